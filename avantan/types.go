@@ -1,0 +1,181 @@
+package avantan
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// SiteID is the name of a site, unique in its cluster. Sites are ordered by it.
+type SiteID string
+
+// Tokens counts tokens. It is signed: a site is in debt where a limit was
+// lowered below what is out.
+type Tokens int64
+
+// Tick is the caller's logical time in milliseconds. It must not run backwards
+// within one life of a Machine; it is used for time-outs only, never for
+// safety.
+type Tick uint64
+
+// Instance numbers the instances of one sequence: 1, 2, 3, … Zero stands
+// before the first.
+type Instance uint64
+
+// Ballot orders the leaders of one instance: by Number, then by Site. The zero
+// Ballot is below every ballot in use.
+type Ballot struct {
+	Number uint64
+	Site   SiteID
+}
+
+// IsZero reports whether b is the zero Ballot, which no leader uses.
+func (b Ballot) IsZero() bool { return b == Ballot{} }
+
+// Compare returns -1, 0 or +1 as b is below, equal to or above c.
+func (b Ballot) Compare(c Ballot) int {
+	return cmp.Or(cmp.Compare(b.Number, c.Number), cmp.Compare(b.Site, c.Site))
+}
+
+// String returns the ballot as "number.site".
+func (b Ballot) String() string {
+	if b.IsZero() {
+		return "-"
+	}
+	return fmt.Sprintf("%d.%s", b.Number, b.Site)
+}
+
+// Contribution is what one site puts into an instance: the paper's InitVal
+// (Table 1), as decided in the value it becomes part of.
+type Contribution struct {
+	Site SiteID
+	// Offered is the slice set aside for the instance: the paper's TokensLeft.
+	// Negative where the site is in debt.
+	Offered Tokens
+	// Wanted is what the site wants out of the pool, its offer included, never
+	// negative. The paper's TokensWanted is max(0, Wanted-Offered).
+	Wanted Tokens
+	// Queued is the part of Wanted that waiting requests ask for.
+	Queued Tokens
+}
+
+// Value is what an instance decides: the paper's list L_t, the reallocation
+// policy that shares out the pool, so that sites configured differently still
+// agree, and a change that the leader proposed along with it.
+type Value struct {
+	// Contributions holds at most one contribution a site, ordered by site. Its
+	// sites are R_t: those whose tokens move.
+	Contributions []Contribution
+	// Policy names the reallocation policy.
+	Policy string
+	// Change is opaque to this package; empty for none.
+	Change []byte
+}
+
+// Of returns the contribution of a site, and whether the value holds one.
+func (v *Value) Of(site SiteID) (Contribution, bool) {
+	for _, c := range v.Contributions {
+		if c.Site == site {
+			return c, true
+		}
+	}
+	return Contribution{}, false
+}
+
+// Press says how hard a leader presses for tokens. It grows while an instance
+// after the other leaves its waiting requests unserved.
+type Press uint8
+
+const (
+	// PressSpare asks for what sites can spare.
+	PressSpare Press = iota
+	// PressAll asks for all that no waiting request needs.
+	PressAll
+)
+
+// Kept is a decision kept for a peer in its R that has not acknowledged to
+// have applied it.
+type Kept struct {
+	Peer     SiteID
+	Instance Instance
+	Value    Value
+}
+
+// State is all of a Machine that must survive a crash. The caller stores it in
+// one transaction with its own books whenever an Output says so, and hands it
+// back to New after a restart.
+type State struct {
+	// Applied is the last instance applied here. All fields below up to Built
+	// are about instance Applied+1.
+	Applied Instance
+	// Promised is the highest ballot promised; never below AcceptedAt.
+	Promised Ballot
+	// AcceptedAt is the ballot at which Accepted was accepted; zero for none.
+	AcceptedAt Ballot
+	// Accepted is the value accepted; nil for none.
+	Accepted *Value
+	// Pledge is the own contribution whose offer is set aside; nil for none.
+	// It is fixed while Exposures is not empty.
+	Pledge *Contribution
+	// Exposures are the ballots that Pledge is exposed to: sent to the leader
+	// of, or used here to build a value at. At most one a leader, the highest;
+	// ordered by leader.
+	Exposures []Ballot
+	// Built is set once this site has built a fresh value as a leader.
+	Built bool
+	// Kept is the retention table: at most one decision a peer, ordered by peer.
+	Kept []Kept
+}
+
+// Kind names a message.
+type Kind uint8
+
+const (
+	// Election is a leader's Election-GetValue.
+	Election Kind = iota + 1
+	// ElectionOk is a promise with a contribution: ElectionOk-Value.
+	ElectionOk
+	// Refuse answers with a higher promise.
+	Refuse
+	// Accept is a leader's Accept-Value.
+	Accept
+	// AcceptOk is a cohort's Accept-ok.
+	AcceptOk
+	// Decision carries a decided value to all.
+	Decision
+	// Applied acknowledges that all instances up to one are durably applied.
+	Applied
+	// Abandon says that a leader built no value at its ballots up to one in the
+	// instance, and never will.
+	Abandon
+	// Status asks a leader what became of its ballot.
+	Status
+	// CatchUpAsk asks for what the sender has missed.
+	CatchUpAsk
+	// CatchUp is the answer to a site that is behind.
+	CatchUp
+)
+
+// Message is one message between two sites' machines of the same sequence.
+// Which sequence (entity and generation) is the caller's to say on the wire.
+type Message struct {
+	Kind     Kind
+	From, To SiteID
+	Instance Instance
+	Ballot   Ballot
+	// Promised: Refuse.
+	Promised Ballot
+	// Press: Election.
+	Press Press
+	// Contribution: ElectionOk; nil if the sender takes part as an acceptor only.
+	Contribution *Contribution
+	// AcceptedAt: ElectionOk.
+	AcceptedAt Ballot
+	// Value: Accept, Decision; ElectionOk and CatchUp may carry one.
+	Value *Value
+	// Applied: the last instance the sender has durably applied (Refuse,
+	// Applied, CatchUpAsk, CatchUp).
+	Applied Instance
+	// Kept, Snapshot: CatchUp.
+	Kept     []Kept
+	Snapshot []byte
+}

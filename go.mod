@@ -1,0 +1,4 @@
+module github.com/samya-db/samya
+
+go 1.26
+
