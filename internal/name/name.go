@@ -1,0 +1,188 @@
+// Package name checks the names and counts that cross samya's public API, so
+// that every process draws the same bounds. It refuses to repair: a value is
+// good as it stands or answered with an [Error] that names the field and the
+// bound it breaks.
+//
+// Good values cost no allocation; the checks sit on the path of every request.
+package name
+
+import (
+	"strconv"
+	"time"
+)
+
+// The bounds of the public API.
+const (
+	// MaxEntity is the longest entity name, in bytes; all its characters are
+	// ASCII.
+	MaxEntity = 256
+	// MaxRequestID is the longest request id, in bytes.
+	MaxRequestID = 128
+	// MaxSite is the longest name of a site or a region, in bytes: a DNS label.
+	MaxSite = 63
+	// MaxTokens bounds tokens in one request and the limit of an entity. It is
+	// the largest integer that every JSON client can hold exactly, and sums of a
+	// thousand such numbers fit 64 bits.
+	MaxTokens = 1<<53 - 1
+	// MaxPageSize is the most entities a page.
+	MaxPageSize = 1000
+	// MaxWait is how long a request may wait for tokens.
+	MaxWait = 60 * time.Second
+)
+
+// Error says what is wrong with one field. It holds no part of the value that
+// is longer than one character, so that it can be logged and sent back.
+type Error struct {
+	// Field is the field's name as the caller of the API knows it.
+	Field string
+	// Problem tells what is wrong, with the bound that is broken.
+	Problem string
+}
+
+// Error returns "field: problem".
+func (e *Error) Error() string { return e.Field + ": " + e.Problem }
+
+// Entity checks the name of an entity: 1 to [MaxEntity] characters; segments
+// of letters, digits, '.', '_' and '-', separated by single slashes; no segment
+// "." or "..", which HTTP clients and proxies resolve away.
+func Entity(field, s string) error {
+	if err := length(field, s, MaxEntity); err != nil {
+		return err
+	}
+	last, err := segments(field, s)
+	if err != nil {
+		return err
+	}
+	return segment(field, last)
+}
+
+// Prefix checks what entity names are filtered by: empty, or the beginning of
+// a name that [Entity] takes.
+func Prefix(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	if err := length(field, s, MaxEntity); err != nil {
+		return err
+	}
+	// The last segment is open: it may still be empty, "." or "..".
+	_, err := segments(field, s)
+	return err
+}
+
+// RequestID checks a request id: 1 to [MaxRequestID] printable ASCII
+// characters, no space.
+func RequestID(field, s string) error {
+	if err := length(field, s, MaxRequestID); err != nil {
+		return err
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return badCharacter(field, s[i], i, "printable ASCII without space")
+		}
+	}
+	return nil
+}
+
+// Site checks the name of a site or a region: 1 to [MaxSite] lower-case
+// letters, digits and '-', beginning and ending with a letter or digit.
+func Site(field, s string) error {
+	if err := length(field, s, MaxSite); err != nil {
+		return err
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c == '-' && (i == 0 || i == len(s)-1) {
+			return &Error{field, "begins or ends with '-'"}
+		}
+		if c != '-' && !isDigit(c) && (c < 'a' || c > 'z') {
+			return badCharacter(field, c, i, "lower-case letters, digits and '-'")
+		}
+	}
+	return nil
+}
+
+// Tokens checks a number of tokens to acquire or release: 1 to [MaxTokens].
+func Tokens(field string, n int64) error { return within(field, n, 1, MaxTokens) }
+
+// Limit checks the limit of an entity: 0 to [MaxTokens].
+func Limit(field string, n int64) error { return within(field, n, 0, MaxTokens) }
+
+// PageSize checks a page size: 0, which stands for the default, to
+// [MaxPageSize].
+func PageSize(field string, n int64) error { return within(field, n, 0, MaxPageSize) }
+
+// Wait checks how long a request may wait: 0 to [MaxWait].
+func Wait(field string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return &Error{field, d.String() + ", at least 0s"}
+	case d > MaxWait:
+		return &Error{field, d.String() + ", at most 60s"}
+	}
+	return nil
+}
+
+func length(field, s string, most int) error {
+	switch {
+	case s == "":
+		return &Error{field, "empty, at least 1 character"}
+	case len(s) > most:
+		return &Error{field, strconv.Itoa(len(s)) + " characters, at most " + strconv.Itoa(most)}
+	}
+	return nil
+}
+
+func within(field string, n, least, most int64) error {
+	switch {
+	case n < least:
+		return &Error{field, strconv.FormatInt(n, 10) + ", at least " + strconv.FormatInt(least, 10)}
+	case n > most:
+		return &Error{field, strconv.FormatInt(n, 10) + ", at most " + strconv.FormatInt(most, 10)}
+	}
+	return nil
+}
+
+// segments checks all that stands before the last slash, and the characters of
+// what follows it, which it returns.
+func segments(field, s string) (last string, err error) {
+	start := 0
+	for i := range len(s) {
+		if s[i] == '/' {
+			if err := segment(field, s[start:i]); err != nil {
+				return "", err
+			}
+			start = i + 1
+			continue
+		}
+		if !inSegment(s[i]) {
+			return "", badCharacter(field, s[i], i, "letters, digits, '.', '_', '-' and '/'")
+		}
+	}
+	return s[start:], nil
+}
+
+func segment(field, s string) error {
+	switch s {
+	case "":
+		return &Error{field, "empty segment: begins or ends with '/', or has '//'"}
+	case ".", "..":
+		return &Error{field, "segment " + strconv.Quote(s) + " is not allowed"}
+	}
+	return nil
+}
+
+func badCharacter(field string, c byte, at int, allowed string) error {
+	shown := strconv.QuoteRune(rune(c))
+	if c > '~' {
+		// Delete, or one byte of a longer character.
+		shown = "byte 0x" + strconv.FormatUint(uint64(c), 16)
+	}
+	return &Error{field, shown + " at position " + strconv.Itoa(at+1) + ", allowed are " + allowed}
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func inSegment(c byte) bool {
+	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '_' || c == '-'
+}
