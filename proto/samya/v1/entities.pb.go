@@ -735,8 +735,8 @@ type DeleteEntityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Delete only if the entity's version is this; 0 deletes any version.
-	ExpectedVersion uint64 `protobuf:"varint,2,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
+	// Delete only the entity of this generation; 0 deletes any.
+	ExpectedGeneration uint64 `protobuf:"varint,2,opt,name=expected_generation,json=expectedGeneration,proto3" json:"expected_generation,omitempty"`
 	// Names this request; a repeat gets the first answer. Optional.
 	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -780,9 +780,9 @@ func (x *DeleteEntityRequest) GetName() string {
 	return ""
 }
 
-func (x *DeleteEntityRequest) GetExpectedVersion() uint64 {
+func (x *DeleteEntityRequest) GetExpectedGeneration() uint64 {
 	if x != nil {
-		return x.ExpectedVersion
+		return x.ExpectedGeneration
 	}
 	return 0
 }
@@ -885,10 +885,10 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\"@\n" +
 	"\x14UpdateEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"s\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"y\n" +
 	"\x13DeleteEntityRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
-	"\x10expected_version\x18\x02 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
+	"\x13expected_generation\x18\x02 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x16\n" +
 	"\x14DeleteEntityResponse2\x91\x03\n" +
