@@ -17,10 +17,10 @@ type Ledger interface {
 	// its slice is gone and its grant is credited; the value's change, if any,
 	// takes effect.
 	Apply(t Instance, v *Value)
-	// Snapshot returns what a site that missed decisions must know of this
-	// sequence besides its own grants: the limit, the version, results by
-	// request id; the whole catalogue.
-	Snapshot() []byte
+	// Snapshot returns what a site that has applied no more than since must
+	// know of this sequence besides its own grants: the limit, the version,
+	// results by request id; what the catalogue has changed.
+	Snapshot(since Instance) []byte
 	// Install replaces that knowledge by a snapshot taken at the given instance.
 	Install(applied Instance, snapshot []byte) error
 }

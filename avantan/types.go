@@ -67,6 +67,8 @@ type Value struct {
 	Contributions []Contribution
 	// Policy names the reallocation policy.
 	Policy string
+	// Press is how hard the leader that built the value pressed for offers.
+	Press Press
 	// Change is opaque to this package; empty for none.
 	Change []byte
 }
