@@ -1,0 +1,226 @@
+package apierr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/samya-db/samya/internal/name"
+)
+
+// Error is a refusal or failure as clients see it. Only Reason is always set.
+type Error struct {
+	// Reason says why, for machines.
+	Reason Reason
+	// Message says why, for people: one sentence without a full stop, safe to
+	// show to a client. Empty: the reason's title.
+	Message string
+	// Violations names the fields at fault; set with InvalidField.
+	Violations []Violation
+	// Left is how many tokens the answering site can still grant; nil where it
+	// says nothing about that. Set with OutOfTokens.
+	Left *int64
+	// RetryAfter is how long to wait before trying again; zero where there is
+	// no advice.
+	RetryAfter time.Duration
+	// RequestID is the request's id: with OutcomeUnknown, the one to repeat.
+	RequestID string
+	// Site is the site concerned: with OutcomeUnknown, the one to repeat at.
+	Site string
+	// Entity is the entity concerned.
+	Entity string
+	// Err is the cause. It is part of Error() and of errors.Is and errors.As,
+	// and is never sent to a client.
+	Err error
+}
+
+// Violation is one field at fault and what it must hold to.
+type Violation struct {
+	// Field is the field's name in the API, such as "tokens".
+	Field string
+	// Problem says what is wrong and names the bound.
+	Problem string
+}
+
+// New returns an Error with a formatted message.
+func New(r Reason, format string, args ...any) *Error {
+	return &Error{Reason: r, Message: fmt.Sprintf(format, args...)}
+}
+
+// Invalid returns an InvalidField error about one field.
+func Invalid(field, problem string) *Error {
+	return InvalidFields(Violation{Field: field, Problem: problem})
+}
+
+// InvalidFields returns an InvalidField error about one field or more.
+func InvalidFields(vs ...Violation) *Error {
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.Field + ": " + v.Problem
+	}
+	return &Error{Reason: InvalidField, Message: strings.Join(parts, "; "), Violations: vs}
+}
+
+// FromName turns the errors of package name, joined ones too, into an
+// InvalidField error, and any other error as [From] does. It returns nil for
+// nil.
+func FromName(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if vs := violations(err, nil); len(vs) > 0 {
+		return InvalidFields(vs...)
+	}
+	return From(err)
+}
+
+// violations appends the name.Errors in err's tree to vs.
+func violations(err error, vs []Violation) []Violation {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here, node by node
+	case *name.Error:
+		return append(vs, Violation{Field: e.Field, Problem: e.Problem})
+	case interface{ Unwrap() []error }:
+		for _, sub := range e.Unwrap() {
+			vs = violations(sub, vs)
+		}
+	case interface{ Unwrap() error }:
+		return violations(e.Unwrap(), vs)
+	}
+	return vs
+}
+
+// NoTokens returns an OutOfTokens error: entity has left tokens at site, fewer
+// than wanted, and retryAfter (zero: no advice) says when to try again.
+func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration) *Error {
+	return &Error{
+		Reason:     OutOfTokens,
+		Message:    fmt.Sprintf("%d tokens of %s wanted, %d left", wanted, entity, left),
+		Left:       &left,
+		RetryAfter: retryAfter,
+		Site:       site,
+		Entity:     entity,
+	}
+}
+
+// NotFound returns an EntityNotFound error.
+func NotFound(entity string) *Error {
+	return &Error{Reason: EntityNotFound, Message: fmt.Sprintf("no entity %q", entity), Entity: entity}
+}
+
+// Exists returns an EntityExists error.
+func Exists(entity string) *Error {
+	return &Error{Reason: EntityExists, Message: fmt.Sprintf("entity %q exists", entity), Entity: entity}
+}
+
+// Reused returns a RequestIDReused error.
+func Reused(requestID, site string) *Error {
+	return &Error{
+		Reason:    RequestIDReused,
+		Message:   fmt.Sprintf("request id %q was used with another body", requestID),
+		RequestID: requestID,
+		Site:      site,
+	}
+}
+
+// Overload returns an Overloaded error of site (empty: the answering process).
+func Overload(site string, retryAfter time.Duration) *Error {
+	return &Error{
+		Reason:     Overloaded,
+		Message:    "more work than can be done in time; nothing was done",
+		RetryAfter: retryAfter,
+		Site:       site,
+	}
+}
+
+// Unknown returns an OutcomeUnknown error: the request may have been done at
+// site, for the cause err.
+func Unknown(requestID, site string, err error) *Error {
+	m := "the request may or may not have been done"
+	if requestID != "" && site != "" {
+		m = fmt.Sprintf("the request may or may not have been done; repeat id %q at site %q to find out", requestID, site)
+	}
+	return &Error{Reason: OutcomeUnknown, Message: m, RequestID: requestID, Site: site, Err: err}
+}
+
+// Wrap returns an Error with a cause that clients do not see. Its message is
+// the reason's title.
+func Wrap(r Reason, err error) *Error { return &Error{Reason: r, Err: err} }
+
+// From turns any error into an Error: an Error or Reason in err's chain as it
+// is, an error of package name as [FromName] does, a gRPC status as [FromGRPC] does, an ended context as Canceled or
+// OutcomeUnknown (an ended context alone proves nothing about the request), and
+// everything else as Internal. It returns nil for nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if r, ok := errors.AsType[Reason](err); ok {
+		return Wrap(r, err)
+	}
+	if vs := violations(err, nil); len(vs) > 0 {
+		return FromName(err)
+	}
+	if e := fromStatus(err); e != nil {
+		return e
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return Wrap(Canceled, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return Unknown("", "", err)
+	}
+	return Wrap(Internal, err)
+}
+
+// ReasonOf returns the reason that err shows to a client, and "" for nil.
+func ReasonOf(err error) Reason {
+	if err == nil {
+		return ""
+	}
+	return From(err).Reason
+}
+
+// Error returns reason, message and cause.
+func (e *Error) Error() string {
+	s := string(e.Reason) + ": " + e.message()
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is e's Reason.
+func (e *Error) Is(target error) bool {
+	r, ok := target.(Reason) //nolint:errorlint // Is compares with the target alone, not with its chain
+	return ok && r == e.Reason
+}
+
+// message returns the message that clients see.
+func (e *Error) message() string {
+	if e.Message == "" {
+		return e.Reason.Title()
+	}
+	return e.Message
+}
+
+// maxText bounds every text that an Error sends to a client, in bytes: parts of
+// it repeat what the client sent.
+const maxText = 1024
+
+// clip makes s fit to be sent: valid UTF-8 (a protobuf string must be) and at
+// most maxText bytes.
+func clip(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText-3]
+		return strings.ToValidUTF8(s, "") + "…"
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

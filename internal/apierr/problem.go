@@ -1,0 +1,109 @@
+package apierr
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ProblemType is the media type of a problem document.
+const ProblemType = "application/problem+json"
+
+// Problem is an Error as an RFC 9457 problem document.
+type Problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Instance string `json:"instance,omitempty"`
+
+	// Reason and what follows are samya's extension members.
+	Reason       Reason         `json:"reason"`
+	Errors       []ProblemField `json:"errors,omitempty"`
+	TokensLeft   *int64         `json:"tokens_left,omitempty"`
+	RetryAfterMS int64          `json:"retry_after_ms,omitempty"`
+	RequestID    string         `json:"request_id,omitempty"`
+	Site         string         `json:"site,omitempty"`
+	Entity       string         `json:"entity,omitempty"`
+}
+
+// ProblemField is a Violation in a problem document.
+type ProblemField struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// Problem returns e as a problem document about instance, the request's path.
+func (e *Error) Problem(instance string) Problem {
+	p := Problem{
+		Type:         e.Reason.Type(),
+		Title:        e.Reason.Title(),
+		Status:       e.Reason.HTTPStatus(),
+		Detail:       clip(e.message()),
+		Instance:     clip(instance),
+		Reason:       e.Reason,
+		TokensLeft:   e.Left,
+		RetryAfterMS: ceil(e.RetryAfter, time.Millisecond),
+		RequestID:    clip(e.RequestID),
+		Site:         clip(e.Site),
+		Entity:       clip(e.Entity),
+	}
+	for _, v := range e.Violations[:min(len(e.Violations), maxViolations)] {
+		p.Errors = append(p.Errors, ProblemField{Field: clip(v.Field), Problem: clip(v.Problem)})
+	}
+	return p
+}
+
+// Error turns a problem document that a client received back into an Error. A
+// document of another origin becomes Internal.
+func (p Problem) Error() *Error {
+	e := &Error{
+		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft,
+		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond,
+		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity,
+	}
+	if !e.Reason.Known() {
+		e.Reason = Internal
+	}
+	for _, v := range p.Errors {
+		e.Violations = append(e.Violations, Violation(v))
+	}
+	return e
+}
+
+// WriteProblem answers r with the problem document of err (see [From]), with
+// a Retry-After header in whole seconds, rounded up, where err advises when to
+// try again. Nothing must have been written to w before.
+func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
+	e := From(err)
+	if e == nil {
+		e = Wrap(Internal, nil)
+	}
+	p := e.Problem(r.URL.EscapedPath())
+	body, jerr := json.Marshal(p)
+	if jerr != nil {
+		// Strings and numbers alone always marshal; this keeps the promise of
+		// an answer should that change.
+		http.Error(w, string(p.Reason), p.Status)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", ProblemType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if e.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(ceil(e.RetryAfter, time.Second), 10))
+	}
+	w.WriteHeader(p.Status)
+	// A write fails only where the client has gone; nobody is left to be told.
+	_, _ = w.Write(append(body, '\n'))
+}
+
+// ceil returns d in units, rounded up, at least 0.
+func ceil(d, unit time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d-1)/unit) + 1
+}

@@ -1,0 +1,155 @@
+package apierr
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Domain is the domain of the gRPC ErrorInfo that carries a Reason.
+const Domain = "samya"
+
+// typePrefix makes a problem document's type out of a reason. It is a tag URI
+// (RFC 4151): RFC 9457 section 3.1.1 allows one that does not resolve.
+const typePrefix = "tag:samya-db.github.io,2026:"
+
+// Reason says in machine-readable form why a request was not done. Clients may
+// rely on the spelling; the list only grows. A Reason is an error, so that
+// errors.Is(err, apierr.OutOfTokens) tells whether err has that reason.
+type Reason string
+
+// The reasons. Those whose [Reason.NothingDone] is true are given only where
+// the request provably changed nothing.
+const (
+	// OutOfTokens: the tokens could not be found within the wait. The Error
+	// says what is left and when to try again.
+	OutOfTokens Reason = "OUT_OF_TOKENS"
+	// EntityNotFound: there is no entity of that name.
+	EntityNotFound Reason = "ENTITY_NOT_FOUND"
+	// EntityExists: there is an entity of that name already.
+	EntityExists Reason = "ENTITY_EXISTS"
+	// RequestIDReused: the request id was used before with another body.
+	RequestIDReused Reason = "REQUEST_ID_REUSED"
+	// InvalidField: a field has a value it may not have. The Error names every
+	// such field and what it must hold to.
+	InvalidField Reason = "INVALID_FIELD"
+	// OutOfRange: a count valid by itself would take a sum beyond its range.
+	OutOfRange Reason = "OUT_OF_RANGE"
+	// MalformedJSON: the body is not the one JSON object expected.
+	MalformedJSON Reason = "MALFORMED_JSON"
+	// BodyTooLarge: the body or message is longer than the server takes.
+	BodyTooLarge Reason = "BODY_TOO_LARGE"
+	// UnsupportedMediaType: the body is declared to be something other than
+	// JSON.
+	UnsupportedMediaType Reason = "UNSUPPORTED_MEDIA_TYPE"
+	// MethodNotAllowed: the resource exists and has no such method.
+	MethodNotAllowed Reason = "METHOD_NOT_ALLOWED"
+	// RouteNotFound: no resource or call has that address.
+	RouteNotFound Reason = "ROUTE_NOT_FOUND"
+	// VersionMismatch: the entity's version is not the one expected. Its HTTP
+	// status is 409, not 412, which RFC 9110 keeps for conditions in headers.
+	VersionMismatch Reason = "VERSION_MISMATCH"
+	// Overloaded: the process has more work than it can do in time and refused
+	// the request before beginning it.
+	Overloaded Reason = "OVERLOADED"
+	// SiteUnavailable: no site that may answer could be reached; the request
+	// was not sent.
+	SiteUnavailable Reason = "SITE_UNAVAILABLE"
+	// NoQuorum: no majority of the sites can be reached, and nothing was
+	// proposed to any.
+	NoQuorum Reason = "NO_QUORUM"
+	// ShuttingDown: the process is stopping and refused the request before
+	// beginning it.
+	ShuttingDown Reason = "SHUTTING_DOWN"
+	// DeadlineExceeded: the deadline passed before the request was begun.
+	DeadlineExceeded Reason = "DEADLINE_EXCEEDED"
+	// OutcomeUnknown: the request may or may not have been done. The Error
+	// names the request id and the site; a repeat of that id at that site finds
+	// out without moving tokens twice.
+	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
+	// Canceled: the caller gave up before there was an answer; the request may
+	// or may not have been done.
+	Canceled Reason = "CANCELED"
+	// Internal: samya failed in a way it has no reason for.
+	Internal Reason = "INTERNAL"
+)
+
+// statusClientClosedRequest is the customary status of a request whose caller
+// went away; it has no name in net/http and is seen by logs and metrics only.
+const statusClientClosedRequest = 499
+
+// row is how one reason shows outside.
+type row struct {
+	code        codes.Code
+	http        int
+	title       string
+	nothingDone bool
+}
+
+var table = map[Reason]row{
+	OutOfTokens:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Not enough tokens left", true},
+	EntityNotFound:       {codes.NotFound, http.StatusNotFound, "No such entity", true},
+	EntityExists:         {codes.AlreadyExists, http.StatusConflict, "The entity exists already", true},
+	RequestIDReused:      {codes.AlreadyExists, http.StatusConflict, "The request id was used for another request", true},
+	InvalidField:         {codes.InvalidArgument, http.StatusBadRequest, "Invalid field", true},
+	OutOfRange:           {codes.OutOfRange, http.StatusBadRequest, "Count out of range", true},
+	MalformedJSON:        {codes.InvalidArgument, http.StatusBadRequest, "Malformed JSON", true},
+	BodyTooLarge:         {codes.ResourceExhausted, http.StatusRequestEntityTooLarge, "Body too large", true},
+	UnsupportedMediaType: {codes.InvalidArgument, http.StatusUnsupportedMediaType, "Unsupported media type", true},
+	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
+	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
+	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "The entity has another version", true},
+	Overloaded:           {codes.Unavailable, http.StatusServiceUnavailable, "Overloaded", true},
+	SiteUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, "No site can be reached", true},
+	NoQuorum:             {codes.Unavailable, http.StatusServiceUnavailable, "No majority of sites can be reached", true},
+	ShuttingDown:         {codes.Unavailable, http.StatusServiceUnavailable, "Shutting down", true},
+	DeadlineExceeded:     {codes.DeadlineExceeded, http.StatusGatewayTimeout, "Deadline exceeded", true},
+	OutcomeUnknown:       {codes.Unknown, http.StatusGatewayTimeout, "Outcome unknown", false},
+	Canceled:             {codes.Canceled, statusClientClosedRequest, "Canceled by the caller", false},
+	Internal:             {codes.Internal, http.StatusInternalServerError, "Internal error", false},
+}
+
+// row returns how r shows; a reason without a row shows as Internal.
+func (r Reason) row() row {
+	if w, ok := table[r]; ok {
+		return w
+	}
+	return table[Internal]
+}
+
+// Reasons returns all reasons, in the order of their names.
+func Reasons() []Reason { return slices.Sorted(maps.Keys(table)) }
+
+// Known reports whether r is one of the reasons of this package.
+func (r Reason) Known() bool {
+	_, ok := table[r]
+	return ok
+}
+
+// Error returns the reason's name, so that a Reason can be used as an error.
+func (r Reason) Error() string { return string(r) }
+
+// GRPCStatus lets a bare Reason be returned from a gRPC handler.
+func (r Reason) GRPCStatus() *status.Status { return (&Error{Reason: r}).GRPCStatus() }
+
+// Code returns the gRPC code of r.
+func (r Reason) Code() codes.Code { return r.row().code }
+
+// HTTPStatus returns the HTTP status of r.
+func (r Reason) HTTPStatus() int { return r.row().http }
+
+// Title returns a short sentence without a full stop, the same for every
+// occurrence of r.
+func (r Reason) Title() string { return r.row().title }
+
+// Type returns the URI that names r in problem documents.
+func (r Reason) Type() string {
+	return typePrefix + strings.ReplaceAll(strings.ToLower(string(r)), "_", "-")
+}
+
+// NothingDone reports whether r proves that the request changed nothing.
+func (r Reason) NothingDone() bool { return r.row().nothingDone }
