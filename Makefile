@@ -1,0 +1,142 @@
+# All that a contributor runs. `make help` lists the targets; a fresh machine
+# needs Go, git and make, and a C compiler for `make race` alone.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
+
+GO ?= go
+# What the tests and benchmarks run over, e.g. `make test PKGS=./avantan/...`.
+PKGS ?= ./...
+# Handed to `samya demo`, e.g. `make demo DEMO_FLAGS="--duration 30s --json"`.
+DEMO_FLAGS ?=
+# Handed to `go test`, e.g. `make test TEST_FLAGS="-run TestBooks -v"`.
+TEST_FLAGS ?=
+BENCH ?= .
+BENCH_FLAGS ?= -benchtime 2s
+FUZZTIME ?= 5s
+OLD ?=
+NEW ?=
+
+BIN := $(CURDIR)/bin
+
+# The product is pure Go.
+export CGO_ENABLED = 0
+
+##@ Product
+
+.PHONY: build
+build: ## Build bin/samya
+	$(GO) build -trimpath -o bin/samya ./cmd/samya
+
+.PHONY: demo
+demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration 30s"
+	bin/samya demo $(DEMO_FLAGS)
+
+##@ Tests
+
+.PHONY: test
+test: ## Vet, then run the unit tests and the clusters in one process
+	$(GO) vet $(PKGS)
+	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
+
+.PHONY: race
+race: ## The same tests under the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME
+	while IFS=: read -r file target; do \
+	  echo "== $$target in $$(dirname "$$file")"; \
+	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+	done < <(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' * | sed 's/:func /:/' | sort)
+
+# The file system under test is that of the work tree: /tmp is often in memory,
+# where a sync costs nothing.
+.PHONY: bench
+bench: ## Run the benchmarks on this disk; BENCH=regexp, BENCH_FLAGS, PKGS
+	mkdir -p bin/bench
+	TMPDIR=$(BIN)/bench $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
+
+.PHONY: bench-compare
+bench-compare: bin/benchstat ## Compare two outputs of `make bench`: OLD=file NEW=file
+	bin/benchstat $(OLD) $(NEW)
+
+##@ Code
+
+.PHONY: lint
+lint: bin/golangci-lint ## Run the linters; they also check the format
+	bin/golangci-lint run $(PKGS)
+
+.PHONY: fmt
+fmt: bin/gofumpt ## Format the hand-written code
+	find . -name '*.go' -not -name '*.pb.go' -not -path './bin/*' -print0 | xargs -0 bin/gofumpt -l -w
+
+.PHONY: generate
+generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc ## Lint the proto files and generate their code
+	bin/buf lint
+	PATH="$(BIN):$$PATH" bin/buf generate
+
+.PHONY: generate-check
+generate-check: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc ## Check that the committed generated code is what the proto files give
+	bin/buf lint
+	rm -rf bin/generated
+	PATH="$(BIN):$$PATH" bin/buf generate --output bin/generated
+	diff -r --exclude='*.proto' bin/generated/proto proto
+	echo "generated code is up to date, byte for byte"
+
+.PHONY: tidy-check
+tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
+	$(GO) mod tidy -diff
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# The tools are pinned in modules of their own, so that what they need never
+# touches the product's go.mod. Each is built once, and again when its pin moves.
+
+# Building the linters takes minutes the first time: count the packages aloud.
+count := awk '/^go: downloading/ { if (++d % 50 == 0) { print "  " d " modules downloaded"; fflush() } next } \
+              !/[ :]/ { if (++n % 200 == 0) { print "  " n " packages compiled"; fflush() } next } \
+              { print; fflush() }'
+
+bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/lint -v -o $(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint 2>&1 | $(count)
+	touch $@
+
+bin/gofumpt: tools/lint/go.mod tools/lint/go.sum
+	echo "building $@"
+	$(GO) build -C tools/lint -o $(BIN)/ mvdan.cc/gofumpt
+	touch $@
+
+bin/buf: tools/proto/go.mod tools/proto/go.sum
+	echo "building $@"
+	$(GO) build -C tools/proto -v -o $(BIN)/ github.com/bufbuild/buf/cmd/buf 2>&1 | $(count)
+	touch $@
+
+bin/protoc-gen-go: tools/proto/go.mod tools/proto/go.sum
+	echo "building $@"
+	$(GO) build -C tools/proto -o $(BIN)/ google.golang.org/protobuf/cmd/protoc-gen-go
+	touch $@
+
+bin/protoc-gen-go-grpc: tools/proto/go.mod tools/proto/go.sum
+	echo "building $@"
+	$(GO) build -C tools/proto -o $(BIN)/ google.golang.org/grpc/cmd/protoc-gen-go-grpc
+	touch $@
+
+bin/benchstat: tools/bench/go.mod tools/bench/go.sum
+	echo "building $@"
+	$(GO) build -C tools/bench -o $(BIN)/ golang.org/x/perf/cmd/benchstat
+	touch $@
+
+# These say themselves what they do.
+.SILENT: bin/golangci-lint bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/benchstat generate-check fuzz help
