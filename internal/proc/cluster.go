@@ -1,0 +1,250 @@
+package proc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// conflictTries bounds how often a cluster is started over on other ports
+// because a program took one between its choice and its use.
+const conflictTries = 5
+
+// Config says which processes to run. Zero values mean what the fields say.
+type Config struct {
+	// Bin is the samya program.
+	Bin string
+	// Dir holds the data directories and logs; it must exist.
+	Dir string
+	// Cluster is the cluster's name; empty means "demo".
+	Cluster string
+	// Sites names the sites; each stands in the region of its name.
+	Sites []string
+	// AppManagers names the regions that have an app manager.
+	AppManagers []string
+	// WAN is the latency injected between regions: "none", a matrix's name or a
+	// file; empty means "none".
+	WAN string
+	// SiteArgs and AppManagerArgs are further arguments of each process.
+	SiteArgs, AppManagerArgs []string
+	// Grace is how long a process may take to stop before it is killed; zero
+	// means 5s.
+	Grace time.Duration
+	// Ready is told the name of each process once it is ready; nil: nobody is.
+	// Calls come from several goroutines, one at a time.
+	Ready func(name string)
+}
+
+// Cluster is a set of running processes. Its methods may be called from
+// several goroutines at once.
+type Cluster struct {
+	cfg         Config
+	sites       []*Process
+	appManagers []*Process
+	spawn       *spawner
+	deaths      chan *DeathError
+	stopOnce    sync.Once
+	stopErr     error
+}
+
+// Start starts all processes and waits until each is ready. It picks free
+// ports, and others if a program takes one of them meanwhile. If it fails, or
+// ctx is done before all are ready, no process is left behind.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	cfg.Cluster = cmp.Or(cfg.Cluster, "demo")
+	cfg.WAN = cmp.Or(cfg.WAN, "none")
+	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
+	if len(cfg.Sites) == 0 {
+		return nil, errors.New("start a cluster: no sites")
+	}
+	logs := filepath.Join(cfg.Dir, "logs")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return nil, fmt.Errorf("start a cluster: make the directory of the logs: %w", err)
+	}
+	for try := 1; ; try++ {
+		c, err := start(ctx, cfg, logs)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil || try == conflictTries || !portTaken(err) {
+			return nil, fmt.Errorf("start a cluster: %w", err)
+		}
+	}
+}
+
+// portTaken reports whether a process ended because its port was in use.
+func portTaken(err error) bool {
+	death, ok := errors.AsType[*DeathError](err)
+	return ok && strings.Contains(death.Process.Tail(12), "address already in use")
+}
+
+// start makes one attempt.
+func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error) {
+	c := &Cluster{
+		cfg: cfg, spawn: newSpawner(),
+		// A process may die once for every restart; those that nobody reads are dropped.
+		deaths: make(chan *DeathError, len(cfg.Sites)+len(cfg.AppManagers)),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	var held ports
+	if err := c.plan(&held, logs); err != nil {
+		return nil, errors.Join(err, held.release())
+	}
+	if err := held.release(); err != nil {
+		return nil, fmt.Errorf("let go of the ports: %w", err)
+	}
+	for _, p := range c.all() {
+		if err := p.Start(); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.WaitReady(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// plan lays out the processes and holds their ports.
+func (c *Cluster) plan(held *ports, logs string) error {
+	var seeds []string
+	add := func(name, data string, args ...string) (*Process, error) {
+		p := &Process{
+			Name: name, Data: data, Log: filepath.Join(logs, name+".log"),
+			bin: c.cfg.Bin, spawn: c.spawn, died: c.report,
+		}
+		for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
+			var err error
+			if *addr, err = held.next(); err != nil {
+				return nil, fmt.Errorf("ports of %s: %w", name, err)
+			}
+		}
+		p.Args = append(args,
+			"--cluster", c.cfg.Cluster, "--http", p.HTTP, "--gossip", p.Gossip,
+			"--gossip-preset", "local", "--wan", c.cfg.WAN, LifelineFlag)
+		return p, nil
+	}
+	for _, s := range c.cfg.Sites {
+		p, err := add(s, filepath.Join(c.cfg.Dir, s), "site", "--name", s, "--region", s)
+		if err != nil {
+			return err
+		}
+		p.Args = append(p.Args, "--listen", p.GRPC, "--data", p.Data, "--members", strings.Join(c.cfg.Sites, ","))
+		p.Args = append(p.Args, c.cfg.SiteArgs...)
+		c.sites = append(c.sites, p)
+		seeds = append(seeds, p.Gossip)
+	}
+	for _, r := range c.cfg.AppManagers {
+		p, err := add("am-"+r, "", "appmgr", "--name", "am-"+r, "--region", r)
+		if err != nil {
+			return err
+		}
+		p.Args = append(p.Args, "--grpc", p.GRPC)
+		p.Args = append(p.Args, c.cfg.AppManagerArgs...)
+		c.appManagers = append(c.appManagers, p)
+	}
+	// All sites are seeds: any of them may be down when a process starts again.
+	for _, p := range c.all() {
+		p.Args = append(p.Args, "--join", strings.Join(without(seeds, p.Gossip), ","))
+	}
+	return nil
+}
+
+// without returns addrs but for one; all of them if nothing else is left.
+func without(addrs []string, one string) []string {
+	var others []string
+	for _, a := range addrs {
+		if a != one {
+			others = append(others, a)
+		}
+	}
+	if len(others) == 0 {
+		return addrs
+	}
+	return others
+}
+
+// report passes a death on.
+func (c *Cluster) report(p *Process) {
+	err, _ := p.Ended()
+	select {
+	case c.deaths <- &DeathError{Process: p, Err: err}:
+	default:
+	}
+}
+
+// Deaths gives every process that ended without having been asked to.
+func (c *Cluster) Deaths() <-chan *DeathError { return c.deaths }
+
+// Sites returns the site processes, in the order of the configuration.
+func (c *Cluster) Sites() []*Process { return c.sites }
+
+// AppManagers returns the app manager processes, in the order of the
+// configuration.
+func (c *Cluster) AppManagers() []*Process { return c.appManagers }
+
+// Site returns the site of that index in the configuration.
+func (c *Cluster) Site(i int) *Process { return c.sites[i] }
+
+// AppManager returns the app manager of that index in the configuration.
+func (c *Cluster) AppManager(i int) *Process { return c.appManagers[i] }
+
+func (c *Cluster) all() []*Process {
+	all := append([]*Process(nil), c.sites...)
+	return append(all, c.appManagers...)
+}
+
+// WaitReady waits until every process answers that it is ready. It gives up
+// when ctx is done or one of them has ended.
+func (c *Cluster) WaitReady(ctx context.Context) error {
+	var mu sync.Mutex
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range c.all() {
+		g.Go(func() error {
+			if err := p.WaitReady(ctx); err != nil {
+				return err
+			}
+			if c.cfg.Ready != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				c.cfg.Ready(p.Name)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// Stop ends all processes, app managers before sites, and waits until they are
+// gone. Those that take longer than the grace are killed, and all of them at
+// once when ctx is done. Stop may be called again; it returns the first call's
+// error.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.stopOnce.Do(func() {
+		c.spawn.refuse()
+		c.stopErr = errors.Join(c.stop(ctx, c.appManagers), c.stop(ctx, c.sites))
+		c.spawn.close()
+	})
+	return c.stopErr
+}
+
+func (c *Cluster) stop(ctx context.Context, processes []*Process) error {
+	errs := make([]error, len(processes))
+	var wg sync.WaitGroup
+	for i, p := range processes {
+		wg.Go(func() { errs[i] = p.Stop(ctx, c.cfg.Grace) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

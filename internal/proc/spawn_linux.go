@@ -1,0 +1,10 @@
+package proc
+
+import "syscall"
+
+// attributes has the kernel kill the child when the thread that started it
+// ends (the caller sees to it that this thread lives as long as the parent),
+// and gives the child a process group of its own.
+func attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+}

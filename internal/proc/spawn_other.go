@@ -1,0 +1,9 @@
+//go:build !linux
+
+package proc
+
+import "syscall"
+
+// attributes asks for nothing: where the kernel offers no parent-death signal,
+// the lifeline alone ends the children of a killed parent.
+func attributes() *syscall.SysProcAttr { return nil }
