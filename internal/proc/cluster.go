@@ -99,7 +99,7 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 		}
 	}()
 	var held ports
-	if err := c.plan(&held, logs); err != nil {
+	if err := c.plan(ctx, &held, logs); err != nil {
 		return nil, errors.Join(err, held.release())
 	}
 	if err := held.release(); err != nil {
@@ -117,7 +117,7 @@ func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error)
 }
 
 // plan lays out the processes and holds their ports.
-func (c *Cluster) plan(held *ports, logs string) error {
+func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 	var seeds []string
 	add := func(name, data string, args ...string) (*Process, error) {
 		p := &Process{
@@ -126,7 +126,7 @@ func (c *Cluster) plan(held *ports, logs string) error {
 		}
 		for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
 			var err error
-			if *addr, err = held.next(); err != nil {
+			if *addr, err = held.next(ctx); err != nil {
 				return nil, fmt.Errorf("ports of %s: %w", name, err)
 			}
 		}

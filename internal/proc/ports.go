@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -29,22 +30,26 @@ type ports struct {
 }
 
 // next returns an address whose port is free for TCP and for UDP, and holds it.
-func (p *ports) next() (string, error) {
+func (p *ports) next(ctx context.Context) (string, error) {
 	if p.taken == nil {
 		p.taken = make(map[int]bool)
 	}
 	for range portTries {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
 		if p.taken[port] {
 			continue
 		}
-		if addr, ok := p.hold(port); ok {
+		if addr, ok := p.hold(ctx, port); ok {
 			return addr, nil
 		}
 	}
+	var listen net.ListenConfig
 	// The range is crowded or forbidden; any port will do.
 	for range portTries {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", fmt.Errorf("find a free port: %w", err)
 		}
@@ -55,7 +60,7 @@ func (p *ports) next() (string, error) {
 		if p.taken[port] {
 			continue
 		}
-		if addr, ok := p.hold(port); ok {
+		if addr, ok := p.hold(ctx, port); ok {
 			return addr, nil
 		}
 	}
@@ -63,13 +68,14 @@ func (p *ports) next() (string, error) {
 }
 
 // hold binds the port for TCP and UDP, and reports whether both were free.
-func (p *ports) hold(port int) (string, bool) {
+func (p *ports) hold(ctx context.Context, port int) (string, bool) {
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	l, err := net.Listen("tcp", addr)
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "", false
 	}
-	u, err := net.ListenPacket("udp", addr)
+	u, err := listen.ListenPacket(ctx, "udp", addr)
 	if err != nil {
 		_ = l.Close()
 		return "", false

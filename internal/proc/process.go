@@ -72,7 +72,8 @@ func (p *Process) Start() error {
 		return fmt.Errorf("start %s: open its log: %w", p.Name, err)
 	}
 	defer func() { _ = log.Close() }() // the child has its own
-	cmd := exec.Command(p.bin, p.Args...)
+	// No context ends the process: Stop and Kill do, by whoever owns the cluster.
+	cmd := exec.CommandContext(context.Background(), p.bin, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
