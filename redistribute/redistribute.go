@@ -1,0 +1,139 @@
+// Package redistribute shares out the tokens that sites have pooled once they
+// agree on what each of them put in: step 4.4 of Samya (Maiyya et al.). It
+// refuses to know anything but the decided list: a [Policy] is a pure function,
+// so that every site computes the same grants from the same list, in whatever
+// order it holds it, and no message is needed to tell them.
+//
+// Every policy keeps the one equation that the limit rests on:
+//
+//	Σ grants = Σ offers + Δ
+//
+// where Δ is the change of the limit decided along with the list. Not a token
+// is lost to rounding, and none is made by it. A grant is negative only if the
+// pool is: when a limit was lowered below what is out, the sites share a debt.
+package redistribute
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// The names of the policies.
+const (
+	// Paper is Algorithm 2 of the paper, its misprints repaired.
+	Paper = "paper"
+	// Demand fills what waiting requests ask for first, then what the sites
+	// expect, and shares the surplus by what they expect.
+	Demand = "demand"
+)
+
+// Policy decides who gets how many tokens. A Policy has no state; it may be
+// used by several goroutines.
+type Policy interface {
+	// Name is the name that ByName knows the policy by. It is part of the
+	// decided value, so what a name computes never changes.
+	Name() string
+	// Grants returns one grant for each contribution, in the order of the
+	// contributions, which it leaves alone. The grants add up to the offers plus
+	// delta. It fails with ErrOverflow if that sum does not fit 64 bits, and with
+	// ErrContribution if the contributions make no sense.
+	Grants(cs []avantan.Contribution, delta avantan.Tokens) ([]avantan.Tokens, error)
+}
+
+var (
+	// ErrOverflow says that the offers and the change of the limit do not add up
+	// to a signed 64-bit number.
+	ErrOverflow = errors.New("sum of tokens does not fit 64 bits")
+	// ErrContribution says that a contribution is impossible: a negative want,
+	// more queued than wanted, a site that contributes twice; or that there is a
+	// change of the limit and nobody to take it.
+	ErrContribution = errors.New("impossible contribution")
+	// ErrUnknownPolicy says that no policy has the name asked for.
+	ErrUnknownPolicy = errors.New("unknown reallocation policy")
+)
+
+var policies = []Policy{demand{}, paper{}}
+
+// ByName returns the policy of that name, or fails with ErrUnknownPolicy.
+func ByName(name string) (Policy, error) {
+	for _, p := range policies {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %q, known are %q", ErrUnknownPolicy, name, Names())
+}
+
+// Names returns the names of all policies, sorted.
+func Names() []string {
+	names := make([]string, len(policies))
+	for i, p := range policies {
+		names[i] = p.Name()
+	}
+	return names
+}
+
+// inSiteOrder checks the contributions and returns their indices in the order
+// of their sites, and the tokens there are to share out.
+func inSiteOrder(cs []avantan.Contribution, delta avantan.Tokens) (order []int, pool int64, err error) {
+	order = make([]int, len(cs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(cs[a].Site, cs[b].Site) })
+	total := sum{}
+	total.add(int64(delta))
+	for k, i := range order {
+		c := cs[i]
+		switch {
+		case k > 0 && cs[order[k-1]].Site == c.Site:
+			return nil, 0, fmt.Errorf("%w: site %q contributes twice", ErrContribution, c.Site)
+		case c.Wanted < 0:
+			return nil, 0, fmt.Errorf("%w: site %q wants %d", ErrContribution, c.Site, c.Wanted)
+		case c.Queued < 0 || c.Queued > c.Wanted:
+			return nil, 0, fmt.Errorf("%w: site %q has %d queued and wants %d",
+				ErrContribution, c.Site, c.Queued, c.Wanted)
+		}
+		total.add(int64(c.Offered))
+	}
+	pool, fits := total.int64()
+	if !fits {
+		return nil, 0, fmt.Errorf("add up %d offers: %w", len(cs), ErrOverflow)
+	}
+	if len(cs) == 0 && pool != 0 {
+		return nil, 0, fmt.Errorf("%w: %d tokens and no site", ErrContribution, pool)
+	}
+	return order, pool, nil
+}
+
+// sum adds signed 64-bit numbers in 128 bits. Only the end result has to fit:
+// whether it does must not depend on the order of the terms.
+type sum struct {
+	high int64
+	low  uint64
+}
+
+func (s *sum) add(n int64) {
+	low, carry := bits.Add64(s.low, uint64(n), 0)
+	s.low = low
+	s.high += n>>63 + int64(carry)
+}
+
+func (s *sum) int64() (n int64, fits bool) {
+	n = int64(s.low)
+	return n, s.high == n>>63
+}
+
+// magnitude returns |n|, also of the least integer.
+func magnitude(n int64) uint64 {
+	if n == math.MinInt64 {
+		return 1 << 63
+	}
+	return uint64(max(n, -n))
+}
