@@ -1,0 +1,134 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"github.com/samya-db/samya/internal/name"
+)
+
+// Preset is a set of gossip intervals and time-outs.
+type Preset string
+
+// The presets. In parentheses: how long a silent node of a handful is at most
+// thought alive.
+const (
+	// PresetLocal is for processes on one machine (some 3 s).
+	PresetLocal Preset = "local"
+	// PresetLAN is for one region (some 4 s).
+	PresetLAN Preset = "lan"
+	// PresetWAN is for regions far apart (some 30 s).
+	PresetWAN Preset = "wan"
+)
+
+// Config says how a node takes part in gossip.
+type Config struct {
+	// Self is this node.
+	Self Node
+	// Bind is the IP:port to listen on, with UDP and TCP; port 0 picks one.
+	Bind string
+	// Advertise is the IP:port where others reach this node; empty: Bind's.
+	Advertise string
+	// Join are seeds, host:port each. This node may be among them, and none of
+	// them need be up.
+	Join []string
+	// Preset is local, lan or wan; empty: wan.
+	Preset Preset
+	// Key encrypts and authenticates gossip with AES: 16, 24 or 32 bytes, the
+	// same at every node; empty: gossip in clear.
+	Key []byte
+	// Logger gets the log; nil: none.
+	Logger *slog.Logger
+
+	// tune changes memberlist's settings; for tests.
+	tune func(*memberlist.Config)
+}
+
+// maxSeeds bounds Join.
+const maxSeeds = 64
+
+// Validate checks c; the error names every field at fault, and matches
+// *name.Error.
+func (c Config) Validate() error {
+	errs := []error{c.Self.Validate()}
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
+	}
+	if _, _, err := ipPort(c.Bind); err != nil {
+		bad("bind", "%v", err)
+	}
+	if c.Advertise != "" {
+		if ip, port, err := ipPort(c.Advertise); err != nil {
+			bad("advertise", "%v", err)
+		} else if port == 0 || ip.IsUnspecified() {
+			bad("advertise", "must be an address that others can dial")
+		}
+	}
+	if len(c.Join) > maxSeeds {
+		bad("join", "%d seeds, at most %d", len(c.Join), maxSeeds)
+	}
+	for i, s := range c.Join {
+		if s == "" {
+			bad(fmt.Sprintf("join[%d]", i), "must be host:port")
+		}
+		if err := hostPort(fmt.Sprintf("join[%d]", i), s); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if _, ok := presets[c.preset()]; !ok {
+		bad("preset", "%.32q, must be local, lan or wan", string(c.Preset))
+	}
+	switch len(c.Key) {
+	case 0, 16, 24, 32:
+	default:
+		bad("key", "%d bytes, must be 16, 24 or 32", len(c.Key))
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) preset() Preset {
+	if c.Preset == "" {
+		return PresetWAN
+	}
+	return c.Preset
+}
+
+// ipPort parses "IP:port"; memberlist would take a host name it cannot parse
+// for "all interfaces".
+func ipPort(s string) (net.IP, int, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return nil, 0, errors.New("must be IP:port")
+	}
+	ip := net.ParseIP(host)
+	if ip == nil {
+		return nil, 0, errors.New("must be IP:port, with an IP address and no host name")
+	}
+	p, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, 0, errors.New("port must be 0 to 65535")
+	}
+	return ip, int(p), nil
+}
+
+// pace is how often the seeds are called.
+type pace struct {
+	base func() *memberlist.Config
+	// first and most bound the back-off while this node is alone.
+	first, most time.Duration
+	// steady is the interval while it is not: a state sync with the seeds and
+	// with lost members joins the halves of a partition again.
+	steady time.Duration
+}
+
+var presets = map[Preset]pace{
+	PresetLocal: {memberlist.DefaultLocalConfig, 100 * time.Millisecond, 2 * time.Second, 5 * time.Second},
+	PresetLAN:   {memberlist.DefaultLANConfig, 250 * time.Millisecond, 5 * time.Second, 15 * time.Second},
+	PresetWAN:   {memberlist.DefaultWANConfig, 500 * time.Millisecond, 15 * time.Second, 30 * time.Second},
+}

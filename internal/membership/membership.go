@@ -1,0 +1,210 @@
+package membership
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// ErrClosed is what a closed Membership answers.
+var ErrClosed = errors.New("membership is closed")
+
+// Membership is this node's part in gossip. Its methods may be called from
+// several goroutines.
+type Membership struct {
+	list   *memberlist.Memberlist
+	table  *table
+	log    *slog.Logger
+	addr   string
+	seeds  []string
+	pace   pace
+	cancel context.CancelFunc
+	stop   func() bool
+	loop   sync.WaitGroup
+
+	// mu serializes what memberlist does not allow side by side: updates of
+	// this node, leaving and shutting down.
+	mu     sync.Mutex
+	closed bool
+}
+
+// Start begins to listen and to gossip. It does not wait for a seed: those are
+// called in the background, with back-off, until one answers, and again from
+// time to time so that the halves of a partition find each other. The end of
+// ctx has the effect of Close. Errors: a bad Config, an address in use.
+func Start(ctx context.Context, c Config) (*Membership, error) {
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("membership settings: %w", err)
+	}
+	logger := cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	ip, port, err := ipPort(c.Bind)
+	if err != nil {
+		return nil, fmt.Errorf("parse bind address: %w", err)
+	}
+	p := presets[c.preset()]
+	conf := p.base()
+	conf.Name = c.Self.ID()
+	// The label keeps clusters apart below everything else; with a key it is
+	// authenticated.
+	conf.Label = "samya/" + c.Self.Cluster
+	conf.BindAddr, conf.BindPort = ip.String(), port
+	conf.AdvertisePort = port
+	if c.Advertise != "" {
+		aip, aport, err := ipPort(c.Advertise)
+		if err != nil {
+			return nil, fmt.Errorf("parse advertised address: %w", err)
+		}
+		conf.AdvertiseAddr, conf.AdvertisePort = aip.String(), aport
+	}
+	conf.SecretKey = c.Key
+	conf.Logger = log.New(lineWriter{logger}, "", 0)
+	// A process that died and came back at another address takes its name over
+	// as soon as it is known to be dead.
+	conf.DeadNodeReclaimTime = time.Millisecond
+	if c.tune != nil {
+		c.tune(conf)
+	}
+
+	ctx, cancel := context.WithCancel(ctx)
+	m := &Membership{log: logger, seeds: slices.Clone(c.Join), pace: p, cancel: cancel}
+	m.table = newTable(c.Self)
+	conf.Delegate, conf.Events, conf.Alive = m.table, m.table, m.table
+	conf.Merge, conf.Ping = m.table, m.table
+	conf.Transport, err = newTransport(ctx, conf)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("listen for gossip on %s: %w", c.Bind, err)
+	}
+	m.list, err = memberlist.Create(conf)
+	if err != nil {
+		cancel()
+		return nil, errors.Join(fmt.Errorf("start gossip on %s: %w", c.Bind, err), conf.Transport.Shutdown())
+	}
+	self := m.list.LocalNode()
+	m.addr = net.JoinHostPort(self.Addr.String(), strconv.Itoa(int(self.Port)))
+	m.loop.Go(func() { m.keepJoined(ctx) })
+	m.stop = context.AfterFunc(ctx, func() { _ = m.shutdown() })
+	return m, nil
+}
+
+// Addr returns the host:port where others reach this node's gossip.
+func (m *Membership) Addr() string { return m.addr }
+
+// Nodes returns the nodes heard of, this one included, ordered by role and
+// name. Dead nodes stay for ten minutes.
+func (m *Membership) Nodes() []Member { return m.table.members(time.Now()) }
+
+// Sites returns those of Nodes that are sites. It is not the cluster's member
+// set; see the package comment.
+func (m *Membership) Sites() []Member {
+	return slices.DeleteFunc(m.Nodes(), func(n Member) bool { return n.Role != RoleSite })
+}
+
+// Changed returns a channel that is closed at the next change of Nodes: a node
+// joined, died or says something new of itself.
+func (m *Membership) Changed() <-chan struct{} { return m.table.changed() }
+
+// UpdateSelf makes this node say n of itself from now on: other addresses,
+// region or load. Name, role and cluster cannot change. It waits up to timeout
+// for the news to leave this process; they spread even if that took longer.
+func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
+	if err := n.Validate(); err != nil {
+		return fmt.Errorf("update own node: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	if err := m.table.setSelf(n); err != nil {
+		return fmt.Errorf("update own node: %w", err)
+	}
+	if err := m.list.UpdateNode(max(timeout, time.Millisecond)); err != nil {
+		return fmt.Errorf("spread own node: %w", err)
+	}
+	return nil
+}
+
+// Leave tells the others that this node leaves, so that they need not find
+// out, and waits up to timeout for the word to go out. Close must follow.
+func (m *Membership) Leave(timeout time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	if err := m.list.Leave(max(timeout, time.Millisecond)); err != nil {
+		return fmt.Errorf("leave the gossip: %w", err)
+	}
+	return nil
+}
+
+// Close ends gossip and frees the listeners. Without Leave the others take
+// this node for dead after a while. It may be called more than once.
+func (m *Membership) Close() error {
+	m.stop()
+	err := m.shutdown()
+	m.loop.Wait()
+	return err
+}
+
+func (m *Membership) shutdown() error {
+	m.cancel()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	if err := m.list.Shutdown(); err != nil {
+		return fmt.Errorf("stop gossip: %w", err)
+	}
+	return nil
+}
+
+// keepJoined calls the seeds, and members lost, until ctx ends: with back-off
+// while this node is alone, steadily once it is not.
+func (m *Membership) keepJoined(ctx context.Context) {
+	backoff := m.pace.first
+	for {
+		if targets := m.table.targets(m.seeds, m.addr); len(targets) > 0 {
+			if _, err := m.list.Join(targets); err != nil && ctx.Err() == nil {
+				m.log.DebugContext(ctx, "no seed answers", slog.Any("error", err))
+			}
+		}
+		wait := m.pace.steady
+		if m.table.alone() {
+			wait, backoff = backoff, min(2*backoff, m.pace.most)
+		} else {
+			backoff = m.pace.first
+		}
+		// Jitter keeps nodes that started together from calling together.
+		t := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+	}
+}
+
+// lineWriter passes memberlist's log lines on.
+type lineWriter struct{ log *slog.Logger }
+
+func (w lineWriter) Write(b []byte) (int, error) {
+	w.log.Debug("gossip", slog.String("line", string(bytes.TrimSpace(b))))
+	return len(b), nil
+}

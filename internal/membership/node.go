@@ -1,0 +1,164 @@
+package membership
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/samya-db/samya/internal/name"
+)
+
+// Role is what a node is in its cluster.
+type Role string
+
+// The roles.
+const (
+	RoleSite   Role = "site"
+	RoleAppMgr Role = "appmgr"
+)
+
+// Node is what a node says of itself.
+type Node struct {
+	// Name is the node's name, unique among the nodes of its role: 1 to 63
+	// lower-case letters, digits and '-'.
+	Name string
+	// Region is where it stands, with the same bounds.
+	Region string
+	// Role is what it is.
+	Role Role
+	// Cluster is the cluster it belongs to, with the same bounds.
+	Cluster string
+	// GRPC and HTTP are the host:port of its listeners, at most 128 bytes;
+	// empty where it has none.
+	GRPC, HTTP string
+	// Load is how busy it says it is: 0 idle to 255 refusing work.
+	Load uint8
+}
+
+// ID is the node's name in gossip: role and name, unique in the cluster.
+func (n Node) ID() string { return string(n.Role) + "/" + n.Name }
+
+// Validate checks n; the error names every field at fault.
+func (n Node) Validate() error {
+	var roleErr error
+	if n.Role != RoleSite && n.Role != RoleAppMgr {
+		roleErr = &name.Error{Field: "role", Problem: fmt.Sprintf("%.32q, must be site or appmgr", string(n.Role))}
+	}
+	return errors.Join(
+		name.Site("name", n.Name),
+		name.Site("region", n.Region),
+		name.Site("cluster", n.Cluster),
+		roleErr,
+		hostPort("grpc", n.GRPC),
+		hostPort("http", n.HTTP),
+	)
+}
+
+// maxAddress is the longest host:port, in bytes: two of them and three names
+// must fit the 512 bytes that gossip has for a node.
+const maxAddress = 128
+
+func hostPort(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	if len(s) > maxAddress {
+		return &name.Error{Field: field, Problem: fmt.Sprintf("%d bytes, at most %d", len(s), maxAddress)}
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return &name.Error{Field: field, Problem: "must be host:port"}
+	}
+	if p, err := strconv.ParseUint(port, 10, 16); err != nil || p == 0 {
+		return &name.Error{Field: field, Problem: "port must be 1 to 65535"}
+	}
+	return nil
+}
+
+// Health is what gossip knows of a node.
+type Health uint8
+
+// The healths. Memberlist keeps to itself which nodes it merely suspects, and
+// which of the dead said that they leave.
+const (
+	// Alive: the node answers probes, or is suspected for less than the preset's
+	// suspicion time.
+	Alive Health = iota + 1
+	// Dead: the node stopped answering, or said that it leaves.
+	Dead
+)
+
+// String returns the health in lower case.
+func (h Health) String() string {
+	switch h {
+	case Alive:
+		return "alive"
+	case Dead:
+		return "dead"
+	}
+	return "unknown"
+}
+
+// Member is a node as this process sees it.
+type Member struct {
+	Node
+	// Gossip is the host:port of its gossip listener.
+	Gossip string
+	// Health is what gossip knows of it.
+	Health Health
+	// LastSeen is when this process last had word of it: a probe that it
+	// answered, or a change that was gossiped. It is not when it last lived:
+	// another node may have probed it since.
+	LastSeen time.Time
+	// Self reports whether it is this process.
+	Self bool
+}
+
+// metaVersion is the first byte of an encoded Node. Bytes after the fields
+// known are skipped, so fields can be added without a new version; a new
+// version is for what an old node must not read.
+const metaVersion = 1
+
+// errMeta is in the chain of every error of decode.
+var errMeta = errors.New("malformed node metadata")
+
+// encode returns n for gossip: the version, the load, and the texts, each
+// behind its length as an unsigned varint.
+func (n Node) encode() []byte {
+	b := make([]byte, 0, 256)
+	b = append(b, metaVersion, n.Load)
+	for _, s := range []string{string(n.Role), n.Name, n.Region, n.Cluster, n.GRPC, n.HTTP} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return b
+}
+
+// decode is encode's inverse. It takes no node that Validate refuses.
+func decode(b []byte) (Node, error) {
+	if len(b) < 2 {
+		return Node{}, fmt.Errorf("%w: %d bytes", errMeta, len(b))
+	}
+	if b[0] != metaVersion {
+		return Node{}, fmt.Errorf("%w: version %d, this process reads %d", errMeta, b[0], metaVersion)
+	}
+	n := Node{Load: b[1]}
+	b = b[2:]
+	var role string
+	for _, f := range []*string{&role, &n.Name, &n.Region, &n.Cluster, &n.GRPC, &n.HTTP} {
+		l, used := binary.Uvarint(b)
+		if used <= 0 || l > uint64(len(b)-used) {
+			return Node{}, fmt.Errorf("%w: cut short", errMeta)
+		}
+		*f = string(b[used : used+int(l)])
+		b = b[used+int(l):]
+	}
+	n.Role = Role(role)
+	if err := n.Validate(); err != nil {
+		return Node{}, fmt.Errorf("%w: %w", errMeta, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,68 @@
+package membership
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// transport is memberlist's own, but for its dials and their connections,
+// which end with ctx: closing must not wait out the time-out of a seed that
+// does not answer.
+type transport struct {
+	*memberlist.NetTransport
+	ctx context.Context
+}
+
+// portTries is how often a free port is looked for: one that is free for TCP
+// may be taken for UDP.
+const portTries = 10
+
+func newTransport(ctx context.Context, c *memberlist.Config) (*transport, error) {
+	tries := 1
+	if c.BindPort == 0 {
+		tries = portTries
+	}
+	for {
+		t, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{
+			BindAddrs: []string{c.BindAddr},
+			BindPort:  c.BindPort,
+			Logger:    c.Logger,
+		})
+		if err == nil {
+			return &transport{NetTransport: t, ctx: ctx}, nil
+		}
+		if tries--; tries == 0 {
+			return nil, err
+		}
+	}
+}
+
+// DialTimeout implements memberlist.Transport.
+func (t *transport) DialTimeout(addr string, timeout time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	c, err := d.DialContext(t.ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, release: context.AfterFunc(t.ctx, func() { _ = c.Close() })}, nil
+}
+
+// DialAddressTimeout implements memberlist.NodeAwareTransport.
+func (t *transport) DialAddressTimeout(a memberlist.Address, timeout time.Duration) (net.Conn, error) {
+	return t.DialTimeout(a.Addr, timeout)
+}
+
+// conn is a dialed connection that the end of the transport's context closes.
+type conn struct {
+	net.Conn
+	release func() bool
+}
+
+// Close closes the connection and forgets it.
+func (c *conn) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
