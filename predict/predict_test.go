@@ -1,0 +1,171 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+)
+
+func mustModel(t *testing.T, name string, options Options) Model {
+	t.Helper()
+	m, err := ByName(name, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestModels(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, tc := range []struct {
+		name   string
+		model  string
+		weight float64
+		bins   []Bin
+		want   Forecast
+	}{
+		{"nothing observed", None, 0, nil, Forecast{}},
+		{"demand", None, 0, []Bin{{5, 7}}, Forecast{}},
+
+		{"nothing observed", RandomWalk, 0, nil, Forecast{}},
+		{"last bin", RandomWalk, 0, []Bin{{5, 7}, {-3, 2}}, Forecast{-3, 2, 2}},
+		{"peak below net", RandomWalk, 0, []Bin{{5, 1}}, Forecast{5, 5, 5}},
+		{"peak below zero", RandomWalk, 0, []Bin{{-5, -1}}, Forecast{-5, 0, 0}},
+		{"not a number", RandomWalk, 0, []Bin{{5, 7}, {nan, 1}, {1, nan}, {inf, 1}, {1, -inf}}, Forecast{5, 7, 7}},
+		{"too large", RandomWalk, 0, []Bin{{-math.MaxFloat64, math.MaxFloat64}}, Forecast{-1 << 63, 1 << 63, 1 << 63}},
+
+		{"nothing observed", MeanRate, 0, nil, Forecast{}},
+		{"first bin", MeanRate, 0, []Bin{{4, 8}}, Forecast{4, 8, 16}},
+		// Deviation 4 → 0.5·4 + 0.5·|16-8| = 6; means (4+8)/2 and (8+16)/2.
+		{"second bin", MeanRate, 0.5, []Bin{{4, 8}, {8, 16}}, Forecast{6, 12, 24}},
+		{"default weight", MeanRate, 0, []Bin{{8, 8}, {16, 16}}, Forecast{9, 9, 18}},
+		{"weight 1 keeps the last bin", MeanRate, 1, []Bin{{8, 8}, {4, 6}}, Forecast{4, 6, 10}},
+		{"releases only", MeanRate, 0.5, []Bin{{-4, 0}, {-8, 0}}, Forecast{-6, 0, 0}},
+		{"not a number", MeanRate, 0.5, []Bin{{nan, 8}, {4, 8}, {inf, 8}, {4, nan}}, Forecast{4, 8, 16}},
+	} {
+		t.Run(tc.model+" "+tc.name, func(t *testing.T) {
+			m := mustModel(t, tc.model, Options{Weight: tc.weight})
+			for _, b := range tc.bins {
+				m.Observe(b)
+			}
+			if got := m.Forecast(); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestForecastsAreFinite(t *testing.T) {
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-100, 100),
+					rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64}))
+				m, err := ByName(name, Options{Weight: rapid.Float64Range(0.001, 1).Draw(t, "weight")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range rapid.IntRange(0, 30).Draw(t, "bins") {
+					m.Observe(Bin{Net: number.Draw(t, "net"), Peak: number.Draw(t, "peak")})
+					f := m.Forecast()
+					for _, n := range []float64{f.Expected, f.Median, f.High} {
+						if math.IsNaN(n) || math.IsInf(n, 0) {
+							t.Fatalf("not finite: %+v", f)
+						}
+					}
+					if f.Median < 0 || f.High < f.Median {
+						t.Fatalf("out of order: %+v", f)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestMeanRateCoverage: over noise, about one bin in twenty exceeds High, and
+// about one in two exceeds Median.
+func TestMeanRateCoverage(t *testing.T) {
+	const bins = 20000
+	m := mustModel(t, MeanRate, Options{Weight: 1. / 32})
+	var aboveHigh, aboveMedian float64
+	state := uint64(1)
+	for i := range bins {
+		// The sum of twelve uniform numbers is close to normal, with variance 1.
+		peak := 1000.
+		for range 12 {
+			state = state*6364136223846793005 + 1442695040888963407
+			peak += 100 * (float64(state>>11)/(1<<53) - 0.5)
+		}
+		if f := m.Forecast(); i > 100 {
+			if peak > f.High {
+				aboveHigh++
+			}
+			if peak > f.Median {
+				aboveMedian++
+			}
+		}
+		m.Observe(Bin{Net: peak, Peak: peak})
+	}
+	if share := aboveHigh / bins; share < 0.03 || share > 0.10 {
+		t.Errorf("%.3f of the bins are above High", share)
+	}
+	if share := aboveMedian / bins; share < 0.45 || share > 0.55 {
+		t.Errorf("%.3f of the bins are above Median", share)
+	}
+}
+
+func TestByName(t *testing.T) {
+	if got := Names(); !slices.IsSorted(got) || len(got) != 3 {
+		t.Errorf("Names() = %q", got)
+	}
+	if _, err := ByName("oracle", Options{}); !errors.Is(err, ErrUnknownModel) {
+		t.Errorf("an unknown name: %v", err)
+	}
+	for _, w := range []float64{-0.1, 1.001, math.NaN(), math.Inf(1)} {
+		if _, err := ByName(MeanRate, Options{Weight: w}); !errors.Is(err, ErrOption) {
+			t.Errorf("weight %v: %v", w, err)
+		}
+	}
+}
+
+func TestStateIsSmall(t *testing.T) {
+	for name, size := range map[string]uintptr{
+		RandomWalk: unsafe.Sizeof(randomWalk{}),
+		MeanRate:   unsafe.Sizeof(meanRate{}),
+	} {
+		if size > 64 {
+			t.Errorf("%s keeps %d bytes, at most 64", name, size)
+		}
+	}
+}
+
+func ExampleByName() {
+	model, err := ByName(MeanRate, Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, acquired := range []float64{100, 120, 90, 110} {
+		model.Observe(Bin{Net: acquired, Peak: acquired})
+	}
+	f := model.Forecast()
+	fmt.Printf("expect %.0f tokens, hold %.0f ready\n", f.Expected, f.High)
+	// Output: expect 102 tokens, hold 178 ready
+}
+
+func ExampleModel_randomWalk() {
+	model, err := ByName(RandomWalk, Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// In the bin, 40 tokens went out before 30 of them came back.
+	model.Observe(Bin{Net: 10, Peak: 40})
+	fmt.Printf("%+v\n", model.Forecast())
+	// Output: {Expected:10 Median:40 High:40}
+}
