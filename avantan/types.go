@@ -60,7 +60,8 @@ type Contribution struct {
 
 // Value is what an instance decides: the paper's list L_t, the reallocation
 // policy that shares out the pool, so that sites configured differently still
-// agree, and a change that the leader proposed along with it.
+// agree, and a change that the leader proposed along with it. A Value is never
+// changed once it has been handed to a Machine or by one.
 type Value struct {
 	// Contributions holds at most one contribution a site, ordered by site. Its
 	// sites are R_t: those whose tokens move.
@@ -119,8 +120,8 @@ type State struct {
 	// It is fixed while Exposures is not empty.
 	Pledge *Contribution
 	// Exposures are the ballots that Pledge is exposed to: sent to the leader
-	// of, or used here to build a value at. At most one a leader, the highest;
-	// ordered by leader.
+	// of, or used here to build a value at. At most two a leader, the first and
+	// the last; ordered by leader, then by number. Empty without a Pledge.
 	Exposures []Ballot
 	// Built is set once this site has built a fresh value as a leader.
 	Built bool
@@ -172,12 +173,13 @@ type Message struct {
 	Contribution *Contribution
 	// AcceptedAt: ElectionOk.
 	AcceptedAt Ballot
-	// Value: Accept, Decision; ElectionOk and CatchUp may carry one.
+	// Value: Accept, Decision; ElectionOk carries the one accepted, if any.
 	Value *Value
 	// Applied: the last instance the sender has durably applied (Refuse,
 	// Applied, CatchUpAsk, CatchUp).
 	Applied Instance
-	// Kept, Snapshot: CatchUp.
+	// Kept, Snapshot: CatchUp. Kept is the sender's whole retention table, the
+	// receiver's own entry included.
 	Kept     []Kept
 	Snapshot []byte
 }

@@ -1,0 +1,133 @@
+package avantan
+
+import "fmt"
+
+// build begins the second phase: it takes the value accepted at the highest
+// ballot among the promises, since that may have been decided, or else
+// concatenates the contributions, its own included. The value, the flag, the
+// own offer and the own accept are one transaction, ahead of Accept-Value.
+//
+// This site's promise is still the ballot: it stands down from a first phase
+// as soon as it promises another.
+func (s *step) build() {
+	l := s.lead
+	v := l.adopted
+	fresh := v == nil
+	pledged := s.state.Pledge != nil
+	if fresh {
+		if !pledged {
+			s.pledge(l.proposal.Press)
+		}
+		contributions := l.contributions
+		if s.state.Pledge != nil {
+			contributions = append(contributions, *s.state.Pledge)
+		}
+		v = &Value{Contributions: sorted(contributions), Policy: l.proposal.Policy, Change: l.proposal.Change}
+	}
+	if err := s.acceptable(v); err != nil {
+		s.report(err)
+		if !pledged && s.state.Pledge != nil {
+			s.ledger.TakeBack(s.instance(), *s.state.Pledge)
+			s.state.Pledge = nil
+		}
+		s.standDown()
+		s.backOff()
+		if l.own {
+			s.out.Failed = FailedUnacceptable
+		}
+		return
+	}
+	if fresh {
+		s.state.Built = true
+		if s.state.Pledge != nil {
+			s.state.expose(l.ballot)
+		}
+	}
+	l.value = v
+	s.state.AcceptedAt, s.state.Accepted = l.ballot, v
+	s.out.Persist = true
+	s.waitFor(s.cfg.Patience)
+	self, _ := s.cfg.index(s.cfg.Self)
+	l.oks.add(self)
+	for _, site := range s.cfg.Members {
+		if site != s.cfg.Self {
+			s.sendAccept(site)
+		}
+	}
+	s.accepted()
+}
+
+// acceptable reports why a value must not be accepted here.
+func (s *step) acceptable(v *Value) error {
+	if err := s.ledger.CanApply(v); err != nil {
+		return fmt.Errorf("%w: instance %d: %w", ErrUnacceptable, s.instance(), err)
+	}
+	return s.matches(v)
+}
+
+// matches reports a value whose contribution of this site is not its pledge.
+// It would consume an offer that was never set aside or has been taken back.
+func (s *step) matches(v *Value) error {
+	c, in := v.Of(s.cfg.Self)
+	if in && (s.state.Pledge == nil || *s.state.Pledge != c) {
+		return &ViolationError{Instance: s.instance(), Reason: "a value holds a contribution that is not pledged here"}
+	}
+	return nil
+}
+
+func (s *step) sendAccept(to SiteID) {
+	s.send(to, Message{Kind: Accept, Instance: s.instance(), Ballot: s.lead.ballot, Value: s.lead.value})
+}
+
+// onAccept accepts a leader's value unless a higher ballot was promised.
+func (s *step) onAccept(m *Message) {
+	if _, in := m.Value.Of(s.cfg.Self); !in && s.state.leftOut(m.Ballot) {
+		s.out.Persist = true
+		s.freeOffer()
+	}
+	if m.Ballot.Compare(s.state.Promised) < 0 {
+		s.refuse(m)
+		return
+	}
+	if s.state.AcceptedAt == m.Ballot {
+		if !s.state.Accepted.Equal(m.Value) {
+			s.violation("two values at ballot %v", m.Ballot)
+			return
+		}
+	} else {
+		if err := s.acceptable(m.Value); err != nil {
+			s.report(err)
+			return
+		}
+		if s.lead != nil && s.lead.value == nil {
+			s.standDown()
+		}
+		// The promise goes up with the accept: else a repeated Accept-Value of a
+		// lower ballot could overwrite a value that was decided.
+		s.state.Promised = m.Ballot
+		s.state.AcceptedAt, s.state.Accepted = m.Ballot, m.Value
+		s.out.Persist = true
+	}
+	s.waitForLeader()
+	s.send(m.From, Message{Kind: AcceptOk, Instance: m.Instance, Ballot: m.Ballot})
+}
+
+// onAcceptOk counts an accept. It counts even if this site has promised a
+// higher ballot since: the accepts of a majority at one ballot decide, its own
+// among them, whatever was promised after each.
+func (s *step) onAcceptOk(m *Message) {
+	l := s.lead
+	if l == nil || l.ballot != m.Ballot || l.value == nil {
+		return
+	}
+	i, _ := s.cfg.index(m.From)
+	l.oks.add(i)
+	s.accepted()
+}
+
+// accepted decides once a majority has accepted.
+func (s *step) accepted() {
+	if s.lead.oks.len() >= s.cfg.quorum() {
+		s.decide(s.lead.value)
+	}
+}

@@ -1,0 +1,146 @@
+package avantan
+
+import "slices"
+
+// retells is how often a decision is repeated to members that do not
+// acknowledge it. They catch up by themselves: an exposed one by its time-out,
+// any other by the next message of a later instance, or by Refresh.
+const retells = 3
+
+// tell is a decision that this site announces.
+type tell struct {
+	instance Instance
+	value    *Value
+	// missing are the members that have not acknowledged it.
+	missing siteSet
+	at      Tick
+	tries   uint8
+}
+
+// ack is what a peer is known to have applied.
+type ack struct {
+	peer    SiteID
+	applied Instance
+}
+
+// decide applies a value that a majority has accepted and announces it.
+func (s *step) decide(v *Value) {
+	t := s.instance()
+	if !s.apply(v) || len(s.cfg.Members) == 1 {
+		return
+	}
+	s.broadcast(Message{Kind: Decision, Instance: t, Value: v})
+	s.tell = &tell{instance: t, value: v, at: after(s.now, s.cfg.Patience)}
+	for i, site := range s.cfg.Members {
+		if site != s.cfg.Self {
+			s.tell.missing.add(i)
+		}
+	}
+}
+
+// onDecision applies a decision of the present instance.
+//
+// All members keep the decision for each other member in its R, so a site in R
+// acknowledges to all; any other acknowledges to the one that announces. Both
+// are once a decision, at most n*n small messages for one that moves tokens
+// between n sites. An acknowledgement that is lost leaves one entry a peer in a
+// table, until the next message from that peer says as much.
+func (s *step) onDecision(m *Message) {
+	_, in := m.Value.Of(s.cfg.Self)
+	if !s.apply(m.Value) {
+		return
+	}
+	ok := Message{Kind: Applied, Applied: s.state.Applied}
+	if in {
+		s.broadcast(ok)
+	} else {
+		s.send(m.From, ok)
+	}
+}
+
+// apply settles the present instance with a decided value and moves on to the
+// next. It reports false, having changed nothing, if that cannot be.
+func (s *step) apply(v *Value) bool {
+	if err := s.acceptable(v); err != nil {
+		s.report(err)
+		return false
+	}
+	t := s.instance()
+	if _, in := v.Of(s.cfg.Self); !in && s.state.Pledge != nil {
+		s.ledger.TakeBack(t, *s.state.Pledge)
+	}
+	s.ledger.Apply(t, v)
+	s.state.settle(t)
+	for _, c := range v.Contributions {
+		if c.Site != s.cfg.Self {
+			s.state.keep(Kept{Peer: c.Site, Instance: t, Value: *v})
+		}
+	}
+	s.out.Persist = true
+	s.out.Applied = append(s.out.Applied, Decided{Instance: t, Value: v})
+	s.reset()
+	return true
+}
+
+// reset forgets what was about an instance that is applied now.
+func (s *step) reset() {
+	s.lead, s.tell, s.pending = nil, nil, nil
+	s.deadline, s.retryAt, s.askAt = 0, 0, 0
+	s.seen, s.fails, s.asked = 0, 0, false
+}
+
+// onApplied notes an acknowledgement, which learn has already done. If it is
+// ahead of this site, the decision should arrive soon; if not, it is asked for.
+func (s *step) onApplied(m *Message) {
+	if m.Applied > s.state.Applied && s.askAt == 0 {
+		s.askAt, s.askFrom = after(s.now, s.cfg.Patience), m.From
+	}
+}
+
+// learn notes what a peer has applied. It may be ahead of this site, which has
+// then to remember it until it has applied, and would keep, the same.
+func (s *step) learn(peer SiteID, applied Instance) {
+	if t := s.tell; t != nil && applied >= t.instance {
+		i, _ := s.cfg.index(peer)
+		if t.missing.remove(i); t.missing == 0 {
+			s.tell = nil
+		}
+	}
+	if applied <= s.state.Applied {
+		// The table on disk may hold the entry for longer; that does no harm.
+		s.state.drop(peer, applied)
+		return
+	}
+	i := slices.IndexFunc(s.early, func(a ack) bool { return a.peer == peer })
+	if i < 0 {
+		s.early = append(s.early, ack{peer, applied})
+	} else {
+		s.early[i].applied = max(s.early[i].applied, applied)
+	}
+}
+
+// forget drops table entries that early acknowledgements cover.
+func (s *step) forget() {
+	s.early = slices.DeleteFunc(s.early, func(a ack) bool {
+		s.state.drop(a.peer, a.applied)
+		return a.applied <= s.state.Applied
+	})
+	if len(s.early) == 0 {
+		s.early = nil
+	}
+}
+
+// retell repeats the decision to those that have not acknowledged it.
+func (s *step) retell() {
+	t := s.tell
+	for i, site := range s.cfg.Members {
+		if t.missing.has(i) {
+			s.send(site, Message{Kind: Decision, Instance: t.instance, Value: t.value})
+		}
+	}
+	if t.tries++; t.tries >= retells {
+		s.tell = nil
+		return
+	}
+	t.at = after(s.now, s.cfg.Patience<<t.tries)
+}
