@@ -1,0 +1,236 @@
+// Package httpapi speaks the HTTP API of an app manager, for samya's own
+// command line, demo and load generators; it never repeats a request by
+// itself, because only its caller knows what a repeat would mean.
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/samya-db/samya/internal/apierr"
+)
+
+// maxAnswer bounds what is read of an answer, in bytes: a page of a thousand
+// entities is far below it.
+const maxAnswer = 8 << 20
+
+// Client speaks to one app manager. It may be used from several goroutines.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// UnreachableError says that no answer came.
+type UnreachableError struct {
+	// Addr is the app manager's address.
+	Addr string
+	// Sent says whether the request may have been sent. If not, it was
+	// provably not executed.
+	Sent bool
+	// Err is the cause.
+	Err error
+}
+
+// Error names the address and the cause.
+func (e *UnreachableError) Error() string {
+	if !e.Sent {
+		return fmt.Sprintf("reach %s: %v", e.Addr, e.Err)
+	}
+	return fmt.Sprintf("no answer from %s: %v", e.Addr, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// ForeignAnswerError says that what answered does not speak this API.
+type ForeignAnswerError struct {
+	// Addr is the address asked.
+	Addr string
+	// Status is the HTTP status of the answer.
+	Status int
+	// Err says what is wrong with the answer.
+	Err error
+}
+
+// Error names the address and what came from there.
+func (e *ForeignAnswerError) Error() string {
+	return fmt.Sprintf("the answer of %s (status %d) is not one of samya's: %v", e.Addr, e.Status, e.Err)
+}
+
+// Unwrap returns what is wrong with the answer.
+func (e *ForeignAnswerError) Unwrap() error { return e.Err }
+
+// New returns a client of the app manager at addr: "http://host:port" or
+// "host:port". A nil transport means [http.DefaultTransport].
+func New(addr string, transport http.RoundTripper) (*Client, error) {
+	base := addr
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("address %q: %w", addr, err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("address %q: the scheme must be http or https", addr)
+	case u.Host == "":
+		return nil, fmt.Errorf("address %q: no host; want http://host:port", addr)
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("address %q: nothing may follow the port; want http://host:port", addr)
+	}
+	return &Client{base: u.Scheme + "://" + u.Host, http: &http.Client{Transport: transport}}, nil
+}
+
+// Addr returns the address the client speaks to, "http://host:port".
+func (c *Client) Addr() string { return c.base }
+
+// CreateEntity creates an entity.
+func (c *Client) CreateEntity(ctx context.Context, name string, limit int64, requestID string) (Entity, error) {
+	var e Entity
+	body := map[string]any{"name": name, "limit": limit}
+	if requestID != "" {
+		body["request_id"] = requestID
+	}
+	err := c.do(ctx, http.MethodPost, "/v1/entities", nil, body, &e)
+	return e, err
+}
+
+// GetEntity reads an entity and its books, over all sites.
+func (c *Client) GetEntity(ctx context.Context, name string) (Status, error) {
+	var s Status
+	err := c.do(ctx, http.MethodGet, "/v1/entities/"+name, nil, nil, &s)
+	return s, err
+}
+
+// ListEntities reads one page of the entities whose names start with prefix. A
+// page size of zero means the server's default.
+func (c *Client) ListEntities(ctx context.Context, prefix string, pageSize int, pageToken string) (Page, error) {
+	q := url.Values{}
+	if prefix != "" {
+		q.Set("prefix", prefix)
+	}
+	if pageSize != 0 {
+		q.Set("page_size", strconv.Itoa(pageSize))
+	}
+	if pageToken != "" {
+		q.Set("page_token", pageToken)
+	}
+	var p Page
+	err := c.do(ctx, http.MethodGet, "/v1/entities", q, nil, &p)
+	return p, err
+}
+
+// UpdateEntity sets an entity's limit. An expectedVersion of zero means any.
+func (c *Client) UpdateEntity(ctx context.Context, name string, limit int64, expectedVersion uint64) (Entity, error) {
+	body := map[string]any{"limit": limit}
+	if expectedVersion != 0 {
+		body["expected_version"] = expectedVersion
+	}
+	var e Entity
+	err := c.do(ctx, http.MethodPatch, "/v1/entities/"+name, nil, body, &e)
+	return e, err
+}
+
+// DeleteEntity deletes an entity.
+func (c *Client) DeleteEntity(ctx context.Context, name string) error {
+	return c.do(ctx, http.MethodDelete, "/v1/entities/"+name, nil, nil, nil)
+}
+
+// Acquire takes tokens of an entity.
+func (c *Client) Acquire(ctx context.Context, entity string, r Request) (Moved, error) {
+	var m Moved
+	err := c.do(ctx, http.MethodPost, "/v1/entities/"+entity+":acquire", nil, r, &m)
+	return m, err
+}
+
+// Release gives tokens of an entity back.
+func (c *Client) Release(ctx context.Context, entity string, r Request) (Moved, error) {
+	var m Moved
+	err := c.do(ctx, http.MethodPost, "/v1/entities/"+entity+":release", nil, r, &m)
+	return m, err
+}
+
+// ListSites tells about the sites of the cluster.
+func (c *Client) ListSites(ctx context.Context) (Sites, error) {
+	var s Sites
+	err := c.do(ctx, http.MethodGet, "/v1/sites", nil, nil, &s)
+	return s, err
+}
+
+// do sends one request and decodes its answer into out, unless that is nil.
+// Its error is an [*apierr.Error] if samya refused, an [*UnreachableError] if
+// no answer came and a [*ForeignAnswerError] if something else answered.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
+	u := c.base + (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, body)
+	if err != nil {
+		return fmt.Errorf("make the request: %w", err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return &UnreachableError{Addr: c.base, Sent: !notSent(err), Err: bare(err)}
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return &UnreachableError{Addr: c.base, Sent: true, Err: err}
+	}
+	if resp.StatusCode/100 != 2 {
+		return c.problem(resp, b)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return &ForeignAnswerError{Addr: c.base, Status: resp.StatusCode, Err: err}
+	}
+	return nil
+}
+
+// problem turns an answer that is no success into an error.
+func (c *Client) problem(resp *http.Response, body []byte) error {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || media != apierr.ProblemType {
+		return &ForeignAnswerError{Addr: c.base, Status: resp.StatusCode, Err: fmt.Errorf("no problem document but %q", resp.Header.Get("Content-Type"))}
+	}
+	var p apierr.Problem
+	if err := json.Unmarshal(body, &p); err != nil {
+		return &ForeignAnswerError{Addr: c.base, Status: resp.StatusCode, Err: err}
+	}
+	return p.Error()
+}
+
+// notSent reports whether the error proves that the request never left.
+func notSent(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// bare strips the method and address that net/http puts before the cause.
+func bare(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+// Package httpapitest has an app manager for tests of its clients: the HTTP API
+// of one, on top of one counter per entity; it is no cluster, so nothing waits,
+// and it serves no one but tests.
+package httpapitest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/name"
+)
+
+// Manager is a fake app manager with one site. The zero value is not usable;
+// use [New]. Its fields may be set before the first request.
+type Manager struct {
+	// SiteName is the name of its one site.
+	SiteName string
+	// Intercept, if set, sees every acquire and release and may answer in the
+	// manager's stead: execute carries the request out, and whatever error
+	// Intercept returns is the answer.
+	Intercept func(op string, r httpapi.Request, execute func() error) error
+	// Forgetful makes it execute a repeated request id again: a bug.
+	Forgetful bool
+	// Boundless makes it grant above the limit: a bug.
+	Boundless bool
+
+	mu       sync.Mutex
+	entities map[string]*entity
+	requests []string
+}
+
+type entity struct {
+	httpapi.Entity
+	acquired int64
+	seen     map[string]httpapi.Moved
+}
+
+// New returns a fake app manager without entities.
+func New() *Manager {
+	return &Manager{SiteName: "us", entities: make(map[string]*entity)}
+}
+
+// Create makes an entity.
+func (m *Manager) Create(entityName string, limit int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.entities[entityName] = &entity{
+		Entity: httpapi.Entity{Name: entityName, Limit: limit, Generation: 1, Version: 1},
+		seen:   make(map[string]httpapi.Moved),
+	}
+}
+
+// Acquired returns how many tokens of the entity are out.
+func (m *Manager) Acquired(entityName string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.entities[entityName].acquired
+}
+
+// Requests returns the requests seen, each as "METHOD path?query".
+func (m *Manager) Requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// RoundTrip lets the manager be a client's transport, without a network.
+func (m *Manager) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	recorder := httptest.NewRecorder()
+	m.ServeHTTP(recorder, r)
+	return recorder.Result(), nil
+}
+
+// ServeHTTP answers as an app manager does.
+func (m *Manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	m.requests = append(m.requests, r.Method+" "+r.URL.String())
+	m.mu.Unlock()
+	answer, err := m.route(r)
+	if err != nil {
+		apierr.WriteProblem(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// The recorder and the connection of a test take whatever is written.
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (m *Manager) route(r *http.Request) (any, error) {
+	path, isEntity := strings.CutPrefix(r.URL.Path, "/v1/entities/")
+	entityName, op, isMove := strings.Cut(path, ":")
+	switch {
+	case r.URL.Path == "/v1/sites":
+		return httpapi.Sites{Cluster: "demo", AnsweredBy: "am-us", Sites: []httpapi.Site{
+			{Name: "eu", Region: "eu", Address: "127.0.0.1:7002", Health: "UNREACHABLE"},
+			{Name: m.SiteName, Region: "us", Address: "127.0.0.1:7001", Health: "SERVING", RoundTripMS: new(0.25)},
+		}}, nil
+	case r.URL.Path == "/v1/entities" && r.Method == http.MethodPost:
+		return m.create(r)
+	case r.URL.Path == "/v1/entities":
+		return m.list(r)
+	case isEntity && isMove:
+		return m.move(r, entityName, op)
+	case isEntity:
+		return m.one(r, entityName)
+	}
+	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
+}
+
+func (m *Manager) create(r *http.Request) (any, error) {
+	var body httpapi.Entity
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, apierr.Wrap(apierr.MalformedJSON, err)
+	}
+	m.mu.Lock()
+	_, exists := m.entities[body.Name]
+	m.mu.Unlock()
+	if exists {
+		return nil, apierr.Exists(body.Name)
+	}
+	m.Create(body.Name, body.Limit)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.entities[body.Name].Entity, nil
+}
+
+// list answers pages of two entities, so that tests see several.
+func (m *Manager) list(r *http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := r.URL.Query()
+	var page httpapi.Page
+	for _, e := range m.entities {
+		if strings.HasPrefix(e.Name, q.Get("prefix")) && e.Name > q.Get("page_token") {
+			page.Entities = append(page.Entities, e.Entity)
+		}
+	}
+	slices.SortFunc(page.Entities, func(a, b httpapi.Entity) int { return strings.Compare(a.Name, b.Name) })
+	if len(page.Entities) > 2 {
+		page.Entities = page.Entities[:2]
+		page.NextPageToken = page.Entities[1].Name
+	}
+	return page, nil
+}
+
+func (m *Manager) one(r *http.Request, entityName string) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entities[entityName]
+	if e == nil {
+		return nil, apierr.NotFound(entityName)
+	}
+	switch r.Method {
+	case http.MethodGet:
+		return httpapi.Status{
+			Entity: e.Entity, Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true,
+			Shares: []httpapi.Share{{Site: m.SiteName, Left: e.Limit - e.acquired, Net: e.acquired, Known: true, Redistributions: 3}},
+		}, nil
+	case http.MethodPatch:
+		var body struct {
+			Limit           int64  `json:"limit"`
+			ExpectedVersion uint64 `json:"expected_version"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			return nil, apierr.Wrap(apierr.MalformedJSON, err)
+		}
+		if body.ExpectedVersion != 0 && body.ExpectedVersion != e.Version {
+			return nil, apierr.New(apierr.VersionMismatch, "version %d expected, it is %d", body.ExpectedVersion, e.Version)
+		}
+		e.Limit = body.Limit
+		e.Version++
+		return e.Entity, nil
+	case http.MethodDelete:
+		delete(m.entities, entityName)
+		return struct{}{}, nil
+	}
+	return nil, apierr.New(apierr.MethodNotAllowed, "%s is not served", r.Method)
+}
+
+func (m *Manager) move(r *http.Request, entityName, op string) (any, error) {
+	var body httpapi.Request
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, apierr.Wrap(apierr.MalformedJSON, err)
+	}
+	if err := name.Tokens("tokens", body.Tokens); err != nil {
+		return nil, err
+	}
+	var moved httpapi.Moved
+	execute := func() error {
+		var err error
+		moved, err = m.execute(entityName, op, body)
+		return err
+	}
+	var err error
+	if m.Intercept != nil {
+		err = m.Intercept(op, body, execute)
+	} else {
+		err = execute()
+	}
+	return moved, err
+}
+
+func (m *Manager) execute(entityName, op string, body httpapi.Request) (httpapi.Moved, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.entities[entityName]
+	if e == nil {
+		return httpapi.Moved{}, apierr.NotFound(entityName)
+	}
+	if body.RequestID == "" {
+		body.RequestID = "made-up"
+	} else if first, ok := e.seen[body.RequestID]; ok && !m.Forgetful {
+		return first, nil
+	}
+	switch op {
+	case "acquire":
+		if left := e.Limit - e.acquired; left < body.Tokens && !m.Boundless {
+			return httpapi.Moved{}, apierr.NoTokens(entityName, m.SiteName, body.Tokens, left, 1500*time.Millisecond)
+		}
+		e.acquired += body.Tokens
+	case "release":
+		e.acquired -= body.Tokens
+	default:
+		return httpapi.Moved{}, apierr.New(apierr.RouteNotFound, "no call %q", op)
+	}
+	moved := httpapi.Moved{Tokens: body.Tokens, RequestID: body.RequestID, Site: m.SiteName, Left: e.Limit - e.acquired}
+	e.seen[body.RequestID] = moved
+	return moved, nil
+}

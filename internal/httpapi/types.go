@@ -1,0 +1,107 @@
+package httpapi
+
+// Entity is a resource with a limit.
+type Entity struct {
+	// Name is the entity's name.
+	Name string `json:"name"`
+	// Limit is the most tokens that may be out at once.
+	Limit int64 `json:"limit"`
+	// Generation tells the entity from earlier ones of its name.
+	Generation uint64 `json:"generation"`
+	// Version counts the changes of the limit, from 1.
+	Version uint64 `json:"version"`
+}
+
+// Status is an entity and what the sites' books of it add up to.
+type Status struct {
+	Entity
+	// Available is how many tokens can be acquired now, over the shares seen.
+	Available int64 `json:"available"`
+	// Acquired is how many tokens are out, over the shares seen.
+	Acquired int64 `json:"acquired"`
+	// InTransit is how many tokens are between sites; it has a meaning only if
+	// Complete.
+	InTransit int64 `json:"in_transit"`
+	// Complete says whether every site answered this read.
+	Complete bool `json:"complete"`
+	// Shares has one share per site, in the order of the names.
+	Shares []Share `json:"shares"`
+}
+
+// Share is one site's part of an entity.
+type Share struct {
+	// Site is the site's name.
+	Site string `json:"site"`
+	// Left is how many tokens the site can grant now.
+	Left int64 `json:"left"`
+	// Offered is how many are set aside for a redistribution under way.
+	Offered int64 `json:"offered"`
+	// Net is acquired minus released at the site.
+	Net int64 `json:"net"`
+	// AgeMS is how old the figures are, in milliseconds.
+	AgeMS int64 `json:"age_ms"`
+	// Known says whether any figure of the site was ever seen.
+	Known bool `json:"known"`
+	// Waiting counts the acquires that wait for tokens at the site.
+	Waiting int64 `json:"waiting"`
+	// Redistributions counts those of this entity that the site has applied.
+	Redistributions uint64 `json:"redistributions"`
+}
+
+// Page is one page of a list of entities.
+type Page struct {
+	// Entities are the page's entities, in the order of their names.
+	Entities []Entity `json:"entities"`
+	// NextPageToken asks for the next page; empty on the last.
+	NextPageToken string `json:"next_page_token"`
+}
+
+// Request is the body of an acquire or a release.
+type Request struct {
+	// Tokens is how many to move.
+	Tokens int64 `json:"tokens"`
+	// RequestID names the request; empty: samya makes one up.
+	RequestID string `json:"request_id,omitempty"`
+	// Wait is how long an acquire may wait for tokens, as a duration such as
+	// "2s"; empty: the site's default. A release has none.
+	Wait string `json:"wait,omitempty"`
+	// Site must answer; empty: any.
+	Site string `json:"site,omitempty"`
+}
+
+// Moved is the answer to an acquire or a release that was executed.
+type Moved struct {
+	// Tokens is how many moved.
+	Tokens int64 `json:"tokens"`
+	// RequestID is the request's id.
+	RequestID string `json:"request_id"`
+	// Site is the site that executed it.
+	Site string `json:"site"`
+	// Left is what was left in that site's escrow just after.
+	Left int64 `json:"left"`
+}
+
+// Sites tells about the sites of a cluster.
+type Sites struct {
+	// Cluster is the cluster's name.
+	Cluster string `json:"cluster"`
+	// AnsweredBy is the process that answered.
+	AnsweredBy string `json:"answered_by"`
+	// Sites are the member sites, in the order of their names.
+	Sites []Site `json:"sites"`
+}
+
+// Site is a member site as the answering process sees it.
+type Site struct {
+	// Name is the site's name.
+	Name string `json:"name"`
+	// Region is where it stands.
+	Region string `json:"region"`
+	// Address is where its gRPC API listens, if known.
+	Address string `json:"address"`
+	// Health is what is known of its health.
+	Health string `json:"health"`
+	// RoundTripMS is the measured round trip in milliseconds; nil if not
+	// measured.
+	RoundTripMS *float64 `json:"round_trip_ms"`
+}

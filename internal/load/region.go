@@ -1,0 +1,219 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/ledger"
+)
+
+// The steering of a region's holdings: leanOver tokens away from its target a
+// region moves as fast towards it as the churn allows, which is what remains
+// of the other kind of request even then.
+const (
+	leanOver = 60.0
+	churn    = 0.03
+)
+
+// The range and precision of the latencies kept.
+const (
+	minLatency       = time.Microsecond
+	maxLatency       = 2 * time.Minute
+	latencyPrecision = 3
+)
+
+// region is the clients of one region.
+type region struct {
+	cfg      *Config
+	name     string
+	site     string
+	target   func(time.Duration) float64
+	client   *httpapi.Client
+	start    time.Time
+	sequence atomic.Uint64
+	unknowns sync.WaitGroup
+
+	mu        sync.Mutex
+	rng       *rand.Rand
+	held      int64 // acquired and not given out to a release
+	acquiring int64 // asked for by acquires under way
+	counts    Counts
+	latency   *hdrhistogram.Histogram // of all requests answered
+	window    *hdrhistogram.Histogram // of those since the last Window
+}
+
+func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *region {
+	histogram := func() *hdrhistogram.Histogram {
+		return hdrhistogram.New(minLatency.Microseconds(), maxLatency.Microseconds(), latencyPrecision)
+	}
+	return &region{
+		cfg: cfg, name: r.Name, site: r.Site, target: r.Target, client: client, rng: rng,
+		latency: histogram(), window: histogram(),
+	}
+}
+
+// request is one acquire or release.
+type request struct {
+	kind   ledger.Kind
+	tokens int64
+	id     string
+	due    time.Time
+	op     *ledger.Op
+}
+
+// run makes the region's load; see [Load.Run].
+func (r *region) run(ctx context.Context, stop <-chan struct{}, start time.Time, rate float64) {
+	r.mu.Lock()
+	r.start = start
+	r.mu.Unlock()
+	arrivals := make(chan time.Time, r.cfg.InFlight/4+1)
+	var workers sync.WaitGroup
+	for range r.cfg.InFlight {
+		workers.Go(func() {
+			for due := range arrivals {
+				r.serve(ctx, r.next(due))
+			}
+		})
+	}
+	r.arrive(ctx, stop, start, rate, arrivals)
+	close(arrivals)
+	workers.Wait()
+	r.unknowns.Wait()
+}
+
+// arrive hands out arrivals, at random intervals with the mean 1/rate, until
+// stop is closed. An arrival that finds no free worker waits, and is shed if too
+// many wait before it.
+func (r *region) arrive(ctx context.Context, stop <-chan struct{}, start time.Time, rate float64, arrivals chan<- time.Time) {
+	due := start
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		r.mu.Lock()
+		due = due.Add(time.Duration(r.rng.ExpFloat64() / rate * float64(time.Second)))
+		r.mu.Unlock()
+		timer.Reset(time.Until(due))
+		select {
+		case <-timer.C:
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case arrivals <- due:
+		default:
+			r.count(func(c *Counts) { c.Shed++ })
+		}
+	}
+}
+
+// next decides what the arrival does and books it as invoked.
+func (r *region) next(due time.Time) request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tokens := 1 + r.rng.Int64N(r.cfg.MaxTokens)
+	missing := r.target(due.Sub(r.start)) - float64(r.held+r.acquiring)
+	acquire := r.rng.Float64() < min(max(0.5+missing/(2*leanOver), churn), 1-churn)
+	q := request{
+		kind: ledger.Release, due: due,
+		id: fmt.Sprintf("%s%s-%d", r.cfg.RequestPrefix, r.name, r.sequence.Add(1)),
+	}
+	if acquire || r.held == 0 {
+		q.kind = ledger.Acquire
+		r.acquiring += tokens
+	} else {
+		tokens = min(tokens, r.held)
+		r.held -= tokens
+	}
+	q.tokens = tokens
+	r.counts.Requests++
+	r.counts.InFlight++
+	q.op = r.cfg.Ledger.Invoke(r.cfg.Entity, q.kind, tokens)
+	return q
+}
+
+// serve sends the request and books its outcome.
+func (r *region) serve(ctx context.Context, q request) {
+	outcome := r.send(ctx, q, r.site)
+	if outcome.verdict == unknown {
+		q.op.Unknown()
+		r.count(func(c *Counts) {
+			c.Unknown++
+			c.Unresolved++
+			c.LastError = outcome.text()
+		})
+		r.unknowns.Go(func() { r.pursue(ctx, q, outcome) })
+		return
+	}
+	q.op.Return(outcome.verdict.booked())
+	r.settle(q, outcome, true)
+}
+
+// send sends the request once, to be answered by site; empty: any.
+func (r *region) send(ctx context.Context, q request, site string) answer {
+	wait := max(r.cfg.Wait, 0)
+	ctx, cancel := context.WithTimeout(ctx, wait+answerMargin)
+	defer cancel()
+	body := httpapi.Request{Tokens: q.tokens, RequestID: q.id, Site: site}
+	var err error
+	switch q.kind {
+	case ledger.Acquire:
+		body.Wait = wait.String()
+		_, err = r.client.Acquire(ctx, r.cfg.Entity, body)
+	case ledger.Release:
+		_, err = r.client.Release(ctx, r.cfg.Entity, body)
+	}
+	return judge(err, site)
+}
+
+// settle adjusts holdings and counts to a known outcome. Only a first answer
+// has a latency: that of a pursued outcome is a matter of the pursuit.
+func (r *region) settle(q request, a answer, first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	executed := a.verdict == executed
+	switch q.kind {
+	case ledger.Acquire:
+		r.acquiring -= q.tokens
+		if executed {
+			r.held += q.tokens
+		}
+	case ledger.Release:
+		if !executed {
+			r.held += q.tokens
+		}
+	}
+	switch {
+	case executed && q.kind == ledger.Acquire:
+		r.counts.Granted++
+	case executed:
+		r.counts.Released++
+	case a.verdict == refused:
+		r.counts.Refused++
+	default:
+		r.counts.Failed++
+		r.counts.LastError = a.text()
+	}
+	r.counts.InFlight--
+	if first && a.verdict != failed {
+		took := min(max(time.Since(q.due), minLatency), maxLatency).Microseconds()
+		// The value was brought into the range; there is nothing left to fail.
+		_ = r.latency.RecordValue(took)
+		_ = r.window.RecordValue(took)
+	}
+}
+
+// count changes the counts.
+func (r *region) count(change func(*Counts)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.counts)
+}
