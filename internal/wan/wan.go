@@ -1,0 +1,131 @@
+// Package wan makes one machine feel as wide as the world: it knows the delays
+// between regions and holds messages back by them. It refuses to touch a
+// network: loss and partitions are the transport's fault hook's business, and a
+// program that injects no delay needs nothing of it.
+package wan
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	// IntraRegion is the round trip within a region, unless a matrix says
+	// otherwise.
+	IntraRegion = 500 * time.Microsecond
+	// MaxRoundTrip is the longest round trip that a matrix may hold.
+	MaxRoundTrip = 10 * time.Second
+	// MaxRegions is the most regions that a matrix may name.
+	MaxRegions = 64
+)
+
+// Matrix holds the round trips between regions, the same in both directions.
+// Half of a round trip is taken for each way. The zero Matrix knows no region
+// and so delays nothing. A Matrix is immutable.
+type Matrix struct {
+	roundTrips map[pair]time.Duration
+	regions    []string
+}
+
+// pair names two regions, in order.
+type pair struct{ a, b string }
+
+func pairOf(a, b string) pair { return pair{min(a, b), max(a, b)} }
+
+// Samya returns Table 5 of Samya (Maiyya et al.): the latencies between the
+// five regions of its experiments, taken as round trips. The paper's regions
+// are US-West1, AS-East2, EU-West2, AU-Southeast1 and SA-East1 of Google Cloud;
+// here they are named us, as, eu, au and sa.
+func Samya() *Matrix {
+	const ms = time.Millisecond
+	return &Matrix{
+		regions: []string{"as", "au", "eu", "sa", "us"},
+		roundTrips: map[pair]time.Duration{
+			{"as", "us"}: 131 * ms,
+			{"eu", "us"}: 132 * ms,
+			{"au", "us"}: 161 * ms,
+			{"sa", "us"}: 180 * ms,
+			{"as", "eu"}: 262 * ms,
+			{"as", "au"}: 125 * ms,
+			{"as", "sa"}: 302 * ms,
+			{"au", "eu"}: 265 * ms,
+			{"eu", "sa"}: 218 * ms,
+			{"au", "sa"}: 305 * ms,
+		},
+	}
+}
+
+// Open returns the matrix that a flag names: none for "", Table 5 for "samya",
+// and otherwise the one in the file of that name.
+func Open(name string) (*Matrix, error) {
+	switch name {
+	case "":
+		return &Matrix{}, nil
+	case "samya":
+		return Samya(), nil
+	}
+	return Load(name)
+}
+
+// Regions returns the names of all regions, sorted.
+func (m *Matrix) Regions() []string { return slices.Clone(m.regions) }
+
+// RoundTrip returns the round trip between two regions: IntraRegion within a
+// region unless the matrix gives another, and zero if it does not know one of
+// them.
+func (m *Matrix) RoundTrip(a, b string) time.Duration {
+	if d, known := m.roundTrips[pairOf(a, b)]; known {
+		return d
+	}
+	if _, known := slices.BinarySearch(m.regions, a); known && a == b {
+		return IntraRegion
+	}
+	return 0
+}
+
+// OneWay returns half of the round trip between two regions.
+func (m *Matrix) OneWay(from, to string) time.Duration { return m.RoundTrip(from, to) / 2 }
+
+// Max returns the longest round trip: how long to wait for all regions.
+func (m *Matrix) Max() time.Duration {
+	var longest time.Duration
+	for d := range maps.Values(m.roundTrips) {
+		longest = max(longest, d)
+	}
+	return longest
+}
+
+// Wait waits for d, or until the context ends; then it returns the context's
+// error.
+func Wait(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ParseError says what is wrong with a latency matrix.
+type ParseError struct {
+	// Line is the line, from 1; 0 if the matrix as a whole is wrong.
+	Line int
+	// Problem tells what is wrong.
+	Problem string
+}
+
+// Error returns "line n: problem".
+func (e *ParseError) Error() string {
+	if e.Line == 0 {
+		return e.Problem
+	}
+	return fmt.Sprintf("line %d: %s", e.Line, e.Problem)
+}
