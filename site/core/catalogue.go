@@ -1,0 +1,296 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// CatalogueChange is a creation or deletion as the catalogue's sequence
+// decides it.
+type CatalogueChange struct {
+	Kind  ChangeKind `json:"kind"`
+	Name  string     `json:"name"`
+	Limit Tokens     `json:"limit,omitempty"`
+	// Generation is the one expected by a deletion; 0 for any.
+	Generation uint64 `json:"generation,omitempty"`
+	RequestID  string `json:"request_id"`
+	Body       uint64 `json:"body"`
+}
+
+// catalogue is the sequence that decides which entities exist. Its values are
+// lists of changes; no tokens move in it.
+type catalogue struct {
+	c        *Core
+	protocol Protocol
+	// generation is the last one given out.
+	generation uint64
+	// numbered is how many changes were decided so far.
+	numbered uint64
+	// changes are the last decided ones, oldest first; results finds them.
+	changes []ChangeRecord
+	results map[string]ChangeRecord
+	// pending are the changes asked for at this site.
+	pending []*pendingChange
+	applied bool
+
+	dirty bool
+	// nextSync is when the other sites are told next how far this one is.
+	nextSync Tick
+	wake     Tick
+}
+
+const (
+	// keepChanges is how many decided changes are kept, for repeats of their
+	// request ids and for sites that missed them.
+	keepChanges = 4096
+	// maxBatch is how many changes one instance decides at most.
+	maxBatch = 1024
+)
+
+// pursueCatalogue begins an instance if changes wait and none is under way.
+func (c *Core) pursueCatalogue() {
+	if len(c.cat.pending) == 0 || c.cat.protocol.Open() || c.cat.protocol.Waits() {
+		return
+	}
+	batch := c.cat.pending[:min(maxBatch, len(c.cat.pending))]
+	changes := make([]CatalogueChange, len(batch))
+	for i, p := range batch {
+		changes[i] = p.catalogue
+		p.proposed = true
+	}
+	encoded, err := json.Marshal(changes)
+	if err != nil {
+		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Err: fmt.Errorf("encoding changes: %w", err)})
+		return
+	}
+	c.stepCatalogue(avantan.Input{Begin: &avantan.Proposal{Change: encoded}})
+}
+
+func (c *Core) stepCatalogue(in avantan.Input) {
+	cat := &c.cat
+	cat.applied = false
+	out := cat.protocol.Step(c.now.Tick, in)
+	cat.dirty = cat.dirty || out.Persist
+	c.send("", 0, out.Messages)
+	c.protocolEvents("", &out)
+	if cat.protocol.State().Built {
+		for _, p := range cat.pending {
+			p.built = p.built || p.proposed
+		}
+	}
+	if cat.applied {
+		cat.answerPending()
+	}
+	if in.Begin == nil {
+		c.pursueCatalogue()
+	}
+	c.scheduleCatalogue()
+}
+
+// answerPending answers the changes that were decided.
+func (cat *catalogue) answerPending() {
+	cat.pending = slices.DeleteFunc(cat.pending, func(p *pendingChange) bool {
+		p.proposed = false
+		r, ok := cat.results[p.requestID]
+		if ok {
+			for _, call := range p.calls {
+				cat.c.reply(call, cat.answer(r, p.body))
+			}
+		}
+		return ok
+	})
+}
+
+func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
+	if r.Change.Body != body {
+		return Answer{Code: Reused}
+	}
+	return Answer{Code: r.Outcome, View: View{
+		Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1,
+	}}
+}
+
+// settle gives a decided change its effect. It is deterministic: every site
+// settles the same changes in the same order.
+func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
+	if _, repeated := cat.results[ch.RequestID]; repeated {
+		return
+	}
+	r := ChangeRecord{Instance: t, Change: ch}
+	c := cat.c
+	e, found := c.space.entities.Get(ch.Name)
+	switch {
+	case ch.Kind == CreateEntity && found:
+		r.Outcome, r.Generation = Exists, e.generation
+	case ch.Kind == CreateEntity:
+		cat.generation++
+		r.Generation = cat.generation
+		c.addEntity(ch.Name, r.Generation, ch.Limit)
+	case !found:
+		r.Outcome = NotFound
+	case ch.Generation != 0 && ch.Generation != e.generation:
+		r.Outcome, r.Generation = Mismatch, e.generation
+	default:
+		r.Generation = e.generation
+		c.dropEntity(e)
+	}
+	cat.numbered++
+	r.Number = cat.numbered
+	cat.note(r)
+	c.out.Records.Changes = append(c.out.Records.Changes, r)
+}
+
+// note keeps a decided change, and forgets the oldest beyond keepChanges.
+func (cat *catalogue) note(r ChangeRecord) {
+	cat.changes = append(cat.changes, r)
+	cat.results[r.Change.RequestID] = r
+	if over := len(cat.changes) - keepChanges; over > 0 {
+		for _, o := range cat.changes[:over] {
+			delete(cat.results, o.Change.RequestID)
+		}
+		cat.changes = slices.Delete(cat.changes, 0, over)
+		cat.c.out.Records.ForgetChanges = cat.changes[0].Number
+	}
+}
+
+// Pledge implements avantan.Ledger: the catalogue moves no tokens.
+func (cat *catalogue) Pledge(avantan.Instance, avantan.Press) (avantan.Contribution, bool) {
+	return avantan.Contribution{}, false
+}
+
+// TakeBack implements avantan.Ledger; there is never anything to take back.
+func (cat *catalogue) TakeBack(avantan.Instance, avantan.Contribution) {}
+
+func decodeChanges(v *avantan.Value) ([]CatalogueChange, error) {
+	if len(v.Change) == 0 {
+		return nil, nil
+	}
+	var changes []CatalogueChange
+	if err := json.Unmarshal(v.Change, &changes); err != nil {
+		return nil, fmt.Errorf("decoding changes of the catalogue: %w", err)
+	}
+	for _, ch := range changes {
+		if ch.Kind != CreateEntity && ch.Kind != DeleteEntity {
+			return nil, fmt.Errorf("change of unknown kind %q", ch.Kind)
+		}
+		if ch.Limit < 0 || ch.Limit > MaxTokens || ch.Name == "" || ch.RequestID == "" {
+			return nil, fmt.Errorf("change of %q: out of range", ch.Name)
+		}
+	}
+	return changes, nil
+}
+
+// CanApply implements avantan.Ledger.
+func (cat *catalogue) CanApply(v *avantan.Value) error {
+	_, err := decodeChanges(v)
+	return err
+}
+
+// Apply implements avantan.Ledger.
+func (cat *catalogue) Apply(t avantan.Instance, v *avantan.Value) {
+	changes, err := decodeChanges(v)
+	if err != nil {
+		panic(fmt.Sprintf("core: catalogue, instance %d: applying what CanApply found good: %v", t, err))
+	}
+	for _, ch := range changes {
+		cat.settle(t, ch)
+	}
+	cat.applied, cat.dirty = true, true
+}
+
+// catalogueSnapshot is what a site that missed decisions is told: the changes
+// it missed, or everything if they are no longer all kept.
+type catalogueSnapshot struct {
+	// Missed are the changes since the reader's last instance.
+	Missed []ChangeRecord `json:"missed,omitempty"`
+	// Whole is set if Missed would have gaps.
+	Whole *catalogueWhole `json:"whole,omitempty"`
+}
+
+type catalogueWhole struct {
+	Generation uint64         `json:"generation"`
+	Numbered   uint64         `json:"numbered"`
+	Entities   []createdEntry `json:"entities"`
+	Changes    []ChangeRecord `json:"changes"`
+}
+
+type createdEntry struct {
+	Name       string `json:"name"`
+	Generation uint64 `json:"generation"`
+	Limit      Tokens `json:"limit"`
+}
+
+// Snapshot implements avantan.Ledger.
+func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
+	var s catalogueSnapshot
+	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
+		i := slices.IndexFunc(cat.changes, func(r ChangeRecord) bool { return r.Instance > since })
+		if i >= 0 {
+			s.Missed = cat.changes[i:]
+		}
+	} else {
+		s.Whole = &catalogueWhole{Generation: cat.generation, Numbered: cat.numbered, Changes: cat.changes}
+		cat.c.space.ascend("", func(e *entity) bool {
+			s.Whole.Entities = append(s.Whole.Entities, createdEntry{e.name, e.generation, e.initial})
+			return true
+		})
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
+	}
+	return b
+}
+
+// Install implements avantan.Ledger.
+func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
+	var s catalogueSnapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return fmt.Errorf("decoding a snapshot of the catalogue: %w", err)
+	}
+	cat.applied, cat.dirty = true, true
+	if s.Whole == nil {
+		for _, r := range s.Missed {
+			cat.settle(r.Instance, r.Change)
+		}
+		return nil
+	}
+	cat.replace(s.Whole)
+	return nil
+}
+
+// replace makes the catalogue that of a snapshot.
+func (cat *catalogue) replace(w *catalogueWhole) {
+	c := cat.c
+	wanted := make(map[string]uint64, len(w.Entities))
+	for _, en := range w.Entities {
+		wanted[en.Name] = en.Generation
+	}
+	var gone []*entity
+	c.space.ascend("", func(e *entity) bool {
+		if wanted[e.name] != e.generation {
+			gone = append(gone, e)
+		}
+		return true
+	})
+	for _, e := range gone {
+		c.dropEntity(e)
+	}
+	for _, en := range w.Entities {
+		if _, ok := c.space.entities.Get(en.Name); !ok {
+			c.addEntity(en.Name, en.Generation, en.Limit)
+		}
+	}
+	cat.generation, cat.numbered = w.Generation, w.Numbered
+	cat.changes, cat.results = nil, make(map[string]ChangeRecord)
+	for _, r := range w.Changes {
+		cat.note(r)
+		c.out.Records.Changes = append(c.out.Records.Changes, r)
+	}
+	if len(w.Changes) > 0 {
+		c.out.Records.ForgetChanges = w.Changes[0].Number
+	}
+}

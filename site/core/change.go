@@ -1,0 +1,215 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// pendingChange is an administrative change asked for at this site and not yet
+// decided.
+type pendingChange struct {
+	requestID string
+	body      uint64
+	until     Tick
+	// encoded is the change as proposed in an entity's own sequence.
+	encoded []byte
+	// catalogue is the change as proposed in the catalogue's sequence.
+	catalogue CatalogueChange
+	// proposed is set once an instance was begun for it, built once it may have
+	// become part of a value: it may then be decided whatever happens here.
+	proposed, built bool
+	calls           []Call
+}
+
+// changeBody is what must be the same in a repeat of a change.
+func changeBody(ch *Change) uint64 {
+	return bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+}
+
+func (c *Core) change(ch *Change) {
+	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.RequestID == "" {
+		c.reply(ch.Call, Answer{Code: Invalid})
+		return
+	}
+	body := changeBody(ch)
+	p := &pendingChange{
+		requestID: ch.RequestID, body: body, until: c.now.Tick + ch.Wait, calls: []Call{ch.Call},
+	}
+	if ch.Kind == SetLimit {
+		c.changeLimit(ch, p)
+		return
+	}
+	if r, ok := c.cat.results[ch.RequestID]; ok {
+		c.reply(ch.Call, c.cat.answer(r, body))
+		return
+	}
+	if joinPending(c, c.cat.pending, p) {
+		return
+	}
+	if len(c.cat.pending) >= c.cfg.MaxChanges {
+		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		return
+	}
+	p.catalogue = CatalogueChange{
+		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Generation: ch.Expected, RequestID: ch.RequestID, Body: body,
+	}
+	c.cat.pending = append(c.cat.pending, p)
+	c.pursueCatalogue()
+	c.scheduleCatalogue()
+}
+
+// joinPending lets a repeat of a pending change wait with the first caller.
+func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
+	i := slices.IndexFunc(pending, func(q *pendingChange) bool { return q.requestID == p.requestID })
+	if i < 0 {
+		return false
+	}
+	switch q := pending[i]; {
+	case q.body != p.body:
+		c.reply(p.calls[0], Answer{Code: Reused})
+	case len(q.calls) >= maxCallers:
+		c.reply(p.calls[0], Answer{Code: Overloaded, RetryAfter: 1000})
+	default:
+		q.calls = append(q.calls, p.calls...)
+		q.until = max(q.until, p.until)
+	}
+	return true
+}
+
+// expireChanges answers the changes whose time is up.
+func (c *Core) expireChanges(pending []*pendingChange) []*pendingChange {
+	return slices.DeleteFunc(pending, func(p *pendingChange) bool {
+		if p.until > c.now.Tick {
+			return false
+		}
+		code := NoQuorum
+		if p.built {
+			code = Unknown
+		}
+		for _, call := range p.calls {
+			c.reply(call, Answer{Code: code, RetryAfter: 1000})
+		}
+		return true
+	})
+}
+
+// limitChange is a change of an entity's limit as its sequence decides it.
+type limitChange struct {
+	RequestID string `json:"request_id"`
+	Body      uint64 `json:"body"`
+	Limit     Tokens `json:"limit"`
+	Expected  uint64 `json:"expected,omitempty"`
+}
+
+// LimitResult is the outcome of a decided limit change, kept so that a repeat
+// of its request id gets the same answer at every site.
+type LimitResult struct {
+	RequestID string `json:"request_id"`
+	Body      uint64 `json:"body"`
+	// Outcome is OK, Mismatch or Reused.
+	Outcome Code `json:"outcome"`
+	// Limit and Version are the entity's after the change.
+	Limit   Tokens `json:"limit"`
+	Version uint64 `json:"version"`
+	// repeated says that the request id was decided before.
+	repeated bool
+}
+
+// keepResults is how many results of limit changes an entity remembers.
+const keepResults = 16
+
+// judge says what a limit change would do to the entity as it is.
+func (e *entity) judge(encoded []byte) (LimitResult, error) {
+	var ch limitChange
+	if err := json.Unmarshal(encoded, &ch); err != nil {
+		return LimitResult{}, fmt.Errorf("decoding a limit change: %w", err)
+	}
+	if ch.Limit < 0 || ch.Limit > MaxTokens {
+		return LimitResult{}, fmt.Errorf("limit change to %d: out of range", ch.Limit)
+	}
+	r := LimitResult{RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version}
+	switch {
+	case slices.ContainsFunc(e.results, func(o LimitResult) bool { return o.RequestID == ch.RequestID }):
+		r.repeated = true
+	case ch.Expected != 0 && ch.Expected != e.version:
+		r.Outcome = Mismatch
+	default:
+		r.Limit, r.Version = ch.Limit, e.version+1
+	}
+	return r, nil
+}
+
+func (e *entity) settleLimit(r LimitResult) {
+	if r.repeated {
+		return
+	}
+	e.limit, e.version = r.Limit, r.Version
+	if len(e.results) >= keepResults {
+		e.results = slices.Delete(e.results, 0, len(e.results)-keepResults+1)
+	}
+	e.results = append(e.results, r)
+}
+
+func (c *Core) changeLimit(ch *Change, p *pendingChange) {
+	c.space.execute([]string{ch.Name}, func(es []*entity) {
+		e := es[0]
+		if e == nil {
+			c.reply(ch.Call, Answer{Code: NotFound})
+			return
+		}
+		if ans, ok := e.limitAnswer(p); ok {
+			c.reply(ch.Call, ans)
+			return
+		}
+		if joinPending(c, e.changes, p) {
+			return
+		}
+		if len(e.changes) >= c.cfg.MaxChanges {
+			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+			return
+		}
+		encoded, err := json.Marshal(limitChange{
+			RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected,
+		})
+		if err != nil {
+			c.reply(ch.Call, Answer{Code: Invalid})
+			return
+		}
+		p.encoded = encoded
+		e.changes = append(e.changes, p)
+		c.pursue(e)
+		c.schedule(e)
+	})
+}
+
+// limitAnswer answers a limit change whose request id was decided.
+func (e *entity) limitAnswer(p *pendingChange) (Answer, bool) {
+	i := slices.IndexFunc(e.results, func(r LimitResult) bool { return r.RequestID == p.requestID })
+	if i < 0 {
+		return Answer{}, false
+	}
+	r := e.results[i]
+	if r.Body != p.body {
+		return Answer{Code: Reused}, true
+	}
+	v := e.view()
+	v.Limit, v.Version = r.Limit, r.Version
+	return Answer{Code: r.Outcome, View: v}, true
+}
+
+// answerChanges answers the limit changes that were decided.
+func (c *Core) answerChanges(e *entity) {
+	e.changes = slices.DeleteFunc(e.changes, func(p *pendingChange) bool {
+		ans, decided := e.limitAnswer(p)
+		if decided {
+			for _, call := range p.calls {
+				c.reply(call, ans)
+			}
+		}
+		return decided
+	})
+	for _, p := range e.changes {
+		p.proposed = false
+	}
+}

@@ -1,0 +1,159 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/redistribute"
+)
+
+// Config says who a core is and how it decides. The zero value of a field that
+// has a default means that default.
+type Config struct {
+	// Self is this site; one of Members.
+	Self SiteID
+	// Members are the sites of the cluster as durably bootstrapped.
+	Members []SiteID
+
+	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
+	// modules by name: see the exported name lists of each.
+	Protocol, Policy, Offer, Trigger, Forecast, Admission string
+
+	// Retention is how long records of answered requests are kept, in
+	// milliseconds; default 5 minutes. A repeat that comes later runs anew.
+	Retention int64
+	// MaxRequests bounds the records kept; default 4,000,000 (about 100 bytes
+	// of memory each). When it is reached requests are refused as Overloaded.
+	MaxRequests int
+	// MaxWaiting bounds the acquires that wait for one entity; default 10,000.
+	MaxWaiting int
+	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
+	MaxWaitingAll int
+	// MaxChanges bounds the administrative changes under way; default 10,000.
+	MaxChanges int
+
+	// Window is how long a leader waits for the contributions of all reachable
+	// sites: above the farthest round trip and its syncs; default 450.
+	Window Tick
+	// Patience is how long a site waits for an instance to move before it asks
+	// or takes over: above Window and two round trips; default 1500.
+	Patience Tick
+	// Backoff and MaxBackoff bound the pause of a leader that lost against
+	// another or found no majority; defaults 50 and 2000.
+	Backoff, MaxBackoff Tick
+	// GiveUp and MaxGiveUp bound the pause after an instance that showed that
+	// there are no tokens to be had anywhere; defaults 500 and 8000.
+	GiveUp, MaxGiveUp Tick
+	// Sync is the pause between two rounds of telling the other sites how far
+	// the catalogue is applied; default 5000.
+	Sync Tick
+	// Bin is the length of a forecasting bin; default 1000. Horizon is how many
+	// bins a redistribution provides for; default 6.
+	Bin     Tick
+	Horizon int
+
+	// Rand is the source of jitter.
+	Rand avantan.Rand
+}
+
+func orDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (c *Config) setDefaults() {
+	orDefault(&c.Protocol, "majority")
+	orDefault(&c.Policy, "demand")
+	orDefault(&c.Offer, "spare")
+	orDefault(&c.Trigger, "reactive")
+	orDefault(&c.Forecast, "mean-rate")
+	orDefault(&c.Admission, "wait")
+	orDefault(&c.Retention, 5*60*1000)
+	orDefault(&c.MaxRequests, 4_000_000)
+	orDefault(&c.MaxWaiting, 10_000)
+	orDefault(&c.MaxWaitingAll, 100_000)
+	orDefault(&c.MaxChanges, 10_000)
+	orDefault(&c.Window, 450)
+	orDefault(&c.Patience, 1500)
+	orDefault(&c.Backoff, 50)
+	orDefault(&c.MaxBackoff, 2000)
+	orDefault(&c.GiveUp, 500)
+	orDefault(&c.MaxGiveUp, 8000)
+	orDefault(&c.Sync, 5000)
+	orDefault(&c.Bin, 1000)
+	orDefault(&c.Horizon, 6)
+}
+
+// modules are the paper's four modules (Section 4.1.1) as chosen: request
+// handling (admission), prediction (forecast), redistribution (policy, offer,
+// trigger) and protocol.
+type modules struct {
+	admission Admission
+	forecast  func() (predict.Model, error)
+	offer     OfferPolicy
+	trigger   Trigger
+	protocol  newProtocol
+}
+
+// choose resolves the configuration's names. Its errors name the field.
+func (c *Config) choose() (modules, error) {
+	var m modules
+	var errs []error
+	check := func(field string, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", field, err))
+		}
+	}
+	var err error
+	m.admission, err = byName("admission", c.Admission, admissions)
+	check("admission", err)
+	m.offer, err = byName("offer policy", c.Offer, offerPolicies)
+	check("offer", err)
+	m.trigger, err = byName("trigger", c.Trigger, triggers)
+	check("trigger", err)
+	m.protocol, err = byName("protocol", c.Protocol, protocols)
+	check("protocol", err)
+	_, err = redistribute.ByName(c.Policy)
+	check("policy", err)
+	m.forecast = func() (predict.Model, error) { return predict.ByName(c.Forecast, predict.Options{}) }
+	_, err = m.forecast()
+	check("forecast", err)
+	if !slices.IsSorted(c.Members) || len(slices.Compact(slices.Clone(c.Members))) != len(c.Members) {
+		errs = append(errs, errors.New("members: not sorted or not distinct"))
+	}
+	if !slices.Contains(c.Members, c.Self) {
+		errs = append(errs, fmt.Errorf("self: site %q is no member", c.Self))
+	}
+	if c.Rand == nil {
+		errs = append(errs, errors.New("rand: missing"))
+	}
+	if c.Patience <= c.Window {
+		errs = append(errs, fmt.Errorf("patience: %d ms is not above window, %d ms", c.Patience, c.Window))
+	}
+	return m, errors.Join(errs...)
+}
+
+// ErrUnknownName is the error for a module name that does not exist.
+var ErrUnknownName = errors.New("unknown name")
+
+func byName[T any](what, name string, known map[string]T) (T, error) {
+	v, ok := known[name]
+	if !ok {
+		return v, fmt.Errorf("%w: %s %q; known: %v", ErrUnknownName, what, name, namesOf(known))
+	}
+	return v, nil
+}
+
+func namesOf[T any](known map[string]T) []string {
+	names := make([]string, 0, len(known))
+	for n := range known {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,292 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// Core is one site's deterministic core. See the package comment for the
+// duties of its caller.
+type Core struct {
+	cfg     Config
+	mods    modules
+	machine avantan.Config
+
+	space    space
+	cat      catalogue
+	requests requestTable
+	// waiting finds the acquires that wait, by request and by caller.
+	waiting      map[RequestKey]*waiting
+	waitingCalls map[Call]*waiting
+	timers       timers
+	// reachable are the sites that seem to be up; nil if nothing was said yet.
+	reachable []SiteID
+
+	now Now
+	out Effects
+	// touched are the entities with something to persist.
+	touched []*entity
+}
+
+// New makes a core from its configuration and what its disk holds; the zero
+// Restored is a new site's. Errors name the configuration field at fault, or
+// what does not fit together on the disk.
+func New(cfg Config, from Restored) (*Core, error) {
+	cfg.setDefaults()
+	mods, err := cfg.choose()
+	if err != nil {
+		return nil, fmt.Errorf("configuring the core: %w", err)
+	}
+	c := &Core{
+		cfg: cfg, mods: mods,
+		machine: avantan.Config{
+			Self: cfg.Self, Members: cfg.Members,
+			Window: cfg.Window, Patience: cfg.Patience,
+			Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
+		},
+		requests:     newRequestTable(from.Blocks),
+		waiting:      make(map[RequestKey]*waiting),
+		waitingCalls: make(map[Call]*waiting),
+	}
+	if err := c.machine.Validate(); err != nil {
+		return nil, fmt.Errorf("configuring the protocol: %w", err)
+	}
+	c.machine.Reachable = func(site SiteID) bool { return c.reachable == nil || slices.Contains(c.reachable, site) }
+	if err := c.restore(&from); err != nil {
+		return nil, fmt.Errorf("restoring the core: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Core) restore(from *Restored) error {
+	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord)}
+	var state avantan.State
+	if r := from.Catalogue; r != nil {
+		c.cat.generation, c.cat.numbered, state = r.Generation, r.Numbered, r.Protocol
+		if err := state.Validate(); err != nil {
+			return fmt.Errorf("catalogue: %w", err)
+		}
+	}
+	for _, r := range from.Changes {
+		c.cat.note(r)
+	}
+	c.out.Reset()
+	c.cat.protocol = c.mods.protocol(&c.machine, &c.cat, state)
+	c.scheduleCatalogue()
+	books := make(map[string]BooksRecord, len(from.Books))
+	for _, b := range from.Books {
+		books[b.Name] = b
+	}
+	for _, r := range from.Entities {
+		if err := r.Protocol.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		b, ok := books[r.Name]
+		if !ok || b.Generation != r.Generation {
+			return fmt.Errorf("entity %q, generation %d: its books are missing", r.Name, r.Generation)
+		}
+		e := c.newEntity(r.Name, r.Generation, r.Initial, r.Protocol)
+		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
+		e.left, e.net = b.Left, b.Net
+		c.space.put(e)
+		c.schedule(e)
+	}
+	if len(books) != len(from.Entities) {
+		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
+	}
+	return nil
+}
+
+// Step handles one input at one time and gathers its effects.
+func (c *Core) Step(now Now, in Input) {
+	now.Tick = max(now.Tick, c.now.Tick)
+	c.now = now
+	switch in := in.(type) {
+	case *Acquire:
+		c.acquire(in)
+	case *Release:
+		c.release(in)
+	case *Cancel:
+		c.cancel(in.Call)
+	case *Read:
+		c.read(in)
+	case *List:
+		c.list(in)
+	case *Change:
+		c.change(in)
+	case Deliver:
+		c.deliver(in)
+	case Reachable:
+		c.reachable = append([]SiteID{}, in.Sites...)
+	case Wake:
+		c.wake()
+	}
+}
+
+// Drain moves the gathered effects into e, which must be empty or Reset.
+func (c *Core) Drain(e *Effects) {
+	rec := &c.out.Records
+	for _, en := range c.touched {
+		if c.exists(en) {
+			c.record(rec, en)
+		}
+		en.listed, en.dirtyBooks, en.dirtyRecord = false, false, false
+	}
+	clear(c.touched)
+	c.touched = c.touched[:0]
+	if c.cat.dirty {
+		c.cat.dirty = false
+		rec.Catalogue = &CatalogueRecord{
+			Generation: c.cat.generation, Numbered: c.cat.numbered,
+			Protocol: c.cat.protocol.State().Clone(),
+		}
+	}
+	if len(rec.Block.Records) > 0 {
+		c.requests.seal(&rec.Block, c.now.Wall)
+		rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
+	}
+	*e, c.out = c.out, *e
+}
+
+func (c *Core) record(rec *Records, e *entity) {
+	if e.dirtyBooks {
+		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.left, Net: e.net})
+	}
+	if e.dirtyRecord {
+		rec.Entities = append(rec.Entities, EntityRecord{
+			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
+			Results: append([]LimitResult(nil), e.results...), Protocol: e.protocol.State().Clone(),
+		})
+	}
+}
+
+// Pending reports whether Drain would return anything.
+func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || !c.out.Empty() }
+
+// Status is what a health check and a gauge want to know of a core.
+type Status struct {
+	Entities, Waiting, Requests, Changes int
+	Catalogue                            avantan.Instance
+}
+
+// Status counts what the core holds.
+func (c *Core) Status() Status {
+	return Status{
+		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
+		Changes: len(c.cat.pending), Catalogue: c.cat.protocol.State().Applied,
+	}
+}
+
+func (c *Core) reply(call Call, a Answer) {
+	c.out.Replies = append(c.out.Replies, Reply{Call: call, Answer: a})
+}
+
+func (c *Core) send(entity string, generation uint64, messages []avantan.Message) {
+	for _, m := range messages {
+		c.out.Messages = append(c.out.Messages, Envelope{Entity: entity, Generation: generation, Message: m})
+	}
+}
+
+func (c *Core) touch(e *entity) {
+	if !e.listed {
+		e.listed = true
+		c.touched = append(c.touched, e)
+	}
+}
+
+func (c *Core) dirtyBooks(e *entity) {
+	e.dirtyBooks = true
+	c.touch(e)
+}
+
+func (c *Core) dirtyRecord(e *entity) {
+	e.dirtyRecord = true
+	c.touch(e)
+}
+
+func (c *Core) situation(e *entity) Situation {
+	return e.situation(c.now.Tick, c.cfg.Bin)
+}
+
+func (c *Core) exists(e *entity) bool {
+	found, ok := c.space.entities.Get(e.name)
+	return ok && found == e
+}
+
+func (c *Core) newEntity(name string, generation uint64, initial Tokens, st avantan.State) *entity {
+	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
+	e.protocol = c.mods.protocol(&c.machine, &entityLedger{c: c, e: e}, st)
+	return e
+}
+
+// addEntity gives a created entity its books, with this site's share.
+func (c *Core) addEntity(name string, generation uint64, limit Tokens) {
+	e := c.newEntity(name, generation, limit, avantan.State{})
+	e.left = shareOf(limit, c.cfg.Members, c.cfg.Self)
+	c.space.put(e)
+	c.dirtyBooks(e)
+	c.dirtyRecord(e)
+}
+
+// dropEntity forgets a deleted entity, and answers whoever waits for it.
+func (c *Core) dropEntity(e *entity) {
+	for _, w := range e.queue.take(func(*waiting) bool { return true }) {
+		c.stopWaiting(w)
+		for _, call := range w.calls {
+			c.reply(call, Answer{Code: NotFound})
+		}
+	}
+	for _, p := range e.changes {
+		for _, call := range p.calls {
+			c.reply(call, Answer{Code: NotFound})
+		}
+	}
+	e.changes = nil
+	c.timers.set(e, 0)
+	c.space.remove(e.name)
+	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
+}
+
+// deliver hands another site's messages to the sequences they belong to.
+func (c *Core) deliver(d Deliver) {
+	for i := range d.Messages {
+		env := &d.Messages[i]
+		if env.Message.From != d.From || env.Message.To != c.cfg.Self {
+			c.out.Events = append(c.out.Events, Event{
+				Kind: ProtocolFault, Entity: env.Entity,
+				Err: fmt.Errorf("message from %q to %q came from %q", env.Message.From, env.Message.To, d.From),
+			})
+			continue
+		}
+		if env.Entity == "" {
+			c.stepCatalogue(avantan.Input{Receive: &env.Message})
+			continue
+		}
+		c.space.execute([]string{env.Entity}, func(es []*entity) {
+			if e := es[0]; e != nil && e.generation == env.Generation {
+				c.stepProtocol(e, avantan.Input{Receive: &env.Message})
+				return
+			}
+			// A later generation than any known here means that this site has
+			// missed a creation; an earlier one is of a deleted entity, and its
+			// sender will learn that from the catalogue too.
+			if env.Generation > c.cat.generation {
+				c.askCatalogue(d.From)
+			} else {
+				c.tellCatalogue(d.From)
+			}
+		})
+	}
+}
+
+func (c *Core) read(r *Read) {
+	c.space.execute([]string{r.Entity}, func(es []*entity) {
+		if es[0] == nil {
+			c.reply(r.Call, Answer{Code: NotFound})
+			return
+		}
+		c.reply(r.Call, Answer{View: es[0].view()})
+	})
+}

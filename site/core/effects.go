@@ -1,0 +1,163 @@
+package core
+
+import "github.com/samya-db/samya/avantan"
+
+// Envelope is a protocol message with the sequence it belongs to.
+type Envelope struct {
+	// Entity and Generation name the sequence; empty and 0 for the catalogue's.
+	Entity     string
+	Generation uint64
+	Message    avantan.Message
+}
+
+// Reply answers one call.
+type Reply struct {
+	Call   Call
+	Answer Answer
+}
+
+// Effects is a batch of effects, to be carried out as the package comment says.
+type Effects struct {
+	Records  Records
+	Messages []Envelope
+	Replies  []Reply
+	// Events are what a metric may count; they bind nobody.
+	Events []Event
+}
+
+// Empty reports whether there is nothing to carry out.
+func (e *Effects) Empty() bool {
+	return e.Records.Empty() && len(e.Messages) == 0 && len(e.Replies) == 0 && len(e.Events) == 0
+}
+
+// Reset empties the batch for another use, keeping its memory.
+func (e *Effects) Reset() {
+	clear(e.Messages)
+	clear(e.Replies)
+	e.Messages, e.Replies, e.Events = e.Messages[:0], e.Replies[:0], e.Events[:0]
+	e.Records.reset()
+}
+
+// EventKind names what a metric may count.
+type EventKind uint8
+
+const (
+	// RedistributionStarted: this site began an instance.
+	RedistributionStarted EventKind = iota + 1
+	// RedistributionApplied: this site applied a decided instance.
+	RedistributionApplied
+	// RedistributionFailed: an instance this site began found no majority.
+	RedistributionFailed
+	// GaveUp: waiting acquires were refused as there were no tokens anywhere.
+	GaveUp
+	// ProtocolFault: a message or decision was refused as impossible.
+	ProtocolFault
+)
+
+// Event is one thing a metric may count.
+type Event struct {
+	Kind   EventKind
+	Entity string
+	// Trigger says why an instance was begun.
+	Trigger string
+	// Err tells a ProtocolFault.
+	Err error
+}
+
+// Records is what one transaction makes durable.
+type Records struct {
+	// Block holds the requests answered, to be stored under its Sequence; nil
+	// Records for none.
+	Block RequestBlock
+	// ForgetBlocks: blocks with lower sequences are to be deleted; 0 for none.
+	ForgetBlocks uint64
+	// Books to be stored by entity name.
+	Books []BooksRecord
+	// Entities to be stored by name, after Deleted are removed.
+	Entities []EntityRecord
+	// Deleted are names whose books and entity records are to be removed.
+	Deleted []string
+	// Catalogue is to be stored; nil if unchanged.
+	Catalogue *CatalogueRecord
+	// Changes are to be stored by number.
+	Changes []ChangeRecord
+	// ForgetChanges: change records with lower numbers are to be deleted.
+	ForgetChanges uint64
+}
+
+// Empty reports whether there is nothing to make durable.
+func (r *Records) Empty() bool {
+	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
+		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0
+}
+
+func (r *Records) reset() {
+	clear(r.Entities)
+	clear(r.Deleted)
+	clear(r.Changes)
+	*r = Records{
+		Block:    RequestBlock{Records: r.Block.Records[:0]},
+		Books:    r.Books[:0],
+		Entities: r.Entities[:0],
+		Deleted:  r.Deleted[:0],
+		Changes:  r.Changes[:0],
+	}
+}
+
+// BooksRecord is one entity's books at this site: what acquires and releases
+// change. Tokens set aside are in the EntityRecord's pledge.
+type BooksRecord struct {
+	Name string
+	// Generation is that of the EntityRecord the books belong to.
+	Generation uint64
+	Left, Net  Tokens
+}
+
+// EntityRecord is the rest of one entity's state at this site.
+type EntityRecord struct {
+	Name       string
+	Generation uint64
+	// Initial is the limit the entity was created with.
+	Initial Tokens
+	// Limit and Version are those after the last instance applied.
+	Limit   Tokens
+	Version uint64
+	// Results are those of the last limit changes, oldest first.
+	Results []LimitResult
+	// Protocol is the state of the entity's sequence.
+	Protocol avantan.State
+}
+
+// CatalogueRecord is the state of the catalogue's sequence.
+type CatalogueRecord struct {
+	// Generation is the last generation given out.
+	Generation uint64
+	// Numbered is the number of changes decided so far.
+	Numbered uint64
+	Protocol avantan.State
+}
+
+// ChangeRecord is one decided change of the catalogue with its outcome.
+type ChangeRecord struct {
+	// Number counts the catalogue's changes from 1.
+	Number uint64 `json:"number"`
+	// Instance is the instance that decided it.
+	Instance avantan.Instance `json:"instance"`
+	Change   CatalogueChange  `json:"change"`
+	// Outcome is OK, Exists, NotFound or Mismatch.
+	Outcome Code `json:"outcome"`
+	// Generation is that of the entity created or deleted.
+	Generation uint64 `json:"generation,omitempty"`
+}
+
+// Restored is a site's durable state, as handed to New after a restart.
+type Restored struct {
+	Catalogue *CatalogueRecord
+	// Changes in the order of their numbers.
+	Changes []ChangeRecord
+	// Entities and Books in any order; each entity has its books.
+	Entities []EntityRecord
+	Books    []BooksRecord
+	// Blocks in the order of their sequences.
+	Blocks []RequestBlock
+}

@@ -1,0 +1,26 @@
+package core
+
+import "strings"
+
+func (c *Core) list(l *List) {
+	if l.Count < 1 {
+		c.reply(l.Call, Answer{Code: Invalid})
+		return
+	}
+	var ans Answer
+	c.space.ascend(max(l.Prefix, l.After), func(e *entity) bool {
+		if l.After != "" && e.name <= l.After {
+			return true
+		}
+		if !strings.HasPrefix(e.name, l.Prefix) {
+			return e.name < l.Prefix
+		}
+		if len(ans.Views) == l.Count {
+			ans.More = true
+			return false
+		}
+		ans.Views = append(ans.Views, e.view())
+		return true
+	})
+	c.reply(l.Call, ans)
+}

@@ -1,0 +1,150 @@
+package core
+
+import (
+	"math"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+)
+
+// Situation is what the modules may look at when they decide about one entity.
+type Situation struct {
+	// Left is what the site has; negative in debt.
+	Left Tokens
+	// Queued is what waiting acquires ask for in all.
+	Queued Tokens
+	// Rate is the tokens acquired a second, an exponential mean over 0.25 s.
+	Rate float64
+	// Forecast is of one bin ahead.
+	Forecast predict.Forecast
+	// LastGrant is what the site had after the last redistribution it took
+	// part in.
+	LastGrant Tokens
+	// Changing says that a limit change waits to be decided.
+	Changing bool
+}
+
+// Verdict is what becomes of an acquire that the tokens left cannot serve.
+type Verdict uint8
+
+const (
+	// WaitForTokens holds it until tokens come or its time is up.
+	WaitForTokens Verdict = iota
+	// RefuseNow refuses it.
+	RefuseNow
+)
+
+// Admission is the request handling module: it says what becomes of an acquire
+// that the tokens left cannot serve.
+type Admission interface {
+	// Short decides for an acquire that may wait, with emptyFor > 0 if an
+	// instance has just shown that no tokens are to be had and for how many
+	// milliseconds that is believed.
+	Short(s Situation, tokens Tokens, emptyFor Tick) Verdict
+}
+
+// OfferPolicy says how much of an escrow goes into an instance.
+type OfferPolicy interface {
+	// Offer returns how much of what is left to set aside: never more than
+	// Left, and all of it if Left is negative (protocol rule: debt is offered
+	// whole).
+	Offer(s Situation, press avantan.Press) Tokens
+}
+
+// Trigger says when a site begins an instance.
+type Trigger interface {
+	// Due returns the reason to begin an instance now, or "" for none.
+	Due(s Situation) string
+}
+
+// Protocol is what the core needs of a protocol's machine; avantan.Machine is
+// one.
+type Protocol interface {
+	Step(now Tick, in avantan.Input) avantan.Output
+	State() *avantan.State
+	WakeAt() (Tick, bool)
+	Open() bool
+	Waits() bool
+}
+
+type newProtocol func(*avantan.Config, avantan.Ledger, avantan.State) Protocol
+
+var (
+	admissions = map[string]Admission{
+		"wait":   waitAdmission{},
+		"refuse": refuseAdmission{},
+	}
+	offerPolicies = map[string]OfferPolicy{
+		"all":   offerAll{},
+		"spare": offerSpare{},
+	}
+	triggers = map[string]Trigger{
+		"reactive": reactiveTrigger{},
+	}
+	protocols = map[string]newProtocol{
+		"majority": func(cfg *avantan.Config, l avantan.Ledger, st avantan.State) Protocol {
+			return avantan.New(cfg, l, st)
+		},
+	}
+)
+
+// AdmissionNames lists the admission modules.
+func AdmissionNames() []string { return namesOf(admissions) }
+
+// OfferNames lists the offer policies.
+func OfferNames() []string { return namesOf(offerPolicies) }
+
+// TriggerNames lists the triggers.
+func TriggerNames() []string { return namesOf(triggers) }
+
+// ProtocolNames lists the protocols.
+func ProtocolNames() []string { return namesOf(protocols) }
+
+// waitAdmission lets acquires wait unless the system is known to be empty.
+type waitAdmission struct{}
+
+func (waitAdmission) Short(_ Situation, _ Tokens, emptyFor Tick) Verdict {
+	if emptyFor > 0 {
+		return RefuseNow
+	}
+	return WaitForTokens
+}
+
+// refuseAdmission never lets an acquire wait: a bare escrow.
+type refuseAdmission struct{}
+
+func (refuseAdmission) Short(Situation, Tokens, Tick) Verdict { return RefuseNow }
+
+// offerAll offers the whole escrow, as the paper does.
+type offerAll struct{}
+
+func (offerAll) Offer(s Situation, _ avantan.Press) Tokens { return s.Left }
+
+// offerSpare keeps what the site is about to need itself: max(4 + 0.75 s of
+// its rate, min(one bin's high quantile, half of what is left)). When pressed
+// it offers all: a request is refused only if the tokens are nowhere.
+type offerSpare struct{}
+
+func (offerSpare) Offer(s Situation, press avantan.Press) Tokens {
+	if s.Left <= 0 || press >= avantan.PressAll {
+		return s.Left
+	}
+	keep := math.Max(4+0.75*s.Rate, math.Min(s.Forecast.High, float64(s.Left)/2))
+	return s.Left - min(s.Left, Tokens(min(keep, float64(MaxTokens))))
+}
+
+// reactiveTrigger begins an instance when an acquire waits, when the site is in
+// debt, or when a limit is to be changed (the paper, Section 4.2).
+type reactiveTrigger struct{}
+
+func (reactiveTrigger) Due(s Situation) string {
+	switch {
+	case s.Queued > 0:
+		return "reactive"
+	case s.Changing:
+		return "limit"
+	case s.Left < 0:
+		return "debt"
+	}
+	return ""
+}

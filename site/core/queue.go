@@ -1,0 +1,67 @@
+package core
+
+import (
+	"slices"
+)
+
+// waiting is an acquire that waits for tokens.
+type waiting struct {
+	tokens  Tokens
+	request RequestKey
+	body    uint64
+	// until is when it is refused.
+	until Tick
+	// number orders it among all waiting acquires of the entity.
+	number uint64
+	entity *entity
+	// leftAfter is what was left once it was served.
+	leftAfter Tokens
+	// calls are whom to answer: the first caller and those that repeated its id.
+	calls []Call
+}
+
+// maxCallers bounds how many callers may wait for one request id.
+const maxCallers = 16
+
+// queue holds an entity's waiting acquires in the order of their arrival. It
+// is bounded by the core.
+type queue struct {
+	items  []*waiting
+	tokens Tokens
+	// number is that of the last item that ever joined.
+	number uint64
+	// next is no later than the first until of all items.
+	next Tick
+}
+
+func (q *queue) len() int { return len(q.items) }
+
+func (q *queue) push(w *waiting) {
+	q.number++
+	w.number = q.number
+	if len(q.items) == 0 || w.until < q.next {
+		q.next = w.until
+	}
+	q.items = append(q.items, w)
+	q.tokens += w.tokens
+}
+
+// take removes and visits the items for which pick says so, in order.
+func (q *queue) take(pick func(w *waiting) bool) []*waiting {
+	var taken []*waiting
+	q.items = slices.DeleteFunc(q.items, func(w *waiting) bool {
+		if !pick(w) {
+			return false
+		}
+		taken = append(taken, w)
+		q.tokens -= w.tokens
+		return true
+	})
+	q.next = 0
+	for i, w := range q.items {
+		if i == 0 || w.until < q.next {
+			q.next = w.until
+		}
+	}
+	return taken
+}

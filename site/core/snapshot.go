@@ -1,0 +1,39 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// limitSnapshot is what a site that missed instances of an entity is told
+// besides its own grants.
+type limitSnapshot struct {
+	Limit   Tokens        `json:"limit"`
+	Version uint64        `json:"version"`
+	Results []LimitResult `json:"results,omitempty"`
+}
+
+// Snapshot implements avantan.Ledger.
+func (l *entityLedger) Snapshot(avantan.Instance) []byte {
+	b, err := json.Marshal(limitSnapshot{Limit: l.e.limit, Version: l.e.version, Results: l.e.results})
+	if err != nil {
+		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
+	}
+	return b
+}
+
+// Install implements avantan.Ledger.
+func (l *entityLedger) Install(applied avantan.Instance, snapshot []byte) error {
+	var s limitSnapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
+	}
+	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
+	if l.e.hunt.settled == nil {
+		l.e.hunt.settled = &settled{instance: applied}
+	}
+	l.c.dirtyRecord(l.e)
+	return nil
+}

@@ -1,0 +1,154 @@
+package core
+
+import (
+	"container/heap"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// timers orders the entities that wait for a time.
+type timers []*entity
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].wake < t[j].wake }
+func (t timers) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].heapAt, t[j].heapAt = i, j
+}
+
+// Push implements heap.Interface.
+func (t *timers) Push(x any) {
+	e := x.(*entity)
+	e.heapAt = len(*t)
+	*t = append(*t, e)
+}
+
+// Pop implements heap.Interface.
+func (t *timers) Pop() any {
+	old := *t
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*t = old[:len(old)-1]
+	e.heapAt = -1
+	return e
+}
+
+// set makes an entity wake at a time; 0 for never.
+func (t *timers) set(e *entity, wake Tick) {
+	switch {
+	case wake == 0 && e.heapAt < 0:
+	case wake == 0:
+		heap.Remove(t, e.heapAt)
+	case e.heapAt < 0:
+		e.wake = wake
+		heap.Push(t, e)
+	case e.wake != wake:
+		e.wake = wake
+		heap.Fix(t, e.heapAt)
+	}
+}
+
+// earlier returns the earlier of two times, 0 being never.
+func earlier(a, b Tick) Tick {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+func firstUntil(pending []*pendingChange) Tick {
+	var t Tick
+	for _, p := range pending {
+		t = earlier(t, max(1, p.until))
+	}
+	return t
+}
+
+func wakeOf(p Protocol) Tick {
+	if at, ok := p.WakeAt(); ok {
+		return max(1, at)
+	}
+	return 0
+}
+
+// schedule sets when an entity must be looked at again.
+func (c *Core) schedule(e *entity) {
+	t := earlier(wakeOf(e.protocol), firstUntil(e.changes))
+	if e.queue.len() > 0 {
+		t = earlier(t, max(1, e.queue.next))
+	}
+	if e.hunt.emptyUntil > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
+		t = earlier(t, e.hunt.emptyUntil)
+	}
+	c.timers.set(e, t)
+}
+
+func (c *Core) scheduleCatalogue() {
+	if c.cat.nextSync == 0 {
+		c.cat.nextSync = c.now.Tick + 1 + Tick(c.cfg.Rand.Uint64N(uint64(c.cfg.Sync)))
+	}
+	c.cat.wake = earlier(wakeOf(c.cat.protocol), earlier(firstUntil(c.cat.pending), c.cat.nextSync))
+}
+
+// WakeAt returns when Step must be called with a Wake.
+func (c *Core) WakeAt() Tick {
+	t := c.cat.wake
+	if len(c.timers) > 0 {
+		t = earlier(t, c.timers[0].wake)
+	}
+	return t
+}
+
+// wake does what time brings.
+func (c *Core) wake() {
+	if c.cat.wake <= c.now.Tick {
+		c.wakeCatalogue()
+	}
+	var due []*entity
+	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
+		due = append(due, c.timers[0])
+		c.timers.set(c.timers[0], 0)
+	}
+	for _, e := range due {
+		c.expireQueue(e)
+		e.changes = c.expireChanges(e.changes)
+		if at, ok := e.protocol.WakeAt(); ok && at <= c.now.Tick {
+			c.stepProtocol(e, avantan.Input{})
+			continue
+		}
+		c.pursue(e)
+		c.schedule(e)
+	}
+}
+
+func (c *Core) wakeCatalogue() {
+	cat := &c.cat
+	cat.pending = c.expireChanges(cat.pending)
+	if cat.nextSync <= c.now.Tick {
+		cat.nextSync = c.now.Tick + c.cfg.Sync
+		for _, m := range c.cfg.Members {
+			if m != c.cfg.Self {
+				c.tellCatalogue(m)
+			}
+		}
+	}
+	if at, ok := cat.protocol.WakeAt(); ok && at <= c.now.Tick {
+		c.stepCatalogue(avantan.Input{})
+		return
+	}
+	c.pursueCatalogue()
+	c.scheduleCatalogue()
+}
+
+// tellCatalogue tells a site how far the catalogue is applied here, so that it
+// asks for what it has missed.
+func (c *Core) tellCatalogue(to SiteID) {
+	c.send("", 0, []avantan.Message{{
+		Kind: avantan.Applied, From: c.cfg.Self, To: to, Applied: c.cat.protocol.State().Applied,
+	}})
+}
+
+// askCatalogue asks a site for the decisions of the catalogue missed here.
+func (c *Core) askCatalogue(from SiteID) {
+	c.stepCatalogue(avantan.Input{Refresh: from})
+}

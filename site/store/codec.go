@@ -1,0 +1,170 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/avantan"
+	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/wire"
+)
+
+func encodeProtocol(s *avantan.State) *storev1.ProtocolState {
+	p := &storev1.ProtocolState{
+		Applied: uint64(s.Applied), Promised: wire.Ballot(s.Promised), AcceptedAt: wire.Ballot(s.AcceptedAt),
+		Accepted: wire.Value(s.Accepted), Pledge: wire.Contribution(s.Pledge), Built: s.Built, Kept: wire.Kept(s.Kept),
+	}
+	for _, b := range s.Exposures {
+		p.Exposures = append(p.Exposures, wire.Ballot(b))
+	}
+	return p
+}
+
+func decodeProtocol(p *storev1.ProtocolState) avantan.State {
+	s := avantan.State{
+		Applied: avantan.Instance(p.GetApplied()), Promised: wire.BallotOf(p.GetPromised()),
+		AcceptedAt: wire.BallotOf(p.GetAcceptedAt()), Accepted: wire.ValueOf(p.GetAccepted()),
+		Pledge: wire.ContributionOf(p.GetPledge()), Built: p.GetBuilt(), Kept: wire.KeptOf(p.GetKept()),
+	}
+	for _, b := range p.GetExposures() {
+		s.Exposures = append(s.Exposures, wire.BallotOf(b))
+	}
+	return s
+}
+
+func encodeBooks(dst []byte, b *core.BooksRecord) ([]byte, error) {
+	return proto.MarshalOptions{}.MarshalAppend(dst, &storev1.Books{
+		Generation: b.Generation, Left: int64(b.Left), Net: int64(b.Net),
+	})
+}
+
+func decodeBooks(name string, raw []byte) (core.BooksRecord, error) {
+	var p storev1.Books
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return core.BooksRecord{}, fmt.Errorf("books of %q: %w", name, err)
+	}
+	return core.BooksRecord{
+		Name: name, Generation: p.GetGeneration(),
+		Left: core.Tokens(p.GetLeft()), Net: core.Tokens(p.GetNet()),
+	}, nil
+}
+
+func encodeEntity(e *core.EntityRecord) ([]byte, error) {
+	p := &storev1.EntityState{
+		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
+		Protocol: encodeProtocol(&e.Protocol),
+	}
+	for _, r := range e.Results {
+		p.Results = append(p.Results, &storev1.LimitResult{
+			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
+		})
+	}
+	return proto.Marshal(p)
+}
+
+func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
+	var p storev1.EntityState
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return core.EntityRecord{}, fmt.Errorf("entity %q: %w", name, err)
+	}
+	e := core.EntityRecord{
+		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
+		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
+	}
+	for _, r := range p.GetResults() {
+		e.Results = append(e.Results, core.LimitResult{
+			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: core.Code(r.GetOutcome()),
+			Limit: core.Tokens(r.GetLimit()), Version: r.GetVersion(),
+		})
+	}
+	return e, nil
+}
+
+func encodeCatalogue(c *core.CatalogueRecord) ([]byte, error) {
+	return proto.Marshal(&storev1.Catalogue{
+		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
+	})
+}
+
+func decodeCatalogue(raw []byte) (*core.CatalogueRecord, error) {
+	var p storev1.Catalogue
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return nil, fmt.Errorf("catalogue: %w", err)
+	}
+	return &core.CatalogueRecord{
+		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
+	}, nil
+}
+
+func encodeChange(r *core.ChangeRecord) ([]byte, error) {
+	ch := &r.Change
+	return proto.Marshal(&storev1.ChangeResult{
+		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
+		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
+		Outcome: uint32(r.Outcome), Generation: r.Generation,
+	})
+}
+
+func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
+	var p storev1.ChangeResult
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return core.ChangeRecord{}, fmt.Errorf("change %d: %w", number, err)
+	}
+	return core.ChangeRecord{
+		Number: number, Instance: avantan.Instance(p.GetInstance()), Outcome: core.Code(p.GetOutcome()),
+		Generation: p.GetGeneration(),
+		Change: core.CatalogueChange{
+			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()),
+			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
+		},
+	}, nil
+}
+
+// requestSize is the length of one packed request record.
+const requestSize = 16 + 8 + 8 + 1
+
+var errBlockSize = errors.New("its records are cut off")
+
+// encodeBlock packs a block as store.proto describes.
+func encodeBlock(dst, packed []byte, b *core.RequestBlock) (block, scratch []byte, err error) {
+	packed = packed[:0]
+	for i := range b.Records {
+		r := &b.Records[i]
+		packed = append(packed, r.Key[:]...)
+		packed = binary.BigEndian.AppendUint64(packed, r.Body)
+		packed = binary.BigEndian.AppendUint64(packed, uint64(r.Left))
+		packed = append(packed, byte(r.Code))
+	}
+	block, err = proto.MarshalOptions{}.MarshalAppend(dst, &storev1.RequestBlock{Wall: b.Wall, Records: packed})
+	return block, packed, err
+}
+
+func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
+	var p storev1.RequestBlock
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, err)
+	}
+	packed := p.GetRecords()
+	if len(packed)%requestSize != 0 {
+		return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, errBlockSize)
+	}
+	b := core.RequestBlock{
+		Sequence: sequence, Wall: p.GetWall(),
+		Records: make([]core.RequestRecord, 0, len(packed)/requestSize),
+	}
+	for ; len(packed) > 0; packed = packed[requestSize:] {
+		r := core.RequestRecord{
+			Key:  core.RequestKey(packed[:16]),
+			Body: binary.BigEndian.Uint64(packed[16:]),
+			Left: core.Tokens(binary.BigEndian.Uint64(packed[24:])),
+			Code: core.Code(packed[32]),
+		}
+		b.Records = append(b.Records, r)
+	}
+	return b, nil
+}
+

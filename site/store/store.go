@@ -1,0 +1,214 @@
+// Package store keeps one site's state in a bbolt file. It refuses to decide:
+// it writes what the core hands it, in one synced transaction a batch, and it
+// refuses data that belongs to another site or cluster.
+//
+// The file's buckets, and what a commit costs in them:
+//
+//	identity   whose data this is, and the member set; written at bootstrap
+//	books      one small value an entity; one leaf page per hot entity
+//	entities   one value an entity; written when its sequence moves
+//	catalogue  the catalogue's sequence and its last changes
+//	requests   one block of request records a commit, by sequence: appended at
+//	           one end, forgotten in bulk at the other
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"google.golang.org/protobuf/proto"
+
+	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// Errors of Open. They wrap more detail.
+var (
+	// ErrInUse: another process holds the data directory.
+	ErrInUse = errors.New("the data directory is in use by another process")
+	// ErrForeign: the data directory belongs to another site or cluster.
+	ErrForeign = errors.New("the data directory belongs to another site or cluster")
+	// ErrFormat: the data was written by a version this one cannot read.
+	ErrFormat = errors.New("the data has an unknown format")
+	// ErrNoMembers: the directory is empty and no member set was given.
+	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
+	// ErrMembers: the directory holds another member set than was given.
+	ErrMembers = errors.New("the member set differs from the one that was fixed at bootstrap")
+)
+
+const (
+	format   = 1
+	fileName = "site.db"
+	// lockPatience is how long Open waits for another process to let go, so
+	// that a restart need not be timed.
+	lockPatience = 2 * time.Second
+)
+
+var (
+	bucketIdentity  = []byte("identity")
+	bucketBooks     = []byte("books")
+	bucketEntities  = []byte("entities")
+	bucketCatalogue = []byte("catalogue")
+	bucketChanges   = []byte("changes")
+	bucketRequests  = []byte("requests")
+	buckets         = [][]byte{bucketIdentity, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests}
+
+	keyIdentity  = []byte("identity")
+	keyMembers   = []byte("members")
+	keyCatalogue = []byte("catalogue")
+)
+
+// Options say where the data is and whose it must be.
+type Options struct {
+	// Dir is the data directory; it is made if it does not exist.
+	Dir string
+	// Cluster and Site are the names the directory must belong to; a new one
+	// will.
+	Cluster string
+	Site    core.SiteID
+	// Members is the member set that a new directory is bootstrapped with. For
+	// an existing one it may be empty; else it must be the same set.
+	Members []core.SiteID
+}
+
+// Members is a durable member set.
+type Members struct {
+	// Version counts the sets; the first is 1.
+	Version uint64
+	// Sites are sorted.
+	Sites []core.SiteID
+}
+
+// Store is an open data directory. Commit may not be called concurrently.
+type Store struct {
+	db      *bolt.DB
+	members Members
+	// scratch is reused from commit to commit.
+	scratch, packed []byte
+}
+
+// Open opens or bootstraps a data directory and locks it until Close. Its
+// errors wrap the package's Err values where one applies.
+func Open(o Options) (*Store, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data directory: %w", err)
+	}
+	path := filepath.Join(o.Dir, fileName)
+	db, err := bolt.Open(path, 0o600, &bolt.Options{
+		Timeout: lockPatience,
+		// The list of free pages is rebuilt at start instead of being written
+		// at every commit: at a thousand commits a second that is the better
+		// side to pay on.
+		NoFreelistSync: true,
+		FreelistType:   bolt.FreelistMapType,
+	})
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return nil, fmt.Errorf("opening %s: %w", path, ErrInUse)
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
+		return nil, fmt.Errorf("opening %s: %w: %w", path, ErrFormat, err)
+	case err != nil:
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	s := &Store{db: db}
+	if err := s.claim(&o); err != nil {
+		return nil, errors.Join(fmt.Errorf("claiming %s: %w", path, err), db.Close())
+	}
+	return s, nil
+}
+
+// claim checks that the data is this site's, or makes new data so.
+func (s *Store) claim(o *Options) error {
+	return s.db.Update(func(tx *bolt.Tx) error {
+		if tx.Bucket(bucketIdentity) == nil {
+			return s.bootstrap(tx, o)
+		}
+		for _, b := range buckets {
+			if tx.Bucket(b) == nil {
+				return fmt.Errorf("%w: no bucket %q", ErrFormat, b)
+			}
+		}
+		id := tx.Bucket(bucketIdentity)
+		var identity storev1.Identity
+		if err := proto.Unmarshal(id.Get(keyIdentity), &identity); err != nil {
+			return fmt.Errorf("%w: identity: %w", ErrFormat, err)
+		}
+		if identity.GetFormat() != format {
+			return fmt.Errorf("%w: format %d, known is %d", ErrFormat, identity.GetFormat(), format)
+		}
+		if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
+			return fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
+				identity.GetSite(), identity.GetCluster(), o.Site, o.Cluster)
+		}
+		var members storev1.MemberSet
+		if err := proto.Unmarshal(id.Get(keyMembers), &members); err != nil {
+			return fmt.Errorf("%w: members: %w", ErrFormat, err)
+		}
+		s.members = Members{Version: members.GetVersion()}
+		for _, m := range members.GetSites() {
+			s.members.Sites = append(s.members.Sites, core.SiteID(m))
+		}
+		if given := sorted(o.Members); len(given) > 0 && s.members.Version == 1 && !slices.Equal(given, s.members.Sites) {
+			return fmt.Errorf("%w: it is %v, not %v; leave the option out, it only counts for a new data directory",
+				ErrMembers, s.members.Sites, given)
+		}
+		return nil
+	})
+}
+
+func sorted(sites []core.SiteID) []core.SiteID {
+	return slices.Compact(slices.Sorted(slices.Values(sites)))
+}
+
+func (s *Store) bootstrap(tx *bolt.Tx, o *Options) error {
+	if len(o.Members) == 0 {
+		return ErrNoMembers
+	}
+	members := sorted(o.Members)
+	if !slices.Contains(members, o.Site) {
+		return fmt.Errorf("site %q is not among the members %v", o.Site, members)
+	}
+	for _, b := range buckets {
+		if _, err := tx.CreateBucketIfNotExists(b); err != nil {
+			return fmt.Errorf("making bucket %q: %w", b, err)
+		}
+	}
+	s.members = Members{Version: 1, Sites: members}
+	set := &storev1.MemberSet{Version: 1}
+	for _, m := range members {
+		set.Sites = append(set.Sites, string(m))
+	}
+	id := tx.Bucket(bucketIdentity)
+	return errors.Join(
+		putMessage(id, keyIdentity, &storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)}),
+		putMessage(id, keyMembers, set),
+	)
+}
+
+func putMessage(b *bolt.Bucket, key []byte, m proto.Message) error {
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encoding %q: %w", key, err)
+	}
+	return b.Put(key, raw)
+}
+
+// Members returns the durable member set.
+func (s *Store) Members() Members { return s.members }
+
+// Close lets go of the directory. Nothing may be committing.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("closing the store: %w", err)
+	}
+	return nil
+}
+
+func sequenceKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

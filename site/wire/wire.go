@@ -1,0 +1,167 @@
+// Package wire translates the protocol's plain types to and from their
+// protobuf form. It refuses to judge them: what a message means, and whether
+// it makes sense, is for package avantan to say.
+package wire
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// Version is the version of the messages this build speaks; Oldest the oldest
+// it understands.
+const (
+	Version = 1
+	Oldest  = 1
+)
+
+var kinds = map[avantan.Kind]peerv1.MessageKind{
+	avantan.Election:   peerv1.MessageKind_MESSAGE_KIND_ELECTION,
+	avantan.ElectionOk: peerv1.MessageKind_MESSAGE_KIND_ELECTION_OK,
+	avantan.Refuse:     peerv1.MessageKind_MESSAGE_KIND_REFUSE,
+	avantan.Accept:     peerv1.MessageKind_MESSAGE_KIND_ACCEPT,
+	avantan.AcceptOk:   peerv1.MessageKind_MESSAGE_KIND_ACCEPT_OK,
+	avantan.Decision:   peerv1.MessageKind_MESSAGE_KIND_DECISION,
+	avantan.Applied:    peerv1.MessageKind_MESSAGE_KIND_APPLIED,
+	avantan.Abandon:    peerv1.MessageKind_MESSAGE_KIND_ABANDON,
+	avantan.Status:     peerv1.MessageKind_MESSAGE_KIND_STATUS,
+	avantan.CatchUpAsk: peerv1.MessageKind_MESSAGE_KIND_CATCH_UP_ASK,
+	avantan.CatchUp:    peerv1.MessageKind_MESSAGE_KIND_CATCH_UP,
+}
+
+var kindsBack = func() map[peerv1.MessageKind]avantan.Kind {
+	m := make(map[peerv1.MessageKind]avantan.Kind, len(kinds))
+	for k, v := range kinds {
+		m[v] = k
+	}
+	return m
+}()
+
+// Encode returns an envelope's protobuf form. It shares nothing with the
+// envelope but byte slices.
+func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
+	m := &e.Message
+	return &peerv1.ProtocolMessage{
+		Entity: e.Entity, Generation: e.Generation,
+		Kind: kinds[m.Kind], Instance: uint64(m.Instance),
+		Ballot: Ballot(m.Ballot), Promised: Ballot(m.Promised), Press: uint32(m.Press),
+		Contribution: contribution(m.Contribution), AcceptedAt: Ballot(m.AcceptedAt),
+		Value: Value(m.Value), Applied: uint64(m.Applied), Kept: Kept(m.Kept), Snapshot: m.Snapshot,
+	}
+}
+
+// Decode returns the envelope that a protobuf message stands for, sent by one
+// site to another. Its only error is for a kind this build does not know.
+func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+	kind, ok := kindsBack[p.GetKind()]
+	if !ok {
+		return core.Envelope{}, fmt.Errorf("message of unknown kind %d", p.GetKind())
+	}
+	e := core.Envelope{
+		Entity: p.GetEntity(), Generation: p.GetGeneration(),
+		Message: avantan.Message{
+			Kind: kind, From: from, To: to, Instance: avantan.Instance(p.GetInstance()),
+			Ballot: BallotOf(p.GetBallot()), Promised: BallotOf(p.GetPromised()),
+			Press:      avantan.Press(min(p.GetPress(), uint32(avantan.PressAll))),
+			AcceptedAt: BallotOf(p.GetAcceptedAt()), Value: ValueOf(p.GetValue()),
+			Applied: avantan.Instance(p.GetApplied()), Kept: KeptOf(p.GetKept()), Snapshot: p.GetSnapshot(),
+		},
+	}
+	if c := p.GetContribution(); c != nil {
+		e.Message.Contribution = new(contributionOf(c))
+	}
+	return e, nil
+}
+
+// Ballot returns a ballot's protobuf form, nil for the zero ballot.
+func Ballot(b avantan.Ballot) *peerv1.Ballot {
+	if b.IsZero() {
+		return nil
+	}
+	return &peerv1.Ballot{Number: b.Number, Site: string(b.Site)}
+}
+
+// BallotOf is the inverse of Ballot.
+func BallotOf(p *peerv1.Ballot) avantan.Ballot {
+	return avantan.Ballot{Number: p.GetNumber(), Site: avantan.SiteID(p.GetSite())}
+}
+
+func contribution(c *avantan.Contribution) *peerv1.Contribution {
+	if c == nil {
+		return nil
+	}
+	return &peerv1.Contribution{
+		Site: string(c.Site), Offered: int64(c.Offered), Wanted: int64(c.Wanted), Queued: int64(c.Queued),
+	}
+}
+
+func contributionOf(p *peerv1.Contribution) avantan.Contribution {
+	return avantan.Contribution{
+		Site: avantan.SiteID(p.GetSite()), Offered: avantan.Tokens(p.GetOffered()),
+		Wanted: avantan.Tokens(p.GetWanted()), Queued: avantan.Tokens(p.GetQueued()),
+	}
+}
+
+// Contribution returns a contribution's protobuf form, nil for nil.
+func Contribution(c *avantan.Contribution) *peerv1.Contribution { return contribution(c) }
+
+// ContributionOf is the inverse of Contribution.
+func ContributionOf(p *peerv1.Contribution) *avantan.Contribution {
+	if p == nil {
+		return nil
+	}
+	return new(contributionOf(p))
+}
+
+// Value returns a value's protobuf form, nil for nil.
+func Value(v *avantan.Value) *peerv1.Value {
+	if v == nil {
+		return nil
+	}
+	p := &peerv1.Value{Policy: v.Policy, Change: v.Change, Press: uint32(v.Press)}
+	for i := range v.Contributions {
+		p.Contributions = append(p.Contributions, contribution(&v.Contributions[i]))
+	}
+	return p
+}
+
+// ValueOf is the inverse of Value.
+func ValueOf(p *peerv1.Value) *avantan.Value {
+	if p == nil {
+		return nil
+	}
+	v := &avantan.Value{
+		Policy: p.GetPolicy(), Change: p.GetChange(),
+		Press: avantan.Press(min(p.GetPress(), uint32(avantan.PressAll))),
+	}
+	for _, c := range p.GetContributions() {
+		v.Contributions = append(v.Contributions, contributionOf(c))
+	}
+	return v
+}
+
+// Kept returns a retention table's protobuf form.
+func Kept(kept []avantan.Kept) []*peerv1.Kept {
+	var ps []*peerv1.Kept
+	for i := range kept {
+		k := &kept[i]
+		ps = append(ps, &peerv1.Kept{Peer: string(k.Peer), Instance: uint64(k.Instance), Value: Value(&k.Value)})
+	}
+	return ps
+}
+
+// KeptOf is the inverse of Kept.
+func KeptOf(ps []*peerv1.Kept) []avantan.Kept {
+	var kept []avantan.Kept
+	for _, p := range ps {
+		k := avantan.Kept{Peer: avantan.SiteID(p.GetPeer()), Instance: avantan.Instance(p.GetInstance())}
+		if v := ValueOf(p.GetValue()); v != nil {
+			k.Value = *v
+		}
+		kept = append(kept, k)
+	}
+	return kept
+}
