@@ -74,7 +74,7 @@ func TestOpen(t *testing.T) {
 	for _, tc := range []struct {
 		in   string
 		want time.Duration
-	}{{"", 0}, {"samya", 305 * ms}, {file, 20 * ms}} {
+	}{{"", 0}, {"none", 0}, {"samya", 305 * ms}, {file, 20 * ms}} {
 		m, err := wan.Open(tc.in)
 		if err != nil || m.Max() != tc.want {
 			t.Errorf("Open(%q) = %v, %v, want a longest round trip of %v", tc.in, m, err, tc.want)
