@@ -118,6 +118,7 @@ type LinkRequest struct {
 	//
 	//	*LinkRequest_Hello
 	//	*LinkRequest_Batch
+	//	*LinkRequest_Part
 	Frame         isLinkRequest_Frame `protobuf_oneof:"frame"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -178,6 +179,15 @@ func (x *LinkRequest) GetBatch() *Batch {
 	return nil
 }
 
+func (x *LinkRequest) GetPart() *Part {
+	if x != nil {
+		if x, ok := x.Frame.(*LinkRequest_Part); ok {
+			return x.Part
+		}
+	}
+	return nil
+}
+
 type isLinkRequest_Frame interface {
 	isLinkRequest_Frame()
 }
@@ -188,13 +198,75 @@ type LinkRequest_Hello struct {
 }
 
 type LinkRequest_Batch struct {
-	// Every other frame.
+	// Messages.
 	Batch *Batch `protobuf:"bytes,2,opt,name=batch,proto3,oneof"`
+}
+
+type LinkRequest_Part struct {
+	// A piece of an encoded Batch that is too large for one frame.
+	Part *Part `protobuf:"bytes,3,opt,name=part,proto3,oneof"`
 }
 
 func (*LinkRequest_Hello) isLinkRequest_Frame() {}
 
 func (*LinkRequest_Batch) isLinkRequest_Frame() {}
+
+func (*LinkRequest_Part) isLinkRequest_Frame() {}
+
+// Part is a piece of an encoded Batch; its pieces follow each other.
+type Part struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bytes.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Whether the Batch ends here.
+	Last          bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Part) Reset() {
+	*x = Part{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Part) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Part) ProtoMessage() {}
+
+func (x *Part) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Part.ProtoReflect.Descriptor instead.
+func (*Part) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Part) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Part) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
 
 type LinkResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -206,7 +278,7 @@ type LinkResponse struct {
 
 func (x *LinkResponse) Reset() {
 	*x = LinkResponse{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -218,7 +290,7 @@ func (x *LinkResponse) String() string {
 func (*LinkResponse) ProtoMessage() {}
 
 func (x *LinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -231,7 +303,7 @@ func (x *LinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkResponse.ProtoReflect.Descriptor instead.
 func (*LinkResponse) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LinkResponse) GetHello() *Hello {
@@ -262,7 +334,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +346,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +359,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Hello) GetOldestVersion() uint32 {
@@ -343,7 +415,7 @@ type Batch struct {
 
 func (x *Batch) Reset() {
 	*x = Batch{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +427,7 @@ func (x *Batch) String() string {
 func (*Batch) ProtoMessage() {}
 
 func (x *Batch) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +440,7 @@ func (x *Batch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Batch.ProtoReflect.Descriptor instead.
 func (*Batch) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Batch) GetMessages() []*ProtocolMessage {
@@ -415,7 +487,7 @@ type ProtocolMessage struct {
 
 func (x *ProtocolMessage) Reset() {
 	*x = ProtocolMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +499,7 @@ func (x *ProtocolMessage) String() string {
 func (*ProtocolMessage) ProtoMessage() {}
 
 func (x *ProtocolMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +512,7 @@ func (x *ProtocolMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolMessage.ProtoReflect.Descriptor instead.
 func (*ProtocolMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ProtocolMessage) GetEntity() string {
@@ -547,7 +619,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +631,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +644,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -606,7 +678,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -618,7 +690,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -631,7 +703,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Contribution) GetSite() string {
@@ -680,7 +752,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +764,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +777,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -751,7 +823,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -763,7 +835,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -776,7 +848,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Kept) GetPeer() string {
@@ -804,11 +876,15 @@ var File_samya_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x18samya/peer/v1/peer.proto\x12\rsamya.peer.v1\"r\n" +
+	"\x18samya/peer/v1/peer.proto\x12\rsamya.peer.v1\"\x9d\x01\n" +
 	"\vLinkRequest\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloH\x00R\x05hello\x12,\n" +
-	"\x05batch\x18\x02 \x01(\v2\x14.samya.peer.v1.BatchH\x00R\x05batchB\a\n" +
-	"\x05frame\":\n" +
+	"\x05batch\x18\x02 \x01(\v2\x14.samya.peer.v1.BatchH\x00R\x05batch\x12)\n" +
+	"\x04part\x18\x03 \x01(\v2\x13.samya.peer.v1.PartH\x00R\x04partB\a\n" +
+	"\x05frame\".\n" +
+	"\x04Part\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\":\n" +
 	"\fLinkResponse\x12*\n" +
 	"\x05hello\x18\x01 \x01(\v2\x14.samya.peer.v1.HelloR\x05hello\"\xcf\x01\n" +
 	"\x05Hello\x12%\n" +
@@ -885,40 +961,42 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
 	(MessageKind)(0),        // 0: samya.peer.v1.MessageKind
 	(*LinkRequest)(nil),     // 1: samya.peer.v1.LinkRequest
-	(*LinkResponse)(nil),    // 2: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 3: samya.peer.v1.Hello
-	(*Batch)(nil),           // 4: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 5: samya.peer.v1.ProtocolMessage
-	(*Ballot)(nil),          // 6: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 7: samya.peer.v1.Contribution
-	(*Value)(nil),           // 8: samya.peer.v1.Value
-	(*Kept)(nil),            // 9: samya.peer.v1.Kept
+	(*Part)(nil),            // 2: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 3: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 4: samya.peer.v1.Hello
+	(*Batch)(nil),           // 5: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 6: samya.peer.v1.ProtocolMessage
+	(*Ballot)(nil),          // 7: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 8: samya.peer.v1.Contribution
+	(*Value)(nil),           // 9: samya.peer.v1.Value
+	(*Kept)(nil),            // 10: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	3,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	4,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	3,  // 2: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	5,  // 3: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	0,  // 4: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	6,  // 5: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	6,  // 6: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	7,  // 7: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	6,  // 8: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	8,  // 9: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	9,  // 10: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	7,  // 11: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	8,  // 12: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	1,  // 13: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	2,  // 14: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	14, // [14:15] is the sub-list for method output_type
-	13, // [13:14] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	4,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	5,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	2,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	4,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	6,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	0,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	7,  // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	7,  // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	8,  // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	7,  // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	9,  // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	10, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	8,  // 12: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	9,  // 13: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	1,  // 14: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	3,  // 15: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	15, // [15:16] is the sub-list for method output_type
+	14, // [14:15] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -929,6 +1007,7 @@ func file_samya_peer_v1_peer_proto_init() {
 	file_samya_peer_v1_peer_proto_msgTypes[0].OneofWrappers = []any{
 		(*LinkRequest_Hello)(nil),
 		(*LinkRequest_Batch)(nil),
+		(*LinkRequest_Part)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -936,7 +1015,7 @@ func file_samya_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

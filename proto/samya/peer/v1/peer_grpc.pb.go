@@ -31,7 +31,7 @@ const (
 type PeerServiceClient interface {
 	// Link is one site's one-way stream of messages to another. The first frame
 	// is a Hello, answered by the receiver's own Hello as the first and only
-	// response frame; every further request frame is a Batch. Batches may be
+	// response frame; every further request frame is a Batch or a part of one. Batches may be
 	// lost with the stream, never reordered within it.
 	Link(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[LinkRequest, LinkResponse], error)
 }
@@ -66,7 +66,7 @@ type PeerService_LinkClient = grpc.BidiStreamingClient[LinkRequest, LinkResponse
 type PeerServiceServer interface {
 	// Link is one site's one-way stream of messages to another. The first frame
 	// is a Hello, answered by the receiver's own Hello as the first and only
-	// response frame; every further request frame is a Batch. Batches may be
+	// response frame; every further request frame is a Batch or a part of one. Batches may be
 	// lost with the stream, never reordered within it.
 	Link(grpc.BidiStreamingServer[LinkRequest, LinkResponse]) error
 	mustEmbedUnimplementedPeerServiceServer()

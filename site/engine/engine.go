@@ -1,0 +1,298 @@
+// Package engine carries out a core's effects: it feeds inputs to the core on
+// one goroutine, commits what the core gathered in one transaction a batch on
+// another, and only then sends messages and gives replies. It refuses to go on
+// after a failed commit.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// Errors of Do and Submit.
+var (
+	// ErrBusy: too many inputs wait to be handled; nothing was done.
+	ErrBusy = errors.New("too many requests wait to be handled")
+	// ErrStopped: the engine has stopped. Of a request that was handed over
+	// before, it is unknown whether it was done.
+	ErrStopped = errors.New("the engine has stopped")
+)
+
+// Store makes records durable; see store.Store.
+type Store interface {
+	Commit(r *core.Records) error
+}
+
+// Sender sends messages to other sites, without blocking; it may lose them.
+type Sender interface {
+	Send(messages []core.Envelope)
+}
+
+// Observer is told what metrics count. It is called from the commit goroutine.
+type Observer interface {
+	// Committed: a transaction with that many requests took that long.
+	Committed(requests int, took time.Duration)
+	// Happened: see core.Event.
+	Happened(e core.Event)
+}
+
+// Config is what an Engine is made of. All fields but MaxInbox are needed.
+type Config struct {
+	Core     *core.Core
+	Store    Store
+	Sender   Sender
+	Observer Observer
+	// MaxInbox bounds the inputs that wait to be handled; default 65536.
+	MaxInbox int
+}
+
+// Engine runs one core.
+type Engine struct {
+	cfg   Config
+	start time.Time
+
+	mu      sync.Mutex
+	inbox   []core.Input
+	stopped bool
+	// signal holds one token when the loop has something to look at.
+	signal chan struct{}
+
+	// batches carries drained effects to the committer, spare carries them back
+	// for reuse when they have been carried out.
+	batches, spare chan *core.Effects
+	// status is asked of the loop by Status.
+	status chan chan core.Status
+	done   chan struct{}
+
+	failure error
+}
+
+// New makes an Engine; Run runs it.
+func New(cfg Config) *Engine {
+	if cfg.MaxInbox == 0 {
+		cfg.MaxInbox = 65536
+	}
+	e := &Engine{
+		cfg: cfg, start: time.Now(),
+		signal:  make(chan struct{}, 1),
+		batches: make(chan *core.Effects, 1),
+		spare:   make(chan *core.Effects, 1),
+		status:  make(chan chan core.Status),
+		done:    make(chan struct{}),
+	}
+	e.spare <- new(core.Effects)
+	return e
+}
+
+// call is a Call whose caller is blocked in Do.
+type call struct {
+	answer core.Answer
+	done   chan struct{}
+}
+
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// Do hands over the input that with makes for a call, and waits for its
+// answer, which is durable. When ctx ends first the call is cancelled and its
+// error returned: it is then unknown whether the request was done.
+func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
+	c := calls.Get().(*call)
+	if err := e.Submit(with(c)); err != nil {
+		calls.Put(c)
+		return core.Answer{}, err
+	}
+	select {
+	case <-c.done:
+		answer := c.answer
+		c.answer = core.Answer{}
+		calls.Put(c)
+		return answer, nil
+	case <-ctx.Done():
+		// The call is not reused: its answer may still come.
+		if err := e.Submit(&core.Cancel{Call: c}); err != nil && !errors.Is(err, ErrBusy) {
+			return core.Answer{}, err
+		}
+		return core.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
+	case <-e.done:
+		return core.Answer{}, ErrStopped
+	}
+}
+
+// Submit hands over an input that needs no answer.
+func (e *Engine) Submit(in core.Input) error {
+	e.mu.Lock()
+	switch {
+	case e.stopped:
+		e.mu.Unlock()
+		return ErrStopped
+	case len(e.inbox) >= e.cfg.MaxInbox:
+		e.mu.Unlock()
+		return ErrBusy
+	}
+	e.inbox = append(e.inbox, in)
+	first := len(e.inbox) == 1
+	e.mu.Unlock()
+	if first {
+		e.nudge()
+	}
+	return nil
+}
+
+func (e *Engine) nudge() {
+	select {
+	case e.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Waiting is how many inputs wait to be handled.
+func (e *Engine) Waiting() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.inbox)
+}
+
+// Status asks the core what it holds.
+func (e *Engine) Status(ctx context.Context) (core.Status, error) {
+	answer := make(chan core.Status, 1)
+	select {
+	case e.status <- answer:
+		return <-answer, nil
+	case <-ctx.Done():
+		return core.Status{}, fmt.Errorf("asking the core: %w", context.Cause(ctx))
+	case <-e.done:
+		return core.Status{}, ErrStopped
+	}
+}
+
+func (e *Engine) now() core.Now {
+	t := time.Now()
+	return core.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
+}
+
+// Run runs the engine until ctx ends, when it returns nil, or a commit fails,
+// when it returns why. What was handed over before and has no answer yet gets
+// none.
+func (e *Engine) Run(ctx context.Context) error {
+	var committer sync.WaitGroup
+	committer.Go(e.commit)
+	e.loop(ctx)
+	e.mu.Lock()
+	e.stopped = true
+	e.inbox = nil
+	e.mu.Unlock()
+	close(e.batches)
+	committer.Wait()
+	close(e.done)
+	return e.failure
+}
+
+// loop feeds the core.
+func (e *Engine) loop(ctx context.Context) {
+	var taken []core.Input
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	c := e.cfg.Core
+	for {
+		now := e.now()
+		taken = e.take(taken)
+		for i, in := range taken {
+			c.Step(now, in)
+			taken[i] = nil
+		}
+		if at := c.WakeAt(); at != 0 && at <= now.Tick {
+			c.Step(now, core.Wake{})
+		}
+		if c.Pending() {
+			select {
+			case batch, ok := <-e.spare:
+				if !ok {
+					return
+				}
+				c.Drain(batch)
+				e.batches <- batch
+				continue
+			default:
+			}
+		}
+		e.arm(timer, c.WakeAt(), now.Tick)
+		select {
+		case <-e.signal:
+		case <-timer.C:
+		case answer := <-e.status:
+			answer <- c.Status()
+		case <-ctx.Done():
+			return
+		}
+		if e.broken() {
+			return
+		}
+	}
+}
+
+func (e *Engine) take(into []core.Input) []core.Input {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	taken := e.inbox
+	e.inbox = into[:0]
+	return taken
+}
+
+func (e *Engine) arm(timer *time.Timer, at, now core.Tick) {
+	wait := time.Hour
+	if at != 0 {
+		wait = time.Duration(max(at, now+1)-now) * time.Millisecond
+	}
+	timer.Reset(wait)
+}
+
+func (e *Engine) broken() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.stopped
+}
+
+// commit carries out batches, in order. After a failure it carries out none.
+func (e *Engine) commit() {
+	for batch := range e.batches {
+		if e.failure != nil {
+			continue
+		}
+		if !batch.Records.Empty() {
+			began := time.Now()
+			if err := e.cfg.Store.Commit(&batch.Records); err != nil {
+				e.fail(err)
+				continue
+			}
+			e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+		}
+		if len(batch.Messages) > 0 {
+			e.cfg.Sender.Send(batch.Messages)
+		}
+		for i := range batch.Replies {
+			r := &batch.Replies[i]
+			c := r.Call.(*call)
+			c.answer = r.Answer
+			c.done <- struct{}{}
+		}
+		for _, ev := range batch.Events {
+			e.cfg.Observer.Happened(ev)
+		}
+		batch.Reset()
+		e.spare <- batch
+		e.nudge()
+	}
+}
+
+func (e *Engine) fail(err error) {
+	e.mu.Lock()
+	e.failure = fmt.Errorf("the site stops, as it could not make its state durable: %w", err)
+	e.stopped = true
+	e.mu.Unlock()
+	e.nudge()
+}

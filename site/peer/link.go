@@ -1,0 +1,193 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/wan"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// link is the outgoing link to one member.
+type link struct {
+	owner *Links
+	to    core.SiteID
+
+	mu     sync.Mutex
+	queue  []*peerv1.ProtocolMessage
+	signal chan struct{}
+}
+
+func (k *link) push(m *peerv1.ProtocolMessage) {
+	k.mu.Lock()
+	if len(k.queue) < maxQueued {
+		k.queue = append(k.queue, m)
+	}
+	k.mu.Unlock()
+	select {
+	case k.signal <- struct{}{}:
+	default:
+	}
+}
+
+// take removes the messages of one frame.
+func (k *link) take() []*peerv1.ProtocolMessage {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := min(len(k.queue), maxBatch)
+	taken := k.queue[:n:n]
+	k.queue = k.queue[n:]
+	if len(k.queue) == 0 {
+		k.queue = nil
+	}
+	return taken
+}
+
+// run connects again and again until ctx ends.
+func (k *link) run(ctx context.Context) {
+	pause := minPause
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := k.connect(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > maxPause {
+			pause = minPause
+		}
+		k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "link to a peer is down",
+			slog.String("peer", string(k.to)), slog.Any("error", err))
+		if wan.Wait(ctx, pause) != nil {
+			return
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// connect brings the link up and serves it until it breaks.
+func (k *link) connect(ctx context.Context) error {
+	address := k.owner.cfg.Address(k.to)
+	if address == "" {
+		return fmt.Errorf("its address is not known yet")
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
+	if err != nil {
+		return fmt.Errorf("dialling %s: %w", address, err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := peerv1.NewPeerServiceClient(conn).Link(ctx)
+	if err != nil {
+		return fmt.Errorf("opening a stream to %s: %w", address, err)
+	}
+	if err := k.introduce(stream, cancel); err != nil {
+		return err
+	}
+	k.owner.setConnected(k.to, true)
+	defer k.owner.setConnected(k.to, false)
+	k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "link to a peer is up",
+		slog.String("peer", string(k.to)), slog.String("address", address))
+	go func() {
+		_, err := stream.Recv()
+		cancel(fmt.Errorf("the stream ended: %w", err))
+	}()
+	k.serve(ctx, cancel, stream)
+	return context.Cause(ctx)
+}
+
+type clientStream = grpc.BidiStreamingClient[peerv1.LinkRequest, peerv1.LinkResponse]
+
+// introduce exchanges greetings.
+func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) error {
+	timer := time.AfterFunc(patience, func() { cancel(fmt.Errorf("no greeting within %v", patience)) })
+	defer timer.Stop()
+	hello := &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Hello{Hello: k.owner.hello()}}
+	if err := stream.Send(hello); err != nil {
+		return fmt.Errorf("greeting: %w", err)
+	}
+	answer, err := stream.Recv()
+	if err != nil {
+		return fmt.Errorf("being greeted: %w", err)
+	}
+	if err := k.owner.greet(answer.GetHello()); err != nil {
+		return fmt.Errorf("the peer is refused: %w", err)
+	}
+	if got := core.SiteID(answer.GetHello().GetSite()); got != k.to {
+		return fmt.Errorf("site %q answers at the address of %q", got, k.to)
+	}
+	return nil
+}
+
+// serve sends what is queued, held back by the link's latency.
+func (k *link) serve(ctx context.Context, cancel context.CancelCauseFunc, stream clientStream) {
+	send := func(f *peerv1.LinkRequest) {
+		if err := stream.Send(f); err != nil {
+			cancel(fmt.Errorf("sending: %w", err))
+		}
+	}
+	latency := func() time.Duration {
+		if k.owner.cfg.Latency == nil {
+			return 0
+		}
+		return k.owner.cfg.Latency(k.to)
+	}
+	deliver := send
+	if latency() > 0 {
+		line := wan.NewDelayLine(maxDelayed, send)
+		// The stream's context ends first, so that a delivery under way ends.
+		defer line.Close()
+		defer cancel(nil)
+		deliver = func(f *peerv1.LinkRequest) { line.Send(f, latency()) }
+	}
+	for {
+		for messages := k.take(); len(messages) > 0; messages = k.take() {
+			if k.owner.cfg.Fault != nil && k.owner.cfg.Fault(k.to) {
+				continue
+			}
+			frames, err := framesOf(&peerv1.Batch{Messages: messages})
+			if err != nil {
+				cancel(err)
+				return
+			}
+			for _, f := range frames {
+				deliver(f)
+			}
+		}
+		select {
+		case <-k.signal:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// framesOf returns the frames that carry a batch: one, or its parts.
+func framesOf(b *peerv1.Batch) ([]*peerv1.LinkRequest, error) {
+	if proto.Size(b) <= maxFrame {
+		return []*peerv1.LinkRequest{{Frame: &peerv1.LinkRequest_Batch{Batch: b}}}, nil
+	}
+	raw, err := proto.Marshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a batch: %w", err)
+	}
+	var frames []*peerv1.LinkRequest
+	for len(raw) > 0 {
+		n := min(len(raw), maxFrame)
+		part := &peerv1.Part{Data: raw[:n], Last: n == len(raw)}
+		frames = append(frames, &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Part{Part: part}})
+		raw = raw[n:]
+	}
+	return frames, nil
+}

@@ -1,0 +1,156 @@
+// Package peer carries protocol messages between the sites of a cluster, over
+// one gRPC stream for each direction of each pair. It refuses to promise
+// delivery: a message is lost when its stream breaks or its queue is full, as
+// the protocol allows. It refuses peers of another cluster, of no known
+// version, or with another member set.
+package peer
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/wire"
+)
+
+// Config is what Links are made of.
+type Config struct {
+	// Cluster and Self say who speaks.
+	Cluster string
+	Self    core.SiteID
+	// Members is the durable member set, and MembersVersion its version.
+	Members        []core.SiteID
+	MembersVersion uint64
+	// Address returns where a member's gRPC listener is thought to be, or "" if
+	// that is unknown so far. It is asked anew for every attempt.
+	Address func(core.SiteID) string
+	// Latency is held back on everything sent to a member; nil for none.
+	Latency func(to core.SiteID) time.Duration
+	// Fault drops what is sent to a member while it returns true: the hook of
+	// tests that cut sites off. Nil never drops.
+	Fault func(to core.SiteID) bool
+	// Receive takes a batch that a member sent. It must not block.
+	Receive func(from core.SiteID, messages []core.Envelope)
+	// Connected is told whenever the set of members that this site has a link
+	// to changes. Nil tells nobody.
+	Connected func([]core.SiteID)
+	Logger    *slog.Logger
+}
+
+// Bounds of a link.
+const (
+	// maxQueued bounds the messages that wait for one link.
+	maxQueued = 16384
+	// maxBatch bounds the messages of one frame.
+	maxBatch = 1024
+	// maxFrame is the size beyond which an encoded batch is sent in parts.
+	maxFrame = 1 << 20
+	// maxWhole bounds an encoded batch that arrives in parts.
+	maxWhole = 256 << 20
+	// maxDelayed bounds the frames that an injected latency holds back.
+	maxDelayed = 4096
+	// patience bounds how long a greeting may take.
+	patience = 5 * time.Second
+	// minPause and maxPause bound the pause between two attempts to connect.
+	minPause, maxPause = 50 * time.Millisecond, 2 * time.Second
+)
+
+// Links are one site's links to all other members.
+type Links struct {
+	peerv1.UnimplementedPeerServiceServer
+
+	cfg   Config
+	links map[core.SiteID]*link
+
+	mu        sync.Mutex
+	connected []core.SiteID
+}
+
+// New makes the links; Run brings them up.
+func New(cfg Config) *Links {
+	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link)}
+	for _, m := range cfg.Members {
+		if m != cfg.Self {
+			l.links[m] = &link{owner: l, to: m, signal: make(chan struct{}, 1)}
+		}
+	}
+	return l
+}
+
+// Run keeps the links up until ctx ends.
+func (l *Links) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, k := range l.links {
+		all.Go(func() { k.run(ctx) })
+	}
+	all.Wait()
+}
+
+// Send queues messages on the links to their receivers. It never blocks.
+func (l *Links) Send(messages []core.Envelope) {
+	for i := range messages {
+		if k := l.links[messages[i].Message.To]; k != nil {
+			k.push(wire.Encode(&messages[i]))
+		}
+	}
+}
+
+// Connected returns the members that this site has a link to, sorted.
+func (l *Links) Connected() []core.SiteID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.connected)
+}
+
+func (l *Links) setConnected(to core.SiteID, up bool) {
+	l.mu.Lock()
+	i, found := slices.BinarySearch(l.connected, to)
+	switch {
+	case up && !found:
+		l.connected = slices.Insert(l.connected, i, to)
+	case !up && found:
+		l.connected = slices.Delete(l.connected, i, i+1)
+	}
+	now := slices.Clone(l.connected)
+	l.mu.Unlock()
+	if l.cfg.Connected != nil && up != found {
+		l.cfg.Connected(now)
+	}
+}
+
+func (l *Links) hello() *peerv1.Hello {
+	h := sha256.New()
+	for _, m := range l.cfg.Members {
+		fmt.Fprintf(h, "%d:%s", len(m), m)
+	}
+	return &peerv1.Hello{
+		OldestVersion: wire.Oldest, NewestVersion: wire.Version,
+		Cluster: l.cfg.Cluster, Site: string(l.cfg.Self),
+		MembersVersion: l.cfg.MembersVersion, MembersHash: h.Sum(nil),
+	}
+}
+
+// greet says why a peer that introduces itself so is refused, or nil.
+func (l *Links) greet(h *peerv1.Hello) error {
+	mine := l.hello()
+	switch {
+	case h == nil:
+		return fmt.Errorf("it did not introduce itself")
+	case h.GetCluster() != l.cfg.Cluster:
+		return fmt.Errorf("it belongs to cluster %q, not %q", h.GetCluster(), l.cfg.Cluster)
+	case !slices.Contains(l.cfg.Members, core.SiteID(h.GetSite())) || core.SiteID(h.GetSite()) == l.cfg.Self:
+		return fmt.Errorf("site %q is no other member", h.GetSite())
+	case h.GetNewestVersion() < wire.Oldest || h.GetOldestVersion() > wire.Version:
+		return fmt.Errorf("it speaks versions %d to %d, this site %d to %d",
+			h.GetOldestVersion(), h.GetNewestVersion(), wire.Oldest, wire.Version)
+	case h.GetMembersVersion() == mine.MembersVersion && !slices.Equal(h.GetMembersHash(), mine.MembersHash):
+		return fmt.Errorf("it was bootstrapped with another member set")
+	}
+	return nil
+}

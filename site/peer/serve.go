@@ -1,0 +1,82 @@
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/wire"
+)
+
+// Link implements peerv1.PeerServiceServer: another member's outgoing link.
+func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if err := l.greet(first.GetHello()); err != nil {
+		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	if err := stream.Send(&peerv1.LinkResponse{Hello: l.hello()}); err != nil {
+		return err
+	}
+	from := core.SiteID(first.GetHello().GetSite())
+	var parts []byte
+	for {
+		frame, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		batch := frame.GetBatch()
+		if part := frame.GetPart(); part != nil {
+			if parts, batch, err = join(parts, part); err != nil {
+				return status.Error(codes.InvalidArgument, err.Error())
+			}
+		}
+		l.receive(stream, from, batch)
+	}
+}
+
+// join adds a part to those before it, and returns the batch once it is whole.
+func join(parts []byte, part *peerv1.Part) ([]byte, *peerv1.Batch, error) {
+	if len(parts)+len(part.GetData()) > maxWhole {
+		return nil, nil, fmt.Errorf("a batch of more than %d bytes", maxWhole)
+	}
+	parts = append(parts, part.GetData()...)
+	if !part.GetLast() {
+		return parts, nil, nil
+	}
+	var batch peerv1.Batch
+	if err := proto.Unmarshal(parts, &batch); err != nil {
+		return nil, nil, fmt.Errorf("decoding a batch of parts: %w", err)
+	}
+	return nil, &batch, nil
+}
+
+func (l *Links) receive(stream grpc.ServerStream, from core.SiteID, batch *peerv1.Batch) {
+	messages := make([]core.Envelope, 0, len(batch.GetMessages()))
+	for _, p := range batch.GetMessages() {
+		e, err := wire.Decode(p, from, l.cfg.Self)
+		if err != nil {
+			l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a message is dropped",
+				slog.String("peer", string(from)), slog.Any("error", err))
+			continue
+		}
+		messages = append(messages, e)
+	}
+	if len(messages) > 0 {
+		l.cfg.Receive(from, messages)
+	}
+}
