@@ -136,6 +136,9 @@ func (m *Machine) Open() bool {
 	return m.lead != nil || m.state.atStake() || m.deadline != 0
 }
 
+// Waits reports whether a Begin waits for the end of a back-off.
+func (m *Machine) Waits() bool { return m.pending != nil }
+
 // WakeAt returns when the Machine next wants a wake, and false if it does not.
 // It may change with every Step, in both directions. A wake that comes late
 // costs time only, one that comes early has no effect.

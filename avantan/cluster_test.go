@@ -1,0 +1,402 @@
+package avantan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// books is a ledger as small as can be: it offers half of what it has, and
+// shares a pool out evenly.
+type books struct {
+	self   SiteID
+	left   Tokens
+	offers map[Instance]Tokens
+	limit  Tokens
+	// got holds the instances applied here as a member of R.
+	got map[Instance]bool
+	// half is the part of left that is offered without press: left/half.
+	half Tokens
+	want Tokens
+
+	c *cluster
+}
+
+func (b *books) clone() *books {
+	d := *b
+	d.offers, d.got = maps.Clone(b.offers), maps.Clone(b.got)
+	return &d
+}
+
+func (b *books) Pledge(t Instance, press Press) (Contribution, bool) {
+	if len(b.offers) > 0 {
+		b.c.fail("%s: a second offer in instance %d", b.self, t)
+	}
+	offer := b.left
+	if press == PressSpare && offer > 0 {
+		offer /= b.half
+	}
+	b.left -= offer
+	b.offers[t] = offer
+	return Contribution{Site: b.self, Offered: offer, Wanted: b.want, Queued: b.want}, true
+}
+
+func (b *books) TakeBack(t Instance, pledge Contribution) {
+	offer, ok := b.offers[t]
+	if !ok || offer != pledge.Offered {
+		b.c.fail("%s: taking back %d in instance %d, offered %d, %v", b.self, pledge.Offered, t, offer, ok)
+	}
+	delete(b.offers, t)
+	b.left += offer
+}
+
+func delta(v *Value) (Tokens, error) {
+	if len(v.Change) == 0 {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(string(v.Change), 10, 64)
+	return Tokens(n), err
+}
+
+var errPolicy = errors.New("unknown policy")
+
+func (b *books) CanApply(v *Value) error {
+	if v.Policy != "even" {
+		return fmt.Errorf("%w %q", errPolicy, v.Policy)
+	}
+	_, err := delta(v)
+	return err
+}
+
+// grants shares out evenly; the first sites get one token of the remainder each.
+func grants(v *Value) map[SiteID]Tokens {
+	pool, _ := delta(v)
+	for _, c := range v.Contributions {
+		pool += c.Offered
+	}
+	n := Tokens(len(v.Contributions))
+	share, rest := pool/n, pool%n
+	if rest < 0 {
+		share, rest = share-1, rest+n
+	}
+	g := make(map[SiteID]Tokens)
+	for i, c := range v.Contributions {
+		g[c.Site] = share
+		if Tokens(i) < rest {
+			g[c.Site]++
+		}
+	}
+	return g
+}
+
+func (b *books) Apply(t Instance, v *Value) {
+	b.c.decided(t, v)
+	d, _ := delta(v)
+	b.limit += d
+	c, in := v.Of(b.self)
+	if !in {
+		return
+	}
+	if offer, ok := b.offers[t]; !ok || offer != c.Offered || b.got[t] {
+		b.c.fail("%s: applying %d offered in instance %d: set aside %d, %v; before: %v", b.self, c.Offered, t, offer, ok, b.got[t])
+	}
+	delete(b.offers, t)
+	b.got[t] = true
+	b.left += grants(v)[b.self]
+}
+
+func (b *books) Snapshot(Instance) []byte {
+	s, _ := json.Marshal(b.limit)
+	return s
+}
+
+func (b *books) Install(_ Instance, snapshot []byte) error {
+	return json.Unmarshal(snapshot, &b.limit)
+}
+
+// flush is what one Output leaves to be made durable and then sent.
+type flush struct {
+	state *State
+	books *books
+	out   []Message
+}
+
+// node is one site of a cluster under test.
+type node struct {
+	id      SiteID
+	cfg     *Config
+	m       *Machine
+	b       *books
+	up      bool
+	held    bool
+	disk    State
+	diskB   *books
+	flushes []flush
+}
+
+// cluster is some sites, the network between them, and an observer that knows
+// all that has left any of them.
+type cluster struct {
+	now   Tick
+	nodes []*node
+	// net are the messages under way, sent all that ever left.
+	net, sent []Message
+	err       error
+
+	// What the observer knows.
+	total    Tokens
+	value    map[Instance]*Value
+	proposed map[vote]*Value
+	accepts  map[vote]map[SiteID]bool
+	promises map[seat]Ballot
+	quorum   int
+}
+
+type vote struct {
+	t Instance
+	b Ballot
+}
+
+type seat struct {
+	t    Instance
+	site SiteID
+}
+
+func newCluster(left map[SiteID]Tokens, rand func(SiteID) Rand) *cluster {
+	c := &cluster{
+		value: map[Instance]*Value{}, proposed: map[vote]*Value{}, accepts: map[vote]map[SiteID]bool{},
+		promises: map[seat]Ballot{}, quorum: len(left)/2 + 1,
+	}
+	ids := slices.Sorted(maps.Keys(left))
+	for _, n := range left {
+		c.total += n
+	}
+	for _, id := range ids {
+		cfg := &Config{
+			Self: id, Members: ids, Window: 100, Patience: 300, Backoff: 50, MaxBackoff: 1000,
+			Policy: "even", Rand: rand(id),
+		}
+		if err := cfg.Validate(); err != nil {
+			panic(err)
+		}
+		b := &books{
+			self: id, left: left[id], offers: map[Instance]Tokens{}, got: map[Instance]bool{},
+			limit: c.total, half: 2, c: c,
+		}
+		n := &node{id: id, cfg: cfg, b: b, up: true, diskB: b.clone()}
+		n.m = New(cfg, b, State{})
+		c.nodes = append(c.nodes, n)
+	}
+	return c
+}
+
+func (c *cluster) node(id SiteID) *node {
+	for _, n := range c.nodes {
+		if n.id == id {
+			return n
+		}
+	}
+	return nil
+}
+
+// fail keeps the first thing that must not happen.
+func (c *cluster) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// decided checks agreement, and that only what a majority accepted is applied.
+func (c *cluster) decided(t Instance, v *Value) {
+	if old, ok := c.value[t]; ok {
+		if !old.Equal(v) {
+			c.fail("instance %d: decided %v and %v", t, old, v)
+		}
+		return
+	}
+	c.value[t] = v.Clone()
+	if c.quorum == 1 {
+		return
+	}
+	for vt, voters := range c.accepts {
+		if vt.t == t && len(voters) >= c.quorum && c.proposed[vt].Equal(v) {
+			return
+		}
+	}
+	c.fail("instance %d: %v applied, accepted by no majority", t, v)
+}
+
+// observe looks at a message that leaves.
+func (c *cluster) observe(m *Message) {
+	at := vote{m.Instance, m.Ballot}
+	promised := m.Ballot
+	switch m.Kind {
+	case Accept:
+		if old, ok := c.proposed[at]; ok && !old.Equal(m.Value) {
+			c.fail("instance %d: two values at ballot %v", m.Instance, m.Ballot)
+		}
+		c.proposed[at] = m.Value.Clone()
+		c.accept(at, m.From)
+	case AcceptOk:
+		c.accept(at, m.From)
+	case ElectionOk:
+	case Refuse:
+		promised = m.Promised
+	default:
+		return
+	}
+	s := seat{m.Instance, m.From}
+	if c.promises[s].Compare(promised) < 0 {
+		c.promises[s] = promised
+	}
+}
+
+func (c *cluster) accept(at vote, site SiteID) {
+	if c.accepts[at] == nil {
+		c.accepts[at] = map[SiteID]bool{}
+	}
+	c.accepts[at][site] = true
+	if len(c.accepts[at]) < c.quorum {
+		return
+	}
+	for other, voters := range c.accepts {
+		if other.t == at.t && len(voters) >= c.quorum && !c.proposed[other].Equal(c.proposed[at]) {
+			c.fail("instance %d: chosen at %v and at %v differ", at.t, at.b, other.b)
+		}
+	}
+}
+
+// step runs one input. What follows from it waits to be made durable.
+func (c *cluster) step(n *node, in Input) Output {
+	out := n.m.Step(c.now, in)
+	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
+		c.fail("%s: %w", n.id, v)
+	}
+	if err := n.m.State().Validate(); err != nil {
+		c.fail("%s: %w", n.id, err)
+	}
+	f := flush{}
+	if out.Persist {
+		f.state, f.books = new(n.m.State().Clone()), n.b.clone()
+	}
+	for i := range out.Messages {
+		if err := out.Messages[i].Validate(); err != nil {
+			c.fail("%s: %w", n.id, err)
+		}
+		f.out = append(f.out, cloneMessage(&out.Messages[i]))
+	}
+	n.flushes = append(n.flushes, f)
+	return out
+}
+
+// sync makes the oldest Output durable and lets its messages leave.
+func (c *cluster) sync(n *node) {
+	f := n.flushes[0]
+	n.flushes = n.flushes[1:]
+	if f.state != nil {
+		n.disk, n.diskB = *f.state, f.books
+	}
+	for i := range f.out {
+		c.observe(&f.out[i])
+	}
+	c.net = append(c.net, f.out...)
+	c.sent = append(c.sent, f.out...)
+}
+
+func (c *cluster) syncAll(n *node) {
+	for len(n.flushes) > 0 {
+		c.sync(n)
+	}
+}
+
+// crash loses all that is not durable.
+func (c *cluster) crash(n *node) {
+	if c.quorum == 1 {
+		// Alone, a site decides by its own accept, once that is durable.
+		maps.DeleteFunc(c.value, func(t Instance, _ *Value) bool { return t > n.disk.Applied })
+	}
+	n.up, n.flushes = false, nil
+	n.b = n.diskB.clone()
+	n.m = New(n.cfg, n.b, n.disk.Clone())
+}
+
+// receive hands a copy of a message to its receiver.
+func (c *cluster) receive(m *Message) Output {
+	return c.step(c.node(m.To), Input{Receive: new(cloneMessage(m))})
+}
+
+func cloneMessage(m *Message) Message {
+	d := *m
+	if m.Contribution != nil {
+		d.Contribution = new(*m.Contribution)
+	}
+	if m.Value != nil {
+		d.Value = m.Value.Clone()
+	}
+	d.Kept = (&State{Kept: m.Kept}).Clone().Kept
+	d.Snapshot = slices.Clone(m.Snapshot)
+	return d
+}
+
+// check asserts what must hold after every event.
+func (c *cluster) check() error {
+	if c.err != nil {
+		return c.err
+	}
+	live, durable := make([]view, len(c.nodes)), make([]view, len(c.nodes))
+	for i, n := range c.nodes {
+		live[i], durable[i] = view{n.m.State(), n.b}, view{&n.disk, n.diskB}
+		if p := c.promises[seat{n.m.State().Applied + 1, n.id}]; n.m.State().Promised.Compare(p) < 0 {
+			return fmt.Errorf("%s: promised %v before, now %v", n.id, p, n.m.State().Promised)
+		}
+	}
+	if err := c.conserved(live); err != nil {
+		return err
+	}
+	if err := c.conserved(durable); err != nil {
+		return fmt.Errorf("on disk: %w", err)
+	}
+	return nil
+}
+
+type view struct {
+	s *State
+	b *books
+}
+
+// conserved is section 1 of docs/protocol.md, exactly: all tokens, with the
+// decided instances settled for those in R that have not applied them, are the
+// limit as of the decided instances.
+func (c *cluster) conserved(views []view) error {
+	sum, limit := Tokens(0), c.total
+	for _, w := range views {
+		sum += w.b.left
+		for _, offer := range w.b.offers {
+			sum += offer
+		}
+	}
+	for t, v := range c.value {
+		if c.quorum == 1 && t > views[0].s.Applied {
+			continue
+		}
+		d, _ := delta(v)
+		limit += d
+		g := grants(v)
+		for _, w := range views {
+			contribution, in := v.Of(w.b.self)
+			switch {
+			case in && w.s.Applied < t:
+				sum += g[w.b.self] - contribution.Offered
+			case in != w.b.got[t] && w.s.Applied >= t:
+				return fmt.Errorf("%s: passed over instance %d, in R: %v, applied: %v", w.b.self, t, in, w.b.got[t])
+			}
+		}
+	}
+	if sum != limit {
+		return fmt.Errorf("%d tokens, the limit is %d", sum, limit)
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package avantan
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var (
+	simSeeds = flag.Int("sim.seeds", 250, "seeds to simulate for each size of cluster")
+	simSeed  = flag.Uint64("sim.seed", 0, "simulate this seed only")
+)
+
+// TestSimulation runs clusters under random schedules with every fault there
+// is, checks the invariants after every event, then heals all and checks that
+// nothing stays stuck. A seed that fails is replayed with -sim.seed.
+func TestSimulation(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 5, 7} {
+		t.Run(fmt.Sprintf("sites=%d", size), func(t *testing.T) {
+			t.Parallel()
+			first, last := uint64(1), uint64(*simSeeds)
+			if *simSeed != 0 {
+				first, last = *simSeed, *simSeed
+			}
+			instances := 0
+			for seed := first; seed <= last; seed++ {
+				n, err := simulate(size, seed)
+				if err != nil {
+					t.Fatalf("sites=%d seed=%d: %v", size, seed, err)
+				}
+				instances += n
+			}
+			if instances == 0 {
+				t.Error("nothing was ever decided")
+			}
+			t.Logf("%d instances decided in %d runs", instances, last-first+1)
+		})
+	}
+}
+
+type sim struct {
+	*cluster
+	r *rand.Rand
+	// groups is the side of a partition that each site is on.
+	groups []int
+	// faults are the chances, in thousandths, of this run.
+	drop, repeat, crash, partition, begin, wake int
+}
+
+func simulate(size int, seed uint64) (instances int, err error) {
+	r := rand.New(rand.NewPCG(seed, uint64(size)))
+	left := map[SiteID]Tokens{}
+	for i := range size {
+		left[SiteID(rune('a'+i))] = Tokens(r.IntN(200))
+	}
+	s := &sim{
+		cluster: newCluster(left, func(SiteID) Rand { return rand.New(rand.NewPCG(r.Uint64(), 0)) }),
+		r:       r, groups: make([]int, size),
+		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(60),
+		wake: 1 + r.IntN(30),
+	}
+	if s.chance(600) {
+		// Calmer: more instances are decided in a row.
+		s.drop, s.crash, s.partition = s.drop/5, s.crash/5, s.partition/5
+	}
+	for event := range 200 + r.IntN(400*size) {
+		s.event()
+		if err := s.check(); err != nil {
+			return 0, fmt.Errorf("event %d: %w", event, err)
+		}
+	}
+	if err := s.heal(); err != nil {
+		return 0, fmt.Errorf("after healing: %w", err)
+	}
+	return len(s.value), nil
+}
+
+func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths }
+
+func (s *sim) reaches(m *Message) bool {
+	from := slices.IndexFunc(s.nodes, func(n *node) bool { return n.id == m.From })
+	to := slices.IndexFunc(s.nodes, func(n *node) bool { return n.id == m.To })
+	return s.groups[from] == s.groups[to] && s.nodes[to].up
+}
+
+// event lets one random thing happen.
+func (s *sim) event() {
+	n := s.nodes[s.r.IntN(len(s.nodes))]
+	switch {
+	case s.chance(s.crash):
+		s.cluster.crash(n)
+	case !n.up:
+		n.up = s.chance(100)
+	case s.chance(s.partition):
+		for i := range s.groups {
+			s.groups[i] = s.r.IntN(2)
+		}
+	case s.chance(s.partition):
+		clear(s.groups)
+	case s.chance(s.begin):
+		p := &Proposal{Press: Press(s.r.IntN(2))}
+		if s.chance(300) {
+			p.Change = fmt.Append(nil, s.r.IntN(100)-50)
+		}
+		n.b.want, n.b.half = Tokens(s.r.IntN(50)), Tokens(1+s.r.IntN(3))
+		s.step(n, Input{Begin: p})
+	case s.chance(s.wake):
+		s.tick()
+	case s.chance(10):
+		s.step(n, Input{Refresh: s.nodes[s.r.IntN(len(s.nodes))].id})
+	case len(n.flushes) > 0 && s.chance(700):
+		s.sync(n)
+	case len(s.sent) > 0 && s.chance(s.repeat):
+		// Anything that was ever sent may arrive again.
+		if m := s.sent[s.r.IntN(len(s.sent))]; s.reaches(&m) {
+			s.receive(&m)
+		}
+	case len(s.net) > 0:
+		i := s.r.IntN(min(len(s.net), 1+s.r.IntN(8)))
+		m := s.net[i]
+		s.net = slices.Delete(s.net, i, i+1)
+		if s.reaches(&m) && !s.chance(s.drop) {
+			s.receive(&m)
+		}
+	default:
+		s.tick()
+	}
+}
+
+// tick moves the time on, mostly to the next thing due, and wakes a site.
+func (s *sim) tick() {
+	if s.chance(300) {
+		s.now += Tick(s.r.IntN(50))
+	} else if at, ok := s.next(); ok {
+		s.now = max(s.now, at)
+	}
+	for _, n := range s.nodes {
+		if at, ok := n.m.WakeAt(); n.up && ok && at <= s.now && s.chance(700) {
+			s.step(n, Input{})
+		}
+	}
+}
+
+func (s *sim) next() (next Tick, any bool) {
+	for _, n := range s.nodes {
+		if at, ok := n.m.WakeAt(); n.up && ok && (!any || at < next) {
+			next, any = at, true
+		}
+	}
+	return next, any
+}
+
+// heal restores all and runs until nothing is under way. Then no offer may be
+// set aside, and after a Refresh of everyone all sites have to be at the same
+// instance, with the same limit, and able to decide another.
+func (s *sim) heal() error {
+	clear(s.groups)
+	for _, n := range s.nodes {
+		n.up = true
+	}
+	if err := s.run(); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		if n.m.State().Pledge != nil || n.m.Open() {
+			return fmt.Errorf("%s: stuck in instance %d: %+v", n.id, n.m.State().Applied+1, *n.m.State())
+		}
+	}
+	for _, n := range s.nodes {
+		for _, peer := range s.nodes {
+			s.step(n, Input{Refresh: peer.id})
+		}
+	}
+	if err := s.run(); err != nil {
+		return err
+	}
+	if err := s.same(); err != nil {
+		return err
+	}
+	before := len(s.value)
+	for range 20 {
+		s.step(s.nodes[s.r.IntN(len(s.nodes))], Input{Begin: &Proposal{}})
+		if err := s.run(); err != nil {
+			return err
+		}
+		if len(s.value) > before {
+			return s.same()
+		}
+	}
+	return fmt.Errorf("no further instance is decided")
+}
+
+// run delivers everything in order, and moves the time on when nothing is left.
+func (s *sim) run() error {
+	for range 20_000 {
+		for _, n := range s.nodes {
+			s.syncAll(n)
+		}
+		if len(s.net) > 0 {
+			m := s.net[0]
+			s.net = s.net[1:]
+			s.receive(&m)
+		} else if at, ok := s.next(); ok {
+			s.now = max(s.now, at)
+			for _, n := range s.nodes {
+				if at, ok := n.m.WakeAt(); ok && at <= s.now {
+					s.step(n, Input{})
+				}
+			}
+		} else {
+			return s.check()
+		}
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("it never comes to rest")
+}
+
+func (s *sim) same() error {
+	a := s.nodes[0]
+	for _, n := range s.nodes[1:] {
+		if n.m.State().Applied != a.m.State().Applied || n.b.limit != a.b.limit {
+			return fmt.Errorf("%s is at %d with limit %d, %s at %d with limit %d",
+				a.id, a.m.State().Applied, a.b.limit, n.id, n.m.State().Applied, n.b.limit)
+		}
+	}
+	return nil
+}
