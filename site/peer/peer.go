@@ -67,6 +67,8 @@ type Links struct {
 
 	cfg   Config
 	links map[core.SiteID]*link
+	// closing ends the streams of other members.
+	closing chan struct{}
 
 	mu        sync.Mutex
 	connected []core.SiteID
@@ -74,7 +76,7 @@ type Links struct {
 
 // New makes the links; Run brings them up.
 func New(cfg Config) *Links {
-	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link)}
+	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link), closing: make(chan struct{})}
 	for _, m := range cfg.Members {
 		if m != cfg.Self {
 			l.links[m] = &link{owner: l, to: m, signal: make(chan struct{}, 1)}
@@ -83,13 +85,14 @@ func New(cfg Config) *Links {
 	return l
 }
 
-// Run keeps the links up until ctx ends.
+// Run keeps the links up until ctx ends; then it also ends those of others.
 func (l *Links) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, k := range l.links {
 		all.Go(func() { k.run(ctx) })
 	}
 	all.Wait()
+	close(l.closing)
 }
 
 // Send queues messages on the links to their receivers. It never blocks.

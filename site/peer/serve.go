@@ -29,7 +29,18 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	if err := stream.Send(&peerv1.LinkResponse{Hello: l.hello()}); err != nil {
 		return err
 	}
-	from := core.SiteID(first.GetHello().GetSite())
+	ended := make(chan error, 1)
+	go func() { ended <- l.take(stream, core.SiteID(first.GetHello().GetSite())) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-l.closing:
+		return status.Error(codes.Unavailable, "the site is shutting down")
+	}
+}
+
+// take receives a member's frames until the stream ends.
+func (l *Links) take(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse], from core.SiteID) error {
 	var parts []byte
 	for {
 		frame, err := stream.Recv()

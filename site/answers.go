@@ -1,0 +1,71 @@
+package site
+
+import (
+	"errors"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// asked is what a refusal says of the request it refuses.
+type asked struct {
+	entity, requestID string
+	tokens            int64
+}
+
+// failure turns an answer that is not OK into the error that clients see.
+func (s *Site) failure(a core.Answer, q asked) error {
+	retry := time.Duration(a.RetryAfter) * time.Millisecond
+	switch a.Code {
+	case core.OK:
+		return nil
+	case core.OutOfTokens:
+		e := apierr.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
+		e.RequestID = q.requestID
+		return e
+	case core.NotFound:
+		return apierr.NotFound(q.entity)
+	case core.Exists:
+		return apierr.Exists(q.entity)
+	case core.Reused:
+		return apierr.Reused(q.requestID, s.cfg.Name)
+	case core.Mismatch:
+		e := apierr.New(apierr.VersionMismatch, "entity %q has not the version or generation expected", q.entity)
+		e.Entity = q.entity
+		return e
+	case core.Overloaded:
+		return apierr.Overload(s.cfg.Name, retry)
+	case core.NoQuorum:
+		e := apierr.New(apierr.NoQuorum, "no majority of the sites could be reached in time; nothing was changed")
+		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
+		return e
+	case core.Unknown:
+		return apierr.Unknown(q.requestID, s.cfg.Name, errors.New("the time ran out while it was being decided"))
+	case core.Overflow:
+		e := apierr.New(apierr.OutOfRange, "the tokens of entity %q would leave the range that is counted", q.entity)
+		e.Entity = q.entity
+		return e
+	case core.Invalid:
+		return apierr.Invalid("tokens", "out of range")
+	}
+	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
+}
+
+// broken turns an error of the engine into the error that clients see.
+func (s *Site) broken(err error, q asked) error {
+	switch {
+	case errors.Is(err, engine.ErrBusy):
+		return apierr.Overload(s.cfg.Name, time.Second)
+	case q.requestID == "":
+		return apierr.From(err)
+	default:
+		return apierr.Unknown(q.requestID, s.cfg.Name, err)
+	}
+}
+
+func entityOf(v *core.View) *samyav1.Entity {
+	return &samyav1.Entity{Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version}
+}

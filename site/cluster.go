@@ -1,0 +1,87 @@
+package site
+
+import (
+	"context"
+	"slices"
+
+	"github.com/samya-db/samya/internal/membership"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// cluster serves samyav1.ClusterService.
+type cluster struct {
+	samyav1.UnimplementedClusterServiceServer
+	*Site
+}
+
+// ListSites implements samyav1.ClusterServiceServer: the durable member set,
+// with what gossip and this site's links know of each.
+func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
+	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name}
+	connected := s.links.Connected()
+	heard := s.membership.Sites()
+	for _, id := range s.members.Sites {
+		site := &samyav1.Site{Name: string(id)}
+		i := slices.IndexFunc(heard, func(m membership.Member) bool { return m.Name == site.Name })
+		if i >= 0 {
+			site.Region, site.Address = heard[i].Region, heard[i].GRPC
+			site.Health = samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
+		}
+		if site.Name == s.cfg.Name || slices.Contains(connected, id) {
+			site.Health = samyav1.SiteHealth_SITE_HEALTH_SERVING
+		}
+		resp.Sites = append(resp.Sites, site)
+	}
+	return resp, nil
+}
+
+// address is where a peer is thought to listen.
+func (s *Site) address(to core.SiteID) string {
+	for _, m := range s.membership.Sites() {
+		if m.Name == string(to) {
+			return m.GRPC
+		}
+	}
+	return ""
+}
+
+// region is where a peer is said to stand.
+func (s *Site) region(to core.SiteID) string {
+	for _, m := range s.membership.Sites() {
+		if m.Name == string(to) {
+			return m.Region
+		}
+	}
+	return ""
+}
+
+// reachable tells the core which members a leader should wait for: those this
+// site has a link to and that gossip does not think dead.
+func (s *Site) reachable(connected []core.SiteID) {
+	var up []core.SiteID
+	for _, m := range s.membership.Sites() {
+		id := core.SiteID(m.Name)
+		if m.Health == membership.Alive && slices.Contains(connected, id) {
+			up = append(up, id)
+		}
+	}
+	// A hint that is lost while the engine is busy is told again at the next
+	// change; a leader then waits a little longer or settles for less.
+	if err := s.engine.Submit(core.Reachable{Sites: up}); err != nil {
+		s.log.Debug("the core was not told who is reachable", "error", err)
+	}
+}
+
+// watch keeps the core's view of who is reachable up to date with gossip.
+func (s *Site) watch(ctx context.Context) {
+	for {
+		changed := s.membership.Changed()
+		s.reachable(s.links.Connected())
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package site
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// decideWait is how long a change may take to be decided.
+const decideWait = 10 * time.Second
+
+// entities serves samyav1.EntityService.
+type entities struct {
+	samyav1.UnimplementedEntityServiceServer
+	*Site
+}
+
+// CreateEntity implements samyav1.EntityServiceServer.
+func (s entities) CreateEntity(
+	ctx context.Context, r *samyav1.CreateEntityRequest,
+) (*samyav1.CreateEntityResponse, error) {
+	a, err := s.change(ctx, &core.Change{
+		Kind: core.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), RequestID: r.GetRequestId(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.CreateEntityResponse{Entity: entityOf(&a.View)}, nil
+}
+
+// UpdateEntity implements samyav1.EntityServiceServer.
+func (s entities) UpdateEntity(
+	ctx context.Context, r *samyav1.UpdateEntityRequest,
+) (*samyav1.UpdateEntityResponse, error) {
+	a, err := s.change(ctx, &core.Change{
+		Kind: core.SetLimit, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()),
+		Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.UpdateEntityResponse{Entity: entityOf(&a.View)}, nil
+}
+
+// DeleteEntity implements samyav1.EntityServiceServer.
+func (s entities) DeleteEntity(
+	ctx context.Context, r *samyav1.DeleteEntityRequest,
+) (*samyav1.DeleteEntityResponse, error) {
+	_, err := s.change(ctx, &core.Change{
+		Kind: core.DeleteEntity, Name: r.GetName(), Expected: r.GetExpectedGeneration(), RequestID: r.GetRequestId(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.DeleteEntityResponse{}, nil
+}
+
+func (s entities) change(ctx context.Context, ch *core.Change) (core.Answer, error) {
+	var idErr error
+	if ch.RequestID == "" {
+		ch.RequestID = ulid.Make().String()
+	} else {
+		idErr = name.RequestID("request_id", ch.RequestID)
+	}
+	err := errors.Join(name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), idErr)
+	if err != nil {
+		return core.Answer{}, apierr.FromName(err)
+	}
+	if err := expired(ctx); err != nil {
+		return core.Answer{}, err
+	}
+	ch.Wait = ticks(within(ctx, decideWait))
+	q := asked{entity: ch.Name, requestID: ch.RequestID}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })
+	if err != nil {
+		return a, s.broken(err, q)
+	}
+	return a, s.failure(a, q)
+}
+
+// GetEntity implements samyav1.EntityServiceServer: this site's share alone.
+func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+	if err := name.Entity("name", r.GetName()); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	in := &core.Read{Entity: r.GetName()}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
+		return nil, err
+	}
+	v := &a.View
+	return &samyav1.GetEntityResponse{
+		Entity: entityOf(v),
+		Usage: &samyav1.Usage{
+			Available: int64(v.Left), Acquired: int64(v.Net), InTransit: int64(v.Offered),
+			Complete: len(s.members.Sites) == 1,
+			Shares: []*samyav1.Share{{
+				Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
+				Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied),
+			}},
+		},
+	}, nil
+}
+
+// ListEntities implements samyav1.EntityServiceServer.
+func (s entities) ListEntities(
+	ctx context.Context, r *samyav1.ListEntitiesRequest,
+) (*samyav1.ListEntitiesResponse, error) {
+	after, tokenErr := pageToken(r.GetPageToken())
+	err := errors.Join(name.Prefix("prefix", r.GetPrefix()), name.PageSize("page_size", int64(r.GetPageSize())), tokenErr)
+	if err != nil {
+		return nil, apierr.FromName(err)
+	}
+	in := &core.List{Prefix: r.GetPrefix(), After: after, Count: int(r.GetPageSize())}
+	if in.Count == 0 {
+		in.Count = 100
+	}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	resp := &samyav1.ListEntitiesResponse{Entities: make([]*samyav1.Entity, len(a.Views))}
+	for i := range a.Views {
+		resp.Entities[i] = entityOf(&a.Views[i])
+	}
+	if a.More {
+		last := a.Views[len(a.Views)-1].Name
+		resp.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(last))
+	}
+	return resp, nil
+}
+
+// pageToken returns the name that a page starts behind.
+func pageToken(token string) (string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(token) > 2*name.MaxEntity {
+		return "", &name.Error{Field: "page_token", Problem: "is none that a list returned"}
+	}
+	return string(raw), nil
+}

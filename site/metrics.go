@@ -1,0 +1,142 @@
+package site
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"google.golang.org/grpc"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/site/core"
+)
+
+// metrics are the site's. Their labels are bounded: methods, reasons, triggers
+// and outcomes, never entities or clients.
+type metrics struct {
+	registry        *prometheus.Registry
+	requests        *prometheus.CounterVec
+	latency         *prometheus.HistogramVec
+	redistributions *prometheus.CounterVec
+	started         *prometheus.CounterVec
+	faults          prometheus.Counter
+	batch, commit   prometheus.Histogram
+}
+
+func newMetrics(s *Site) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_requests_total", Help: "Requests by method and by reason; OK for those that were done.",
+		}, []string{"method", "reason"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "samya_site_request_seconds", Help: "How long requests took within the site.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
+		}, []string{"method"}),
+		redistributions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_redistributions_total",
+			Help: "Redistributions by outcome: applied, no_quorum, no_tokens (acquires refused for want of tokens anywhere).",
+		}, []string{"outcome"}),
+		started: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_redistributions_started_total", Help: "Redistributions that this site began, by trigger.",
+		}, []string{"trigger"}),
+		faults: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_site_protocol_faults_total", Help: "Messages and values that were refused as impossible.",
+		}),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
+		}),
+		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "samya_site_commit_seconds", Help: "How long one commit took.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.batch, m.commit,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&gauges{site: s})
+	return m
+}
+
+// Committed implements engine.Observer.
+func (m *metrics) Committed(requests int, took time.Duration) {
+	m.batch.Observe(float64(requests))
+	m.commit.Observe(took.Seconds())
+}
+
+// Happened implements engine.Observer.
+func (s *Site) Happened(e core.Event) {
+	m := s.metrics
+	switch e.Kind {
+	case core.RedistributionStarted:
+		m.started.WithLabelValues(e.Trigger).Inc()
+	case core.RedistributionApplied:
+		m.redistributions.WithLabelValues("applied").Inc()
+	case core.RedistributionFailed:
+		m.redistributions.WithLabelValues("no_quorum").Inc()
+	case core.GaveUp:
+		m.redistributions.WithLabelValues("no_tokens").Inc()
+	case core.ProtocolFault:
+		m.faults.Inc()
+		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
+	}
+}
+
+// Committed implements engine.Observer.
+func (s *Site) Committed(requests int, took time.Duration) { s.metrics.Committed(requests, took) }
+
+// count is the interceptor that counts and times unary calls.
+func (m *metrics) count(
+	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
+	began := time.Now()
+	resp, err := handler(ctx, req)
+	reason := "OK"
+	if err != nil {
+		reason = string(apierr.ReasonOf(err))
+	}
+	m.requests.WithLabelValues(info.FullMethod, reason).Inc()
+	m.latency.WithLabelValues(info.FullMethod).Observe(time.Since(began).Seconds())
+	return resp, err
+}
+
+// gauges asks the core what it holds whenever metrics are collected.
+type gauges struct{ site *Site }
+
+var (
+	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
+	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
+	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
+	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
+	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
+	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descEntities, descWaiting, descInbox, descRequests, descChanges, descPeers,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, v int) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v))
+	}
+	gauge(descInbox, g.site.engine.Waiting())
+	gauge(descPeers, len(g.site.links.Connected()))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	st, err := g.site.engine.Status(ctx)
+	if err != nil {
+		return
+	}
+	gauge(descEntities, st.Entities)
+	gauge(descWaiting, st.Waiting)
+	gauge(descRequests, st.Requests)
+	gauge(descChanges, st.Changes)
+}

@@ -1,0 +1,283 @@
+// Package site is one site of a samya cluster: the shell that gives the core in
+// package core a disk, a clock, peers and clients. It refuses to decide
+// anything about tokens; that is the core's.
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/samya-db/samya/internal/membership"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+	"github.com/samya-db/samya/site/peer"
+	"github.com/samya-db/samya/site/store"
+)
+
+// Site is one site. Make it with New, run it with Run.
+type Site struct {
+	cfg     Config
+	log     *slog.Logger
+	store   *store.Store
+	members store.Members
+	engine  *engine.Engine
+	links   *peer.Links
+	metrics *metrics
+
+	grpcListener, httpListener net.Listener
+	grpcServer                 *grpc.Server
+	httpServer                 *http.Server
+	health                     *health.Server
+	membership                 *membership.Membership
+}
+
+// Run makes a site and runs it until ctx ends or it fails.
+func Run(ctx context.Context, cfg Config) error {
+	s, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+// New opens a site's data and its listeners, so that whatever is wrong with
+// them is told before anything starts. Run must follow, or Close.
+func New(cfg Config) (*Site, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configuring the site: %w", err)
+	}
+	s := &Site{cfg: cfg, log: cfg.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Site) open() error {
+	var err error
+	s.store, err = store.Open(store.Options{
+		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(),
+	})
+	if err != nil {
+		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
+	}
+	s.members = s.store.Members()
+	restored, err := s.store.Load()
+	if err != nil {
+		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
+	}
+	c, err := core.New(core.Config{
+		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
+		Protocol: s.cfg.Protocol, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
+		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
+		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests,
+		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+	}, restored)
+	if err != nil {
+		return err
+	}
+	s.links = peer.New(peer.Config{
+		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
+		Members: s.members.Sites, MembersVersion: s.members.Version,
+		Address: s.address, Latency: s.latency(), Fault: s.fault(),
+		Receive: func(from core.SiteID, messages []core.Envelope) {
+			// A batch that finds the engine busy is lost, as the protocol allows.
+			if err := s.engine.Submit(core.Deliver{From: from, Messages: messages}); err != nil {
+				s.log.Debug("messages are dropped", "peer", string(from), "error", err)
+			}
+		},
+		Connected: s.reachable, Logger: s.log,
+	})
+	s.engine = engine.New(engine.Config{Core: c, Store: s.store, Sender: s.links, Observer: s})
+	s.metrics = newMetrics(s)
+	if s.grpcListener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+		return fmt.Errorf("listening for gRPC: %w", err)
+	}
+	if s.httpListener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
+		return fmt.Errorf("listening for HTTP: %w", err)
+	}
+	s.serveOn()
+	return nil
+}
+
+func (s *Site) latency() func(core.SiteID) time.Duration {
+	if s.cfg.WAN == nil {
+		return nil
+	}
+	return func(to core.SiteID) time.Duration { return s.cfg.WAN.OneWay(s.cfg.Region, s.region(to)) }
+}
+
+func (s *Site) fault() func(core.SiteID) bool {
+	if s.cfg.Fault == nil {
+		return nil
+	}
+	return func(to core.SiteID) bool { return s.cfg.Fault(string(to)) }
+}
+
+// Bounds of the listeners.
+const (
+	maxRequestBytes  = 4 << 20
+	maxStreams       = 8192
+	maxHeaderBytes   = 16 << 10
+	headerPatience   = 5 * time.Second
+	shutdownPatience = 3 * time.Second
+)
+
+func (s *Site) serveOn() {
+	s.grpcServer = grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.UnaryInterceptor(s.metrics.count),
+	)
+	s.health = health.NewServer()
+	samyav1.RegisterTokenServiceServer(s.grpcServer, tokens{Site: s})
+	samyav1.RegisterEntityServiceServer(s.grpcServer, entities{Site: s})
+	samyav1.RegisterClusterServiceServer(s.grpcServer, cluster{Site: s})
+	peerv1.RegisterPeerServiceServer(s.grpcServer, s.links)
+	healthv1.RegisterHealthServer(s.grpcServer, s.health)
+	reflection.Register(s.grpcServer)
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", s.livez)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	s.httpServer = &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// GRPCAddr returns where the gRPC listener listens.
+func (s *Site) GRPCAddr() string { return s.grpcListener.Addr().String() }
+
+// HTTPAddr returns where the HTTP listener listens.
+func (s *Site) HTTPAddr() string { return s.httpListener.Addr().String() }
+
+// livez says that the process runs.
+func (s *Site) livez(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
+
+// readyz says whether clients are answered: the core handles inputs.
+func (s *Site) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	defer cancel()
+	if _, err := s.engine.Status(ctx); err != nil {
+		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error()+"\n")
+		return
+	}
+	plain(w, http.StatusOK, "ok\n")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	// A caller that has gone needs no answer.
+	_, _ = w.Write([]byte(text))
+}
+
+// Run serves until ctx ends, when it returns nil, or until the site cannot go
+// on, when it returns why: above all when a commit fails. It closes the site.
+func (s *Site) Run(ctx context.Context) error {
+	group, running := errgroup.WithContext(ctx)
+	var err error
+	s.membership, err = membership.Start(context.WithoutCancel(ctx), membership.Config{
+		Self: s.cfg.node(s.GRPCAddr(), s.HTTPAddr()), Bind: s.cfg.Gossip, Join: s.cfg.Join,
+		Preset: membership.Preset(s.cfg.GossipPreset), Key: s.cfg.GossipKey, Logger: s.log,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("starting gossip: %w", err), s.Close())
+	}
+	// The engine outlives the listeners, so that what they let in is answered.
+	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopEngine()
+	linksCtx, stopLinks := context.WithCancel(engineCtx)
+	defer stopLinks()
+	group.Go(func() error { return s.engine.Run(engineCtx) })
+	group.Go(func() error { s.links.Run(linksCtx); return nil })
+	group.Go(func() error { s.watch(linksCtx); return nil })
+	group.Go(func() error { return ignoreClosed(s.grpcServer.Serve(s.grpcListener)) })
+	group.Go(func() error { return ignoreClosed(s.httpServer.Serve(s.httpListener)) })
+	group.Go(func() error {
+		<-running.Done()
+		s.log.Info("the site is stopping")
+		s.health.Shutdown()
+		if err := s.membership.Leave(time.Second); err != nil {
+			s.log.Debug("leaving gossip", "error", err)
+		}
+		stopLinks()
+		s.stopServing()
+		stopEngine()
+		return nil
+	})
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+	s.log.Info("the site is up", "cluster", s.cfg.Cluster, "site", s.cfg.Name, "region", s.cfg.Region,
+		"members", s.members.Sites, "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
+	err = group.Wait()
+	return errors.Join(err, s.Close())
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// stopServing lets the calls under way end, for a while.
+func (s *Site) stopServing() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownPatience)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		s.grpcServer.GracefulStop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		s.grpcServer.Stop()
+		<-stopped
+	}
+	if err := s.httpServer.Shutdown(ctx); err != nil {
+		s.log.Debug("stopping HTTP", "error", err)
+	}
+}
+
+// Close lets go of what New opened. Run does it by itself.
+func (s *Site) Close() error {
+	var errs []error
+	if s.membership != nil {
+		errs = append(errs, s.membership.Close())
+	}
+	for _, l := range []net.Listener{s.grpcListener, s.httpListener} {
+		if l != nil {
+			if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,133 @@
+package site
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// defaultWait is how long an acquire that names no wait may wait for tokens.
+// It is answered sooner as soon as it is known that there are none.
+const defaultWait = 5 * time.Second
+
+// tokens serves samyav1.TokenService.
+type tokens struct {
+	samyav1.UnimplementedTokenServiceServer
+	*Site
+}
+
+// Acquire implements samyav1.TokenServiceServer.
+func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	wait := defaultWait
+	if r.GetWait() != nil {
+		wait = r.GetWait().AsDuration()
+	}
+	q, err := s.admit(ctx, r, errors.Join(name.Wait("wait", wait), durationError(r)))
+	if err != nil {
+		return nil, err
+	}
+	in := &core.Acquire{
+		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
+		Wait: ticks(within(ctx, wait)),
+	}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, q)
+	}
+	if err := s.failure(a, q); err != nil {
+		return nil, err
+	}
+	return &samyav1.AcquireResponse{
+		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left),
+	}, nil
+}
+
+// Release implements samyav1.TokenServiceServer.
+func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+	q, err := s.admit(ctx, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	in := &core.Release{Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID)}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, q)
+	}
+	if err := s.failure(a, q); err != nil {
+		return nil, err
+	}
+	return &samyav1.ReleaseResponse{
+		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left),
+	}, nil
+}
+
+// movement is what acquires and releases have in common.
+type movement interface {
+	GetEntity() string
+	GetTokens() int64
+	GetRequestId() string
+	GetSite() string
+}
+
+// admit checks a request's fields and deadline before anything is begun, and
+// gives it an id if it has none.
+func (s *Site) admit(ctx context.Context, r movement, more error) (asked, error) {
+	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
+	var idErr, siteErr error
+	if q.requestID == "" {
+		q.requestID = ulid.Make().String()
+	} else {
+		idErr = name.RequestID("request_id", q.requestID)
+	}
+	if at := r.GetSite(); at != "" && at != s.cfg.Name {
+		siteErr = &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
+	}
+	entityErr, tokensErr := name.Entity("entity", q.entity), name.Tokens("tokens", q.tokens)
+	if entityErr != nil || tokensErr != nil || idErr != nil || siteErr != nil || more != nil {
+		return q, apierr.FromName(errors.Join(entityErr, tokensErr, idErr, siteErr, more))
+	}
+	return q, expired(ctx)
+}
+
+// expired refuses what nobody waits for any more, before it is begun.
+func expired(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return apierr.Wrap(apierr.DeadlineExceeded, context.Cause(ctx))
+	}
+	return nil
+}
+
+// durationError refuses a wait that is no valid duration.
+func durationError(r *samyav1.AcquireRequest) error {
+	if w := r.GetWait(); w != nil && w.CheckValid() != nil {
+		return &name.Error{Field: "wait", Problem: "no valid duration"}
+	}
+	return nil
+}
+
+// within shortens a wait so that its answer can reach a caller in time.
+func within(ctx context.Context, wait time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return wait
+	}
+	left := time.Until(deadline)
+	return max(0, min(wait, left-min(left/10, 50*time.Millisecond)))
+}
+
+func ticks(d time.Duration) core.Tick { return core.Tick(d.Milliseconds()) }
+
+// keyOf is the part of a request id that is remembered: enough of a
+// collision-resistant hash that no two ids meet.
+func keyOf(requestID string) core.RequestKey {
+	sum := sha256.Sum256([]byte(requestID))
+	return core.RequestKey(sum[:16])
+}
