@@ -1,0 +1,195 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/load"
+	"github.com/samya-db/samya/internal/proc"
+)
+
+// Bounds on the phases of a demo.
+const (
+	startTimeout  = 60 * time.Second
+	createTimeout = 30 * time.Second
+	settleTimeout = 30 * time.Second
+	stopGrace     = 5 * time.Second
+)
+
+// Run runs the demo. It returns its result once there is one, whatever comes
+// after, and an error if the demo could not be run to its end: ctx's cause if
+// that ended it, a [*proc.DeathError] if a process died. Whether the cluster
+// did what it promises is another matter; see [Result.Verdict]. No process
+// that was started is left when Run returns.
+func Run(ctx context.Context, opts Options) (result *Result, err error) {
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	dir, cleanup, err := directory(opts.Data, opts.Keep)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, cleanup()) }()
+
+	hurry, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	go func() {
+		select {
+		case <-opts.Hurry:
+			cancel()
+		case <-hurry.Done():
+		}
+	}()
+
+	cluster, err := start(ctx, opts, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		say(&opts, "stopping the cluster")
+		err = errors.Join(err, cluster.Stop(hurry))
+	}()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() {
+		select {
+		case death := <-cluster.Deaths():
+			end(death)
+		case <-ctx.Done():
+		}
+	}()
+
+	d := &driver{opts: &opts}
+	for i, r := range Regions() {
+		d.regions = append(d.regions, load.Region{
+			Name: r, Addr: "http://" + cluster.AppManager(i).HTTP,
+			Target: holdings(opts.Limit, opts.Day, i, len(Regions())),
+		})
+	}
+	result, err = d.drive(ctx)
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	if err := publish(&opts, result); err != nil {
+		return result, err
+	}
+	if !opts.Keep {
+		return result, nil
+	}
+	say(&opts, "\n%s", kept(cluster, &opts, dir))
+	<-ctx.Done()
+	return result, cause(ctx, nil)
+}
+
+// cause prefers the reason why ctx ended over err, which is its consequence.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil {
+		return c
+	}
+	return err
+}
+
+// publish prints the result.
+func publish(opts *Options, result *Result) error {
+	if opts.JSON {
+		say(opts, "\n%s", result.text())
+		return result.writeJSON(opts.Stdout)
+	}
+	if _, err := fmt.Fprintf(opts.Stdout, "\n%s", result.text()); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// say prints a line of progress. That nobody reads it stops nothing.
+func say(opts *Options, format string, args ...any) {
+	_, _ = fmt.Fprintf(opts.progress(), format+"\n", args...)
+}
+
+// directory returns the directory for data and logs, and what to call in the end.
+func directory(data string, keep bool) (dir string, cleanup func() error, err error) {
+	nothing := func() error { return nil }
+	if data == "" {
+		dir, err := os.MkdirTemp("", "samya-demo-")
+		if err != nil {
+			return "", nil, fmt.Errorf("make a temporary directory: %w", err)
+		}
+		if keep {
+			return dir, nothing, nil
+		}
+		return dir, func() error {
+			if err := os.RemoveAll(dir); err != nil {
+				return fmt.Errorf("remove the temporary directory: %w", err)
+			}
+			return nil
+		}, nil
+	}
+	dir, err = filepath.Abs(data)
+	if err != nil {
+		return "", nil, fmt.Errorf("data: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, fmt.Errorf("data: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("data: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", nil, fmt.Errorf("data: %s is not empty; the demo starts from nothing", dir)
+	}
+	return dir, nothing, nil
+}
+
+// start starts the cluster and tells who is ready.
+func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
+	begun := time.Now()
+	cluster, err := proc.Start(ctx, proc.Config{
+		Bin: opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), WAN: "samya", Grace: stopGrace,
+		Ready: func(name string) { say(&opts, "  %-6s ready after %s s", name, decimal(time.Since(begun).Seconds())) },
+	})
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	return cluster, nil
+}
+
+// kept tells where the cluster is and what to try.
+func kept(cluster *proc.Cluster, opts *Options, dir string) string {
+	base := "http://" + cluster.AppManager(0).HTTP
+	entity := base + "/v1/entities/" + opts.Entity
+	s := "The cluster stays up; Ctrl-C ends it. Data and logs: " + dir + "\n\nTry:\n"
+	for _, line := range []string{
+		"curl " + entity,
+		"curl -H 'Content-Type: application/json' -d '{\"tokens\":3,\"wait\":\"2s\"}' " + entity + ":acquire",
+		"curl -H 'Content-Type: application/json' -d '{\"tokens\":3}' " + entity + ":release",
+		"curl " + base + "/v1/sites",
+		"curl -H 'Content-Type: application/json' -d '{\"name\":\"acme/seats\",\"limit\":100}' " + base + "/v1/entities",
+		"curl " + base + "/metrics",
+		"samya entity get " + opts.Entity + " --addr " + base,
+	} {
+		s += "  " + line + "\n"
+	}
+	s += "\nApp managers:"
+	for i, r := range Regions() {
+		s += " " + r + " http://" + cluster.AppManager(i).HTTP
+	}
+	return s
+}
+
+// newClient returns a client of the first region's app manager.
+func (d *driver) newClient() (*httpapi.Client, error) {
+	return httpapi.New(d.regions[0].Addr, d.transport)
+}
+
+// prefix begins the request ids of one run.
+func prefix(now time.Time) string { return "demo-" + strconv.FormatInt(now.UnixNano(), 36) + "-" }

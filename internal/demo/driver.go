@@ -1,0 +1,263 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/load"
+)
+
+const (
+	// showEvery is how often the view is shown, and the books are read for it.
+	showEvery = time.Second
+	// readTimeout bounds one read of the books.
+	readTimeout = 5 * time.Second
+	// retryEvery is how often a step is tried again that the cluster was not
+	// ready for.
+	retryEvery = 100 * time.Millisecond
+)
+
+// driver makes the demo's load on a cluster and checks it. It sees the cluster
+// through the addresses of its app managers alone.
+type driver struct {
+	opts      *Options
+	regions   []load.Region
+	transport http.RoundTripper // nil: the usual one
+
+	mu   sync.Mutex
+	read httpapi.Status // the last read of the books
+	peak []int64        // highest holdings seen, by region
+}
+
+// drive creates the entity, makes load, waits until the books have settled and
+// returns what came of it.
+func (d *driver) drive(ctx context.Context) (*Result, error) {
+	client, err := d.newClient()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.create(ctx, client); err != nil {
+		return nil, fmt.Errorf("create %s: %w", d.opts.Entity, err)
+	}
+	l, err := load.New(load.Config{
+		Entity: d.opts.Entity, Regions: d.regions, Rate: d.opts.Rate, MaxTokens: maxTokens(d.opts.Limit),
+		Seed: d.opts.Seed, RequestPrefix: prefix(time.Now()), Transport: d.transport,
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.peak = make([]int64, len(d.regions))
+	say(d.opts, "making load: %s requests a second, a day takes %s", decimal(d.opts.Rate), d.opts.Day)
+	took, err := d.load(ctx, client, l)
+	if err != nil {
+		return nil, err
+	}
+	settled, err := d.settle(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	return d.result(l, took, settled), nil
+}
+
+// create creates the entity and waits until every region's app manager knows it.
+func (d *driver) create(ctx context.Context, client *httpapi.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	id := prefix(time.Now()) + "create"
+	err := retry(ctx, func() error {
+		_, err := client.CreateEntity(ctx, d.opts.Entity, d.opts.Limit, id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range d.regions {
+		regional, err := httpapi.New(r.Addr, d.transport)
+		if err != nil {
+			return err
+		}
+		err = retry(ctx, func() error {
+			status, err := regional.GetEntity(ctx, d.opts.Entity)
+			if err == nil && (!status.Complete || status.InTransit != 0) {
+				err = errors.New("not every site has it yet")
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("read it in %s: %w", r.Name, err)
+		}
+	}
+	return nil
+}
+
+// retry repeats what the cluster is not ready for until ctx is done. A refusal
+// that time will not change ends it.
+func retry(ctx context.Context, f func() error) error {
+	for {
+		err := f()
+		if err == nil || errors.Is(err, apierr.EntityExists) || errors.Is(err, apierr.InvalidField) {
+			return err
+		}
+		timer := time.NewTimer(retryEvery)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("%w; last: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// load makes load for the demo's duration, shows it, and returns how long it took.
+func (d *driver) load(ctx context.Context, client *httpapi.Client, l *load.Load) (time.Duration, error) {
+	watching, stopWatching := context.WithCancel(ctx)
+	var watchers sync.WaitGroup
+	begun := time.Now()
+	watchers.Go(func() { d.poll(watching, client) })
+	watchers.Go(func() { d.watch(watching, l, begun) })
+	defer watchers.Wait()
+	defer stopWatching()
+
+	stop := make(chan struct{})
+	var took time.Duration
+	end := time.AfterFunc(d.opts.Duration, func() {
+		took = time.Since(begun)
+		close(stop)
+	})
+	defer end.Stop()
+	if err := l.Run(ctx, stop); err != nil {
+		return 0, fmt.Errorf("make load: %w", err)
+	}
+	return took, nil
+}
+
+// poll reads the books again and again.
+func (d *driver) poll(ctx context.Context, client *httpapi.Client) {
+	tick := time.NewTicker(showEvery / 2)
+	defer tick.Stop()
+	for {
+		reading, cancel := context.WithTimeout(ctx, readTimeout)
+		status, err := client.GetEntity(reading, d.opts.Entity)
+		cancel()
+		if err == nil {
+			d.mu.Lock()
+			d.read = status
+			d.mu.Unlock()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watch shows the load until ctx is done.
+func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
+	s := &screen{w: d.opts.progress(), terminal: d.opts.Terminal}
+	// A terminal that is gone is no reason to stop; the result tells all.
+	defer func() { _ = s.close() }()
+	tick := time.NewTicker(showEvery)
+	defer tick.Stop()
+	before, since := l.Window(), begun
+	for {
+		var last bool
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			last = true
+		}
+		now := time.Now()
+		v := d.view(l.Window(), before, now.Sub(since), now.Sub(begun))
+		if last {
+			v.phase = ""
+		}
+		before, since = v.stats, now
+		if last && s.drawn == 0 {
+			return
+		}
+		if err := s.show(v); err != nil || last {
+			return
+		}
+	}
+}
+
+// view puts together what to show, and notes the peaks.
+func (d *driver) view(stats, before load.Stats, window, elapsed time.Duration) *view {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := &view{
+		entity: d.opts.Entity, limit: d.opts.Limit, read: d.read, stats: stats,
+		elapsed: elapsed, remaining: d.opts.Duration - elapsed,
+		total: perSecond(stats.Total, before.Total, window),
+	}
+	if elapsed > d.opts.Duration {
+		v.phase = "   settling"
+	}
+	for i, r := range stats.Regions {
+		v.rates = append(v.rates, perSecond(r.Counts, before.Regions[i].Counts, window))
+		d.peak[i] = max(d.peak[i], r.Held)
+	}
+	return v
+}
+
+func perSecond(now, before load.Counts, window time.Duration) rates {
+	s := max(window, time.Millisecond).Seconds()
+	return rates{
+		requests: float64(now.Requests-before.Requests) / s,
+		grants:   float64(now.Granted-before.Granted) / s,
+	}
+}
+
+// settle waits until every site answers and no token is between sites, and
+// keeps that read. It reports false if that does not come to pass in time.
+func (d *driver) settle(ctx context.Context, client *httpapi.Client) (bool, error) {
+	waiting, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	err := retry(waiting, func() error {
+		status, err := client.GetEntity(waiting, d.opts.Entity)
+		if err != nil {
+			return err
+		}
+		d.mu.Lock()
+		d.read = status
+		d.mu.Unlock()
+		if !status.Complete || status.InTransit != 0 {
+			return fmt.Errorf("complete %t, in transit %d", status.Complete, status.InTransit)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return false, fmt.Errorf("read the books: %w", ctx.Err())
+	}
+	return err == nil, nil
+}
+
+// result draws up what came of the load.
+func (d *driver) result(l *load.Load, took time.Duration, settled bool) *Result {
+	stats := l.Stats()
+	book := l.Ledger()
+	r := &Result{
+		Granted: stats.Total.Granted, Refused: stats.Total.Refused, Requests: stats.Total.Requests,
+		Redistributions: redistributions(d.read),
+		P50MS:           milliseconds(stats.Latency.P50), P99MS: milliseconds(stats.Latency.P99),
+		Limit: d.opts.Limit, MaxAcquired: book.MaxAcquired(d.opts.Entity).Tokens,
+		AcquiredLedger: book.Held(d.opts.Entity), AcquiredBooks: d.read.Acquired,
+		UnknownResolved: stats.Total.Resolved,
+		DurationS:       took.Round(time.Millisecond).Seconds(),
+		entity:          d.opts.Entity, total: stats.Total,
+	}
+	r.RPS = round(float64(r.Requests)/r.DurationS, 10)
+	r.RedistributionsPerMinute = round(float64(r.Redistributions)/(r.DurationS/60), 10)
+	for i, g := range stats.Regions {
+		r.regions = append(r.regions, regionResult{RegionStats: g, peak: max(d.peak[i], g.Held)})
+	}
+	r.judge(settled, stats.Total.Unresolved)
+	return r
+}
