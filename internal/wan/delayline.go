@@ -14,7 +14,6 @@ type DelayLine[T any] struct {
 
 	mu     sync.Mutex
 	queue  []delayed[T]
-	last   time.Time
 	closed bool
 
 	// filled holds a token while the queue may have become non-empty.
@@ -52,12 +51,7 @@ func (d *DelayLine[T]) Send(value T, delay time.Duration) bool {
 	if d.closed || len(d.queue) >= d.capacity {
 		return false
 	}
-	due := time.Now().Add(delay)
-	if due.Before(d.last) {
-		due = d.last
-	}
-	d.last = due
-	d.queue = append(d.queue, delayed[T]{value, due})
+	d.queue = append(d.queue, delayed[T]{value, time.Now().Add(delay)})
 	select {
 	case d.filled <- struct{}{}:
 	default:
@@ -111,7 +105,8 @@ func (d *DelayLine[T]) run() {
 	}
 }
 
-// next returns when the oldest value is due. Later ones never come before it.
+// next returns when the oldest value is due. Later ones wait behind it, however
+// early they are due themselves.
 func (d *DelayLine[T]) next() (due time.Time, waiting bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -115,6 +115,9 @@ func TestDelayLineClose(t *testing.T) {
 		if line.Send(2, 0) {
 			t.Error("a closed line took a value")
 		}
+		if n := line.Len(); n != 0 {
+			t.Errorf("%d under way on a closed line", n)
+		}
 		<-time.After(2 * time.Hour)
 		r.check(t, arrival{0, 10 * ms})
 	})
