@@ -1,0 +1,160 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/name"
+)
+
+// The defaults of Config.
+const (
+	DefaultMaxBody       = 64 << 10
+	DefaultMaxConcurrent = 8192
+	DefaultMaxPerSite    = 4096
+	DefaultMaxConns      = 16384
+	DefaultProbeInterval = time.Second
+	DefaultStopTimeout   = 15 * time.Second
+)
+
+// Config says what an app manager is and how much it takes.
+type Config struct {
+	// Name, Region and Cluster name this app manager: 1 to 63 lower-case
+	// letters, digits and '-' each.
+	Name, Region, Cluster string
+	// HTTPAddr and GRPCAddr are the host:port to serve at; port 0 picks one.
+	HTTPAddr, GRPCAddr string
+	// Gossip finds the sites; unused where Directory is set.
+	Gossip Gossip
+	// Directory finds the sites instead of gossip.
+	Directory Directory
+	// Dial connects to a site; nil: TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Latency, if set, gives a one-way delay that every call to a site waits
+	// before it is sent, and its answer before it is given: a wide-area network
+	// on one machine.
+	Latency func(fromRegion, toRegion string) time.Duration
+
+	// MaxBody bounds a request body or message, in bytes; 0: 64 KiB.
+	MaxBody int64
+	// MaxConcurrent bounds the requests under way; a further one is refused
+	// with OVERLOADED. 0: 8192.
+	MaxConcurrent int
+	// MaxPerSite bounds the calls under way to one site; a site that has as
+	// many is gone past. 0: 4096.
+	MaxPerSite int
+	// MaxConns bounds the connections of each listener; a further one waits to
+	// be accepted. 0: 16384.
+	MaxConns int
+	// ProbeInterval is how often each site's round trip is measured; 0: 1s.
+	ProbeInterval time.Duration
+	// StopTimeout bounds how long Run lets requests finish once told to stop;
+	// 0: 15s.
+	StopTimeout time.Duration
+
+	// Registry gets the metrics, and /metrics shows it; nil: a new one.
+	Registry *prometheus.Registry
+	// Logger gets the log; nil: none.
+	Logger *slog.Logger
+}
+
+// Gossip says how sites are found. See membership.Config.
+type Gossip struct {
+	Bind, Advertise string
+	Join            []string
+	Preset          membership.Preset
+	Key             []byte
+}
+
+// Validate checks c; the error names every field at fault.
+func (c Config) Validate() error {
+	errs := []error{
+		name.Site("name", c.Name), name.Site("region", c.Region), name.Site("cluster", c.Cluster),
+		listenAddr("http", c.HTTPAddr), listenAddr("grpc", c.GRPCAddr),
+	}
+	for _, f := range []struct {
+		field string
+		n     int64
+	}{
+		{"max_body", c.MaxBody},
+		{"max_concurrent", int64(c.MaxConcurrent)},
+		{"max_per_site", int64(c.MaxPerSite)},
+		{"max_conns", int64(c.MaxConns)},
+		{"probe_interval", int64(c.ProbeInterval)},
+		{"stop_timeout", int64(c.StopTimeout)},
+	} {
+		if f.n < 0 {
+			errs = append(errs, &name.Error{Field: f.field, Problem: "negative, at least 0 (the default)"})
+		}
+	}
+	if c.Directory == nil {
+		// The ports are not known before Run listens; any will do for the check.
+		if err := c.membership("127.0.0.1:1", "127.0.0.1:1").Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("gossip: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) membership(httpAddr, grpcAddr string) membership.Config {
+	return membership.Config{
+		Self: membership.Node{
+			Name: c.Name, Region: c.Region, Cluster: c.Cluster, Role: membership.RoleAppMgr,
+			HTTP: httpAddr, GRPC: grpcAddr,
+		},
+		Bind: c.Gossip.Bind, Advertise: c.Gossip.Advertise, Join: c.Gossip.Join,
+		Preset: c.Gossip.Preset, Key: c.Gossip.Key, Logger: c.Logger,
+	}
+}
+
+// withDefaults returns c with every zero that stands for a default replaced.
+func (c Config) withDefaults() Config {
+	c.MaxBody = orDefault(c.MaxBody, DefaultMaxBody)
+	c.MaxConcurrent = orDefault(c.MaxConcurrent, DefaultMaxConcurrent)
+	c.MaxPerSite = orDefault(c.MaxPerSite, DefaultMaxPerSite)
+	c.MaxConns = orDefault(c.MaxConns, DefaultMaxConns)
+	c.ProbeInterval = orDefault(c.ProbeInterval, DefaultProbeInterval)
+	c.StopTimeout = orDefault(c.StopTimeout, DefaultStopTimeout)
+	if c.Dial == nil {
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+	}
+	if c.Latency == nil {
+		c.Latency = func(string, string) time.Duration { return 0 }
+	}
+	if c.Registry == nil {
+		c.Registry = prometheus.NewRegistry()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+func listenAddr(field, s string) error {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return &name.Error{Field: field, Problem: "must be host:port"}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return &name.Error{Field: field, Problem: "port must be 0 to 65535"}
+	}
+	return nil
+}

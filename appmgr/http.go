@@ -1,0 +1,316 @@
+package appmgr
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// api is the HTTP/JSON face of a service.
+type api struct {
+	*Manager
+	metricsPage http.Handler
+}
+
+// operation answers one method of one resource. It writes its own success, or
+// nothing and returns an error.
+type operation struct {
+	name string
+	do   func(*api, http.ResponseWriter, *http.Request, string) error
+}
+
+// operations are the methods of each resource. HEAD is what GET is.
+var operations = map[resource]map[string]operation{
+	resEntities: {
+		http.MethodGet:  {"ListEntities", (*api).listEntities},
+		http.MethodPost: {"CreateEntity", (*api).createEntity},
+	},
+	resEntity: {
+		http.MethodGet:    {"GetEntity", (*api).getEntity},
+		http.MethodPatch:  {"UpdateEntity", (*api).updateEntity},
+		http.MethodDelete: {"DeleteEntity", (*api).deleteEntity},
+	},
+	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
+	resRelease: {http.MethodPost: {"Release", (*api).release}},
+	resSites:   {http.MethodGet: {"ListSites", (*api).listSites}},
+	resLive:    {http.MethodGet: {"livez", (*api).live}},
+	resReady:   {http.MethodGet: {"readyz", (*api).ready}},
+	resMetrics: {http.MethodGet: {"metrics", (*api).showMetrics}},
+}
+
+// handler returns the HTTP API.
+func (m *Manager) handler() http.Handler {
+	return &api{Manager: m, metricsPage: promhttp.HandlerFor(m.cfg.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})}
+}
+
+// ServeHTTP implements http.Handler.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	res, entity, err := parsePath(r.URL.EscapedPath())
+	if err != nil {
+		a.refuse(w, r, err)
+		return
+	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	op, ok := operations[res][method]
+	if !ok {
+		allow := allowed(res)
+		w.Header().Set("Allow", allow)
+		a.refuse(w, r, apierr.New(apierr.MethodNotAllowed, "no method %.32q here; there are %s", r.Method, allow))
+		return
+	}
+	switch res {
+	case resLive, resReady, resMetrics:
+		// Asked by those who watch over the process, however busy it is.
+		if err := op.do(a, w, r, entity); err != nil {
+			apierr.WriteProblem(w, r, err)
+		}
+		return
+	}
+	if err := a.guard.do(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
+		apierr.WriteProblem(w, r, err)
+	}
+}
+
+// refuse answers a request that names no operation.
+func (a *api) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	a.metrics.requests.WithLabelValues("http", "none", string(apierr.ReasonOf(err))).Inc()
+	apierr.WriteProblem(w, r, err)
+}
+
+// allowed returns the value of the Allow header of a resource.
+func allowed(res resource) string {
+	var ms []string
+	for m := range operations[res] {
+		ms = append(ms, m)
+		if m == http.MethodGet {
+			ms = append(ms, http.MethodHead)
+		}
+	}
+	slices.Sort(ms)
+	return strings.Join(ms, ", ")
+}
+
+func (a *api) live(w http.ResponseWriter, _ *http.Request, _ string) error {
+	return writeText(w, "ok\n")
+}
+
+func (a *api) ready(w http.ResponseWriter, _ *http.Request, _ string) error {
+	switch {
+	case a.guard.closing.Load():
+		return apierr.New(apierr.ShuttingDown, "this app manager is shutting down")
+	case !a.router.reachable():
+		return unreachable("")
+	}
+	return writeText(w, "ok\n")
+}
+
+func (a *api) showMetrics(w http.ResponseWriter, r *http.Request, _ string) error {
+	a.metricsPage.ServeHTTP(w, r)
+	return nil
+}
+
+func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.CreateEntityRequest{}
+	limit := int64(-1)
+	if err := a.read(w, r, fields{
+		"name":       text("name", &in.Name),
+		"limit":      whole("limit", 0, name.MaxTokens, &limit),
+		"request_id": text("request_id", &in.RequestId),
+	}); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return apierr.Invalid("limit", "missing")
+	}
+	in.Limit = limit
+	out, err := a.service.CreateEntity(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", entitiesPath+"/"+in.GetName())
+	return writeJSON(w, http.StatusCreated, entityJSON(out.GetEntity()))
+}
+
+func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.UpdateEntityRequest{Name: entity}
+	limit, version := int64(-1), int64(0)
+	if err := a.read(w, r, fields{
+		"limit":            whole("limit", 0, name.MaxTokens, &limit),
+		"expected_version": whole("expected_version", 0, maxVersion, &version),
+		"request_id":       text("request_id", &in.RequestId),
+	}); err != nil {
+		return err
+	}
+	if limit < 0 {
+		return apierr.Invalid("limit", "missing")
+	}
+	in.Limit, in.ExpectedVersion = limit, uint64(version)
+	out, err := a.service.UpdateEntity(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, entityJSON(out.GetEntity()))
+}
+
+func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	q, err := query(r, "expected_generation", "request_id")
+	if err != nil {
+		return err
+	}
+	in := &samyav1.DeleteEntityRequest{Name: entity, RequestId: q["request_id"]}
+	var generation int64
+	if err := q.whole("expected_generation", 0, maxVersion, &generation); err != nil {
+		return err
+	}
+	in.ExpectedGeneration = uint64(generation)
+	if _, err := a.service.DeleteEntity(r.Context(), in); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	out, err := a.service.GetEntity(r.Context(), &samyav1.GetEntityRequest{Name: entity})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON(out))
+}
+
+func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
+	q, err := query(r, "prefix", "page_size", "page_token")
+	if err != nil {
+		return err
+	}
+	var size int64
+	if err := q.whole("page_size", 0, name.MaxPageSize, &size); err != nil {
+		return err
+	}
+	out, err := a.service.ListEntities(r.Context(), &samyav1.ListEntitiesRequest{
+		Prefix: q["prefix"], PageSize: int32(size), PageToken: q["page_token"],
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, pageJSON(out))
+}
+
+func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.AcquireRequest{Entity: entity}
+	wait, err := a.readMove(w, r, &in.Tokens, &in.RequestId, &in.Site, true)
+	if err != nil {
+		return err
+	}
+	in.Wait = wait
+	out, err := a.service.Acquire(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, moved{entity, out.GetTokens(), out.GetRequestId(), out.GetSite(), out.GetLeft()})
+}
+
+func (a *api) release(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.ReleaseRequest{Entity: entity}
+	if _, err := a.readMove(w, r, &in.Tokens, &in.RequestId, &in.Site, false); err != nil {
+		return err
+	}
+	out, err := a.service.Release(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, moved{entity, out.GetTokens(), out.GetRequestId(), out.GetSite(), out.GetLeft()})
+}
+
+func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), readTime)
+	defer cancel()
+	out, err := a.service.ListSites(ctx, &samyav1.ListSitesRequest{})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, sitesJSON(out))
+}
+
+// read reads a body of the given fields; such requests have no query.
+func (a *api) read(w http.ResponseWriter, r *http.Request, fs fields) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	return readJSON(w, r, a.cfg.MaxBody, fs)
+}
+
+// params are the parameters of a query.
+type params map[string]string
+
+// query returns the query's parameters, of which only those known may be
+// there, once each.
+func query(r *http.Request, known ...string) (params, error) {
+	vs, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, apierr.Invalid("query", "malformed")
+	}
+	p := params{}
+	for k, v := range vs {
+		switch {
+		case !slices.Contains(known, k):
+			return nil, apierr.Invalid(shorten(k), "unknown parameter")
+		case len(v) > 1:
+			return nil, apierr.Invalid(k, "given twice")
+		}
+		p[k] = v[0]
+	}
+	return p, nil
+}
+
+// whole reads a whole number into v; a parameter that is not there leaves v.
+func (p params) whole(key string, least, most int64, v *int64) error {
+	s, ok := p[key]
+	if !ok {
+		return nil
+	}
+	if err := whole(key, least, most, v)(json.Number(s)); err != nil {
+		return apierr.FromName(err)
+	}
+	return nil
+}
+
+func writeText(w http.ResponseWriter, s string) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	// A write fails only where the client has gone; nobody is left to be told.
+	_, _ = w.Write([]byte(s))
+	return nil
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return apierr.Wrap(apierr.Internal, err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(b)+1))
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n'))
+	return nil
+}

@@ -1,0 +1,225 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/samya-db/samya/internal/membership"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// The bounds of a connection.
+const (
+	headerTime     = 5 * time.Second
+	bodyTime       = 10 * time.Second
+	idleTime       = 2 * time.Minute
+	writeTime      = 90 * time.Second // above the longest wait and callTime
+	maxHeader      = 16 << 10
+	maxGRPCStreams = 4096 // calls under way on one connection
+	leaveTime      = time.Second
+)
+
+// Manager is one app manager.
+type Manager struct {
+	cfg     Config
+	log     *slog.Logger
+	metrics *metrics
+	guard   *guard
+	router  *router
+	service *service
+
+	listening chan struct{}
+	http      net.Listener
+	grpc      net.Listener
+}
+
+// New makes an app manager, which does nothing before Run. Its error names the
+// fields of cfg at fault.
+func New(cfg Config) (*Manager, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("app manager settings: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	m, err := newMetrics(cfg.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return &Manager{
+		cfg: cfg, log: cfg.Logger, metrics: m, guard: newGuard(cfg.MaxConcurrent, m, cfg.Logger),
+		listening: make(chan struct{}),
+	}, nil
+}
+
+// Listening is closed once Run listens; from then on the addresses are known.
+func (m *Manager) Listening() <-chan struct{} { return m.listening }
+
+// HTTPAddr returns the host:port of the HTTP API. Not to be called before
+// Listening is closed.
+func (m *Manager) HTTPAddr() string { return m.http.Addr().String() }
+
+// GRPCAddr returns the host:port of the gRPC API. Not to be called before
+// Listening is closed.
+func (m *Manager) GRPCAddr() string { return m.grpc.Addr().String() }
+
+// Run serves until ctx ends, then refuses new requests, lets those under way
+// finish for up to Config.StopTimeout, and returns nil. It returns an error
+// where it cannot serve. It may be called once.
+func (m *Manager) Run(ctx context.Context) (err error) {
+	if err := m.listen(ctx); err != nil {
+		return err
+	}
+	// Requests and probes outlive ctx: they end when they have finished.
+	life, stopLife := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLife()
+	if m.cfg.Directory == nil {
+		ms, err := membership.Start(life, m.cfg.membership(m.HTTPAddr(), m.GRPCAddr()))
+		if err != nil {
+			return errors.Join(fmt.Errorf("find sites: %w", err), m.http.Close(), m.grpc.Close())
+		}
+		defer func() {
+			if lerr := ms.Leave(leaveTime); lerr != nil {
+				m.log.InfoContext(ctx, "left without a word", slog.Any("error", lerr))
+			}
+			err = errors.Join(err, ms.Close())
+		}()
+		m.cfg.Directory = gossiped{ms}
+	}
+	m.assemble()
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	defer stopLife()
+	loops.Go(func() { m.router.run(life) })
+	return m.serve(ctx, life)
+}
+
+// assemble makes what needs the directory.
+func (m *Manager) assemble() {
+	m.router = newRouter(m.cfg, m.metrics)
+	m.service = newService(m.cfg, m.router)
+}
+
+func (m *Manager) listen(ctx context.Context) error {
+	var lc net.ListenConfig
+	h, err := lc.Listen(ctx, "tcp", m.cfg.HTTPAddr)
+	if err != nil {
+		return fmt.Errorf("listen for HTTP: %w", err)
+	}
+	g, err := lc.Listen(ctx, "tcp", m.cfg.GRPCAddr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for gRPC: %w", err), h.Close())
+	}
+	m.http, m.grpc = netutil.LimitListener(h, m.cfg.MaxConns), netutil.LimitListener(g, m.cfg.MaxConns)
+	close(m.listening)
+	return nil
+}
+
+// serve runs both servers until ctx ends or one fails, then stops both.
+func (m *Manager) serve(ctx, life context.Context) error {
+	hs := m.httpServer(life)
+	gs, checks := m.grpcServer()
+	failed := make(chan error, 2)
+	var servers sync.WaitGroup
+	servers.Go(func() {
+		if err := hs.Serve(m.http); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serve HTTP: %w", err)
+		}
+	})
+	servers.Go(func() {
+		if err := gs.Serve(m.grpc); err != nil {
+			failed <- fmt.Errorf("serve gRPC: %w", err)
+		}
+	})
+	m.log.InfoContext(ctx, "serving", slog.String("http", m.HTTPAddr()), slog.String("grpc", m.GRPCAddr()))
+	err := m.watch(ctx, checks, failed)
+	m.guard.closing.Store(true)
+	checks.Shutdown()
+	m.stop(life, hs, gs)
+	servers.Wait()
+	return err
+}
+
+// watch keeps the gRPC health up to date until ctx ends or a server fails.
+func (m *Manager) watch(ctx context.Context, checks *grpchealth.Server, failed <-chan error) error {
+	tick := time.NewTicker(m.cfg.ProbeInterval / 2)
+	defer tick.Stop()
+	for {
+		s := healthpb.HealthCheckResponse_NOT_SERVING
+		if m.router.reachable() {
+			s = healthpb.HealthCheckResponse_SERVING
+		}
+		checks.SetServingStatus("", s)
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// stop lets the requests under way finish, and cuts off those that take longer
+// than they may.
+func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
+	ctx, cancel := context.WithTimeout(life, m.cfg.StopTimeout)
+	defer cancel()
+	var stopping sync.WaitGroup
+	stopping.Go(func() {
+		if err := hs.Shutdown(ctx); err != nil {
+			m.log.InfoContext(ctx, "cut off HTTP requests", slog.Any("error", err))
+			// The listener is closed already; an error here has nothing to add.
+			_ = hs.Close()
+		}
+	})
+	stopping.Go(func() {
+		done := context.AfterFunc(ctx, gs.Stop)
+		defer done()
+		gs.GracefulStop()
+	})
+	stopping.Wait()
+}
+
+func (m *Manager) httpServer(base context.Context) *http.Server {
+	return &http.Server{
+		Handler:           m.handler(),
+		ReadHeaderTimeout: headerTime,
+		WriteTimeout:      writeTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeader,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+	}
+}
+
+func (m *Manager) grpcServer() (*grpc.Server, *grpchealth.Server) {
+	gs := grpc.NewServer(
+		grpc.MaxRecvMsgSize(int(m.cfg.MaxBody)),
+		grpc.MaxConcurrentStreams(maxGRPCStreams),
+		grpc.MaxHeaderListSize(maxHeader),
+		grpc.ConnectionTimeout(headerTime),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(m.guard.unary),
+		grpc.UnknownServiceHandler(unknownMethod),
+	)
+	samyav1.RegisterTokenServiceServer(gs, m.service)
+	samyav1.RegisterEntityServiceServer(gs, m.service)
+	samyav1.RegisterClusterServiceServer(gs, m.service)
+	checks := grpchealth.NewServer()
+	healthpb.RegisterHealthServer(gs, checks)
+	reflection.Register(gs)
+	return gs, checks
+}

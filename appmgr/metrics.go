@@ -1,0 +1,85 @@
+package appmgr
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/samya-db/samya/internal/apierr"
+)
+
+// metrics are the app manager's own. Labels are bounded: methods and reasons
+// are fixed sets, and sites are at most maxSites, dropped when they go.
+type metrics struct {
+	requests    *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+	outstanding prometheus.Gauge
+	siteCalls   *prometheus.CounterVec
+	siteRTT     *prometheus.GaugeVec
+	siteUp      *prometheus.GaugeVec
+}
+
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_appmgr_requests_total", Help: "Requests answered, by API, method and reason (OK if done).",
+		}, []string{"api", "method", "reason"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "samya_appmgr_request_seconds", Help: "Time from a request to its answer.",
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 17),
+		}, []string{"api", "method"}),
+		outstanding: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "samya_appmgr_outstanding_requests", Help: "Requests under way.",
+		}),
+		siteCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_appmgr_site_calls_total", Help: "Calls relayed, by site and fate: answered, unsent, or lost (may have been executed).",
+		}, []string{"site", "fate"}),
+		siteRTT: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "samya_appmgr_site_round_trip_seconds", Help: "Moving average of the round trip to a site.",
+		}, []string{"site"}),
+		siteUp: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "samya_appmgr_site_up", Help: "1 if the site answers probes.",
+		}, []string{"site"}),
+	}
+	for _, c := range []prometheus.Collector{
+		m.requests, m.seconds, m.outstanding, m.siteCalls, m.siteRTT, m.siteUp,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// request counts an answered request. method must come from a fixed set.
+func (m *metrics) request(api, method string, began time.Time, err error) {
+	reason := "OK"
+	if err != nil {
+		reason = string(apierr.ReasonOf(err))
+	}
+	m.requests.WithLabelValues(api, method, reason).Inc()
+	m.seconds.WithLabelValues(api, method).Observe(time.Since(began).Seconds())
+}
+
+func (m *metrics) siteCall(site string, f fate) {
+	m.siteCalls.WithLabelValues(site, f.String()).Inc()
+}
+
+func (m *metrics) siteHealth(site string, h health) {
+	if h.reach == up {
+		m.siteUp.WithLabelValues(site).Set(1)
+		m.siteRTT.WithLabelValues(site).Set(h.rtt.Seconds())
+		return
+	}
+	m.siteUp.WithLabelValues(site).Set(0)
+	m.siteRTT.DeleteLabelValues(site)
+}
+
+// forget drops the gauges of a site that is gone.
+func (m *metrics) forget(site string) {
+	m.siteUp.DeleteLabelValues(site)
+	m.siteRTT.DeleteLabelValues(site)
+	m.siteCalls.DeletePartialMatch(prometheus.Labels{"site": site})
+}

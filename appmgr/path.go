@@ -1,0 +1,68 @@
+package appmgr
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+)
+
+// resource is what a path names.
+type resource uint8
+
+const (
+	resEntities resource = iota + 1
+	resEntity
+	resAcquire
+	resRelease
+	resSites
+	resLive
+	resReady
+	resMetrics
+)
+
+// The verbs after an entity's name.
+var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease}
+
+const entitiesPath = "/v1/entities"
+
+// parsePath tells which resource an escaped path names, and the entity where
+// there is one. Names hold slashes and no colon, so the last colon parts the
+// name from the verb; both may be percent-encoded. Nothing is cleaned or
+// redirected: "//" and ".." are bad names.
+func parsePath(escaped string) (res resource, entity string, err error) {
+	switch escaped {
+	case "/v1/sites":
+		return resSites, "", nil
+	case "/livez":
+		return resLive, "", nil
+	case "/readyz":
+		return resReady, "", nil
+	case "/metrics":
+		return resMetrics, "", nil
+	case entitiesPath:
+		return resEntities, "", nil
+	}
+	rest, ok := strings.CutPrefix(escaped, entitiesPath+"/")
+	if !ok {
+		return 0, "", apierr.New(apierr.RouteNotFound, "no resource %.128q", escaped)
+	}
+	entity, err = url.PathUnescape(rest)
+	if err != nil {
+		return 0, "", apierr.Invalid("name", "bad percent-encoding")
+	}
+	res = resEntity
+	if i := strings.LastIndexByte(entity, ':'); i >= 0 {
+		verb := entity[i+1:]
+		entity = entity[:i]
+		if res, ok = verbs[verb]; !ok {
+			return 0, "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are acquire and release", verb)
+		}
+	}
+	if err := name.Entity("name", entity); err != nil {
+		return 0, "", fmt.Errorf("path: %w", apierr.FromName(err))
+	}
+	return res, entity, nil
+}

@@ -1,0 +1,122 @@
+package appmgr
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	// probeTimeout bounds one probe: several times the longest round trip
+	// between two regions of the earth.
+	probeTimeout = 2 * time.Second
+	// membersInterval is how often the member set is asked for.
+	membersInterval = 5 * time.Second
+)
+
+// probe measures l's round trip until ctx ends.
+func (r *router) probe(ctx context.Context, l *link) {
+	for {
+		r.probeOnce(ctx, l)
+		// Jitter keeps the probes of many app managers apart.
+		if pause(ctx, r.cfg.ProbeInterval*3/4+rand.N(r.cfg.ProbeInterval/2+1)) != nil {
+			return
+		}
+	}
+}
+
+// keepMembers asks for the member set from time to time until ctx ends.
+func (r *router) keepMembers(ctx context.Context) {
+	for {
+		wait := membersInterval
+		if _, err := r.fetchMembers(ctx); err != nil {
+			r.log.DebugContext(ctx, "no site tells the member set", slog.Any("error", err))
+			wait = r.cfg.ProbeInterval
+		}
+		if pause(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+func (r *router) probeOnce(ctx context.Context, l *link) {
+	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	resp := &healthpb.HealthCheckResponse{}
+	began := time.Now()
+	f, err := l.invoke(pctx, healthpb.Health_Check_FullMethodName, &healthpb.HealthCheckRequest{}, resp)
+	rtt := time.Since(began)
+	serving := resp.GetStatus() == healthpb.HealthCheckResponse_SERVING
+	if status.Code(err) == codes.Unimplemented {
+		// A site without the health service answers all the same.
+		serving, err = true, nil
+	}
+	before := l.state().reach
+	switch {
+	case ctx.Err() != nil:
+		return
+	case f == answered && err == nil && serving:
+		l.update(func(h *health) { h.answered(rtt) })
+	case pctx.Err() != nil:
+		l.update((*health).late)
+	default:
+		l.update((*health).broken)
+	}
+	after := l.state()
+	r.metrics.siteHealth(l.info.Name, after)
+	if before != after.reach {
+		r.log.InfoContext(ctx, "a site changed its health",
+			slog.String("site", l.info.Name), slog.Bool("up", after.reach == up), slog.Any("error", err))
+	}
+}
+
+func (l *link) state() health {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.health
+}
+
+// memberSet returns the member set as a site last told it; nil if none did.
+func (r *router) memberSet() []*samyav1.Site {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.members
+}
+
+// fetchMembers asks the best site for the member set and remembers it.
+func (r *router) fetchMembers(ctx context.Context) ([]*samyav1.Site, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	resp := &samyav1.ListSitesResponse{}
+	err := r.do(ctx, call{method: samyav1.ClusterService_ListSites_FullMethodName, req: &samyav1.ListSitesRequest{}, resp: resp, read: true})
+	if err != nil {
+		return nil, err
+	}
+	ms := resp.GetSites()
+	if len(ms) == 0 || len(ms) > maxSites {
+		return nil, apierr.New(apierr.Internal, "a site tells of %d member sites", len(ms))
+	}
+	if got := resp.GetCluster(); got != "" && got != r.cfg.Cluster {
+		return nil, apierr.New(apierr.Internal, "a site is of cluster %.64q, not %q", got, r.cfg.Cluster)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members = ms
+	return ms, nil
+}
+
+// membersNow returns the member set, asking for it if no site told it yet.
+func (r *router) membersNow(ctx context.Context) ([]*samyav1.Site, error) {
+	if ms := r.memberSet(); ms != nil {
+		return ms, nil
+	}
+	return r.fetchMembers(ctx)
+}

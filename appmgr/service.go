@@ -1,0 +1,269 @@
+package appmgr
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	// siteWait is the wait of an acquire that names none, at sites that keep
+	// the API's default.
+	siteWait = 5 * time.Second
+	// callTime is what a request gets beyond its wait.
+	callTime = 10 * time.Second
+	// readTime bounds a global read where its caller does not.
+	readTime = 2 * time.Second
+	// maxPageToken bounds a page token, in bytes.
+	maxPageToken = 1024
+	// maxVersion bounds a version or generation, so that every JSON client can hold it.
+	maxVersion = name.MaxTokens
+)
+
+// service is the public API, over gRPC as it stands and over HTTP behind
+// httpapi. Every error it returns is an *apierr.Error.
+type service struct {
+	samyav1.UnimplementedTokenServiceServer
+	samyav1.UnimplementedEntityServiceServer
+	samyav1.UnimplementedClusterServiceServer
+
+	name   string
+	cfg    Config
+	router *router
+	seen   *lastSeen
+	newID  func() string
+}
+
+func newService(cfg Config, r *router) *service {
+	return &service{
+		name: cfg.Name, cfg: cfg, router: r, seen: newLastSeen(maxSeen),
+		newID: func() string { return ulid.Make().String() },
+	}
+}
+
+// Acquire implements samyav1.TokenServiceServer.
+func (s *service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	wait := siteWait
+	var waitErr error
+	if in.GetWait() != nil {
+		wait, waitErr = duration("wait", in.GetWait())
+	}
+	if err := errors.Join(
+		name.Entity("entity", in.GetEntity()), name.Tokens("tokens", in.GetTokens()),
+		requestID(in.GetRequestId()), site(in.GetSite()), waitErr,
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait+callTime)
+	defer cancel()
+	id := s.id(in.GetRequestId())
+	req := &samyav1.AcquireRequest{
+		Entity: in.GetEntity(), Tokens: in.GetTokens(), RequestId: id, Wait: in.GetWait(), Site: in.GetSite(),
+	}
+	resp := &samyav1.AcquireResponse{}
+	err := s.router.do(ctx, call{
+		method: samyav1.TokenService_Acquire_FullMethodName, req: req, resp: resp,
+		site: req.GetSite(), requestID: id, entity: req.GetEntity(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp.RequestId = cmp.Or(resp.GetRequestId(), id)
+	return resp, nil
+}
+
+// Release implements samyav1.TokenServiceServer.
+func (s *service) Release(ctx context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+	if err := errors.Join(
+		name.Entity("entity", in.GetEntity()), name.Tokens("tokens", in.GetTokens()),
+		requestID(in.GetRequestId()), site(in.GetSite()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	id := s.id(in.GetRequestId())
+	req := &samyav1.ReleaseRequest{Entity: in.GetEntity(), Tokens: in.GetTokens(), RequestId: id, Site: in.GetSite()}
+	resp := &samyav1.ReleaseResponse{}
+	err := s.router.do(ctx, call{
+		method: samyav1.TokenService_Release_FullMethodName, req: req, resp: resp,
+		site: req.GetSite(), requestID: id, entity: req.GetEntity(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	resp.RequestId = cmp.Or(resp.GetRequestId(), id)
+	return resp, nil
+}
+
+// CreateEntity implements samyav1.EntityServiceServer.
+func (s *service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
+	if err := errors.Join(
+		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), requestID(in.GetRequestId()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	id := s.id(in.GetRequestId())
+	req := &samyav1.CreateEntityRequest{Name: in.GetName(), Limit: in.GetLimit(), RequestId: id}
+	resp := &samyav1.CreateEntityResponse{}
+	return answer(resp, s.admin(ctx, call{
+		method: samyav1.EntityService_CreateEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
+	}))
+}
+
+// UpdateEntity implements samyav1.EntityServiceServer.
+func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+	if err := errors.Join(
+		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()),
+		version("expected_version", in.GetExpectedVersion()), requestID(in.GetRequestId()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	id := s.id(in.GetRequestId())
+	req := &samyav1.UpdateEntityRequest{
+		Name: in.GetName(), Limit: in.GetLimit(), ExpectedVersion: in.GetExpectedVersion(), RequestId: id,
+	}
+	resp := &samyav1.UpdateEntityResponse{}
+	return answer(resp, s.admin(ctx, call{
+		method: samyav1.EntityService_UpdateEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
+	}))
+}
+
+// DeleteEntity implements samyav1.EntityServiceServer.
+func (s *service) DeleteEntity(ctx context.Context, in *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
+	if err := errors.Join(
+		name.Entity("name", in.GetName()), version("expected_generation", in.GetExpectedGeneration()), requestID(in.GetRequestId()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	id := s.id(in.GetRequestId())
+	req := &samyav1.DeleteEntityRequest{Name: in.GetName(), ExpectedGeneration: in.GetExpectedGeneration(), RequestId: id}
+	resp := &samyav1.DeleteEntityResponse{}
+	return answer(resp, s.admin(ctx, call{
+		method: samyav1.EntityService_DeleteEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
+	}))
+}
+
+// answer returns resp or err, never both.
+func answer[T any](resp *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// admin relays a request that the sites decide together.
+func (s *service) admin(ctx context.Context, c call) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return s.router.do(ctx, c)
+}
+
+// ListEntities implements samyav1.EntityServiceServer.
+func (s *service) ListEntities(ctx context.Context, in *samyav1.ListEntitiesRequest) (*samyav1.ListEntitiesResponse, error) {
+	if err := errors.Join(
+		name.Prefix("prefix", in.GetPrefix()), name.PageSize("page_size", int64(in.GetPageSize())), pageToken(in.GetPageToken()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	resp := &samyav1.ListEntitiesResponse{}
+	err := s.router.do(ctx, call{method: samyav1.EntityService_ListEntities_FullMethodName, req: in, resp: resp, read: true})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// ListSites implements samyav1.ClusterServiceServer: the member set as a site
+// told it, and the health and round trips that this app manager sees.
+func (s *service) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
+	members, err := s.router.membersNow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: s.name}
+	for _, m := range members {
+		site := &samyav1.Site{Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress()}
+		if l := s.router.link(m.GetName()); l != nil {
+			h := l.state()
+			site.Region, site.Address, site.Health = l.info.Region, l.info.Address, h.public(now)
+			if h.rtt > 0 {
+				site.RoundTrip = durationpb.New(h.rtt)
+			}
+		}
+		resp.Sites = append(resp.Sites, site)
+	}
+	return resp, nil
+}
+
+// public returns the health as the API tells it.
+func (h health) public(now time.Time) samyav1.SiteHealth {
+	switch {
+	case h.reach == down:
+		return samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
+	case h.overloaded(now):
+		return samyav1.SiteHealth_SITE_HEALTH_OVERLOADED
+	case h.reach == up:
+		return samyav1.SiteHealth_SITE_HEALTH_SERVING
+	}
+	return samyav1.SiteHealth_SITE_HEALTH_UNSPECIFIED
+}
+
+// id returns the request's id, or makes one up: without one the caller could
+// not repeat a request whose outcome is unknown.
+func (s *service) id(given string) string {
+	if given != "" {
+		return given
+	}
+	return s.newID()
+}
+
+func requestID(id string) error {
+	if id == "" {
+		return nil
+	}
+	return name.RequestID("request_id", id)
+}
+
+func site(s string) error {
+	if s == "" {
+		return nil
+	}
+	return name.Site("site", s)
+}
+
+// version checks a version or generation.
+func version(field string, v uint64) error {
+	if v > maxVersion {
+		return &name.Error{Field: field, Problem: "at most 9007199254740991"}
+	}
+	return nil
+}
+
+func pageToken(t string) error {
+	if len(t) > maxPageToken || strings.ContainsFunc(t, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return &name.Error{Field: "page_token", Problem: "not a token that an earlier page gave"}
+	}
+	return nil
+}
+
+// duration reads a protobuf duration, which may hold more than Go's.
+func duration(field string, d *durationpb.Duration) (time.Duration, error) {
+	if err := d.CheckValid(); err != nil {
+		return 0, &name.Error{Field: field, Problem: "not a valid duration, at least 0s and at most 60s"}
+	}
+	v := d.AsDuration()
+	return v, name.Wait(field, v)
+}
