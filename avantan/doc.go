@@ -30,6 +30,9 @@
 //     leader's value does not hold this site's change. [Machine.Open] says
 //     whether one is under way.
 //  7. Never run a site's State twice, nor one older than was last durable.
+//  8. Refresh from a peer when it comes back into touch, for a sequence whose
+//     decisions have to be known here soon (the catalogue). A site that nothing
+//     is at stake for notices a missed decision only with the next instance.
 //
 // What is durable before each message leaves, given duties 2 and 3:
 //

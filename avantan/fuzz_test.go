@@ -11,6 +11,7 @@ import (
 // that its own Validate refuses.
 func FuzzStep(f *testing.F) {
 	f.Add([]byte{})
+	f.Add([]byte("000"))
 	f.Add([]byte{0, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 9, 9, 9, 2, 0, 0})
 	f.Add([]byte("an election, an accept, a decision and what else there is to be"))
 	f.Add([]byte{1, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 11, 1, 3, 3, 3})

@@ -30,7 +30,7 @@ type Proposal struct {
 	// is the one decided; empty for none. A change whose value lost is for the
 	// caller to propose again.
 	Change []byte
-	// Press is passed on to those asked for tokens.
+	// Press is passed on to those asked for tokens; above PressAll means it.
 	Press Press
 }
 

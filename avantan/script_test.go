@@ -10,15 +10,17 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestScripts runs the stories under testdata, whose README describes the
+// TestScripts runs the stories under testdata/scripts, whose README describes the
 // commands. After each command the invariants of the simulation are checked.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
+		t.Helper()
 		if strings.HasSuffix(path, ".md") {
 			return
 		}
 		s := &script{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
 			s.out.Reset()
 			if err := s.run(d); err != nil {
 				d.Fatalf(t, "%v", err)

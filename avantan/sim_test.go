@@ -143,13 +143,13 @@ func (s *sim) tick() {
 	}
 }
 
-func (s *sim) next() (next Tick, any bool) {
+func (s *sim) next() (next Tick, found bool) {
 	for _, n := range s.nodes {
-		if at, ok := n.m.WakeAt(); n.up && ok && (!any || at < next) {
-			next, any = at, true
+		if at, ok := n.m.WakeAt(); n.up && ok && (!found || at < next) {
+			next, found = at, true
 		}
 	}
-	return next, any
+	return next, found
 }
 
 // heal restores all and runs until nothing is under way. Then no offer may be
