@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 250, "seeds to simulate for each size of cluster")
+	simSeeds = flag.Int("sim.seeds", 200, "seeds to simulate for each size of cluster")
 	simSeed  = flag.Uint64("sim.seed", 0, "simulate this seed only")
 )
 
