@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/samya-db/samya/internal/httpapi"
@@ -167,7 +168,8 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 	base := "http://" + cluster.AppManager(0).HTTP
 	entity := base + "/v1/entities/" + opts.Entity
-	s := "The cluster stays up; Ctrl-C ends it. Data and logs: " + dir + "\n\nTry:\n"
+	var b strings.Builder
+	fmt.Fprintf(&b, "The cluster stays up; Ctrl-C ends it. Data and logs: %s\n\nTry:\n", dir)
 	for _, line := range []string{
 		"curl " + entity,
 		"curl -H 'Content-Type: application/json' -d '{\"tokens\":3,\"wait\":\"2s\"}' " + entity + ":acquire",
@@ -175,15 +177,15 @@ func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 		"curl " + base + "/v1/sites",
 		"curl -H 'Content-Type: application/json' -d '{\"name\":\"acme/seats\",\"limit\":100}' " + base + "/v1/entities",
 		"curl " + base + "/metrics",
-		"samya entity get " + opts.Entity + " --addr " + base,
+		opts.Bin + " entity get " + opts.Entity + " --addr " + base,
 	} {
-		s += "  " + line + "\n"
+		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	s += "\nApp managers:"
+	b.WriteString("\nApp managers:\n")
 	for i, r := range Regions() {
-		s += " " + r + " http://" + cluster.AppManager(i).HTTP
+		fmt.Fprintf(&b, "  %s http://%s\n", r, cluster.AppManager(i).HTTP)
 	}
-	return s
+	return b.String()
 }
 
 // newClient returns a client of the first region's app manager.

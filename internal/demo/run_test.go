@@ -150,7 +150,7 @@ func (r *running) await(t *testing.T, text string) {
 // printed.
 func addresses(text string) []string {
 	var found []string
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if u, err := url.Parse(word); err == nil && u.Scheme == "http" && !slices.Contains(found, u.Host) {
 			found = append(found, u.Host)
 		}

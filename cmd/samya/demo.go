@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/samya-db/samya/internal/demo"
+)
+
+// demoCommand is `samya demo`.
+func (p *program) demoCommand() *cobra.Command {
+	opts := demo.Options{Stdout: p.stdout, Stderr: p.stderr, Hurry: p.hurry}
+	var plain bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run five sites under load on this machine and check the books",
+		Long: `Runs five sites and five app managers on this machine, with the latencies
+between the regions of the paper, and makes load on one entity: every region's
+holdings follow days that are compressed and shifted against each other.
+
+In the end the load generators' own ledger is compared with the sites' books.
+The exit status is 1 if the limit was ever exceeded, or if ledger and books
+differ.`,
+		GroupID: groupServe,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bin, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this program: %w", err)
+			}
+			opts.Bin = bin
+			screen := p.stdout
+			if opts.JSON {
+				screen = p.stderr
+			}
+			if f, ok := screen.(*os.File); ok && !plain {
+				opts.Terminal = func() (int, int, bool) {
+					width, height, err := term.GetSize(int(f.Fd()))
+					return width, height, err == nil
+				}
+			}
+			result, err := demo.Run(cmd.Context(), opts)
+			switch {
+			case opts.Keep && result != nil && errors.Is(err, errInterrupted):
+				// That is how a kept cluster ends.
+			case err != nil:
+				return err
+			}
+			if result.Verdict() != nil {
+				return errReported
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&opts.Duration, "duration", 60*time.Second, "how long to make load")
+	f.Int64Var(&opts.Limit, "limit", 5000, "the entity's limit")
+	f.Float64Var(&opts.Rate, "rate", 600, "requests per second of all regions together")
+	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
+	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
+	f.Uint64Var(&opts.Seed, "seed", 1, "makes the load repeatable")
+	f.StringVar(&opts.Data, "data", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
+	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
+	f.BoolVar(&opts.JSON, "json", false, "print the result as one line of JSON on stdout, all else on stderr")
+	f.BoolVar(&plain, "plain", false, "print lines even on a terminal, not a table")
+	return cmd
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/name"
+)
+
+// entityCommand is `samya entity`.
+func (p *program) entityCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "entity",
+		Short: "Create, read, change and delete entities",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	t := p.talk(cmd)
+	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityList(), t.entitySetLimit(), t.entityDelete())
+	return cmd
+}
+
+func (t *talker) entityCreate() *cobra.Command {
+	var limit int64
+	cmd := &cobra.Command{
+		Use:     "create NAME --limit N",
+		Short:   "Create an entity",
+		Example: "  samya entity create acme/vm --limit 5000",
+		Args:    exactly("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit)); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			return within(cmd.Context(), 0, func(ctx context.Context) error {
+				e, err := client.CreateEntity(ctx, args[0], limit, "")
+				if err != nil {
+					return fmt.Errorf("create %s: %w", args[0], err)
+				}
+				return t.print(e, func(w io.Writer) { row(w, fmt.Sprintf("created %s with limit %d", e.Name, e.Limit)) })
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&limit, "limit", 0, "most tokens that may be out at once")
+	must(cmd.MarkFlagRequired("limit"))
+	return cmd
+}
+
+func (t *talker) entityGet() *cobra.Command {
+	return &cobra.Command{
+		Use:               "get NAME",
+		Short:             "Show an entity and its books, site by site",
+		Args:              exactly("NAME"),
+		ValidArgsFunction: t.completeEntities,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := name.Entity("name", args[0]); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			return within(cmd.Context(), 0, func(ctx context.Context) error {
+				s, err := client.GetEntity(ctx, args[0])
+				if err != nil {
+					return fmt.Errorf("read %s: %w", args[0], err)
+				}
+				return t.print(s, func(w io.Writer) { printStatus(w, s) })
+			})
+		},
+	}
+}
+
+// printStatus prints an entity and its books.
+func printStatus(w io.Writer, s httpapi.Status) {
+	row(w, "NAME", "LIMIT", "AVAILABLE", "ACQUIRED", "IN TRANSIT", "VERSION")
+	transit := fmt.Sprint(s.InTransit)
+	if !s.Complete {
+		transit = "?"
+	}
+	row(w, s.Name, s.Limit, s.Available, s.Acquired, transit, s.Version)
+	row(w)
+	row(w, "SITE", "LEFT", "OFFERED", "ACQUIRED", "WAITING", "REDISTRIBUTIONS", "AGE")
+	for _, share := range s.Shares {
+		if !share.Known {
+			row(w, share.Site, "?", "?", "?", "?", "?", "never seen")
+			continue
+		}
+		age := (time.Duration(share.AgeMS) * time.Millisecond).String()
+		row(w, share.Site, share.Left, share.Offered, share.Net, share.Waiting, share.Redistributions, age)
+	}
+	if !s.Complete {
+		row(w)
+		row(w, "Not every site answered; the sums are over the shares seen.")
+	}
+}
+
+func (t *talker) entityList() *cobra.Command {
+	var prefix string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List entities",
+		Args:  exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := name.Prefix("prefix", prefix); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			entities, err := list(cmd.Context(), client, prefix)
+			if err != nil {
+				return err
+			}
+			return t.print(map[string]any{"entities": entities}, func(w io.Writer) {
+				row(w, "NAME", "LIMIT", "VERSION")
+				for _, e := range entities {
+					row(w, e.Name, e.Limit, e.Version)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only entities whose names start with this")
+	return cmd
+}
+
+// list reads all pages.
+func list(ctx context.Context, client *httpapi.Client, prefix string) ([]httpapi.Entity, error) {
+	entities := []httpapi.Entity{}
+	for token := ""; ; {
+		var page httpapi.Page
+		err := within(ctx, 0, func(ctx context.Context) (err error) {
+			page, err = client.ListEntities(ctx, prefix, name.MaxPageSize, token)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list entities: %w", err)
+		}
+		entities = append(entities, page.Entities...)
+		if token = page.NextPageToken; token == "" {
+			return entities, nil
+		}
+	}
+}
+
+func (t *talker) entitySetLimit() *cobra.Command {
+	var version uint64
+	cmd := &cobra.Command{
+		Use:               "set-limit NAME N",
+		Short:             "Change an entity's limit",
+		Args:              exactly("NAME", "N"),
+		ValidArgsFunction: t.completeEntities,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			limit, err := count("limit", args[1])
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit)); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			return within(cmd.Context(), 0, func(ctx context.Context) error {
+				e, err := client.UpdateEntity(ctx, args[0], limit, version)
+				if err != nil {
+					return fmt.Errorf("change the limit of %s: %w", args[0], err)
+				}
+				return t.print(e, func(w io.Writer) {
+					row(w, fmt.Sprintf("the limit of %s is now %d (version %d)", e.Name, e.Limit, e.Version))
+				})
+			})
+		},
+	}
+	cmd.Flags().Uint64Var(&version, "expected-version", 0, "change only if the entity has this version; 0: any")
+	return cmd
+}
+
+func (t *talker) entityDelete() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:               "delete NAME",
+		Short:             "Delete an entity; its tokens that are out are forgotten",
+		Args:              exactly("NAME"),
+		ValidArgsFunction: t.completeEntities,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := name.Entity("name", args[0]); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			if !yes {
+				if err := t.confirm("Delete " + args[0] + "? Its tokens that are out are forgotten. [y/N] "); err != nil {
+					return err
+				}
+			}
+			return within(cmd.Context(), 0, func(ctx context.Context) error {
+				if err := client.DeleteEntity(ctx, args[0]); err != nil {
+					return fmt.Errorf("delete %s: %w", args[0], err)
+				}
+				return t.print(map[string]any{"deleted": args[0]}, func(w io.Writer) { row(w, "deleted "+args[0]) })
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// confirm asks a question, and fails unless it is answered with yes.
+func (t *talker) confirm(question string) error {
+	_, _ = fmt.Fprint(t.program.stderr, question) // if it is not seen, it is not answered
+	line, err := bufio.NewReader(t.program.stdin).ReadString('\n')
+	if err != nil && line == "" {
+		return &hintError{fmt.Errorf("read the answer: %w", err), "pass --yes to delete without being asked"}
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return errors.New("nothing was deleted")
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/name"
+)
+
+// The exit statuses; the root command's help explains them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitOutOfTokens = 3
+	exitNotFound    = 4
+	exitUnreachable = 5
+	exitUnknown     = 6
+	exitInterrupted = 130
+)
+
+// errInterrupted says that a signal ended the command.
+var errInterrupted = errors.New("interrupted")
+
+// errReported fails a command that has already said why.
+var errReported = errors.New("failed")
+
+// usageError says that the command line is wrong.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// hintError is an error with a hint of what to do, for errors whose own kind
+// does not tell.
+type hintError struct {
+	err  error
+	hint string
+}
+
+func (e *hintError) Error() string { return e.err.Error() }
+func (e *hintError) Unwrap() error { return e.err }
+
+// explain returns the exit status for a command's error and what to print: the
+// error, and what to do about it.
+func explain(err error, cmd *cobra.Command) (code int, text string) {
+	say := func(code int, hints ...string) (int, string) {
+		if e, ok := errors.AsType[*hintError](err); ok {
+			hints = []string{e.hint}
+		}
+		lines := []string{"samya: " + err.Error()}
+		for _, h := range hints {
+			lines = append(lines, "  "+h)
+		}
+		return code, strings.Join(lines, "\n")
+	}
+	if errors.Is(err, errReported) {
+		return exitFailed, ""
+	}
+	if errors.Is(err, errInterrupted) {
+		return say(exitInterrupted)
+	}
+	if e, ok := errors.AsType[*apierr.Error](err); ok {
+		return explainAnswer(e, say)
+	}
+	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {
+		if e.Sent {
+			return say(exitUnknown, "the request may or may not have been done")
+		}
+		err = fmt.Errorf("no app manager answers at %s: %w", e.Addr, errors.Unwrap(e))
+		return say(exitUnreachable, "start one (samya appmgr, or samya demo --keep) or pass its address with --addr or SAMYA_ADDR")
+	}
+	if e, ok := errors.AsType[*httpapi.ForeignAnswerError](err); ok {
+		return say(exitFailed, "--addr must be the HTTP address of an app manager; "+e.Addr+" is something else")
+	}
+	_, isName := errors.AsType[*name.Error](err)
+	_, isUsage := errors.AsType[*usageError](err)
+	if isName || isUsage || strings.HasPrefix(err.Error(), "unknown command") || strings.HasPrefix(err.Error(), "required flag") {
+		return say(exitUsage, fmt.Sprintf("see %s --help", cmd.CommandPath()))
+	}
+	return say(exitFailed)
+}
+
+// explainAnswer explains an app manager's refusal.
+func explainAnswer(e *apierr.Error, say func(int, ...string) (int, string)) (code int, text string) {
+	retry := "try again later"
+	if e.RetryAfter > 0 {
+		retry = "try again in " + e.RetryAfter.Round(time.Millisecond).String()
+	}
+	switch e.Reason {
+	case apierr.OutOfTokens:
+		if e.Left != nil {
+			retry = fmt.Sprintf("%d tokens are left at site %s; %s, ask for fewer, or wait longer with --wait", *e.Left, e.Site, retry)
+		}
+		return say(exitOutOfTokens, retry)
+	case apierr.EntityNotFound:
+		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", e.Entity), "or see which there are with: samya entity list")
+	case apierr.EntityExists:
+		return say(exitFailed, "change its limit with: samya entity set-limit "+e.Entity+" N")
+	case apierr.VersionMismatch:
+		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+e.Entity)
+	case apierr.InvalidField, apierr.OutOfRange:
+		return say(exitUsage)
+	case apierr.RequestIDReused:
+		return say(exitUsage, "use another --request-id, or repeat the first request unchanged")
+	case apierr.Overloaded, apierr.SiteUnavailable, apierr.NoQuorum, apierr.ShuttingDown, apierr.DeadlineExceeded:
+		return say(exitUnreachable, "nothing was done; "+retry+"; samya sites shows which sites answer")
+	case apierr.OutcomeUnknown, apierr.Canceled:
+		return say(exitUnknown)
+	}
+	return say(exitFailed)
+}

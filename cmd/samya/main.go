@@ -1,0 +1,118 @@
+// Command samya runs the parts of a samya cluster (a site, an app manager, a
+// demo of all of them) and is its command line for people. It is wiring only:
+// what the parts do is in packages of their own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	// Signals are handled before anything else starts.
+	ctx, hurry, release := signals(context.Background())
+	p := &program{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		lookupEnv: os.LookupEnv, hurry: hurry,
+	}
+	code := p.run(ctx, os.Args[1:])
+	release()
+	os.Exit(code)
+}
+
+// program is the world that the commands see.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookupEnv      func(key string) (string, bool)
+	hurry          <-chan struct{} // closed when a second signal came
+}
+
+// run executes one command line and returns its exit status.
+func (p *program) run(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code, text := explain(err, cmd)
+	if text != "" {
+		_, _ = fmt.Fprintln(p.stderr, text) // nowhere is left to report to
+	}
+	return code
+}
+
+// root is the whole command line.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "samya",
+		Short: "Token quotas for many regions: run a cluster, or talk to one",
+		Long: `samya grants tokens of entities (VMs, seats, API calls, stock) up to a global
+limit, answering almost every request inside its own region.
+
+Every flag can also be set by an environment variable: SAMYA_ and the flag's
+name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). A flag
+goes before the environment, the environment before the default.
+
+Exit status:
+  0    done
+  1    failed
+  2    wrong usage: flags, arguments or values; nothing was done
+  3    not enough tokens; nothing was done
+  4    no such entity; nothing was done
+  5    no app manager or no site can be reached; nothing was done
+  6    the outcome is unknown: the request may or may not have been done
+  130  interrupted`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return p.environment(cmd)
+		},
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddGroup(
+		&cobra.Group{ID: groupServe, Title: "Run a cluster:"},
+		&cobra.Group{ID: groupTalk, Title: "Talk to a cluster:"},
+	)
+	root.AddCommand(
+		p.siteCommand(), p.appmgrCommand(), p.demoCommand(),
+		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.sitesCommand(),
+		p.versionCommand(),
+	)
+	return root
+}
+
+// The groups of the commands in the help.
+const (
+	groupServe = "serve"
+	groupTalk  = "talk"
+)
+
+// signals returns a context that ends with the first SIGINT, SIGTERM or SIGHUP,
+// with [errInterrupted] as the cause, and a channel that is closed with the second.
+func signals(parent context.Context) (ctx context.Context, hurry <-chan struct{}, release func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	second := make(chan struct{})
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-received
+		cancel(errInterrupted)
+		<-received
+		close(second)
+	}()
+	return ctx, second, func() {
+		signal.Stop(received)
+		cancel(nil)
+	}
+}

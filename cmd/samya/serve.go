@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/wan"
+)
+
+// served is what the processes of a cluster share on the command line.
+type served struct {
+	name, region, cluster string
+	http                  string
+	gossip                string
+	join                  []string
+	preset, keyFile       string
+	wan                   string
+	logFormat, logLevel   string
+	exitWithStdin         bool
+}
+
+// flags defines the shared flags.
+func (s *served) flags(f *pflag.FlagSet, http, gossip string) {
+	f.StringVar(&s.name, "name", "", "name of this process, unique in the cluster")
+	f.StringVar(&s.region, "region", "", "region it stands in (default: its name)")
+	f.StringVar(&s.cluster, "cluster", "samya", "name of the cluster")
+	f.StringVar(&s.http, "http", http, "address to serve HTTP on")
+	f.StringVar(&s.gossip, "gossip", gossip, "address for gossip between the cluster's processes")
+	f.StringSliceVar(&s.join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
+	f.StringVar(&s.preset, "gossip-preset", string(membership.PresetWAN), "intervals of gossip: local, lan or wan")
+	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the key of gossip: 16, 24 or 32 bytes, or those in base64")
+	f.StringVar(&s.wan, "wan", "none", "latency injected between regions: none, samya or a file of round trips")
+	f.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
+	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
+	f.BoolVar(&s.exitWithStdin, "exit-with-stdin", false, "stop when standard input ends")
+	must(f.MarkHidden("exit-with-stdin"))
+}
+
+// completions completes the values of the shared flags.
+func (s *served) completions(cmd *cobra.Command) {
+	for flag, values := range map[string][]string{
+		"gossip-preset": {"local", "lan", "wan"},
+		"wan":           {"none", "samya"},
+		"log-format":    {"text", "json"},
+		"log-level":     {"debug", "info", "warn", "error"},
+	} {
+		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveDefault)))
+	}
+}
+
+// logger makes the process's logger, which writes to w.
+func (s *served) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
+		return nil, &usageError{fmt.Errorf("log-level: %q, must be debug, info, warn or error", s.logLevel)}
+	}
+	options := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
+	switch s.logFormat {
+	case "text":
+		handler = slog.NewTextHandler(w, options)
+	case "json":
+		handler = slog.NewJSONHandler(w, options)
+	default:
+		return nil, &usageError{fmt.Errorf("log-format: %q, must be text or json", s.logFormat)}
+	}
+	return slog.New(handler).With(slog.String("name", s.name)), nil
+}
+
+// gossipKey reads the key of gossip; nil without a file.
+func (s *served) gossipKey() ([]byte, error) {
+	if s.keyFile == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(s.keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("gossip-key-file: %w", err)
+	}
+	return parseKey(b)
+}
+
+// parseKey takes a key as it stands, or in base64 with white space around it.
+func parseKey(b []byte) ([]byte, error) {
+	for _, key := range [][]byte{b, bytes.TrimRight(b, "\r\n")} {
+		if isKey(key) {
+			return key, nil
+		}
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(b)))
+	if err != nil || !isKey(key) {
+		return nil, &usageError{errors.New("gossip-key-file: must hold 16, 24 or 32 bytes, or those in base64")}
+	}
+	return key, nil
+}
+
+// isKey reports whether the length is one of AES.
+func isKey(b []byte) bool { return len(b) == 16 || len(b) == 24 || len(b) == 32 }
+
+// latency opens the matrix of latencies to inject; nil for none.
+func (s *served) latency() (*wan.Matrix, error) {
+	if s.wan == "" || s.wan == "none" {
+		return nil, nil
+	}
+	m, err := wan.Open(s.wan)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("wan: %w", err)}
+	}
+	return m, nil
+}
+
+// lifeline returns a context that also ends when standard input does, if that
+// was asked for.
+func (s *served) lifeline(ctx context.Context, stdin io.Reader) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if s.exitWithStdin {
+		go func() {
+			// However reading ends, whoever held the other end is gone.
+			_, _ = io.Copy(io.Discard, stdin)
+			cancel()
+		}()
+	}
+	return ctx, cancel
+}
+
+// serve runs a process of a cluster until it is told to stop, which is no error.
+func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context) error) error {
+	ctx, cancel := s.lifeline(cmd.Context(), p.stdin)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.hurry:
+			// A second signal: whoever sent it does not want to wait.
+			os.Exit(exitInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	err := run(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

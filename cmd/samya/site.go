@@ -1,0 +1,86 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/core"
+)
+
+// siteCommand is `samya site`.
+func (p *program) siteCommand() *cobra.Command {
+	var s served
+	var cfg site.Config
+	cmd := &cobra.Command{
+		Use:   "site --name NAME --data DIR --members NAME,…",
+		Short: "Run a site: it holds tokens and grants them",
+		Long: `Runs one site of a cluster until it is interrupted.
+
+The members are needed for the first start alone: they are kept in the data
+directory, and from then on a decision of the sites changes them, no flag.`,
+		Example: `  samya site --name us --members us,eu,as --data /var/lib/samya \
+    --listen 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201`,
+		GroupID: groupServe,
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := s.logger(p.stderr)
+			if err != nil {
+				return err
+			}
+			key, err := s.gossipKey()
+			if err != nil {
+				return err
+			}
+			latency, err := s.latency()
+			if err != nil {
+				return err
+			}
+			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
+			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
+			cfg.GossipPreset, cfg.GossipKey, cfg.WAN, cfg.Logger = s.preset, key, latency, log
+			if err := cfg.Validate(); err != nil {
+				return &usageError{err}
+			}
+			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
+				slog.String("grpc", cfg.Listen), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
+			return p.serve(cmd, &s, func(ctx context.Context) error {
+				if err := site.Run(ctx, cfg); err != nil {
+					return fmt.Errorf("site %s: %w", cfg.Name, err)
+				}
+				return nil
+			})
+		},
+	}
+	f := cmd.Flags()
+	s.flags(f, "127.0.0.1:7101", "127.0.0.1:7201")
+	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
+	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
+	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
+	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
+	for _, m := range []struct {
+		flag  string
+		value *string
+		use   string
+		names []string
+	}{
+		{"protocol", &cfg.Protocol, "how redistributions are agreed", core.ProtocolNames()},
+		{"policy", &cfg.Policy, "who gets how many tokens", redistribute.Names()},
+		{"offer", &cfg.Offer, "what a site gives to a redistribution", core.OfferNames()},
+		{"trigger", &cfg.Trigger, "when a redistribution starts", core.TriggerNames()},
+		{"forecast", &cfg.Forecast, "how demand is forecast", predict.Names()},
+	} {
+		f.StringVar(m.value, m.flag, "", fmt.Sprintf("%s: %s (default: the site's)", m.use, strings.Join(m.names, ", ")))
+		must(cmd.RegisterFlagCompletionFunc(m.flag, cobra.FixedCompletions(m.names, cobra.ShellCompDirectiveNoFileComp)))
+	}
+	s.completions(cmd)
+	return cmd
+}

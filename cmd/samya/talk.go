@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/httpapi"
+)
+
+const (
+	// defaultAddr is where an app manager serves HTTP unless told otherwise.
+	defaultAddr = "http://127.0.0.1:8080"
+	// completionTimeout bounds the wait for names while a shell completes.
+	completionTimeout = time.Second
+	// requestTimeout is how long a request may take beyond its wait.
+	requestTimeout = 20 * time.Second
+)
+
+// outputs are the forms in which results are printed.
+var outputs = []string{"text", "json"}
+
+// talker is what the commands that talk to a cluster share.
+type talker struct {
+	program *program
+	addr    string
+	output  string
+}
+
+// talk makes cmd a command that talks to a cluster, and gives it the flags of
+// such commands.
+func (p *program) talk(cmd *cobra.Command) *talker {
+	t := &talker{program: p}
+	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager")
+	cmd.PersistentFlags().StringVarP(&t.output, "output", "o", "text", "form of the result: text or json")
+	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)))
+	if cmd.GroupID == "" {
+		cmd.GroupID = groupTalk
+	}
+	return t
+}
+
+// must panics on errors that only a mistake in this program can cause.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// client returns a client, after checking the shared flags.
+func (t *talker) client() (*httpapi.Client, error) {
+	if t.output != "text" && t.output != "json" {
+		return nil, &usageError{fmt.Errorf("output: %q, must be text or json", t.output)}
+	}
+	client, err := httpapi.New(t.addr, nil)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return client, nil
+}
+
+// print prints a result: as JSON, or by text.
+func (t *talker) print(result any, text func(w io.Writer)) error {
+	w := t.program.stdout
+	if t.output == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		if err := e.Encode(result); err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		return nil
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	text(table)
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// row writes one row of a table. The table's Flush tells of errors.
+func row(w io.Writer, cells ...any) {
+	for i, c := range cells {
+		if i > 0 {
+			_, _ = io.WriteString(w, "\t")
+		}
+		_, _ = fmt.Fprint(w, c)
+	}
+	_, _ = io.WriteString(w, "\n")
+}
+
+// completeEntities completes the first argument with the names of entities.
+func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || t.program.environment(cmd) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := t.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	page, err := client.ListEntities(ctx, toComplete, 0, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, e := range page.Entities {
+		names = append(names, e.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// exactly checks the number of arguments and names them if it is wrong.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		want := "no arguments"
+		if len(names) > 0 {
+			want = strings.Join(names, " ")
+		}
+		return &usageError{fmt.Errorf("%d arguments, want %s", len(args), want)}
+	}
+}
+
+// count reads a number of tokens.
+func count(field, s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, &usageError{fmt.Errorf("%s: %q is not a whole number", field, s)}
+	}
+	return n, nil
+}
+
+// within bounds a request to its wait and what an answer takes. An interrupted
+// one fails with the interruption.
+func within(ctx context.Context, wait time.Duration, f func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, wait+requestTimeout)
+	defer cancel()
+	err := f(bounded)
+	if err != nil && errors.Is(context.Cause(ctx), errInterrupted) {
+		return errors.Join(errInterrupted, err)
+	}
+	return err
+}
