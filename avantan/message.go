@@ -142,6 +142,8 @@ func (c Contribution) Validate() error {
 		return fmt.Errorf("contribution of %q: Wanted is negative", c.Site)
 	case c.Queued < 0 || c.Queued > c.Wanted:
 		return fmt.Errorf("contribution of %q: Queued must be 0 to Wanted", c.Site)
+	case c.Kept < 0:
+		return fmt.Errorf("contribution of %q: Kept is negative", c.Site)
 	}
 	return nil
 }

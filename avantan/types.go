@@ -56,6 +56,9 @@ type Contribution struct {
 	Wanted Tokens
 	// Queued is the part of Wanted that waiting requests ask for.
 	Queued Tokens
+	// Kept is what the site kept back for itself beside the offer, never
+	// negative. Where all have kept nothing there is no more to be had.
+	Kept Tokens
 }
 
 // Value is what an instance decides: the paper's list L_t, the reallocation
@@ -68,8 +71,6 @@ type Value struct {
 	Contributions []Contribution
 	// Policy names the reallocation policy.
 	Policy string
-	// Press is how hard the leader that built the value pressed for offers.
-	Press Press
 	// Change is opaque to this package; empty for none.
 	Change []byte
 }

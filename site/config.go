@@ -76,7 +76,8 @@ func (c *Config) Validate() error {
 	if c.MaxRequests < 0 {
 		errs = append(errs, fmt.Errorf("max-requests: %d, at least 0", c.MaxRequests))
 	}
-	if err := c.node("127.0.0.1:0", "127.0.0.1:0").Validate(); err != nil {
+	// The addresses are known once the listeners are bound.
+	if err := c.node("127.0.0.1:1", "127.0.0.1:1").Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -27,8 +27,10 @@ type hunt struct {
 // settled is what an applied instance meant for this site.
 type settled struct {
 	instance avantan.Instance
-	press    avantan.Press
-	member   bool
+	// member: this site's tokens were in it.
+	member bool
+	// kept is what the members kept back.
+	kept Tokens
 }
 
 func (h *hunt) emptyFor(now Tick) Tick {
@@ -109,12 +111,12 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		return
 	}
 	counted := e.queue.items[0].number <= e.hunt.pledged
-	if s.press < avantan.PressAll || !s.member || !counted {
+	if s.kept > 0 || !s.member || !counted {
 		e.hunt.press = avantan.PressAll
 		return
 	}
-	// Everybody reachable offered all that no waiting acquire of its own needs,
-	// this site's waiting acquires were counted, and still it was not enough.
+	// Everybody reachable offered all it had, this site's waiting acquires were
+	// counted, and still it was not enough.
 	e.hunt.press = avantan.PressSpare
 	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause
@@ -140,7 +142,7 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 	e.hunt.pledged = e.queue.number
 	c.dirtyBooks(e)
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, target-kept), Queued: queued,
+		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, target-kept), Queued: queued, Kept: kept,
 	}, true
 }
 
@@ -206,7 +208,10 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	if result != nil {
 		e.settleLimit(*result)
 	}
-	e.hunt.settled = &settled{instance: t, press: v.Press, member: member}
+	e.hunt.settled = &settled{instance: t, member: member}
+	for _, contribution := range v.Contributions {
+		e.hunt.settled.kept += contribution.Kept
+	}
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 }

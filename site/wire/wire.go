@@ -95,6 +95,7 @@ func contribution(c *avantan.Contribution) *peerv1.Contribution {
 	}
 	return &peerv1.Contribution{
 		Site: string(c.Site), Offered: int64(c.Offered), Wanted: int64(c.Wanted), Queued: int64(c.Queued),
+		Kept: int64(c.Kept),
 	}
 }
 
@@ -102,6 +103,7 @@ func contributionOf(p *peerv1.Contribution) avantan.Contribution {
 	return avantan.Contribution{
 		Site: avantan.SiteID(p.GetSite()), Offered: avantan.Tokens(p.GetOffered()),
 		Wanted: avantan.Tokens(p.GetWanted()), Queued: avantan.Tokens(p.GetQueued()),
+		Kept: avantan.Tokens(p.GetKept()),
 	}
 }
 
@@ -121,7 +123,7 @@ func Value(v *avantan.Value) *peerv1.Value {
 	if v == nil {
 		return nil
 	}
-	p := &peerv1.Value{Policy: v.Policy, Change: v.Change, Press: uint32(v.Press)}
+	p := &peerv1.Value{Policy: v.Policy, Change: v.Change}
 	for i := range v.Contributions {
 		p.Contributions = append(p.Contributions, contribution(&v.Contributions[i]))
 	}
@@ -133,10 +135,7 @@ func ValueOf(p *peerv1.Value) *avantan.Value {
 	if p == nil {
 		return nil
 	}
-	v := &avantan.Value{
-		Policy: p.GetPolicy(), Change: p.GetChange(),
-		Press: avantan.Press(min(p.GetPress(), uint32(avantan.PressAll))),
-	}
+	v := &avantan.Value{Policy: p.GetPolicy(), Change: p.GetChange()}
 	for _, c := range p.GetContributions() {
 		v.Contributions = append(v.Contributions, contributionOf(c))
 	}

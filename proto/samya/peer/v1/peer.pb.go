@@ -671,7 +671,9 @@ type Contribution struct {
 	// Tokens the site wants out of the pool, its offer included.
 	Wanted int64 `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	// The part of wanted that waiting requests ask for.
-	Queued        int64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	Queued int64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Tokens the site kept back for itself.
+	Kept          int64 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -734,6 +736,13 @@ func (x *Contribution) GetQueued() int64 {
 	return 0
 }
 
+func (x *Contribution) GetKept() int64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
 // Value is what an instance decides.
 type Value struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -743,9 +752,7 @@ type Value struct {
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// A change proposed by the leader that built the value, encoded by the site's
 	// core; empty for none.
-	Change []byte `protobuf:"bytes,3,opt,name=change,proto3" json:"change,omitempty"`
-	// How hard the leader that built the value pressed for tokens.
-	Press         uint32 `protobuf:"varint,4,opt,name=press,proto3" json:"press,omitempty"`
+	Change        []byte `protobuf:"bytes,3,opt,name=change,proto3" json:"change,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -799,13 +806,6 @@ func (x *Value) GetChange() []byte {
 		return x.Change
 	}
 	return nil
-}
-
-func (x *Value) GetPress() uint32 {
-	if x != nil {
-		return x.Press
-	}
-	return 0
 }
 
 // Kept is a decision kept for a peer that has not acknowledged it.
@@ -916,17 +916,17 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\bsnapshot\x18\r \x01(\fR\bsnapshot\"4\n" +
 	"\x06Ballot\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
-	"\x04site\x18\x02 \x01(\tR\x04site\"l\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\"\x80\x01\n" +
 	"\fContribution\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x03R\aoffered\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\x03R\x06wanted\x12\x16\n" +
-	"\x06queued\x18\x04 \x01(\x03R\x06queued\"\x90\x01\n" +
+	"\x06queued\x18\x04 \x01(\x03R\x06queued\x12\x12\n" +
+	"\x04kept\x18\x05 \x01(\x03R\x04kept\"z\n" +
 	"\x05Value\x12A\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1b.samya.peer.v1.ContributionR\rcontributions\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
-	"\x06change\x18\x03 \x01(\fR\x06change\x12\x14\n" +
-	"\x05press\x18\x04 \x01(\rR\x05press\"b\n" +
+	"\x06change\x18\x03 \x01(\fR\x06change\"b\n" +
 	"\x04Kept\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x04R\binstance\x12*\n" +
