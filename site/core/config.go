@@ -45,7 +45,7 @@ type Config struct {
 	// another or found no majority; defaults 50 and 2000.
 	Backoff, MaxBackoff Tick
 	// GiveUp and MaxGiveUp bound the pause after an instance that showed that
-	// there are no tokens to be had anywhere; defaults 500 and 8000.
+	// there are no tokens to be had anywhere; defaults 500 and 2000.
 	GiveUp, MaxGiveUp Tick
 	// Sync is the pause between two rounds of telling the other sites how far
 	// the catalogue is applied; default 5000.
@@ -83,7 +83,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Backoff, 50)
 	orDefault(&c.MaxBackoff, 2000)
 	orDefault(&c.GiveUp, 500)
-	orDefault(&c.MaxGiveUp, 8000)
+	orDefault(&c.MaxGiveUp, 2000)
 	orDefault(&c.Sync, 5000)
 	orDefault(&c.Bin, 1000)
 	orDefault(&c.Horizon, 6)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -201,19 +202,14 @@ func (e *Engine) loop(ctx context.Context) {
 	for {
 		now := e.now()
 		taken = e.take(taken)
-		for i, in := range taken {
-			c.Step(now, in)
-			taken[i] = nil
-		}
+		e.step(taken)
 		if at := c.WakeAt(); at != 0 && at <= now.Tick {
 			c.Step(now, core.Wake{})
 		}
 		if c.Pending() {
 			select {
-			case batch, ok := <-e.spare:
-				if !ok {
-					return
-				}
+			case batch := <-e.spare:
+				taken = e.gather(taken)
 				c.Drain(batch)
 				e.batches <- batch
 				continue
@@ -233,6 +229,32 @@ func (e *Engine) loop(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func (e *Engine) step(taken []core.Input) {
+	now := e.now()
+	for i, in := range taken {
+		e.cfg.Core.Step(now, in)
+		taken[i] = nil
+	}
+}
+
+// maxYields bounds how often one commit is put off for others to join.
+const maxYields = 8
+
+// gather lets those who were just answered ask again before the next commit
+// begins, so that closed-loop callers share one commit instead of taking turns
+// in two: it yields the processor until nobody new has come. It never waits.
+func (e *Engine) gather(taken []core.Input) []core.Input {
+	for range maxYields {
+		runtime.Gosched()
+		taken = e.take(taken)
+		if len(taken) == 0 {
+			break
+		}
+		e.step(taken)
+	}
+	return taken
 }
 
 func (e *Engine) take(into []core.Input) []core.Input {

@@ -167,4 +167,3 @@ func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 	}
 	return b, nil
 }
-
