@@ -1,0 +1,377 @@
+package appmgr
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// ask makes an HTTP request; head holds pairs of header names and values.
+func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	for i := 0; i+1 < len(head); i += 2 {
+		req.Header.Set(head[i], head[i+1])
+	}
+	rec := httptest.NewRecorder()
+	r.handler().ServeHTTP(rec, req)
+	return rec
+}
+
+func TestHTTPAnswers(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		for _, c := range []struct {
+			method, target, body string
+			status               int
+			want                 string
+		}{
+			{"POST", "/v1/entities", `{"name":"acme/vm","limit":5000}`, 201, `{"name":"acme/vm","limit":5000,"generation":1,"version":1}`},
+			{"POST", "/v1/entities", `{"name":"a","limit":0,"request_id":"x"}`, 201, `{"name":"a","limit":0,"generation":1,"version":1}`},
+			{"PATCH", "/v1/entities/acme/vm", `{"limit":6000,"expected_version":3,"request_id":"x"}`, 200, `{"name":"acme/vm","limit":6000,"generation":1,"version":4}`},
+			{"DELETE", "/v1/entities/acme/vm?expected_generation=1&request_id=x", "", 204, ``},
+			{"POST", "/v1/entities/acme/vm:acquire", `{"tokens":3,"request_id":"r","wait":"2s","site":"us"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
+			{"POST", "/v1/entities/acme%2Fvm%3Aacquire", `{"tokens":3,"request_id":"r"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
+			{"POST", "/v1/entities/a:release", ` {"tokens" : 9007199254740991, "request_id":"r"} `, 200, `{"entity":"a","tokens":9007199254740991,"request_id":"r","site":"us","left":9}`},
+			{"GET", "/v1/entities?prefix=ac&page_size=5&page_token=t", "", 200, `{"entities":[{"name":"aca","limit":1,"generation":1,"version":1}],"next_page_token":"next"}`},
+			{
+				"GET", "/v1/entities/acme/vm", "", 200,
+				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"shares":[` +
+					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true},` +
+					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true},` +
+					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true}]}`,
+			},
+			{
+				"GET", "/v1/sites", "", 200,
+				`{"cluster":"test","answered_by":"am","sites":[` +
+					`{"name":"us","region":"us","address":"us","health":"serving","round_trip_ms":0.000001},` +
+					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132},` +
+					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160}]}`,
+			},
+			{"GET", "/livez", "", 200, "ok"},
+			{"GET", "/readyz", "", 200, "ok"},
+			{"HEAD", "/v1/sites", "", 200, "*"},
+			{"GET", "/metrics", "", 200, "*"},
+		} {
+			rec := r.ask(t, c.method, c.target, c.body)
+			got := strings.TrimSuffix(rec.Body.String(), "\n")
+			if rec.Code != c.status || (c.want != "*" && got != c.want) {
+				t.Errorf("%s %s: %d %s\nwant %d %s", c.method, c.target, rec.Code, got, c.status, c.want)
+			}
+			if strings.HasPrefix(got, "{") && rec.Header().Get("Content-Type") != "application/json" {
+				t.Errorf("%s %s: content type %q", c.method, c.target, rec.Header().Get("Content-Type"))
+			}
+		}
+		if loc := r.ask(t, "POST", "/v1/entities", `{"name":"acme/vm","limit":1}`).Header().Get("Location"); loc != "/v1/entities/acme/vm" {
+			t.Errorf("Location %q", loc)
+		}
+		var m moved
+		if err := json.Unmarshal(r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`).Body.Bytes(), &m); err != nil || len(m.RequestID) != 26 {
+			t.Errorf("the request id made up is %q, %v", m.RequestID, err)
+		}
+		page := r.ask(t, "GET", "/metrics", "").Body.String()
+		for _, want := range []string{
+			`samya_appmgr_requests_total{api="http",method="Acquire",reason="OK"} 3`,
+			`samya_appmgr_site_up{site="eu"} 1`, `samya_appmgr_site_round_trip_seconds{site="eu"} 0.132`,
+			`samya_appmgr_outstanding_requests 0`, `samya_appmgr_site_calls_total{fate="answered",site="au"}`,
+		} {
+			if !strings.Contains(page, want) {
+				t.Errorf("/metrics has no %s", want)
+			}
+		}
+	})
+}
+
+// TestHTTPRefusals has every answer to a request that cannot be done.
+func TestHTTPRefusals(t *testing.T) {
+	const acq = "/v1/entities/acme/vm:acquire"
+	const tokens = "at least 1"
+	type refusal struct {
+		what, method, target, body string
+		head                       []string
+		reason                     apierr.Reason
+		field, problem             string // of the only violation; problem is a part
+	}
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		r.sites["us"].acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			switch in.GetEntity() {
+			case "empty":
+				return nil, apierr.NoTokens("empty", "us", in.GetTokens(), 2, 300*time.Millisecond)
+			case "none":
+				return nil, apierr.NotFound("none")
+			case "reused":
+				return nil, apierr.Reused(in.GetRequestId(), "us")
+			}
+			return nil, apierr.Internal
+		}
+		for _, c := range []refusal{
+			{what: "out of tokens", method: "POST", target: "/v1/entities/empty:acquire", body: `{"tokens":3}`, reason: apierr.OutOfTokens},
+			{what: "unknown entity", method: "POST", target: "/v1/entities/none:acquire", body: `{"tokens":3}`, reason: apierr.EntityNotFound},
+			{what: "unknown entity read", method: "GET", target: "/v1/entities/none", reason: apierr.EntityNotFound},
+			{what: "unknown entity deleted", method: "DELETE", target: "/v1/entities/none", reason: apierr.EntityNotFound},
+			{what: "duplicate entity", method: "POST", target: "/v1/entities", body: `{"name":"taken","limit":3}`, reason: apierr.EntityExists},
+			{what: "id reused", method: "POST", target: "/v1/entities/reused:acquire", body: `{"tokens":3,"request_id":"x"}`, reason: apierr.RequestIDReused},
+			{what: "version", method: "PATCH", target: "/v1/entities/a", body: `{"limit":3,"expected_version":2}`, reason: apierr.VersionMismatch},
+
+			{what: "zero tokens", method: "POST", target: acq, body: `{"tokens":0}`, reason: apierr.InvalidField, field: "tokens", problem: tokens},
+			{what: "negative tokens", method: "POST", target: acq, body: `{"tokens":-3}`, reason: apierr.InvalidField, field: "tokens", problem: tokens},
+			{what: "2^53 tokens", method: "POST", target: acq, body: `{"tokens":9007199254740992}`, reason: apierr.InvalidField, field: "tokens", problem: "at most 9007199254740991"},
+			{what: "2^63 tokens", method: "POST", target: acq, body: `{"tokens":9223372036854775808}`, reason: apierr.InvalidField, field: "tokens", problem: "at most 9007199254740991"},
+			{what: "-2^64 tokens", method: "POST", target: acq, body: `{"tokens":-18446744073709551616}`, reason: apierr.InvalidField, field: "tokens", problem: tokens},
+			{what: "tokens with a fraction", method: "POST", target: acq, body: `{"tokens":1.5}`, reason: apierr.InvalidField, field: "tokens", problem: "whole number"},
+			{what: "tokens with an exponent", method: "POST", target: acq, body: `{"tokens":1e3}`, reason: apierr.InvalidField, field: "tokens", problem: "at most 9007199254740991"},
+			{what: "tokens in a string", method: "POST", target: acq, body: `{"tokens":"3"}`, reason: apierr.InvalidField, field: "tokens", problem: "not a string"},
+			{what: "tokens null", method: "POST", target: acq, body: `{"tokens":null}`, reason: apierr.InvalidField, field: "tokens", problem: "not null"},
+			{what: "tokens an array", method: "POST", target: acq, body: `{"tokens":[1]}`, reason: apierr.InvalidField, field: "tokens", problem: "not an array"},
+			{what: "tokens an object", method: "POST", target: acq, body: `{"tokens":{}}`, reason: apierr.InvalidField, field: "tokens", problem: "not an object"},
+			{what: "tokens a boolean", method: "POST", target: acq, body: `{"tokens":true}`, reason: apierr.InvalidField, field: "tokens", problem: "not a boolean"},
+			{what: "tokens missing", method: "POST", target: acq, body: `{}`, reason: apierr.InvalidField, field: "tokens", problem: "missing"},
+			{what: "tokens twice", method: "POST", target: acq, body: `{"tokens":1,"tokens":2}`, reason: apierr.InvalidField, field: "tokens", problem: "twice"},
+			{what: "unknown field", method: "POST", target: acq, body: `{"tokens":1,"token":2}`, reason: apierr.InvalidField, field: "token", problem: "unknown"},
+			{what: "field in other case", method: "POST", target: acq, body: `{"Tokens":1}`, reason: apierr.InvalidField, field: "Tokens", problem: "unknown"},
+			{what: "long unknown field", method: "POST", target: acq, body: `{"` + strings.Repeat("x", 999) + `":2}`, reason: apierr.InvalidField, field: strings.Repeat("x", 64) + "…", problem: "unknown"},
+			{what: "wait on a release", method: "POST", target: "/v1/entities/a:release", body: `{"tokens":1,"wait":"1s"}`, reason: apierr.InvalidField, field: "wait", problem: "unknown"},
+			{what: "wait a number", method: "POST", target: acq, body: `{"tokens":1,"wait":2}`, reason: apierr.InvalidField, field: "wait", problem: "in a string"},
+			{what: "wait nonsense", method: "POST", target: acq, body: `{"tokens":1,"wait":"soon"}`, reason: apierr.InvalidField, field: "wait", problem: "duration"},
+			{what: "wait beyond int64", method: "POST", target: acq, body: `{"tokens":1,"wait":"9999999999h"}`, reason: apierr.InvalidField, field: "wait", problem: "duration"},
+			{what: "wait too long", method: "POST", target: acq, body: `{"tokens":1,"wait":"61s"}`, reason: apierr.InvalidField, field: "wait", problem: "at most 60s"},
+			{what: "wait negative", method: "POST", target: acq, body: `{"tokens":1,"wait":"-1s"}`, reason: apierr.InvalidField, field: "wait", problem: "at least 0s"},
+			{what: "id with a space", method: "POST", target: acq, body: `{"tokens":1,"request_id":"a b"}`, reason: apierr.InvalidField, field: "request_id", problem: "printable ASCII"},
+			{what: "id too long", method: "POST", target: acq, body: `{"tokens":1,"request_id":"` + strings.Repeat("i", 129) + `"}`, reason: apierr.InvalidField, field: "request_id", problem: "at most 128"},
+			{what: "id a number", method: "POST", target: acq, body: `{"tokens":1,"request_id":7}`, reason: apierr.InvalidField, field: "request_id", problem: "must be a string"},
+			{what: "bad site", method: "POST", target: acq, body: `{"tokens":1,"site":"US"}`, reason: apierr.InvalidField, field: "site", problem: "lower-case"},
+			{what: "no such site", method: "POST", target: acq, body: `{"tokens":1,"site":"mars"}`, reason: apierr.InvalidField, field: "site", problem: "no such site"},
+			{what: "query on a post", method: "POST", target: acq + "?x=1", body: `{"tokens":1}`, reason: apierr.InvalidField, field: "x", problem: "unknown parameter"},
+
+			{what: "name empty", method: "POST", target: "/v1/entities", body: `{"limit":1}`, reason: apierr.InvalidField, field: "name", problem: "at least 1 character"},
+			{what: "name too long", method: "POST", target: "/v1/entities", body: `{"name":"` + strings.Repeat("n", 257) + `","limit":1}`, reason: apierr.InvalidField, field: "name", problem: "at most 256"},
+			{what: "name with bad characters", method: "POST", target: "/v1/entities", body: `{"name":"a b","limit":1}`, reason: apierr.InvalidField, field: "name", problem: "' '"},
+			{what: "name with a dot segment", method: "POST", target: "/v1/entities", body: `{"name":"a/../b","limit":1}`, reason: apierr.InvalidField, field: "name", problem: `".."`},
+			{what: "limit missing", method: "POST", target: "/v1/entities", body: `{"name":"a"}`, reason: apierr.InvalidField, field: "limit", problem: "missing"},
+			{what: "limit negative", method: "POST", target: "/v1/entities", body: `{"name":"a","limit":-1}`, reason: apierr.InvalidField, field: "limit", problem: "at least 0"},
+			{what: "limit too large", method: "PATCH", target: "/v1/entities/a", body: `{"limit":9007199254740992}`, reason: apierr.InvalidField, field: "limit", problem: "at most 9007199254740991"},
+			{what: "no change", method: "PATCH", target: "/v1/entities/a", body: `{}`, reason: apierr.InvalidField, field: "limit", problem: "missing"},
+			{what: "version negative", method: "PATCH", target: "/v1/entities/a", body: `{"limit":1,"expected_version":-1}`, reason: apierr.InvalidField, field: "expected_version", problem: "at least 0"},
+			{what: "generation nonsense", method: "DELETE", target: "/v1/entities/a?expected_generation=x", reason: apierr.InvalidField, field: "expected_generation", problem: "whole number"},
+			{what: "path: bad characters", method: "GET", target: "/v1/entities/a%20b", reason: apierr.InvalidField, field: "name", problem: "' '"},
+			{what: "path: double slash", method: "GET", target: "/v1/entities/a//b", reason: apierr.InvalidField, field: "name", problem: "segment"},
+			{what: "path: dots", method: "GET", target: "/v1/entities/a/../b", reason: apierr.InvalidField, field: "name", problem: `".."`},
+			{what: "path: no name", method: "GET", target: "/v1/entities/", reason: apierr.InvalidField, field: "name", problem: "empty"},
+			{what: "path: no name before the verb", method: "POST", target: "/v1/entities/:acquire", body: `{"tokens":1}`, reason: apierr.InvalidField, field: "name", problem: "empty"},
+
+			{what: "page size too large", method: "GET", target: "/v1/entities?page_size=1001", reason: apierr.InvalidField, field: "page_size", problem: "at most 1000"},
+			{what: "page size negative", method: "GET", target: "/v1/entities?page_size=-1", reason: apierr.InvalidField, field: "page_size", problem: "at least 0"},
+			{what: "page size nonsense", method: "GET", target: "/v1/entities?page_size=many", reason: apierr.InvalidField, field: "page_size", problem: "whole number"},
+			{what: "page size twice", method: "GET", target: "/v1/entities?page_size=1&page_size=2", reason: apierr.InvalidField, field: "page_size", problem: "twice"},
+			{what: "page token too long", method: "GET", target: "/v1/entities?page_token=" + strings.Repeat("t", 1025), reason: apierr.InvalidField, field: "page_token", problem: "earlier page"},
+			{what: "bad prefix", method: "GET", target: "/v1/entities?prefix=/a", reason: apierr.InvalidField, field: "prefix", problem: "segment"},
+			{what: "unknown parameter", method: "GET", target: "/v1/entities?limit=1", reason: apierr.InvalidField, field: "limit", problem: "unknown parameter"},
+			{what: "malformed query", method: "GET", target: "/v1/entities?a;b", reason: apierr.InvalidField, field: "query", problem: "malformed"},
+
+			{what: "empty body", method: "POST", target: acq, reason: apierr.MalformedJSON},
+			{what: "blank body", method: "POST", target: acq, body: " \n", reason: apierr.MalformedJSON},
+			{what: "not JSON", method: "POST", target: acq, body: `tokens=3`, reason: apierr.MalformedJSON},
+			{what: "cut short", method: "POST", target: acq, body: `{"tokens":3`, reason: apierr.MalformedJSON},
+			{what: "trailing garbage", method: "POST", target: acq, body: `{"tokens":3}{}`, reason: apierr.MalformedJSON},
+			{what: "an array", method: "POST", target: acq, body: `[{"tokens":3}]`, reason: apierr.MalformedJSON},
+			{what: "null", method: "POST", target: acq, body: `null`, reason: apierr.MalformedJSON},
+			{what: "not UTF-8", method: "POST", target: acq, body: "{\"request_id\":\"\xff\"}", reason: apierr.MalformedJSON},
+			{what: "too deep", method: "POST", target: acq, body: strings.Repeat("[", 20000), reason: apierr.MalformedJSON},
+			{what: "too large", method: "POST", target: acq, body: `{"tokens":3}` + strings.Repeat(" ", DefaultMaxBody), reason: apierr.BodyTooLarge},
+			{what: "not declared JSON", method: "POST", target: acq, body: `{"tokens":3}`, head: []string{"Content-Type", "text/plain"}, reason: apierr.UnsupportedMediaType},
+			{what: "a form", method: "POST", target: "/v1/entities", body: `{}`, head: []string{"Content-Type", "application/x-www-form-urlencoded"}, reason: apierr.UnsupportedMediaType},
+			{what: "compressed", method: "POST", target: acq, body: `{}`, head: []string{"Content-Encoding", "gzip"}, reason: apierr.UnsupportedMediaType},
+
+			{what: "unknown route", method: "GET", target: "/v2/entities", reason: apierr.RouteNotFound},
+			{what: "root", method: "GET", target: "/", reason: apierr.RouteNotFound},
+			{what: "trailing slash", method: "GET", target: "/v1/sites/", reason: apierr.RouteNotFound},
+			{what: "unknown verb", method: "POST", target: "/v1/entities/a:borrow", body: `{}`, reason: apierr.RouteNotFound},
+			{what: "post to an entity", method: "POST", target: "/v1/entities/a", body: `{}`, reason: apierr.MethodNotAllowed, problem: "DELETE, GET, HEAD, PATCH"},
+			{what: "get of a verb", method: "GET", target: acq, reason: apierr.MethodNotAllowed, problem: "POST"},
+			{what: "put of a collection", method: "PUT", target: "/v1/entities", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, POST"},
+			{what: "delete of sites", method: "DELETE", target: "/v1/sites", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
+			{what: "post to health", method: "POST", target: "/livez", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
+		} {
+			rec := r.ask(t, c.method, c.target, c.body, c.head...)
+			var p apierr.Problem
+			if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Header().Get("Content-Type") != apierr.ProblemType {
+				t.Errorf("%s: no problem document: %d %s", c.what, rec.Code, rec.Body)
+				continue
+			}
+			if p.Reason != c.reason || rec.Code != c.reason.HTTPStatus() || p.Status != rec.Code {
+				t.Errorf("%s: %d %s (%s), want %s", c.what, rec.Code, p.Reason, p.Detail, c.reason)
+				continue
+			}
+			switch {
+			case c.field != "":
+				if len(p.Errors) != 1 || p.Errors[0].Field != c.field || !strings.Contains(p.Errors[0].Problem, c.problem) {
+					t.Errorf("%s: %+v, want field %s, problem …%s…", c.what, p.Errors, c.field, c.problem)
+				}
+			case c.reason == apierr.MethodNotAllowed:
+				if got := rec.Header().Get("Allow"); got != c.problem {
+					t.Errorf("%s: Allow %q, want %q", c.what, got, c.problem)
+				}
+			case c.reason == apierr.OutOfTokens:
+				if rec.Header().Get("Retry-After") != "1" || p.RetryAfterMS != 300 || p.TokensLeft == nil || *p.TokensLeft != 2 ||
+					p.Site != "us" || p.Entity != "empty" || p.RequestID == "" {
+					t.Errorf("%s: Retry-After %q, %+v", c.what, rec.Header().Get("Retry-After"), p)
+				}
+			}
+		}
+	})
+}
+
+// TestHTTPNamesEveryField: one answer tells all that is wrong.
+func TestHTTPNamesEveryField(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+		for body, want := range map[string][]apierr.ProblemField{
+			`{"tokens":0,"wait":"1h"}`: {
+				{Field: "tokens", Problem: "must be at least 1"}, {Field: "wait", Problem: "1h0m0s, at most 60s"},
+			},
+			`{"tokens":1,"request_id":" ","site":"-"}`: {
+				{Field: "request_id", Problem: "' ' at position 1, allowed are printable ASCII without space"},
+				{Field: "site", Problem: "begins or ends with '-'"},
+			},
+		} {
+			var p apierr.Problem
+			if err := json.Unmarshal(r.ask(t, "POST", "/v1/entities/a:acquire", body).Body.Bytes(), &p); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, p.Errors); d != "" {
+				t.Errorf("%s (-want +got):\n%s", body, d)
+			}
+		}
+	})
+}
+
+func TestHTTPUnknownOutcome(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		us := r.sites["us"]
+		us.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			us.kill()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		rec := r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`)
+		var p apierr.Problem
+		if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		if rec.Code != 504 || p.Reason != apierr.OutcomeUnknown || p.Site != "us" || len(p.RequestID) != 26 || p.Entity != "a" {
+			t.Errorf("%d %+v", rec.Code, p)
+		}
+	})
+}
+
+func TestHTTPReadiness(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+		r.sites["us"].kill()
+		pass(3 * time.Second)
+		if rec := r.ask(t, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), "SITE_UNAVAILABLE") {
+			t.Errorf("without a site: %d %s", rec.Code, rec.Body)
+		}
+		rec := r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`)
+		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" {
+			t.Errorf("without a site: %d, Retry-After %q", rec.Code, rec.Header().Get("Retry-After"))
+		}
+		if rec := r.ask(t, "GET", "/livez", ""); rec.Code != 200 {
+			t.Errorf("livez without a site: %d", rec.Code)
+		}
+		r.guard.closing.Store(true)
+		if rec := r.ask(t, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), "SHUTTING_DOWN") {
+			t.Errorf("shutting down: %d %s", rec.Code, rec.Body)
+		}
+		if rec := r.ask(t, "GET", "/v1/sites", ""); rec.Code != 503 {
+			t.Errorf("a request while shutting down: %d", rec.Code)
+		}
+	})
+}
+
+func TestTooManyRequestsAtOnce(t *testing.T) {
+	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 1 }, func(t *testing.T, r *rig) {
+		hold := make(chan struct{})
+		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			<-hold
+			return &samyav1.AcquireResponse{Site: "us"}, nil
+		}
+		done := make(chan int)
+		go func() { done <- r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`).Code }()
+		pass(time.Second)
+		rec := r.ask(t, "GET", "/v1/sites", "")
+		if rec.Code != 503 || rec.Header().Get("Retry-After") != "1" || !strings.Contains(rec.Body.String(), "OVERLOADED") {
+			t.Errorf("%d %s", rec.Code, rec.Body)
+		}
+		if rec := r.ask(t, "GET", "/livez", ""); rec.Code != 200 {
+			t.Errorf("livez of a full process: %d", rec.Code)
+		}
+		close(hold)
+		if code := <-done; code != 200 {
+			t.Errorf("the first request: %d", code)
+		}
+		if rec := r.ask(t, "GET", "/v1/sites", ""); rec.Code != 200 {
+			t.Errorf("after it: %d", rec.Code)
+		}
+	})
+}
+
+func TestPanicIsAnswered(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+		r.service.newID = func() string { panic("boom") }
+		rec := r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`)
+		if rec.Code != 500 || strings.Contains(rec.Body.String(), "boom") {
+			t.Errorf("%d %s", rec.Code, rec.Body)
+		}
+		if n := len(r.guard.slots); n != 0 {
+			t.Errorf("%d slots lost", n)
+		}
+	})
+}
+
+func TestBodyThatBreaksOff(t *testing.T) {
+	req := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader(`{"tok`), broken{}))
+	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.MalformedJSON {
+		t.Errorf("got %v", err)
+	}
+	req = httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader(strings.Repeat(" ", 101))))
+	req.ContentLength = -1
+	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.BodyTooLarge {
+		t.Errorf("got %v", err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestParsePath(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		res    resource
+		entity string
+	}{
+		{"/v1/entities/a/b/c", resEntity, "a/b/c"},
+		{"/v1/entities/a%2fb", resEntity, "a/b"},
+		{"/v1/entities/acquire", resEntity, "acquire"},
+		{"/v1/entities/a:acquire", resAcquire, "a"},
+		{"/v1/entities/a/b:release", resRelease, "a/b"},
+		{"/v1/entities/%61%3Arelease", resRelease, "a"},
+	} {
+		res, entity, err := parsePath(c.path)
+		if res != c.res || entity != c.entity || err != nil {
+			t.Errorf("%s: %d %q %v", c.path, res, entity, err)
+		}
+	}
+	for _, p := range []string{"", "/v1", "/v1/entitiesx", "/v1/entities/a:b:acquire", "/v1/entities/%zz", "/v1/entities/%00", "/V1/sites"} {
+		if _, _, err := parsePath(p); err == nil {
+			t.Errorf("%s was taken", p)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// oneWay are the test network's one-way delays from region us.
+var oneWay = map[string]time.Duration{"us": 0, "eu": 66 * time.Millisecond, "au": 80 * time.Millisecond}
+
+// fakeSite is a site in this process, whose answers a test sets. Its service
+// is served over a pipe.
+type fakeSite struct {
+	samyav1.UnimplementedTokenServiceServer
+	samyav1.UnimplementedEntityServiceServer
+	samyav1.UnimplementedClusterServiceServer
+
+	name    string
+	members []string
+
+	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
+	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
+	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
+	calls   atomic.Int64 // acquires and creates that arrived
+
+	mu    sync.Mutex
+	pipe  *bufconn.Listener
+	conns []net.Conn
+	srv   *grpc.Server
+}
+
+func (f *fakeSite) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	f.calls.Add(1)
+	if f.acquire != nil {
+		return f.acquire(ctx, r)
+	}
+	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 7}, nil
+}
+
+func (f *fakeSite) Release(_ context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+	return &samyav1.ReleaseResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 9}, nil
+}
+
+func (f *fakeSite) CreateEntity(ctx context.Context, r *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
+	f.calls.Add(1)
+	if f.create != nil {
+		return f.create(ctx, r)
+	}
+	if r.GetName() == "taken" {
+		return nil, apierr.Exists("taken")
+	}
+	return &samyav1.CreateEntityResponse{Entity: &samyav1.Entity{Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 1}}, nil
+}
+
+func (f *fakeSite) UpdateEntity(_ context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+	if v := r.GetExpectedVersion(); v != 0 && v != 3 {
+		return nil, apierr.New(apierr.VersionMismatch, "version is 3")
+	}
+	return &samyav1.UpdateEntityResponse{Entity: &samyav1.Entity{Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 4}}, nil
+}
+
+func (f *fakeSite) DeleteEntity(_ context.Context, r *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
+	if r.GetName() == "none" {
+		return nil, apierr.NotFound("none")
+	}
+	return &samyav1.DeleteEntityResponse{}, nil
+}
+
+func (f *fakeSite) ListEntities(_ context.Context, r *samyav1.ListEntitiesRequest) (*samyav1.ListEntitiesResponse, error) {
+	return &samyav1.ListEntitiesResponse{
+		Entities:      []*samyav1.Entity{{Name: r.GetPrefix() + "a", Limit: 1, Generation: 1, Version: 1}},
+		NextPageToken: "next",
+	}, nil
+}
+
+func (f *fakeSite) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+	if f.get != nil {
+		return f.get(ctx, r)
+	}
+	if r.GetName() == "none" {
+		return nil, apierr.NotFound("none")
+	}
+	return shareOf(f.name, &samyav1.Entity{Name: r.GetName(), Limit: 100, Generation: 1, Version: 1}, 20, 5), nil
+}
+
+func (f *fakeSite) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
+	resp := &samyav1.ListSitesResponse{Cluster: "test", AnsweredBy: "site/" + f.name}
+	for _, m := range f.members {
+		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
+	}
+	return resp, nil
+}
+
+func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {
+	return &samyav1.GetEntityResponse{Entity: e, Usage: &samyav1.Usage{
+		Available: left, Acquired: net, Shares: []*samyav1.Share{{Site: site, Left: left, Net: net, Known: true}},
+	}}
+}
+
+// up serves the site.
+func (f *fakeSite) up() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pipe = bufconn.Listen(1 << 20)
+	f.srv = grpc.NewServer()
+	samyav1.RegisterTokenServiceServer(f.srv, f)
+	samyav1.RegisterEntityServiceServer(f.srv, f)
+	samyav1.RegisterClusterServiceServer(f.srv, f)
+	healthpb.RegisterHealthServer(f.srv, grpchealth.NewServer())
+	go func(s *grpc.Server, l net.Listener) { _ = s.Serve(l) }(f.srv, f.pipe)
+}
+
+// kill breaks every connection to the site at once and takes no more, as a
+// process that dies does. Answers not yet sent are never sent.
+func (f *fakeSite) kill() {
+	f.mu.Lock()
+	pipe, conns, srv := f.pipe, f.conns, f.srv
+	f.pipe, f.conns, f.srv = nil, nil, nil
+	f.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+	if srv != nil {
+		pipe.Close()
+		go srv.Stop()
+	}
+}
+
+func (f *fakeSite) dial(ctx context.Context) (net.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pipe == nil {
+		return nil, errors.New("connection refused")
+	}
+	c, err := f.pipe.DialContext(ctx)
+	if err == nil {
+		f.conns = append(f.conns, c)
+	}
+	return c, err
+}
+
+// rig is an app manager in region us before fake sites.
+type rig struct {
+	*Manager
+	sites map[string]*fakeSite
+}
+
+// roster is a Directory that a test sets.
+type roster struct {
+	mu      sync.Mutex
+	infos   []SiteInfo
+	changes chan struct{}
+}
+
+func (d *roster) Sites() []SiteInfo {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.infos)
+}
+
+func (d *roster) Changed() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.changes
+}
+
+func (d *roster) set(infos ...SiteInfo) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.infos = infos
+	close(d.changes)
+	d.changes = make(chan struct{})
+}
+
+// inBubble runs a test in simulated time, with the sites named up and found.
+func inBubble(t *testing.T, names []string, change func(*Config), test func(*testing.T, *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{sites: map[string]*fakeSite{}}
+		dir := &roster{changes: make(chan struct{})}
+		for _, n := range names {
+			f := &fakeSite{name: n, members: names}
+			f.up()
+			r.sites[n] = f
+			dir.infos = append(dir.infos, SiteInfo{Name: n, Region: n, Address: n})
+		}
+		cfg := Config{
+			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Directory: dir,
+			Dial:    func(ctx context.Context, addr string) (net.Conn, error) { return r.sites[addr].dial(ctx) },
+			Latency: func(_, to string) time.Duration { return oneWay[to] },
+		}
+		if change != nil {
+			change(&cfg)
+		}
+		m, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Manager = m
+		m.assemble()
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { m.router.run(ctx); close(done) }()
+		pass(2 * time.Second)
+		test(t, r)
+		cancel()
+		<-done
+		for _, f := range r.sites {
+			f.kill()
+		}
+		pass(time.Minute)
+	})
+}
+
+// pass lets simulated time pass, and what happens in it happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+var take = &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: "id-1"}

@@ -1,0 +1,390 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+var threeSites = []string{"us", "eu", "au"}
+
+// acquire makes the request and returns the site that answered.
+func (r *rig) acquire(t *testing.T, in *samyav1.AcquireRequest) (string, error) {
+	t.Helper()
+	out, err := r.service.Acquire(t.Context(), in)
+	return out.GetSite(), err
+}
+
+// refuse makes a site answer acquires with err.
+func (f *fakeSite) refuse(err error) {
+	f.acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) { return nil, err }
+}
+
+func TestNearestSiteAnswers(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		began := time.Now()
+		if site, err := r.acquire(t, take); site != "us" || err != nil {
+			t.Errorf("%s answered, %v", site, err)
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the nearest site took %v", d)
+		}
+		began = time.Now()
+		at := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, Site: "eu"}
+		if site, err := r.acquire(t, at); site != "eu" || err != nil {
+			t.Errorf("%s answered, %v", site, err)
+		}
+		if d := time.Since(began); d != 132*time.Millisecond {
+			t.Errorf("eu took %v, a round trip is 132ms", d)
+		}
+		if rtt := r.router.link("eu").state().rtt; rtt != 132*time.Millisecond {
+			t.Errorf("measured round trip %v", rtt)
+		}
+	})
+}
+
+func TestNextSite(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		spoil func(*fakeSite)
+		calls int64 // that reach us
+	}{
+		{"connection refused", func(f *fakeSite) { f.kill() }, 0},
+		{"overloaded", func(f *fakeSite) { f.refuse(apierr.Overload("us", time.Second)) }, 1},
+		{"shutting down", func(f *fakeSite) { f.refuse(apierr.ShuttingDown) }, 1},
+		{"unavailable, nothing done", func(f *fakeSite) { f.refuse(apierr.SiteUnavailable) }, 1},
+	} {
+		inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+			c.spoil(r.sites["us"])
+			// A connection that breaks unnoticed takes the next call with it.
+			pass(0)
+			if site, err := r.acquire(t, take); site != "eu" || err != nil {
+				t.Errorf("%s: %s answered, %v", c.what, site, err)
+			}
+			if got := r.sites["us"].calls.Load(); got != c.calls {
+				t.Errorf("%s: %d calls reached us", c.what, got)
+			}
+		})
+	}
+}
+
+// TestAnswersAreFinal: what a site says is returned, and no other site asked.
+func TestAnswersAreFinal(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want apierr.Reason
+	}{
+		{apierr.NoTokens("acme/vm", "us", 3, 1, time.Second), apierr.OutOfTokens},
+		{apierr.NotFound("acme/vm"), apierr.EntityNotFound},
+		{apierr.Reused("id-1", "us"), apierr.RequestIDReused},
+		{apierr.NoQuorum, apierr.NoQuorum},
+		{apierr.DeadlineExceeded, apierr.DeadlineExceeded},
+		{apierr.Internal, apierr.Internal},
+		{errors.New("plain"), apierr.OutcomeUnknown},
+		// Whoever made these did not say whether anything was done.
+		{status.Error(codes.Unavailable, "plain"), apierr.OutcomeUnknown},
+		{status.Error(codes.DeadlineExceeded, "plain"), apierr.OutcomeUnknown},
+		{status.Error(codes.Canceled, "plain"), apierr.OutcomeUnknown},
+	} {
+		inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+			r.sites["us"].refuse(c.err)
+			_, err := r.acquire(t, take)
+			e := apierr.From(err)
+			if e.Reason != c.want || e.RequestID != "id-1" || e.Site != "us" {
+				t.Errorf("%v became %+v", c.err, e)
+			}
+			if n := r.sites["eu"].calls.Load() + r.sites["au"].calls.Load(); n != 0 {
+				t.Errorf("%v: %d calls reached other sites", c.err, n)
+			}
+			if c.want == apierr.OutOfTokens && (e.Left == nil || *e.Left != 1 || e.RetryAfter != time.Second) {
+				t.Errorf("lost details: %+v", e)
+			}
+		})
+	}
+}
+
+// TestUnknownOutcome: the site dies after the request reached it.
+func TestUnknownOutcome(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		us := r.sites["us"]
+		us.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			us.kill()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		_, err := r.acquire(t, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3})
+		e := apierr.From(err)
+		if e.Reason != apierr.OutcomeUnknown || e.Site != "us" || len(e.RequestID) != 26 {
+			t.Errorf("got %+v", e)
+		}
+		if us.calls.Load() != 1 || r.sites["eu"].calls.Load() != 0 {
+			t.Errorf("us got %d calls, eu %d", us.calls.Load(), r.sites["eu"].calls.Load())
+		}
+		// The next request does not go there, a repeat with the site named does.
+		if site, err := r.acquire(t, take); site != "eu" || err != nil {
+			t.Errorf("next: %s, %v", site, err)
+		}
+		at := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: e.RequestID, Site: e.Site}
+		if _, err := r.acquire(t, at); !errors.Is(err, apierr.SiteUnavailable) {
+			t.Errorf("repeat at a dead site: %v", err)
+		}
+		us.acquire = nil
+		us.up()
+		pass(5 * time.Second)
+		if site, err := r.acquire(t, at); site != "us" || err != nil {
+			t.Errorf("repeat at the returned site: %s, %v", site, err)
+		}
+	})
+}
+
+func TestUnknownOutcomeOfAChange(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		us := r.sites["us"]
+		us.create = func(ctx context.Context, _ *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
+			us.kill()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		_, err := r.service.CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 5})
+		if e := apierr.From(err); e.Reason != apierr.OutcomeUnknown || e.Site != "us" || e.RequestID == "" || e.Entity != "acme/vm" {
+			t.Errorf("got %+v", e)
+		}
+		if n := r.sites["eu"].calls.Load(); n != 0 {
+			t.Errorf("%d calls reached eu", n)
+		}
+	})
+}
+
+func TestDeadlines(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		hang := func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		r.sites["us"].acquire, r.sites["eu"].acquire = hang, hang
+		reason := func(ctx context.Context, site string) apierr.Reason {
+			_, err := r.service.Acquire(ctx, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, Site: site})
+			return apierr.ReasonOf(err)
+		}
+
+		past, cancel := context.WithTimeout(t.Context(), -1)
+		defer cancel()
+		if got := reason(past, ""); got != apierr.DeadlineExceeded || r.sites["us"].calls.Load() != 0 {
+			t.Errorf("an expired deadline: %s", got)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		if got := reason(soon, "eu"); got != apierr.DeadlineExceeded || r.sites["eu"].calls.Load() != 0 {
+			t.Errorf("a deadline before the request is there: %s", got)
+		}
+		back, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		r.sites["eu"].acquire = nil
+		if got := reason(back, "eu"); got != apierr.OutcomeUnknown || r.sites["eu"].calls.Load() != 1 {
+			t.Errorf("a deadline while the answer is on its way: %s", got)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got := reason(gone, ""); got != apierr.Canceled {
+			t.Errorf("a caller that has gone: %s", got)
+		}
+		began := time.Now()
+		if got := reason(t.Context(), ""); got != apierr.OutcomeUnknown {
+			t.Errorf("a site that hangs: %s", got)
+		}
+		if d := time.Since(began); d != siteWait+callTime {
+			t.Errorf("a site that hangs was waited for %v", d)
+		}
+		// None of this says that the site is down.
+		if h := r.router.link("us").state(); h.reach != up {
+			t.Errorf("us: %+v", h)
+		}
+	})
+}
+
+func TestOverloadedSiteIsGonePast(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		us := r.sites["us"]
+		us.refuse(apierr.Overload("us", 3*time.Second))
+		for range 5 {
+			if site, err := r.acquire(t, take); site != "eu" || err != nil {
+				t.Fatalf("%s answered, %v", site, err)
+			}
+		}
+		if n := us.calls.Load(); n != 1 {
+			t.Errorf("the overloaded site got %d calls, want the 1 that it refused", n)
+		}
+		us.acquire = nil
+		pass(3 * time.Second)
+		if site, _ := r.acquire(t, take); site != "us" {
+			t.Errorf("%s answered once the overload was over", site)
+		}
+		for _, f := range r.sites {
+			f.refuse(apierr.Overload(f.name, 2*time.Second))
+		}
+		_, err := r.acquire(t, take)
+		if e := apierr.From(err); e.Reason != apierr.Overloaded || e.RetryAfter != 2*time.Second || e.Site != "us" {
+			t.Errorf("all overloaded: %+v", e)
+		}
+	})
+}
+
+func TestFullSiteIsGonePast(t *testing.T) {
+	inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 2 }, func(t *testing.T, r *rig) {
+		hold := make(chan struct{})
+		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			<-hold
+			return &samyav1.AcquireResponse{Site: "us"}, nil
+		}
+		r.sites["eu"].acquire = r.sites["us"].acquire
+		done := make(chan error)
+		for range 4 {
+			go func() { _, err := r.service.Acquire(t.Context(), take); done <- err }()
+		}
+		pass(time.Second)
+		if us, eu := r.sites["us"].calls.Load(), r.sites["eu"].calls.Load(); us != 2 || eu != 2 {
+			t.Errorf("us has %d calls, eu %d", us, eu)
+		}
+		if _, err := r.acquire(t, take); !errors.Is(err, apierr.Overloaded) {
+			t.Errorf("all full: %v", err)
+		}
+		close(hold)
+		for range 4 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestReadsGoOn(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		r.sites["us"].kill()
+		pass(0)
+		out, err := r.service.ListEntities(t.Context(), &samyav1.ListEntitiesRequest{Prefix: "x"})
+		if err != nil || out.GetEntities()[0].GetName() != "xa" || out.GetNextPageToken() != "next" {
+			t.Errorf("%v, %v", out, err)
+		}
+	})
+}
+
+func TestNoSite(t *testing.T) {
+	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		if !r.router.reachable() {
+			t.Error("no site is reachable")
+		}
+		_, err := r.acquire(t, &samyav1.AcquireRequest{Entity: "a", Tokens: 1, Site: "mars"})
+		if e := apierr.From(err); e.Reason != apierr.InvalidField || e.Violations[0].Field != "site" {
+			t.Errorf("a site that is no member: %v", err)
+		}
+		for _, f := range r.sites {
+			f.kill()
+		}
+		pass(0)
+		_, err = r.acquire(t, take)
+		if e := apierr.From(err); e.Reason != apierr.SiteUnavailable || e.RetryAfter == 0 || e.RequestID != "id-1" {
+			t.Errorf("no site: %+v", e)
+		}
+		if r.router.reachable() {
+			t.Error("a site is reachable")
+		}
+		r.sites["au"].up()
+		pass(5 * time.Second)
+		if site, err := r.acquire(t, take); site != "au" || err != nil {
+			t.Errorf("%s answered, %v", site, err)
+		}
+	})
+}
+
+// TestSiteMoves: calls under way at the old address end in peace.
+func TestSiteMoves(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+		hold := make(chan struct{})
+		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			<-hold
+			return &samyav1.AcquireResponse{Site: "us"}, nil
+		}
+		done := make(chan error)
+		go func() { _, err := r.service.Acquire(t.Context(), take); done <- err }()
+		pass(0)
+		moved := &fakeSite{name: "us", members: []string{"us"}}
+		moved.up()
+		r.sites["elsewhere"] = moved
+		r.cfg.Directory.(*roster).set(SiteInfo{Name: "us", Region: "us", Address: "elsewhere"})
+		pass(2 * time.Second)
+		if site, err := r.acquire(t, take); site != "us" || err != nil || moved.calls.Load() != 1 {
+			t.Errorf("%s, %v, %d calls at the new address", site, err, moved.calls.Load())
+		}
+		close(hold)
+		if err := <-done; err != nil {
+			t.Errorf("the call at the old address: %v", err)
+		}
+	})
+}
+
+func TestOrder(t *testing.T) {
+	now := time.Unix(1000, 0)
+	at := func(name string, h health) candidate { return candidate{name: name, home: name == "home", health: h} }
+	ms := func(n int) health { return health{reach: up, rtt: time.Duration(n) * time.Millisecond} }
+	over := ms(1)
+	over.overloadedUntil = now.Add(time.Second)
+	was := ms(20)
+	was.overloadedUntil = now
+	full := at("full", ms(1))
+	full.full = true
+	for _, c := range []struct {
+		what string
+		in   []candidate
+		want []string
+	}{
+		{"none", nil, nil},
+		{"nearest first", []candidate{at("far", ms(200)), at("near", ms(10)), at("mid", ms(90))}, []string{"near", "mid", "far"}},
+		{"home where equally near", []candidate{at("a", ms(1)), at("home", ms(3))}, []string{"home", "a"}},
+		{"home only where equally near", []candidate{at("a", ms(1)), at("home", ms(30))}, []string{"a", "home"}},
+		{"overloaded and unproven last", []candidate{at("over", over), at("new", health{}), at("far", ms(300))}, []string{"far", "new", "over"}},
+		{"overload ends", []candidate{at("b", ms(30)), at("was", was)}, []string{"was", "b"}},
+		{"neither down nor full", []candidate{at("down", health{reach: down}), full, at("a", ms(9))}, []string{"a"}},
+	} {
+		if got := order(c.in, now); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestHealth(t *testing.T) {
+	var h health
+	h.answered(100 * time.Millisecond)
+	h.answered(200 * time.Millisecond)
+	if h.reach != up || h.rtt != 130*time.Millisecond {
+		t.Errorf("after two answers: %+v", h)
+	}
+	h.late()
+	if h.reach != up {
+		t.Error("down after one late probe")
+	}
+	h.answered(130 * time.Millisecond)
+	h.late()
+	if h.reach != up {
+		t.Error("late probes apart count together")
+	}
+	h.late()
+	if h.reach != down || h.rtt != 0 {
+		t.Errorf("after two late probes: %+v", h)
+	}
+	now := time.Unix(0, 0)
+	for asked, want := range map[time.Duration]time.Duration{
+		0: time.Second, time.Hour: maxOverload, 1: minOverload, 2 * time.Second: 2 * time.Second,
+	} {
+		if h.refused(now, asked); h.overloadedUntil.Sub(now) != want {
+			t.Errorf("asked to stay away for %v, stays %v", asked, h.overloadedUntil.Sub(now))
+		}
+	}
+}
