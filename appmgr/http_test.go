@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -28,7 +29,8 @@ func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *ht
 }
 
 func TestHTTPAnswers(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		for _, c := range []struct {
 			method, target, body string
 			status               int
@@ -100,7 +102,8 @@ func TestHTTPRefusals(t *testing.T) {
 		reason                     apierr.Reason
 		field, problem             string // of the only violation; problem is a part
 	}
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		r.sites["us"].acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			switch in.GetEntity() {
 			case "empty":
@@ -231,7 +234,8 @@ func TestHTTPRefusals(t *testing.T) {
 
 // TestHTTPNamesEveryField: one answer tells all that is wrong.
 func TestHTTPNamesEveryField(t *testing.T) {
-	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
 		for body, want := range map[string][]apierr.ProblemField{
 			`{"tokens":0,"wait":"1h"}`: {
 				{Field: "tokens", Problem: "must be at least 1"}, {Field: "wait", Problem: "1h0m0s, at most 60s"},
@@ -253,7 +257,8 @@ func TestHTTPNamesEveryField(t *testing.T) {
 }
 
 func TestHTTPUnknownOutcome(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		us := r.sites["us"]
 		us.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			us.kill()
@@ -272,7 +277,8 @@ func TestHTTPUnknownOutcome(t *testing.T) {
 }
 
 func TestHTTPReadiness(t *testing.T) {
-	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
 		r.sites["us"].kill()
 		pass(3 * time.Second)
 		if rec := r.ask(t, "GET", "/readyz", ""); rec.Code != 503 || !strings.Contains(rec.Body.String(), "SITE_UNAVAILABLE") {
@@ -296,7 +302,8 @@ func TestHTTPReadiness(t *testing.T) {
 }
 
 func TestTooManyRequestsAtOnce(t *testing.T) {
-	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 1 }, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 1 }, func(r *rig) {
+		t := r.t
 		hold := make(chan struct{})
 		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-hold
@@ -323,7 +330,8 @@ func TestTooManyRequestsAtOnce(t *testing.T) {
 }
 
 func TestPanicIsAnswered(t *testing.T) {
-	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
 		r.service.newID = func() string { panic("boom") }
 		rec := r.ask(t, "POST", "/v1/entities/a:acquire", `{"tokens":1}`)
 		if rec.Code != 500 || strings.Contains(rec.Body.String(), "boom") {
@@ -336,11 +344,11 @@ func TestPanicIsAnswered(t *testing.T) {
 }
 
 func TestBodyThatBreaksOff(t *testing.T) {
-	req := httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader(`{"tok`), broken{}))
+	req := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(`{"tok`), broken{}))
 	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.MalformedJSON {
 		t.Errorf("got %v", err)
 	}
-	req = httptest.NewRequest("POST", "/", io.MultiReader(strings.NewReader(strings.Repeat(" ", 101))))
+	req = httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(strings.Repeat(" ", 101))))
 	req.ContentLength = -1
 	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.BodyTooLarge {
 		t.Errorf("got %v", err)

@@ -129,7 +129,7 @@ func (m *Manager) listen(ctx context.Context) error {
 // serve runs both servers until ctx ends or one fails, then stops both.
 func (m *Manager) serve(ctx, life context.Context) error {
 	hs := m.httpServer(life)
-	gs, checks := m.grpcServer()
+	gs, hc := m.grpcServer()
 	failed := make(chan error, 2)
 	var servers sync.WaitGroup
 	servers.Go(func() {
@@ -143,24 +143,20 @@ func (m *Manager) serve(ctx, life context.Context) error {
 		}
 	})
 	m.log.InfoContext(ctx, "serving", slog.String("http", m.HTTPAddr()), slog.String("grpc", m.GRPCAddr()))
-	err := m.watch(ctx, checks, failed)
+	err := m.watch(ctx, hc, failed)
 	m.guard.closing.Store(true)
-	checks.Shutdown()
+	hc.Shutdown()
 	m.stop(life, hs, gs)
 	servers.Wait()
 	return err
 }
 
-// watch keeps the gRPC health up to date until ctx ends or a server fails.
-func (m *Manager) watch(ctx context.Context, checks *grpchealth.Server, failed <-chan error) error {
+// watch tells those who watch the gRPC health until ctx ends or a server fails.
+func (m *Manager) watch(ctx context.Context, hc *checks, failed <-chan error) error {
 	tick := time.NewTicker(m.cfg.ProbeInterval / 2)
 	defer tick.Stop()
 	for {
-		s := healthpb.HealthCheckResponse_NOT_SERVING
-		if m.router.reachable() {
-			s = healthpb.HealthCheckResponse_SERVING
-		}
-		checks.SetServingStatus("", s)
+		hc.refresh()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -204,7 +200,7 @@ func (m *Manager) httpServer(base context.Context) *http.Server {
 	}
 }
 
-func (m *Manager) grpcServer() (*grpc.Server, *grpchealth.Server) {
+func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 	gs := grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(m.cfg.MaxBody)),
 		grpc.MaxConcurrentStreams(maxGRPCStreams),
@@ -218,8 +214,29 @@ func (m *Manager) grpcServer() (*grpc.Server, *grpchealth.Server) {
 	samyav1.RegisterTokenServiceServer(gs, m.service)
 	samyav1.RegisterEntityServiceServer(gs, m.service)
 	samyav1.RegisterClusterServiceServer(gs, m.service)
-	checks := grpchealth.NewServer()
-	healthpb.RegisterHealthServer(gs, checks)
+	c := &checks{Server: grpchealth.NewServer(), router: m.router}
+	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)
-	return gs, checks
+	return gs, c
+}
+
+// checks is the gRPC health service: serving while any site is reachable.
+type checks struct {
+	*grpchealth.Server
+	router *router
+}
+
+// refresh tells those who watch. After Shutdown it tells nobody.
+func (c *checks) refresh() {
+	s := healthpb.HealthCheckResponse_NOT_SERVING
+	if c.router.reachable() {
+		s = healthpb.HealthCheckResponse_SERVING
+	}
+	c.SetServingStatus("", s)
+}
+
+// Check implements healthpb.HealthServer, with what is true now.
+func (c *checks) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	c.refresh()
+	return c.Server.Check(ctx, r)
 }

@@ -139,7 +139,7 @@ func (f *fakeSite) kill() {
 		c.Close()
 	}
 	if srv != nil {
-		pipe.Close()
+		_ = pipe.Close()
 		go srv.Stop()
 	}
 }
@@ -160,6 +160,7 @@ func (f *fakeSite) dial(ctx context.Context) (net.Conn, error) {
 // rig is an app manager in region us before fake sites.
 type rig struct {
 	*Manager
+	t     *testing.T // the bubble's own
 	sites map[string]*fakeSite
 }
 
@@ -191,10 +192,10 @@ func (d *roster) set(infos ...SiteInfo) {
 }
 
 // inBubble runs a test in simulated time, with the sites named up and found.
-func inBubble(t *testing.T, names []string, change func(*Config), test func(*testing.T, *rig)) {
+func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{sites: map[string]*fakeSite{}}
+		r := &rig{t: t, sites: map[string]*fakeSite{}}
 		dir := &roster{changes: make(chan struct{})}
 		for _, n := range names {
 			f := &fakeSite{name: n, members: names}
@@ -220,7 +221,7 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*tes
 		done := make(chan struct{})
 		go func() { m.router.run(ctx); close(done) }()
 		pass(2 * time.Second)
-		test(t, r)
+		test(r)
 		cancel()
 		<-done
 		for _, f := range r.sites {

@@ -162,7 +162,8 @@ func firstOverload(a, b *apierr.Error) *apierr.Error {
 // doAt relays c to the one site that it names.
 func (r *router) doAt(ctx context.Context, c call) error {
 	if r.link(c.site) == nil {
-		if ms := r.memberSet(); ms != nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.site }) {
+		ms, err := r.membersNow(ctx)
+		if err == nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.site }) {
 			return apierr.Invalid("site", "no such site")
 		}
 		return r.annotate(unreachable(c.site), c, c.site)

@@ -29,7 +29,8 @@ func (f *fakeSite) refuse(err error) {
 }
 
 func TestNearestSiteAnswers(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		began := time.Now()
 		if site, err := r.acquire(t, take); site != "us" || err != nil {
 			t.Errorf("%s answered, %v", site, err)
@@ -62,7 +63,8 @@ func TestNextSite(t *testing.T) {
 		{"shutting down", func(f *fakeSite) { f.refuse(apierr.ShuttingDown) }, 1},
 		{"unavailable, nothing done", func(f *fakeSite) { f.refuse(apierr.SiteUnavailable) }, 1},
 	} {
-		inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		inBubble(t, threeSites, nil, func(r *rig) {
+			t := r.t
 			c.spoil(r.sites["us"])
 			// A connection that breaks unnoticed takes the next call with it.
 			pass(0)
@@ -94,7 +96,8 @@ func TestAnswersAreFinal(t *testing.T) {
 		{status.Error(codes.DeadlineExceeded, "plain"), apierr.OutcomeUnknown},
 		{status.Error(codes.Canceled, "plain"), apierr.OutcomeUnknown},
 	} {
-		inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+		inBubble(t, threeSites, nil, func(r *rig) {
+			t := r.t
 			r.sites["us"].refuse(c.err)
 			_, err := r.acquire(t, take)
 			e := apierr.From(err)
@@ -113,7 +116,8 @@ func TestAnswersAreFinal(t *testing.T) {
 
 // TestUnknownOutcome: the site dies after the request reached it.
 func TestUnknownOutcome(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		us := r.sites["us"]
 		us.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			us.kill()
@@ -146,7 +150,8 @@ func TestUnknownOutcome(t *testing.T) {
 }
 
 func TestUnknownOutcomeOfAChange(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		us := r.sites["us"]
 		us.create = func(ctx context.Context, _ *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
 			us.kill()
@@ -164,7 +169,8 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 }
 
 func TestDeadlines(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		hang := func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -211,7 +217,8 @@ func TestDeadlines(t *testing.T) {
 }
 
 func TestOverloadedSiteIsGonePast(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		us := r.sites["us"]
 		us.refuse(apierr.Overload("us", 3*time.Second))
 		for range 5 {
@@ -238,7 +245,8 @@ func TestOverloadedSiteIsGonePast(t *testing.T) {
 }
 
 func TestFullSiteIsGonePast(t *testing.T) {
-	inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 2 }, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 2 }, func(r *rig) {
+		t := r.t
 		hold := make(chan struct{})
 		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-hold
@@ -266,7 +274,8 @@ func TestFullSiteIsGonePast(t *testing.T) {
 }
 
 func TestReadsGoOn(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		r.sites["us"].kill()
 		pass(0)
 		out, err := r.service.ListEntities(t.Context(), &samyav1.ListEntitiesRequest{Prefix: "x"})
@@ -277,7 +286,8 @@ func TestReadsGoOn(t *testing.T) {
 }
 
 func TestNoSite(t *testing.T) {
-	inBubble(t, threeSites, nil, func(t *testing.T, r *rig) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
 		if !r.router.reachable() {
 			t.Error("no site is reachable")
 		}
@@ -306,7 +316,8 @@ func TestNoSite(t *testing.T) {
 
 // TestSiteMoves: calls under way at the old address end in peace.
 func TestSiteMoves(t *testing.T) {
-	inBubble(t, []string{"us"}, nil, func(t *testing.T, r *rig) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
 		hold := make(chan struct{})
 		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 			<-hold

@@ -199,7 +199,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Is reports whether target is e's Reason.
 func (e *Error) Is(target error) bool {
-	r, ok := target.(Reason) //nolint:errorlint // Is compares with the target alone, not with its chain
+	r, ok := target.(Reason)
 	return ok && r == e.Reason
 }
 

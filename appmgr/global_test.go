@@ -1,0 +1,262 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+var now = time.Unix(1_000_000, 0)
+
+func ent(limit int64, generation, version uint64) *samyav1.Entity {
+	return &samyav1.Entity{Name: "e", Limit: limit, Generation: generation, Version: version}
+}
+
+func told(site string, e *samyav1.Entity, left, net int64) reply {
+	return reply{site: site, resp: shareOf(site, e, left, net)}
+}
+
+func failed(site string, err error) reply { return reply{site: site, err: err} }
+
+func seenAt(age time.Duration, generation uint64, left, net int64) figure {
+	return figure{share: &samyav1.Share{Left: left, Net: net}, generation: generation, seen: now.Add(-age)}
+}
+
+func shown(site string, age time.Duration, left, net int64) *samyav1.Share {
+	return &samyav1.Share{Site: site, Known: true, Age: durationpb.New(age), Left: left, Net: net}
+}
+
+func TestMerge(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		replies []reply
+		old     map[string]figure
+		entity  *samyav1.Entity
+		usage   *samyav1.Usage
+	}{
+		{
+			"all answer",
+			[]reply{told("as", ent(100, 1, 1), 40, 10), told("us", ent(100, 1, 1), 45, 5)},
+			nil, ent(100, 1, 1),
+			&samyav1.Usage{Available: 85, Acquired: 15, Complete: true, Shares: []*samyav1.Share{shown("as", 0, 40, 10), shown("us", 0, 45, 5)}},
+		},
+		{
+			"one is silent and was seen",
+			[]reply{told("as", ent(100, 1, 1), 40, 10), failed("us", apierr.SiteUnavailable)},
+			map[string]figure{"us": seenAt(3*time.Second, 1, 30, 5)},
+			ent(100, 1, 1),
+			&samyav1.Usage{Available: 70, Acquired: 15, InTransit: 15, Shares: []*samyav1.Share{shown("as", 0, 40, 10), shown("us", 3*time.Second, 30, 5)}},
+		},
+		{
+			"one is silent and was never seen",
+			[]reply{told("as", ent(100, 1, 1), 40, 10), failed("us", apierr.OutcomeUnknown)},
+			nil, ent(100, 1, 1),
+			&samyav1.Usage{Available: 40, Acquired: 10, InTransit: 50, Shares: []*samyav1.Share{shown("as", 0, 40, 10), {Site: "us"}}},
+		},
+		{
+			"figures of an earlier entity of the name are none",
+			[]reply{told("as", ent(100, 7, 1), 40, 10), failed("us", apierr.SiteUnavailable)},
+			map[string]figure{"us": seenAt(time.Second, 6, 30, 5)},
+			ent(100, 7, 1),
+			&samyav1.Usage{Available: 40, Acquired: 10, InTransit: 50, Shares: []*samyav1.Share{shown("as", 0, 40, 10), {Site: "us"}}},
+		},
+		{
+			"one has not heard of the entity yet",
+			[]reply{told("as", ent(100, 1, 1), 50, 0), failed("us", apierr.NotFound("e"))},
+			map[string]figure{"us": seenAt(time.Second, 1, 30, 5)},
+			ent(100, 1, 1),
+			&samyav1.Usage{Available: 50, InTransit: 50, Complete: true, Shares: []*samyav1.Share{shown("as", 0, 50, 0), shown("us", 0, 0, 0)}},
+		},
+		{
+			"one still has the earlier entity",
+			[]reply{told("as", ent(60, 1, 9), 60, 0), told("us", ent(100, 2, 1), 50, 0)},
+			nil, ent(100, 2, 1),
+			&samyav1.Usage{Available: 50, InTransit: 50, Complete: true, Shares: []*samyav1.Share{shown("as", 0, 0, 0), shown("us", 0, 50, 0)}},
+		},
+		{
+			"a limit was raised and one has not applied it",
+			[]reply{told("as", ent(200, 1, 2), 100, 0), told("us", ent(100, 1, 1), 30, 20)},
+			nil, ent(200, 1, 2),
+			&samyav1.Usage{Available: 130, Acquired: 20, InTransit: 50, Complete: true, Shares: []*samyav1.Share{shown("as", 0, 100, 0), shown("us", 0, 30, 20)}},
+		},
+		{
+			"in debt",
+			[]reply{told("as", ent(10, 1, 2), -30, 40)},
+			nil, ent(10, 1, 2),
+			&samyav1.Usage{Available: -30, Acquired: 40, Complete: true, Shares: []*samyav1.Share{shown("as", 0, -30, 40)}},
+		},
+	} {
+		got, keep, err := merge("e", c.replies, c.old, now)
+		if err != nil {
+			t.Errorf("%s: %v", c.what, err)
+			continue
+		}
+		if d := cmp.Diff(&samyav1.GetEntityResponse{Entity: c.entity, Usage: c.usage}, got, protocmp.Transform()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, d)
+		}
+		for _, sh := range got.GetUsage().GetShares() {
+			if _, ok := keep[sh.GetSite()]; ok != sh.GetKnown() {
+				t.Errorf("%s: figures of %s kept: %t, known: %t", c.what, sh.GetSite(), ok, sh.GetKnown())
+			}
+		}
+	}
+	for _, c := range []struct {
+		what    string
+		replies []reply
+		want    apierr.Reason
+	}{
+		{"nobody has it", []reply{failed("as", apierr.NotFound("e")), failed("us", apierr.NotFound("e"))}, apierr.EntityNotFound},
+		{"nobody who answers has it", []reply{failed("as", apierr.SiteUnavailable), failed("us", apierr.NotFound("e"))}, apierr.EntityNotFound},
+		{"nobody answers", []reply{failed("as", apierr.SiteUnavailable), failed("us", apierr.SiteUnavailable)}, apierr.SiteUnavailable},
+		{"no members", nil, apierr.SiteUnavailable},
+	} {
+		if _, _, err := merge("e", c.replies, nil, now); apierr.ReasonOf(err) != c.want {
+			t.Errorf("%s: %v, want %s", c.what, err, c.want)
+		}
+	}
+}
+
+// TestMergeBalances: whatever the sites tell, the sum accounts for the limit,
+// and only figures shown as known are in it.
+func TestMergeBalances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amount := rapid.Int64Range(-1<<53, 1<<53)
+		var replies []reply
+		old := map[string]figure{}
+		for i := range rapid.IntRange(1, 7).Draw(t, "sites") {
+			site := fmt.Sprint("s", i)
+			e := ent(rapid.Int64Range(0, 1<<53).Draw(t, "limit"), rapid.Uint64Range(1, 2).Draw(t, "gen"), rapid.Uint64Range(1, 3).Draw(t, "ver"))
+			switch rapid.IntRange(0, 2).Draw(t, "answer") {
+			case 0:
+				replies = append(replies, told(site, e, amount.Draw(t, "left"), amount.Draw(t, "net")))
+			case 1:
+				replies = append(replies, failed(site, apierr.SiteUnavailable))
+			case 2:
+				replies = append(replies, failed(site, apierr.NotFound("e")))
+			}
+			if rapid.Bool().Draw(t, "seen") {
+				old[site] = seenAt(time.Minute, rapid.Uint64Range(1, 2).Draw(t, "old gen"), amount.Draw(t, "left"), amount.Draw(t, "net"))
+			}
+		}
+		got, _, err := merge("e", replies, old, now)
+		if err != nil {
+			return
+		}
+		u := got.GetUsage()
+		var left, net int64
+		silent := false
+		for i, sh := range u.GetShares() {
+			if sh.GetSite() != replies[i].site {
+				t.Fatalf("share %d is of %s", i, sh.GetSite())
+			}
+			left, net = left+sh.GetLeft(), net+sh.GetNet()
+			silent = silent || !sh.GetKnown() || sh.GetAge().AsDuration() > 0
+		}
+		if left != u.GetAvailable() || net != u.GetAcquired() || u.GetInTransit() != got.GetEntity().GetLimit()-left-net {
+			t.Fatalf("shares say %d and %d: %v", left, net, got)
+		}
+		if u.GetComplete() == silent {
+			t.Fatalf("complete %t, silent %t", u.GetComplete(), silent)
+		}
+	})
+}
+
+func TestGlobalRead(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		read := func() *samyav1.Usage {
+			t.Helper()
+			out, err := r.service.GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: "e"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out.GetUsage()
+		}
+		began := time.Now()
+		if u := read(); !u.GetComplete() || u.GetAvailable() != 60 || u.GetInTransit() != 25 {
+			t.Errorf("%v", u)
+		}
+		if d := time.Since(began); d != 160*time.Millisecond {
+			t.Errorf("a read took %v, the farthest round trip is 160ms", d)
+		}
+
+		// A site that hangs costs two seconds and is told of as it was.
+		r.sites["eu"].get = func(ctx context.Context, _ *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		began = time.Now()
+		u := read()
+		if u.GetComplete() || u.GetAvailable() != 60 || !u.GetShares()[1].GetKnown() {
+			t.Errorf("%v", u)
+		}
+		if age := u.GetShares()[1].GetAge().AsDuration(); age != 2*time.Second {
+			t.Errorf("the figure is %v old", age)
+		}
+		if d := time.Since(began); d != 2*time.Second {
+			t.Errorf("a read took %v", d)
+		}
+
+		// A site known to be down costs nothing.
+		r.sites["eu"].kill()
+		pass(time.Second)
+		began = time.Now()
+		if u := read(); u.GetComplete() || time.Since(began) > 200*time.Millisecond {
+			t.Errorf("%v after %v", u, time.Since(began))
+		}
+		// The member set is a site's word, not what can be seen.
+		r.cfg.Directory.(*roster).set(SiteInfo{Name: "us", Region: "us", Address: "us"})
+		pass(time.Second)
+		if u := read(); u.GetComplete() || len(u.GetShares()) != 3 {
+			t.Errorf("%v", u)
+		}
+		if _, err := r.service.GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: "none"}); !errors.Is(err, apierr.EntityNotFound) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestForeignMemberSet(t *testing.T) {
+	inBubble(t, []string{"us"}, func(c *Config) { c.Cluster = "other" }, func(r *rig) {
+		t := r.t
+		if _, err := r.service.ListSites(t.Context(), &samyav1.ListSitesRequest{}); err == nil {
+			t.Error("took the word of a site of another cluster")
+		}
+	})
+}
+
+func TestLastSeen(t *testing.T) {
+	l := newLastSeen(2)
+	f := func(age time.Duration, generation uint64) map[string]figure {
+		return map[string]figure{"us": seenAt(age, generation, 1, 1)}
+	}
+	l.put("a", f(0, 1))
+	l.put("b", f(0, 1))
+	l.get("a")
+	l.put("c", f(0, 1))
+	if l.get("a") == nil || l.get("b") != nil || l.get("c") == nil || l.order.Len() != 2 || len(l.byKey) != 2 {
+		t.Errorf("not the least recently used was dropped: %v", l.byKey)
+	}
+	l.put("a", f(time.Second, 1))
+	if !l.get("a")["us"].seen.Equal(now) {
+		t.Error("an older figure replaced a newer one")
+	}
+	l.put("a", f(time.Second, 2))
+	if l.get("a")["us"].generation != 2 {
+		t.Error("the figure of a later entity did not replace that of an earlier one")
+	}
+	l.put("a", map[string]figure{})
+	if len(l.get("a")) != 0 {
+		t.Error("the figure of a site that is no member stayed")
+	}
+}

@@ -1,0 +1,357 @@
+package appmgr
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpchealth "google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// realSite serves a fakeSite on loopback and gossips.
+func realSite(t *testing.T, n string) (f *fakeSite, gossip string) {
+	t.Helper()
+	f = &fakeSite{name: n, members: []string{n}}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	samyav1.RegisterTokenServiceServer(srv, f)
+	samyav1.RegisterEntityServiceServer(srv, f)
+	samyav1.RegisterClusterServiceServer(srv, f)
+	healthpb.RegisterHealthServer(srv, grpchealth.NewServer())
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(srv.Stop)
+	ms, err := membership.Start(t.Context(), membership.Config{
+		Self: membership.Node{Name: n, Region: n, Role: membership.RoleSite, Cluster: "test", GRPC: l.Addr().String()},
+		Bind: "127.0.0.1:0", Preset: membership.PresetLocal,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ms.Close() })
+	return f, ms.Addr()
+}
+
+// running starts an app manager on loopback that finds its site by gossip, and
+// waits until it is ready. stop stops it and returns what Run returned.
+func running(t *testing.T, seed string) (m *Manager, stop func() error) {
+	t.Helper()
+	m, err := New(Config{
+		Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
+		Gossip:        Gossip{Bind: "127.0.0.1:0", Join: []string{seed}, Preset: membership.PresetLocal},
+		ProbeInterval: 50 * time.Millisecond, StopTimeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	select {
+	case <-m.Listening():
+	case err := <-done:
+		t.Fatal(err)
+	}
+	stopped := false
+	stop = func() error {
+		stopped = true
+		cancel()
+		return <-done
+	}
+	t.Cleanup(func() {
+		if !stopped {
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	deadline := time.After(20 * time.Second)
+	for tick := time.Tick(20 * time.Millisecond); ; {
+		resp, err := http.Get("http://" + m.HTTPAddr() + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return m, stop
+			}
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("never ready: %v", err)
+		case <-tick:
+		}
+	}
+}
+
+func dial(t *testing.T, addr string) *grpc.ClientConn {
+	t.Helper()
+	c, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestRun(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	site, seed := realSite(t, "us")
+	m, stop := running(t, seed)
+	conn := dial(t, m.GRPCAddr())
+	ctx := t.Context()
+
+	tokens := samyav1.NewTokenServiceClient(conn)
+	out, err := tokens.Acquire(ctx, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3})
+	if err != nil || out.GetTokens() != 3 || out.GetSite() != "us" || len(out.GetRequestId()) != 26 {
+		t.Errorf("acquire: %v, %v", out, err)
+	}
+	if rel, err := tokens.Release(ctx, &samyav1.ReleaseRequest{Entity: "acme/vm", Tokens: 3, RequestId: "r"}); err != nil || rel.GetLeft() != 9 {
+		t.Errorf("release: %v, %v", rel, err)
+	}
+	resp, err := http.Post("http://"+m.HTTPAddr()+"/v1/entities/acme%2Fvm:acquire", "application/json", strings.NewReader(`{"tokens":2,"request_id":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if want := `{"entity":"acme/vm","tokens":2,"request_id":"x","site":"us","left":7}` + "\n"; string(body) != want {
+		t.Errorf("acquire over HTTP: %d %s", resp.StatusCode, body)
+	}
+
+	h, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	if err != nil || h.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health: %v, %v", h, err)
+	}
+	for what, list := range map[string]func() (any, error){
+		"v1": func() (any, error) {
+			s, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}); err != nil {
+				return nil, err
+			}
+			r, err := s.Recv()
+			return r.GetListServicesResponse(), errors.Join(err, s.CloseSend())
+		},
+		"v1alpha": func() (any, error) {
+			s, err := reflectionv1alpha.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
+			if err != nil {
+				return nil, err
+			}
+			//nolint:staticcheck // the old version is served for old tools
+			if err := s.Send(&reflectionv1alpha.ServerReflectionRequest{MessageRequest: &reflectionv1alpha.ServerReflectionRequest_ListServices{}}); err != nil {
+				return nil, err
+			}
+			r, err := s.Recv()
+			return r.GetListServicesResponse(), errors.Join(err, s.CloseSend()) //nolint:staticcheck // as above
+		},
+	} {
+		got, err := list()
+		if s, ok := got.(interface{ String() string }); err != nil || !ok || !strings.Contains(s.String(), "samya.v1.TokenService") {
+			t.Errorf("reflection %s: %v, %v", what, got, err)
+		}
+	}
+
+	// A request under way ends in peace, new ones are refused, and the process
+	// leaves nothing behind.
+	hold, entered := make(chan struct{}), make(chan struct{})
+	site.acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		close(entered)
+		<-hold
+		return &samyav1.AcquireResponse{Site: "us"}, nil
+	}
+	last := make(chan error)
+	go func() {
+		_, err := tokens.Acquire(ctx, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1})
+		last <- err
+	}()
+	<-entered
+	time.AfterFunc(100*time.Millisecond, func() { close(hold) })
+	if err := stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := <-last; err != nil {
+		t.Errorf("the request under way: %v", err)
+	}
+	if _, err := net.Dial("tcp", m.HTTPAddr()); err == nil {
+		t.Error("still listening")
+	}
+}
+
+func TestGRPCRefusals(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	site, seed := realSite(t, "us")
+	site.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond)
+	}
+	m, _ := running(t, seed)
+	conn := dial(t, m.GRPCAddr())
+	tokens, entities := samyav1.NewTokenServiceClient(conn), samyav1.NewEntityServiceClient(conn)
+	acquire := func(r *samyav1.AcquireRequest) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := tokens.Acquire(ctx, r); return err }
+	}
+	for _, c := range []struct {
+		what   string
+		do     func(context.Context) error
+		code   codes.Code
+		reason apierr.Reason
+		field  string
+	}{
+		{"out of tokens", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 5}), codes.ResourceExhausted, apierr.OutOfTokens, ""},
+		{"zero tokens", acquire(&samyav1.AcquireRequest{Entity: "a"}), codes.InvalidArgument, apierr.InvalidField, "tokens"},
+		{"negative tokens", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: -1}), codes.InvalidArgument, apierr.InvalidField, "tokens"},
+		{"2^53 tokens", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: name.MaxTokens + 1}), codes.InvalidArgument, apierr.InvalidField, "tokens"},
+		{"bad entity", acquire(&samyav1.AcquireRequest{Entity: "a//b", Tokens: 1}), codes.InvalidArgument, apierr.InvalidField, "entity"},
+		{"bad id", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, RequestId: "\n"}), codes.InvalidArgument, apierr.InvalidField, "request_id"},
+		{"long wait", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: durationpb.New(time.Hour)}), codes.InvalidArgument, apierr.InvalidField, "wait"},
+		{"wait beyond all", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: &durationpb.Duration{Seconds: 1 << 62}}), codes.InvalidArgument, apierr.InvalidField, "wait"},
+		{"unknown site", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Site: "mars"}), codes.InvalidArgument, apierr.InvalidField, "site"},
+		{"message too large", acquire(&samyav1.AcquireRequest{Entity: strings.Repeat("a", DefaultMaxBody), Tokens: 1}), codes.ResourceExhausted, apierr.BodyTooLarge, ""},
+		{"unknown entity", func(ctx context.Context) error {
+			_, err := entities.GetEntity(ctx, &samyav1.GetEntityRequest{Name: "none"})
+			return err
+		}, codes.NotFound, apierr.EntityNotFound, ""},
+		{"duplicate", func(ctx context.Context) error {
+			_, err := entities.CreateEntity(ctx, &samyav1.CreateEntityRequest{Name: "taken", Limit: 1})
+			return err
+		}, codes.AlreadyExists, apierr.EntityExists, ""},
+		{"version", func(ctx context.Context) error {
+			_, err := entities.UpdateEntity(ctx, &samyav1.UpdateEntityRequest{Name: "a", Limit: 1, ExpectedVersion: 2})
+			return err
+		}, codes.FailedPrecondition, apierr.VersionMismatch, ""},
+		{"version beyond all", func(ctx context.Context) error {
+			_, err := entities.DeleteEntity(ctx, &samyav1.DeleteEntityRequest{Name: "a", ExpectedGeneration: 1 << 60})
+			return err
+		}, codes.InvalidArgument, apierr.InvalidField, "expected_generation"},
+		{"unknown method", func(ctx context.Context) error {
+			return conn.Invoke(ctx, "/samya.v1.TokenService/Borrow", &samyav1.AcquireRequest{}, &samyav1.AcquireResponse{})
+		}, codes.Unimplemented, apierr.RouteNotFound, ""},
+		{"unknown service", func(ctx context.Context) error {
+			return conn.Invoke(ctx, "/x.Y/Z", &samyav1.AcquireRequest{}, &samyav1.AcquireResponse{})
+		}, codes.Unimplemented, apierr.RouteNotFound, ""},
+	} {
+		err := c.do(t.Context())
+		e := apierr.FromGRPC(err)
+		if e == nil || status.Code(err) != c.code || e.Reason != c.reason {
+			t.Errorf("%s: %v, want %s %s", c.what, err, c.code, c.reason)
+			continue
+		}
+		if c.field != "" && (len(e.Violations) != 1 || e.Violations[0].Field != c.field) {
+			t.Errorf("%s: %+v", c.what, e.Violations)
+		}
+		if c.reason == apierr.OutOfTokens && (e.Left == nil || *e.Left != 2 || e.RetryAfter != 300*time.Millisecond || e.Site != "us" || e.RequestID == "") {
+			t.Errorf("%s lost details: %+v", c.what, e)
+		}
+	}
+
+	// A deadline that has passed when the request is looked at. A gRPC client
+	// would not even send it.
+	past, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	_, err := m.guard.unary(past, &samyav1.AcquireRequest{}, &grpc.UnaryServerInfo{FullMethod: samyav1.TokenService_Acquire_FullMethodName},
+		func(context.Context, any) (any, error) { t.Error("executed"); return nil, nil })
+	if status.Code(err) != codes.DeadlineExceeded || !errors.Is(err, apierr.DeadlineExceeded) {
+		t.Errorf("expired deadline: %v", err)
+	}
+}
+
+// TestRawHTTP sends what no HTTP client would.
+func TestRawHTTP(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	_, seed := realSite(t, "us")
+	m, _ := running(t, seed)
+	for _, c := range []struct{ what, send, want string }{
+		{"a header too large", "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431 "},
+		{"a body too large, unannounced", "POST /v1/entities HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+			strings.Repeat("4000\r\n"+strings.Repeat(" ", 0x4000)+"\r\n", 5) + "0\r\n\r\n", "HTTP/1.1 413 "},
+		{"a body too large, announced", "POST /v1/entities HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n", "HTTP/1.1 413 "},
+		{"an absolute path", "GET http://elsewhere/livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 200 "},
+		{"no path", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 "},
+		{"bad percent-encoding", "GET /v1/entities/%zz HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 "},
+		{"garbage", "\x16\x03\x01\x00\xff\r\n\r\n", "HTTP/1.1 400 "},
+	} {
+		conn, err := net.Dial("tcp", m.HTTPAddr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		// The server may answer and hang up before it has read all.
+		_, _ = io.Copy(conn, strings.NewReader(c.send))
+		got := make([]byte, 64)
+		n, err := io.ReadAtLeast(conn, got, len(c.want))
+		if !bytes.HasPrefix(got[:n], []byte(c.want)) {
+			t.Errorf("%s: %q, %v; want %q", c.what, got[:n], err, c.want)
+		}
+		conn.Close()
+	}
+	if resp, err := http.Get("http://" + m.HTTPAddr() + "/livez"); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("afterwards: %v", err)
+	} else {
+		resp.Body.Close()
+	}
+}
+
+func TestConfig(t *testing.T) {
+	good := func() Config {
+		return Config{
+			Name: "am", Region: "us", Cluster: "test", HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0",
+			Gossip: Gossip{Bind: "127.0.0.1:0"},
+		}
+	}
+	if _, err := New(good()); err != nil {
+		t.Fatal(err)
+	}
+	for field, spoil := range map[string]func(*Config){
+		"name":           func(c *Config) { c.Name = "" },
+		"region":         func(c *Config) { c.Region = "U" },
+		"cluster":        func(c *Config) { c.Cluster = "-" },
+		"http":           func(c *Config) { c.HTTPAddr = "8080" },
+		"grpc":           func(c *Config) { c.GRPCAddr = "127.0.0.1:99999" },
+		"bind":           func(c *Config) { c.Gossip.Bind = "" },
+		"key":            func(c *Config) { c.Gossip.Key = []byte("x") },
+		"max_body":       func(c *Config) { c.MaxBody = -1 },
+		"probe_interval": func(c *Config) { c.ProbeInterval = -1 },
+	} {
+		cfg := good()
+		spoil(&cfg)
+		_, err := New(cfg)
+		if err == nil || !strings.Contains(err.Error(), field+": ") {
+			t.Errorf("bad %s: %v", field, err)
+		}
+	}
+	cfg := good()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	cfg.GRPCAddr = l.Addr().String()
+	m, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listen for gRPC") {
+		t.Errorf("address in use: %v", err)
+	}
+}
