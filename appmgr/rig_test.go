@@ -39,6 +39,7 @@ type fakeSite struct {
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
+	list    func() error
 	calls   atomic.Int64 // acquires and creates that arrived
 
 	mu    sync.Mutex
@@ -85,6 +86,9 @@ func (f *fakeSite) DeleteEntity(_ context.Context, r *samyav1.DeleteEntityReques
 }
 
 func (f *fakeSite) ListEntities(_ context.Context, r *samyav1.ListEntitiesRequest) (*samyav1.ListEntitiesResponse, error) {
+	if f.list != nil {
+		return nil, f.list()
+	}
 	return &samyav1.ListEntitiesResponse{
 		Entities:      []*samyav1.Entity{{Name: r.GetPrefix() + "a", Limit: 1, Generation: 1, Version: 1}},
 		NextPageToken: "next",

@@ -273,16 +273,22 @@ func TestFullSiteIsGonePast(t *testing.T) {
 	})
 }
 
+// TestReadsGoOn: a read is repeated elsewhere whatever became of it.
 func TestReadsGoOn(t *testing.T) {
-	inBubble(t, threeSites, nil, func(r *rig) {
-		t := r.t
-		r.sites["us"].kill()
-		pass(0)
-		out, err := r.service.ListEntities(t.Context(), &samyav1.ListEntitiesRequest{Prefix: "x"})
-		if err != nil || out.GetEntities()[0].GetName() != "xa" || out.GetNextPageToken() != "next" {
-			t.Errorf("%v, %v", out, err)
-		}
-	})
+	for what, list := range map[string]func(*fakeSite) func() error{
+		"dies":       func(f *fakeSite) func() error { return func() error { f.kill(); return nil } },
+		"is plain":   func(*fakeSite) func() error { return func() error { return status.Error(codes.Unavailable, "plain") } },
+		"overloaded": func(*fakeSite) func() error { return func() error { return apierr.Overloaded } },
+	} {
+		inBubble(t, threeSites, nil, func(r *rig) {
+			t := r.t
+			r.sites["us"].list = list(r.sites["us"])
+			out, err := r.service.ListEntities(t.Context(), &samyav1.ListEntitiesRequest{Prefix: "x"})
+			if err != nil || out.GetEntities()[0].GetName() != "xa" || out.GetNextPageToken() != "next" {
+				t.Errorf("us %s: %v, %v", what, out, err)
+			}
+		})
+	}
 }
 
 func TestNoSite(t *testing.T) {
