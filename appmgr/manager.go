@@ -81,11 +81,12 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	if err := m.listen(ctx); err != nil {
 		return err
 	}
-	// Requests and probes outlive ctx: they end when they have finished.
+	// Requests, probes and gossip outlive ctx: they end once what is under way
+	// has finished.
 	life, stopLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLife()
 	if m.cfg.Directory == nil {
-		ms, err := membership.Start(life, m.cfg.membership(m.HTTPAddr(), m.GRPCAddr()))
+		ms, err := membership.Start(context.WithoutCancel(ctx), m.cfg.membership(m.HTTPAddr(), m.GRPCAddr()))
 		if err != nil {
 			return errors.Join(fmt.Errorf("find sites: %w", err), m.http.Close(), m.grpc.Close())
 		}

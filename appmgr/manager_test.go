@@ -28,7 +28,7 @@ import (
 )
 
 // realSite serves a fakeSite on loopback and gossips.
-func realSite(t *testing.T, n string) (f *fakeSite, gossip string) {
+func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
 	t.Helper()
 	f = &fakeSite{name: n, members: []string{n}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func realSite(t *testing.T, n string) (f *fakeSite, gossip string) {
 	healthpb.RegisterHealthServer(srv, grpchealth.NewServer())
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(srv.Stop)
-	ms, err := membership.Start(t.Context(), membership.Config{
+	ms, err = membership.Start(t.Context(), membership.Config{
 		Self: membership.Node{Name: n, Region: n, Role: membership.RoleSite, Cluster: "test", GRPC: l.Addr().String()},
 		Bind: "127.0.0.1:0", Preset: membership.PresetLocal,
 	})
@@ -50,7 +50,7 @@ func realSite(t *testing.T, n string) (f *fakeSite, gossip string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ms.Close() })
-	return f, ms.Addr()
+	return f, ms
 }
 
 // running starts an app manager on loopback that finds its site by gossip, and
@@ -115,8 +115,8 @@ func dial(t *testing.T, addr string) *grpc.ClientConn {
 
 func TestRun(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
-	site, seed := realSite(t, "us")
-	m, stop := running(t, seed)
+	site, gossip := realSite(t, "us")
+	m, stop := running(t, gossip.Addr())
 	conn := dial(t, m.GRPCAddr())
 	ctx := t.Context()
 
@@ -197,15 +197,29 @@ func TestRun(t *testing.T) {
 	if _, err := net.Dial("tcp", m.HTTPAddr()); err == nil {
 		t.Error("still listening")
 	}
+	// It said that it leaves: the site need not find out by probing, which takes
+	// at least three seconds.
+	for deadline := time.After(2500 * time.Millisecond); ; {
+		changed := gossip.Changed()
+		if n := gossip.Nodes()[0]; n.Role == membership.RoleAppMgr && n.Health == membership.Dead {
+			break
+		}
+		select {
+		case <-changed:
+			continue
+		case <-deadline:
+			t.Fatalf("left without a word: %+v", gossip.Nodes())
+		}
+	}
 }
 
 func TestGRPCRefusals(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
-	site, seed := realSite(t, "us")
+	site, gossip := realSite(t, "us")
 	site.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond)
 	}
-	m, _ := running(t, seed)
+	m, _ := running(t, gossip.Addr())
 	conn := dial(t, m.GRPCAddr())
 	tokens, entities := samyav1.NewTokenServiceClient(conn), samyav1.NewEntityServiceClient(conn)
 	acquire := func(r *samyav1.AcquireRequest) func(context.Context) error {
@@ -276,11 +290,43 @@ func TestGRPCRefusals(t *testing.T) {
 	}
 }
 
+// TestCallerHangsUp: a caller who goes away ends the call at the site, so that
+// nothing waits for nobody.
+func TestCallerHangsUp(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	site, gossip := realSite(t, "us")
+	entered, ended := make(chan struct{}), make(chan struct{})
+	site.acquire = func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+		close(entered)
+		<-ctx.Done()
+		close(ended)
+		return nil, ctx.Err()
+	}
+	m, _ := running(t, gossip.Addr())
+	ctx, hangUp := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+m.HTTPAddr()+"/v1/entities/a:acquire", strings.NewReader(`{"tokens":1,"wait":"60s"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-entered
+		hangUp()
+	}()
+	if resp, err := http.DefaultClient.Do(req); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", resp, err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("the call goes on at the site")
+	}
+}
+
 // TestRawHTTP sends what no HTTP client would.
 func TestRawHTTP(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
-	_, seed := realSite(t, "us")
-	m, _ := running(t, seed)
+	_, gossip := realSite(t, "us")
+	m, _ := running(t, gossip.Addr())
 	for _, c := range []struct{ what, send, want string }{
 		{"a header too large", "GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n", "HTTP/1.1 431 "},
 		{"a body too large, unannounced", "POST /v1/entities HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
