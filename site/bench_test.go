@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -17,25 +18,17 @@ import (
 
 	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
-	"github.com/samya-db/samya/site"
 )
 
 const callers = 64
 
 // BenchmarkUnary measures durable acquires by gRPC straight to a site, each
 // with an id of its own, in alternated rounds with a control: the same calls
-// to a server that answers at once. It reports medians and their ratio.
+// to a server that answers at once. Both are processes of their own. It
+// reports medians and their ratio.
 func BenchmarkUnary(b *testing.B) {
-	dir, err := os.MkdirTemp(".", "bench-*.tmp")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	c := sitetest.Start(b, []string{"us"}, func(cfg *site.Config) {
-		cfg.DataDir, cfg.RequestRetention = dir, 10*time.Second
-	})
-	c.Create("acme/vm", 1<<50)
-	control := echo(b)
+	conn := startSite(b)
+	control := startEcho(b)
 	const rounds = 5
 	var sites, echoes []float64
 	var ids atomic.Uint64
@@ -43,15 +36,18 @@ func BenchmarkUnary(b *testing.B) {
 	for range rounds {
 		n := max(callers, b.N/(2*rounds))
 		echoes = append(echoes, acquireAll(b, control, n, &ids))
-		sites = append(sites, acquireAll(b, c.Conn("us"), n, &ids))
+		sites = append(sites, acquireAll(b, conn, n, &ids))
 	}
 	b.StopTimer()
-	slices.Sort(sites)
-	slices.Sort(echoes)
-	b.ReportMetric(sites[rounds/2], "site-ops/s")
-	b.ReportMetric(echoes[rounds/2], "echo-ops/s")
-	b.ReportMetric(sites[rounds/2]/echoes[rounds/2], "ratio")
+	b.ReportMetric(median(sites), "site-ops/s")
+	b.ReportMetric(median(echoes), "echo-ops/s")
+	b.ReportMetric(median(sites)/median(echoes), "ratio")
 	b.ReportMetric(0, "ns/op")
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
 }
 
 // acquireAll has all callers acquire n tokens together, one by one, and
@@ -93,23 +89,77 @@ func (echoServer) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav
 	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: "us"}, nil
 }
 
-// echo runs a bare gRPC server and returns a connection to it.
-func echo(b *testing.B) *grpc.ClientConn {
+// echoListen is the environment variable that makes this test binary the
+// control: a bare gRPC server on the address it holds.
+const echoListen = "SAMYA_BENCH_ECHO"
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(echoListen); addr != "" {
+		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		s := grpc.NewServer()
+		samyav1.RegisterTokenServiceServer(s, echoServer{})
+		fmt.Fprintln(os.Stderr, s.Serve(l))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// startEcho starts the control and returns a connection to it.
+func startEcho(b *testing.B) *grpc.ClientConn {
 	b.Helper()
-	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	addr := sitetest.FreePort(b)
+	cmd := exec.CommandContext(b.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), echoListen+"="+addr)
+	return startProcess(b, cmd, addr)
+}
+
+// startSite builds samya, starts a site that is a cluster by itself, with its
+// data on the file system of the work tree, creates an entity in it, and
+// returns a connection to it.
+func startSite(b *testing.B) *grpc.ClientConn {
+	b.Helper()
+	dir, err := os.MkdirTemp(".", "bench-*.tmp")
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := grpc.NewServer()
-	samyav1.RegisterTokenServiceServer(s, echoServer{})
-	go func() { _ = s.Serve(l) }()
-	b.Cleanup(s.Stop)
-	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	binary := filepath.Join(dir, "samya")
+	build := exec.CommandContext(b.Context(), "go", "build", "-o", binary, "../cmd/samya")
+	if out, err := build.CombinedOutput(); err != nil {
+		b.Fatalf("building samya: %v\n%s", err, out)
+	}
+	addr := sitetest.FreePort(b)
+	conn := startProcess(b, exec.CommandContext(b.Context(), binary, "site", "--name", "us", "--members", "us",
+		"--data", filepath.Join(dir, "data"), "--request-retention", "10s", "--log-level", "error",
+		"--listen", addr, "--http", sitetest.FreePort(b), "--gossip", sitetest.FreePort(b), "--gossip-preset", "local"), addr)
+	_, err = samyav1.NewEntityServiceClient(conn).CreateEntity(b.Context(),
+		&samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 1 << 50}, grpc.WaitForReady(true))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conn
+}
+
+// startProcess starts a server, to be ended with the benchmark.
+func startProcess(b *testing.B, cmd *exec.Cmd, addr string) *grpc.ClientConn {
+	b.Helper()
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	runtime.GC()
 	return conn
 }

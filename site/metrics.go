@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,8 @@ type metrics struct {
 	started         *prometheus.CounterVec
 	faults          prometheus.Counter
 	batch, commit   prometheus.Histogram
+	// methods holds a *methodMetrics by method name.
+	methods sync.Map
 }
 
 func newMetrics(s *Site) *metrics {
@@ -86,19 +89,38 @@ func (s *Site) Happened(e core.Event) {
 // Committed implements engine.Observer.
 func (s *Site) Committed(requests int, took time.Duration) { s.metrics.Committed(requests, took) }
 
-// count is the interceptor that counts and times unary calls.
+// count is the interceptor that counts and times unary calls. The counters of
+// calls that were done are looked up once a method, not once a call.
 func (m *metrics) count(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
 	began := time.Now()
 	resp, err := handler(ctx, req)
-	reason := "OK"
+	took := time.Since(began).Seconds()
+	method := m.of(info.FullMethod)
+	method.latency.Observe(took)
 	if err != nil {
-		reason = string(apierr.ReasonOf(err))
+		m.requests.WithLabelValues(info.FullMethod, string(apierr.ReasonOf(err))).Inc()
+	} else {
+		method.done.Inc()
 	}
-	m.requests.WithLabelValues(info.FullMethod, reason).Inc()
-	m.latency.WithLabelValues(info.FullMethod).Observe(time.Since(began).Seconds())
 	return resp, err
+}
+
+// methodMetrics are those of one method.
+type methodMetrics struct {
+	done    prometheus.Counter
+	latency prometheus.Observer
+}
+
+func (m *metrics) of(method string) *methodMetrics {
+	if found, ok := m.methods.Load(method); ok {
+		return found.(*methodMetrics)
+	}
+	made, _ := m.methods.LoadOrStore(method, &methodMetrics{
+		done: m.requests.WithLabelValues(method, "OK"), latency: m.latency.WithLabelValues(method),
+	})
+	return made.(*methodMetrics)
 }
 
 // gauges asks the core what it holds whenever metrics are collected.

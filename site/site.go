@@ -137,6 +137,7 @@ func (s *Site) fault() func(core.SiteID) bool {
 const (
 	maxRequestBytes  = 4 << 20
 	maxStreams       = 8192
+	streamWorkers    = 256
 	maxHeaderBytes   = 16 << 10
 	headerPatience   = 5 * time.Second
 	shutdownPatience = 3 * time.Second
@@ -144,6 +145,8 @@ const (
 
 func (s *Site) serveOn() {
 	s.grpcServer = grpc.NewServer(
+		// Workers keep their grown stacks from call to call.
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),

@@ -49,7 +49,7 @@ type running struct {
 func Start(t testing.TB, names []string, tweak func(*site.Config)) *Cluster {
 	t.Helper()
 	c := &Cluster{
-		t: t, dir: t.TempDir(), names: names, seed: freePort(t), tweak: tweak,
+		t: t, dir: t.TempDir(), names: names, seed: FreePort(t), tweak: tweak,
 		cut: make(map[[2]string]bool), sites: make(map[string]*running),
 	}
 	for _, n := range names {
@@ -239,7 +239,8 @@ func Eventually(t testing.TB, what string, check func() error) {
 	}
 }
 
-func freePort(t testing.TB) string {
+// FreePort returns a loopback address whose port was free just now.
+func FreePort(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -60,12 +60,15 @@ type Engine struct {
 	mu      sync.Mutex
 	inbox   []core.Input
 	stopped bool
+	// asking holds the calls that have no answer yet.
+	asking map[*call]struct{}
 	// signal holds one token when the loop has something to look at.
 	signal chan struct{}
 
-	// batches carries drained effects to the committer, spare carries them back
+	// batches carries drained effects to the committer, spare brings them back
 	// for reuse when they have been carried out.
-	batches, spare chan *core.Effects
+	batches chan *core.Effects
+	spare   chan carried
 	// status is asked of the loop by Status.
 	status chan chan core.Status
 	done   chan struct{}
@@ -79,20 +82,28 @@ func New(cfg Config) *Engine {
 		cfg.MaxInbox = 65536
 	}
 	e := &Engine{
-		cfg: cfg, start: time.Now(),
+		cfg: cfg, start: time.Now(), asking: make(map[*call]struct{}),
 		signal:  make(chan struct{}, 1),
 		batches: make(chan *core.Effects, 1),
-		spare:   make(chan *core.Effects, 1),
+		spare:   make(chan carried, 1),
 		status:  make(chan chan core.Status),
 		done:    make(chan struct{}),
 	}
-	e.spare <- new(core.Effects)
+	e.spare <- carried{batch: new(core.Effects)}
 	return e
+}
+
+// carried is a batch that was carried out and can be used again.
+type carried struct {
+	batch    *core.Effects
+	answered int
+	took     time.Duration
 }
 
 // call is a Call whose caller is blocked in Do.
 type call struct {
 	answer core.Answer
+	err    error
 	done   chan struct{}
 }
 
@@ -103,29 +114,43 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 // error returned: it is then unknown whether the request was done.
 func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
 	c := calls.Get().(*call)
-	if err := e.Submit(with(c)); err != nil {
+	if err := e.submit(with(c), c); err != nil {
 		calls.Put(c)
 		return core.Answer{}, err
 	}
 	select {
 	case <-c.done:
-		answer := c.answer
-		c.answer = core.Answer{}
-		calls.Put(c)
-		return answer, nil
 	case <-ctx.Done():
-		// The call is not reused: its answer may still come.
-		if err := e.Submit(&core.Cancel{Call: c}); err != nil && !errors.Is(err, ErrBusy) {
-			return core.Answer{}, err
+		if e.abandon(c) {
+			return core.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
 		}
-		return core.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
-	case <-e.done:
-		return core.Answer{}, ErrStopped
+		// The answer was on its way.
+		<-c.done
 	}
+	answer, err := c.answer, c.err
+	c.answer, c.err = core.Answer{}, nil
+	calls.Put(c)
+	return answer, err
+}
+
+// abandon cancels a call that has no answer yet, and reports whether it had
+// none. Such a call is never used again.
+func (e *Engine) abandon(c *call) bool {
+	e.mu.Lock()
+	_, open := e.asking[c]
+	if open {
+		delete(e.asking, c)
+		e.inbox = append(e.inbox, &core.Cancel{Call: c})
+	}
+	e.mu.Unlock()
+	e.nudge()
+	return open
 }
 
 // Submit hands over an input that needs no answer.
-func (e *Engine) Submit(in core.Input) error {
+func (e *Engine) Submit(in core.Input) error { return e.submit(in, nil) }
+
+func (e *Engine) submit(in core.Input, c *call) error {
 	e.mu.Lock()
 	switch {
 	case e.stopped:
@@ -134,6 +159,9 @@ func (e *Engine) Submit(in core.Input) error {
 	case len(e.inbox) >= e.cfg.MaxInbox:
 		e.mu.Unlock()
 		return ErrBusy
+	}
+	if c != nil {
+		e.asking[c] = struct{}{}
 	}
 	e.inbox = append(e.inbox, in)
 	first := len(e.inbox) == 1
@@ -177,18 +205,22 @@ func (e *Engine) now() core.Now {
 }
 
 // Run runs the engine until ctx ends, when it returns nil, or a commit fails,
-// when it returns why. What was handed over before and has no answer yet gets
-// none.
+// when it returns why. Calls that have no answer by then get ErrStopped.
 func (e *Engine) Run(ctx context.Context) error {
 	var committer sync.WaitGroup
 	committer.Go(e.commit)
 	e.loop(ctx)
+	close(e.batches)
+	committer.Wait()
 	e.mu.Lock()
 	e.stopped = true
 	e.inbox = nil
+	for c := range e.asking {
+		c.err = ErrStopped
+		c.done <- struct{}{}
+	}
+	clear(e.asking)
 	e.mu.Unlock()
-	close(e.batches)
-	committer.Wait()
 	close(e.done)
 	return e.failure
 }
@@ -208,10 +240,10 @@ func (e *Engine) loop(ctx context.Context) {
 		}
 		if c.Pending() {
 			select {
-			case batch := <-e.spare:
-				taken = e.gather(taken)
-				c.Drain(batch)
-				e.batches <- batch
+			case last := <-e.spare:
+				taken = e.gather(taken, last)
+				c.Drain(last.batch)
+				e.batches <- last.batch
 				continue
 			default:
 			}
@@ -239,22 +271,28 @@ func (e *Engine) step(taken []core.Input) {
 	}
 }
 
-// maxYields bounds how often one commit is put off for others to join.
-const maxYields = 8
+const (
+	// crowd is from how many callers on a commit is worth putting off.
+	crowd = 8
+	// maxGather bounds how long it is put off.
+	maxGather = 500 * time.Microsecond
+)
 
 // gather lets those who were just answered ask again before the next commit
-// begins, so that closed-loop callers share one commit instead of taking turns
-// in two: it yields the processor until nobody new has come. It never waits.
-func (e *Engine) gather(taken []core.Input) []core.Input {
-	for range maxYields {
+// begins, so that closed-loop callers share few commits instead of taking
+// turns in many: it yields the processor until as many wait as were answered
+// last, or for as long as the last commit took.
+func (e *Engine) gather(taken []core.Input, last carried) []core.Input {
+	began, limit := time.Now(), min(last.took, maxGather)
+	for {
 		runtime.Gosched()
 		taken = e.take(taken)
-		if len(taken) == 0 {
-			break
-		}
 		e.step(taken)
+		enough := last.answered < crowd || e.cfg.Core.Replying() >= last.answered
+		if enough && len(taken) == 0 || time.Since(began) >= limit {
+			return taken
+		}
 	}
-	return taken
 }
 
 func (e *Engine) take(into []core.Input) []core.Input {
@@ -285,29 +323,40 @@ func (e *Engine) commit() {
 		if e.failure != nil {
 			continue
 		}
+		back := carried{batch: batch, answered: len(batch.Replies)}
 		if !batch.Records.Empty() {
 			began := time.Now()
 			if err := e.cfg.Store.Commit(&batch.Records); err != nil {
 				e.fail(err)
 				continue
 			}
-			e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+			back.took = time.Since(began)
+			e.cfg.Observer.Committed(len(batch.Records.Block.Records), back.took)
 		}
 		if len(batch.Messages) > 0 {
 			e.cfg.Sender.Send(batch.Messages)
 		}
-		for i := range batch.Replies {
-			r := &batch.Replies[i]
-			c := r.Call.(*call)
-			c.answer = r.Answer
-			c.done <- struct{}{}
-		}
+		e.answer(batch.Replies)
 		for _, ev := range batch.Events {
 			e.cfg.Observer.Happened(ev)
 		}
 		batch.Reset()
-		e.spare <- batch
+		e.spare <- back
 		e.nudge()
+	}
+}
+
+// answer gives replies to those who still wait for theirs.
+func (e *Engine) answer(replies []core.Reply) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range replies {
+		c := replies[i].Call.(*call)
+		if _, open := e.asking[c]; open {
+			delete(e.asking, c)
+			c.answer = replies[i].Answer
+			c.done <- struct{}{}
+		}
 	}
 }
 
