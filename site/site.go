@@ -109,10 +109,11 @@ func (s *Site) open() error {
 	})
 	s.engine = engine.New(engine.Config{Core: c, Store: s.store, Sender: s.links, Observer: s})
 	s.metrics = newMetrics(s)
-	if s.grpcListener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+	var listen net.ListenConfig
+	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.Listen); err != nil {
 		return fmt.Errorf("listening for gRPC: %w", err)
 	}
-	if s.httpListener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
+	if s.httpListener, err = listen.Listen(context.Background(), "tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("listening for HTTP: %w", err)
 	}
 	s.serveOn()

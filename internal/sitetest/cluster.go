@@ -46,16 +46,16 @@ type running struct {
 // Start starts sites of the given names, each in a region of its own name, and
 // waits until all have links to each other. They are stopped with the test.
 // The tweak, if any, may change each one's configuration.
-func Start(t testing.TB, names []string, tweak func(*site.Config)) *Cluster {
-	t.Helper()
+func Start(tb testing.TB, names []string, tweak func(*site.Config)) *Cluster {
+	tb.Helper()
 	c := &Cluster{
-		t: t, dir: t.TempDir(), names: names, seed: FreePort(t), tweak: tweak,
+		t: tb, dir: tb.TempDir(), names: names, seed: FreePort(tb), tweak: tweak,
 		cut: make(map[[2]string]bool), sites: make(map[string]*running),
 	}
 	for _, n := range names {
 		c.Boot(n)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		for _, n := range names {
 			c.Stop(n)
 		}
@@ -224,9 +224,9 @@ func (c *Cluster) Books(entity string) *samyav1.Usage {
 }
 
 // Eventually polls until check returns nil, for at most 30 seconds.
-func Eventually(t testing.TB, what string, check func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+func Eventually(tb testing.TB, what string, check func() error) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 	defer cancel()
 	for {
 		err := check()
@@ -234,17 +234,17 @@ func Eventually(t testing.TB, what string, check func() error) {
 			return
 		}
 		if wan.Wait(ctx, 20*time.Millisecond) != nil {
-			t.Fatalf("%s: still %v", what, err)
+			tb.Fatalf("%s: still %v", what, err)
 		}
 	}
 }
 
 // FreePort returns a loopback address whose port was free just now.
-func FreePort(t testing.TB) string {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+func FreePort(tb testing.TB) string {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatalf("looking for a free port: %v", err)
+		tb.Fatalf("looking for a free port: %v", err)
 	}
 	defer l.Close()
 	return l.Addr().String()

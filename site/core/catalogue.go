@@ -52,14 +52,17 @@ const (
 
 // pursueCatalogue begins an instance if changes wait and none is under way.
 func (c *Core) pursueCatalogue() {
-	if len(c.cat.pending) == 0 || c.cat.protocol.Open() || c.cat.protocol.Waits() {
+	withdraw := overdue(c.cat.pending, c.cat.protocol)
+	if !withdraw && (firstDue(c.cat.pending) == nil || c.cat.protocol.Open() || c.cat.protocol.Waits()) {
 		return
 	}
-	batch := c.cat.pending[:min(maxBatch, len(c.cat.pending))]
-	changes := make([]CatalogueChange, len(batch))
-	for i, p := range batch {
-		changes[i] = p.catalogue
-		p.proposed = true
+	notProposed(c.cat.pending)
+	var changes []CatalogueChange
+	for _, p := range c.cat.pending {
+		if !p.late && len(changes) < maxBatch {
+			changes = append(changes, p.catalogue)
+			p.proposed = true
+		}
 	}
 	encoded, err := json.Marshal(changes)
 	if err != nil {
@@ -81,10 +84,15 @@ func (c *Core) stepCatalogue(in avantan.Input) {
 			p.built = p.built || p.proposed
 		}
 	}
-	if cat.applied {
+	if out.Failed != avantan.FailedNot {
+		notProposed(cat.pending)
+	}
+	applied := cat.applied
+	if applied {
 		cat.answerPending()
 	}
-	if in.Begin == nil {
+	// A site alone has decided at once what it has begun.
+	if in.Begin == nil || applied {
 		c.pursueCatalogue()
 	}
 	c.scheduleCatalogue()

@@ -16,10 +16,12 @@ type pendingChange struct {
 	encoded []byte
 	// catalogue is the change as proposed in the catalogue's sequence.
 	catalogue CatalogueChange
-	// proposed is set once an instance was begun for it, built once it may have
+	// proposed is set while the protocol may hold it, built once it may have
 	// become part of a value: it may then be decided whatever happens here.
 	proposed, built bool
-	calls           []Call
+	// late is set once its time is up. It is not proposed any more.
+	late  bool
+	calls []Call
 }
 
 // changeBody is what must be the same in a repeat of a change.
@@ -72,19 +74,28 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 		c.reply(p.calls[0], Answer{Code: Overloaded, RetryAfter: 1000})
 	default:
 		q.calls = append(q.calls, p.calls...)
-		q.until = max(q.until, p.until)
+		if p.until > q.until {
+			q.until, q.late = p.until, false
+		}
 	}
 	return true
 }
 
-// expireChanges answers the changes whose time is up.
-func (c *Core) expireChanges(pending []*pendingChange) []*pendingChange {
+// expireChanges answers the changes whose time is up. One that the protocol may
+// still build a value with gets as long as a first phase takes, so that it can
+// mostly be said that nothing was done.
+func (c *Core) expireChanges(pending []*pendingChange, protocol Protocol) []*pendingChange {
 	return slices.DeleteFunc(pending, func(p *pendingChange) bool {
 		if p.until > c.now.Tick {
 			return false
 		}
+		held := p.proposed && (protocol.Open() || protocol.Waits())
+		if held && !p.built && !p.late {
+			p.late, p.until = true, c.now.Tick+c.cfg.Window+1
+			return false
+		}
 		code := NoQuorum
-		if p.built {
+		if p.built || held {
 			code = Unknown
 		}
 		for _, call := range p.calls {
@@ -92,6 +103,28 @@ func (c *Core) expireChanges(pending []*pendingChange) []*pendingChange {
 		}
 		return true
 	})
+}
+
+// firstDue returns the first change that may be proposed, or nil.
+func firstDue(pending []*pendingChange) *pendingChange {
+	i := slices.IndexFunc(pending, func(p *pendingChange) bool { return !p.late })
+	if i < 0 {
+		return nil
+	}
+	return pending[i]
+}
+
+// overdue reports whether the protocol holds a change, for the time after a
+// back-off, whose time is up. Begun anew, the instance will be without it.
+func overdue(pending []*pendingChange, protocol Protocol) bool {
+	return protocol.Waits() && !protocol.Open() &&
+		slices.ContainsFunc(pending, func(p *pendingChange) bool { return p.late && p.proposed })
+}
+
+func notProposed(pending []*pendingChange) {
+	for _, p := range pending {
+		p.proposed = false
+	}
 }
 
 // limitChange is a change of an entity's limit as its sequence decides it.
@@ -209,7 +242,5 @@ func (c *Core) answerChanges(e *entity) {
 		}
 		return decided
 	})
-	for _, p := range e.changes {
-		p.proposed = false
-	}
+	notProposed(e.changes)
 }

@@ -145,8 +145,9 @@ func (c *Core) Drain(e *Effects) {
 	}
 	if len(rec.Block.Records) > 0 {
 		c.requests.seal(&rec.Block, c.now.Wall)
-		rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
 	}
+	// Also without new records: a full table takes none before old ones go.
+	rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
 	*e, c.out = c.out, *e
 }
 

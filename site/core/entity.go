@@ -60,7 +60,7 @@ func (e *entity) situation(now Tick, bin Tick) Situation {
 		Rate:      e.demand.rateAt(now),
 		Forecast:  e.demand.forecast(now, bin),
 		LastGrant: e.hunt.lastGrant,
-		Changing:  len(e.changes) > 0,
+		Changing:  firstDue(e.changes) != nil,
 	}
 }
 

@@ -49,6 +49,11 @@ func (c *Core) pursue(e *entity) {
 	if e.queue.len() == 0 && len(e.changes) == 0 && e.left >= 0 {
 		return
 	}
+	if overdue(e.changes, e.protocol) {
+		notProposed(e.changes)
+		c.begin(e)
+		return
+	}
 	if e.protocol.Open() || e.protocol.Waits() {
 		return
 	}
@@ -57,12 +62,17 @@ func (c *Core) pursue(e *entity) {
 	if reason == "" || (!s.Changing && e.hunt.emptyFor(c.now.Tick) > 0) {
 		return
 	}
-	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
-	if s.Changing {
-		p.Change = e.changes[0].encoded
-		e.changes[0].proposed = true
-	}
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason})
+	c.begin(e)
+}
+
+// begin has the protocol begin an instance, with the first change that waits.
+func (c *Core) begin(e *entity) {
+	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
+	if ch := firstDue(e.changes); ch != nil {
+		p.Change = ch.encoded
+		ch.proposed = true
+	}
 	c.stepProtocol(e, avantan.Input{Begin: &p})
 }
 
@@ -79,10 +89,15 @@ func (c *Core) stepProtocol(e *entity, in avantan.Input) {
 	for _, p := range e.changes {
 		p.built = p.built || (p.proposed && e.protocol.State().Built)
 	}
-	if e.hunt.settled != nil {
-		c.afterInstance(e, *e.hunt.settled)
+	if out.Failed != avantan.FailedNot {
+		notProposed(e.changes)
 	}
-	if in.Begin == nil {
+	settled := e.hunt.settled
+	if settled != nil {
+		c.afterInstance(e, *settled)
+	}
+	// A site alone has decided at once what it has begun.
+	if in.Begin == nil || settled != nil {
 		c.pursue(e)
 	}
 	c.schedule(e)
@@ -98,25 +113,26 @@ func (c *Core) protocolEvents(name string, out *avantan.Output) {
 }
 
 // afterInstance serves what can be served after instances were applied, and
-// decides what becomes of the rest: press harder, or give up.
+// decides what becomes of the rest and of a debt: press harder, or give up.
 func (c *Core) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
 	c.answerChanges(e)
+	waited := e.queue.len() > 0
 	c.serveQueue(e)
-	if e.queue.len() == 0 {
+	if e.queue.len() == 0 && e.left >= 0 {
 		e.hunt.press = avantan.PressSpare
-		if e.left > 0 {
+		if e.left > 0 || waited {
 			e.hunt.tokensCame()
 		}
 		return
 	}
-	counted := e.queue.items[0].number <= e.hunt.pledged
+	counted := e.queue.len() == 0 || e.queue.items[0].number <= e.hunt.pledged
 	if s.kept > 0 || !s.member || !counted {
 		e.hunt.press = avantan.PressAll
 		return
 	}
-	// Everybody reachable offered all it had, this site's waiting acquires were
-	// counted, and still it was not enough.
+	// Everybody reachable offered all it had, this site's waiting acquires and
+	// debt were counted, and still it was not enough.
 	e.hunt.press = avantan.PressSpare
 	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause

@@ -56,8 +56,8 @@ func (c *Core) short(e *entity, a *Acquire, body uint64) {
 }
 
 // maxQueued bounds the tokens that the acquires waiting for one entity ask for
-// in all, far from where sums over sites could overflow.
-const maxQueued = 1 << 58
+// in all, far from where sums over the most sites there can be would overflow.
+const maxQueued = 1 << 56
 
 // repeated answers a request whose id was seen before, and reports whether it
 // was.
@@ -129,7 +129,9 @@ func (c *Core) release(r *Release) {
 		}
 		e.left, e.net = left, net
 		e.demand.released(c.now.Tick, c.cfg.Bin, r.Tokens)
-		e.hunt.tokensCame()
+		if e.left > 0 {
+			e.hunt.tokensCame()
+		}
 		c.dirtyBooks(e)
 		c.conclude(r.Call, RequestRecord{Key: r.Request, Body: body, Code: OK, Left: e.left}, r.Tokens)
 		c.serveQueue(e)
@@ -138,8 +140,8 @@ func (c *Core) release(r *Release) {
 }
 
 // maxBooks bounds what trusted releases can pile up at a site, far from where
-// sums over sites could overflow.
-const maxBooks = 1 << 58
+// sums over the most sites there can be would overflow.
+const maxBooks = 1 << 56
 
 // serveQueue grants what the tokens left can serve, in the order of arrival.
 func (c *Core) serveQueue(e *entity) {

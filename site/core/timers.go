@@ -111,7 +111,7 @@ func (c *Core) wake() {
 	}
 	for _, e := range due {
 		c.expireQueue(e)
-		e.changes = c.expireChanges(e.changes)
+		e.changes = c.expireChanges(e.changes, e.protocol)
 		if at, ok := e.protocol.WakeAt(); ok && at <= c.now.Tick {
 			c.stepProtocol(e, avantan.Input{})
 			continue
@@ -123,7 +123,7 @@ func (c *Core) wake() {
 
 func (c *Core) wakeCatalogue() {
 	cat := &c.cat
-	cat.pending = c.expireChanges(cat.pending)
+	cat.pending = c.expireChanges(cat.pending, cat.protocol)
 	if cat.nextSync <= c.now.Tick {
 		cat.nextSync = c.now.Tick + c.cfg.Sync
 		for _, m := range c.cfg.Members {

@@ -128,14 +128,15 @@ func (l *Links) setConnected(to core.SiteID, up bool) {
 }
 
 func (l *Links) hello() *peerv1.Hello {
-	h := sha256.New()
+	var set []byte
 	for _, m := range l.cfg.Members {
-		fmt.Fprintf(h, "%d:%s", len(m), m)
+		set = fmt.Appendf(set, "%d:%s", len(m), m)
 	}
+	hash := sha256.Sum256(set)
 	return &peerv1.Hello{
 		OldestVersion: wire.Oldest, NewestVersion: wire.Version,
 		Cluster: l.cfg.Cluster, Site: string(l.cfg.Self),
-		MembersVersion: l.cfg.MembersVersion, MembersHash: h.Sum(nil),
+		MembersVersion: l.cfg.MembersVersion, MembersHash: hash[:],
 	}
 }
 
