@@ -29,6 +29,9 @@ differ.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := opts.Check(); err != nil {
+				return &usageError{err}
+			}
 			bin, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("find this program: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,7 +68,7 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		return say(exitInterrupted)
 	}
 	if e, ok := errors.AsType[*apierr.Error](err); ok {
-		return explainAnswer(e, say)
+		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {
 		if e.Sent {
@@ -87,8 +88,8 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 	return say(exitFailed)
 }
 
-// explainAnswer explains an app manager's refusal.
-func explainAnswer(e *apierr.Error, say func(int, ...string) (int, string)) (code int, text string) {
+// explainAnswer explains an app manager's refusal of a request about an entity.
+func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int, string)) (code int, text string) {
 	retry := "try again later"
 	if e.RetryAfter > 0 {
 		retry = "try again in " + e.RetryAfter.Round(time.Millisecond).String()
@@ -100,11 +101,11 @@ func explainAnswer(e *apierr.Error, say func(int, ...string) (int, string)) (cod
 		}
 		return say(exitOutOfTokens, retry)
 	case apierr.EntityNotFound:
-		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", e.Entity), "or see which there are with: samya entity list")
+		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", entity), "or see which there are with: samya entity list")
 	case apierr.EntityExists:
-		return say(exitFailed, "change its limit with: samya entity set-limit "+e.Entity+" N")
+		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
-		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+e.Entity)
+		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+entity)
 	case apierr.InvalidField, apierr.OutOfRange:
 		return say(exitUsage)
 	case apierr.RequestIDReused:

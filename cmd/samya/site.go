@@ -3,8 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +49,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
 			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
 			cfg.GossipPreset, cfg.GossipKey, cfg.WAN, cfg.Logger = s.preset, key, latency, log
-			if err := cfg.Validate(); err != nil {
+			if err := errors.Join(cfg.Validate(), checkModules(&cfg)); err != nil {
 				return &usageError{err}
 			}
 			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
@@ -66,21 +68,38 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
-	for _, m := range []struct {
-		flag  string
-		value *string
-		use   string
-		names []string
-	}{
-		{"protocol", &cfg.Protocol, "how redistributions are agreed", core.ProtocolNames()},
-		{"policy", &cfg.Policy, "who gets how many tokens", redistribute.Names()},
-		{"offer", &cfg.Offer, "what a site gives to a redistribution", core.OfferNames()},
-		{"trigger", &cfg.Trigger, "when a redistribution starts", core.TriggerNames()},
-		{"forecast", &cfg.Forecast, "how demand is forecast", predict.Names()},
-	} {
+	for _, m := range modules(&cfg) {
 		f.StringVar(m.value, m.flag, "", fmt.Sprintf("%s: %s (default: the site's)", m.use, strings.Join(m.names, ", ")))
 		must(cmd.RegisterFlagCompletionFunc(m.flag, cobra.FixedCompletions(m.names, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	s.completions(cmd)
 	return cmd
+}
+
+// module is one of a site's modules that are chosen by name.
+type module struct {
+	flag, use string
+	value     *string
+	names     []string
+}
+
+func modules(cfg *site.Config) []module {
+	return []module{
+		{"protocol", "how redistributions are agreed", &cfg.Protocol, core.ProtocolNames()},
+		{"policy", "who gets how many tokens", &cfg.Policy, redistribute.Names()},
+		{"offer", "what a site gives to a redistribution", &cfg.Offer, core.OfferNames()},
+		{"trigger", "when a redistribution starts", &cfg.Trigger, core.TriggerNames()},
+		{"forecast", "how demand is forecast", &cfg.Forecast, predict.Names()},
+		{"admission", "what becomes of an acquire that a site is short of tokens for", &cfg.Admission, core.AdmissionNames()},
+	}
+}
+
+// checkModules checks the names before anything is made of them on disk.
+func checkModules(cfg *site.Config) error {
+	for _, m := range modules(cfg) {
+		if *m.value != "" && !slices.Contains(m.names, *m.value) {
+			return fmt.Errorf("%s: %q, must be one of %s", m.flag, *m.value, strings.Join(m.names, ", "))
+		}
+	}
+	return nil
 }

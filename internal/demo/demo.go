@@ -29,14 +29,25 @@ const (
 // did what it promises is another matter; see [Result.Verdict]. No process
 // that was started is left when Run returns.
 func Run(ctx context.Context, opts Options) (result *Result, err error) {
-	if err := opts.check(); err != nil {
+	if err := opts.Check(); err != nil {
 		return nil, err
 	}
-	dir, cleanup, err := directory(opts.Data, opts.Keep)
+	dir, err := directory(opts.Data)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, cleanup()) }()
+	if opts.Data == "" && !opts.Keep {
+		defer func() {
+			_, died := errors.AsType[*proc.DeathError](err)
+			if died || result != nil && result.Verdict() != nil {
+				say(&opts, "data and logs are left in %s", dir)
+				return
+			}
+			if rerr := os.RemoveAll(dir); rerr != nil {
+				err = errors.Join(err, fmt.Errorf("remove the temporary directory: %w", rerr))
+			}
+		}()
+	}
 
 	hurry, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -113,39 +124,31 @@ func say(opts *Options, format string, args ...any) {
 	_, _ = fmt.Fprintf(opts.progress(), format+"\n", args...)
 }
 
-// directory returns the directory for data and logs, and what to call in the end.
-func directory(data string, keep bool) (dir string, cleanup func() error, err error) {
-	nothing := func() error { return nil }
+// directory makes the directory for data and logs: data, or a temporary one if
+// that is empty.
+func directory(data string) (string, error) {
 	if data == "" {
 		dir, err := os.MkdirTemp("", "samya-demo-")
 		if err != nil {
-			return "", nil, fmt.Errorf("make a temporary directory: %w", err)
+			return "", fmt.Errorf("make a temporary directory: %w", err)
 		}
-		if keep {
-			return dir, nothing, nil
-		}
-		return dir, func() error {
-			if err := os.RemoveAll(dir); err != nil {
-				return fmt.Errorf("remove the temporary directory: %w", err)
-			}
-			return nil
-		}, nil
+		return dir, nil
 	}
-	dir, err = filepath.Abs(data)
+	dir, err := filepath.Abs(data)
 	if err != nil {
-		return "", nil, fmt.Errorf("data: %w", err)
+		return "", fmt.Errorf("data: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", nil, fmt.Errorf("data: %w", err)
+		return "", fmt.Errorf("data: %w", err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return "", nil, fmt.Errorf("data: %w", err)
+		return "", fmt.Errorf("data: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", nil, fmt.Errorf("data: %s is not empty; the demo starts from nothing", dir)
+		return "", fmt.Errorf("data: %s is not empty; the demo starts from nothing", dir)
 	}
-	return dir, nothing, nil
+	return dir, nil
 }
 
 // start starts the cluster and tells who is ready.

@@ -70,8 +70,14 @@ func (d *driver) create(ctx context.Context, client *httpapi.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 	id := prefix(time.Now()) + "create"
+	first := true
 	err := retry(ctx, func() error {
 		_, err := client.CreateEntity(ctx, d.opts.Entity, d.opts.Limit, id)
+		if errors.Is(err, apierr.EntityExists) && !first {
+			// An earlier attempt was carried out and its answer lost.
+			return nil
+		}
+		first = false
 		return err
 	})
 	if err != nil {
@@ -166,6 +172,7 @@ func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
 	before, since := l.Window(), begun
+	var shown *view
 	for {
 		var last bool
 		select {
@@ -176,15 +183,17 @@ func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
 		now := time.Now()
 		v := d.view(l.Window(), before, now.Sub(since), now.Sub(begun))
 		if last {
+			if s.drawn == 0 {
+				return
+			}
+			// What is left of the last second is too short to speak of rates.
 			v.phase = ""
-		}
-		before, since = v.stats, now
-		if last && s.drawn == 0 {
-			return
+			v.keepRates(shown)
 		}
 		if err := s.show(v); err != nil || last {
 			return
 		}
+		before, since, shown = v.stats, now, v
 	}
 }
 

@@ -198,14 +198,14 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 	var stdout, stderr strings.Builder
 	good := options(&stdout, &stderr)
-	if err := good.check(); err != nil {
+	if err := good.Check(); err != nil {
 		t.Fatalf("the good ones: %v", err)
 	}
 	for field, spoil := range tests {
 		t.Run(field, func(t *testing.T) {
 			opts := options(&stdout, &stderr)
 			spoil(&opts)
-			if err := opts.check(); err == nil || !strings.HasPrefix(err.Error(), field+":") {
+			if err := opts.Check(); err == nil || !strings.HasPrefix(err.Error(), field+":") {
 				t.Errorf("error %v does not name %s", err, field)
 			}
 		})

@@ -38,7 +38,8 @@ type Options struct {
 	// Seed makes the load repeatable.
 	Seed uint64
 	// Data is the directory for data and logs, which must be empty or not
-	// exist; empty: a temporary one, removed at the end unless Keep is set.
+	// exist; empty: a temporary one, removed at the end unless Keep is set or
+	// something went wrong.
 	Data string
 	// Keep leaves the cluster up after the load, until the context ends.
 	Keep bool
@@ -54,8 +55,8 @@ type Options struct {
 	Hurry <-chan struct{}
 }
 
-// check returns what is wrong with the options.
-func (o *Options) check() error {
+// Check returns what is wrong with the options, naming the field.
+func (o *Options) Check() error {
 	switch {
 	case o.Duration <= 0:
 		return fmt.Errorf("duration: %s, must be above 0s", o.Duration)

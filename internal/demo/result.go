@@ -124,7 +124,7 @@ func (r *Result) text() string {
 		fmt.Fprintf(&b, "failed requests       %s, not made for lack of answers %s\n", number(r.total.Failed), number(r.total.Shed))
 	}
 	if r.total.LastError != "" {
-		fmt.Fprintf(&b, "last failure          %s\n", r.total.LastError)
+		fmt.Fprintf(&b, "last error seen       %s\n", r.total.LastError)
 	}
 	b.WriteByte('\n')
 	if r.verdict == nil {

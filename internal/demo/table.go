@@ -26,6 +26,14 @@ type view struct {
 // rates are requests per second.
 type rates struct{ requests, grants float64 }
 
+// keepRates gives the view the rates and latencies of another one.
+func (v *view) keepRates(of *view) {
+	v.rates, v.total, v.stats.Latency = of.rates, of.total, of.stats.Latency
+	for i := range v.stats.Regions {
+		v.stats.Regions[i].Latency = of.stats.Regions[i].Latency
+	}
+}
+
 // tableWidth is the width that the table never exceeds, in characters.
 const tableWidth = 80
 
@@ -56,7 +64,7 @@ func (v *view) table() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%-5s%8s%10s%10s%9s%9s%9s%9s%9s", r.Region, left, acquired,
 			decimal(v.rates[i].grants), number(r.Counts.Refused),
-			decimal(milliseconds(r.Latency.P50)), decimal(milliseconds(r.Latency.P99)), redistr, waiting))
+			latency(r.Latency.P50), latency(r.Latency.P99), redistr, waiting))
 	}
 	lines = append(lines, "")
 	for _, r := range v.stats.Regions {
@@ -94,7 +102,7 @@ func (v *view) line() string {
 	return fmt.Sprintf("%5s  requests %s (%s/s)  granted %s  refused %s  acquired %s  in transit %s  redistributions %s  p50 %s ms  p99 %s ms%s",
 		clock(v.elapsed), number(v.stats.Total.Requests), decimal(v.total.requests), number(v.stats.Total.Granted),
 		number(v.stats.Total.Refused), number(v.read.Acquired), number(v.read.InTransit), number(redistributions(v.read)),
-		decimal(milliseconds(v.stats.Latency.P50)), decimal(milliseconds(v.stats.Latency.P99)), v.trouble())
+		latency(v.stats.Latency.P50), latency(v.stats.Latency.P99), v.trouble())
 }
 
 // redistributions counts those that the cluster decided: each site counts
@@ -131,6 +139,14 @@ func decimal(x float64) string {
 	default:
 		return strconv.FormatFloat(x, 'f', 2, 64)
 	}
+}
+
+// latency writes a latency in milliseconds; "-" where no request was answered.
+func latency(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return decimal(milliseconds(d))
 }
 
 // clock writes a duration as minutes and seconds.

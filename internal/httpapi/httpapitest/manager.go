@@ -102,8 +102,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 	switch {
 	case r.URL.Path == "/v1/sites":
 		return httpapi.Sites{Cluster: "demo", AnsweredBy: "am-us", Sites: []httpapi.Site{
-			{Name: "eu", Region: "eu", Address: "127.0.0.1:7002", Health: "UNREACHABLE"},
-			{Name: m.SiteName, Region: "us", Address: "127.0.0.1:7001", Health: "SERVING", RoundTripMS: new(0.25)},
+			{Name: "eu", Region: "eu-west", Address: "127.0.0.1:7002", Health: "unreachable"},
+			{Name: m.SiteName, Region: "us-east", Address: "127.0.0.1:7001", Health: "serving", RoundTripMS: new(0.25)},
 		}}, nil
 	case r.URL.Path == "/v1/entities" && r.Method == http.MethodPost:
 		return m.create(r)

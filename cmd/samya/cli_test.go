@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/httpapi"
+	"github.com/samya-db/samya/internal/httpapi/httpapitest"
+)
+
+// shell runs command lines against a fake app manager.
+type shell struct {
+	t       *testing.T
+	addr    string
+	manager *httpapitest.Manager
+	env     map[string]string
+	stdin   string
+}
+
+func newShell(t *testing.T) *shell {
+	t.Helper()
+	m := httpapitest.New()
+	m.Create("acme/vm", 5000)
+	server := httptest.NewServer(m)
+	t.Cleanup(server.Close)
+	return &shell{t: t, addr: server.URL, manager: m, env: map[string]string{"SAMYA_ADDR": server.URL}}
+}
+
+// run runs one command line.
+func (s *shell) run(line string) (code int, stdout, stderr string) {
+	s.t.Helper()
+	var out, errs strings.Builder
+	p := &program{
+		stdin: strings.NewReader(s.stdin), stdout: &out, stderr: &errs,
+		lookupEnv: func(key string) (string, bool) { v, ok := s.env[key]; return v, ok },
+	}
+	code = p.run(s.t.Context(), strings.Fields(line))
+	return code, out.String(), errs.String()
+}
+
+// expect runs one command line and compares its exit status and its output,
+// stdout if the status is 0 and else stderr.
+func (s *shell) expect(line string, code int, want string) {
+	s.t.Helper()
+	got, stdout, stderr := s.run(line)
+	text := stdout
+	if code != exitOK {
+		text = stderr
+		if stdout != "" {
+			s.t.Errorf("samya %s: fails and prints %q", line, stdout)
+		}
+	}
+	if got != code || text != want {
+		s.t.Errorf("samya %s: exit status %d, want %d; got\n%s\nwant\n%s", line, got, code, text, want)
+	}
+}
+
+func TestEntityCommands(t *testing.T) {
+	s := newShell(t)
+	s.expect("entity create acme/seats --limit 100", exitOK, "created acme/seats with limit 100\n")
+	s.expect("entity create acme/seats --limit 100", exitFailed,
+		"samya: create acme/seats: ENTITY_EXISTS: entity \"acme/seats\" exists\n  change its limit with: samya entity set-limit acme/seats N\n")
+	s.expect("entity set-limit acme/seats 200", exitOK, "the limit of acme/seats is now 200 (version 2)\n")
+	s.expect("entity set-limit acme/seats 300 --expected-version 1", exitFailed,
+		"samya: change the limit of acme/seats: VERSION_MISMATCH: version 1 expected, it is 2\n"+
+			"  somebody else changed it; read it again with: samya entity get acme/seats\n")
+	s.expect("entity create zoo --limit 0", exitOK, "created zoo with limit 0\n")
+	s.expect("entity list", exitOK, "NAME        LIMIT  VERSION\nacme/seats  200    2\nacme/vm     5000   1\nzoo         0      1\n")
+	s.expect("entity list --prefix z", exitOK, "NAME  LIMIT  VERSION\nzoo   0      1\n")
+	s.expect("entity delete zoo --yes", exitOK, "deleted zoo\n")
+	s.expect("entity get zoo", exitNotFound,
+		"samya: read zoo: ENTITY_NOT_FOUND: no entity \"zoo\"\n"+
+			"  create it with: samya entity create zoo --limit N\n  or see which there are with: samya entity list\n")
+}
+
+func TestEntityGet(t *testing.T) {
+	s := newShell(t)
+	s.expect("acquire acme/vm 30", exitOK, "acquired 30 of acme/vm at us; 4970 left there\n")
+	s.expect("entity get acme/vm", exitOK, `NAME     LIMIT  AVAILABLE  ACQUIRED  IN TRANSIT  VERSION
+acme/vm  5000   4970       30        0           1
+
+SITE  LEFT  OFFERED  ACQUIRED  WAITING  REDISTRIBUTIONS  AGE
+us    4970  0        30        0        3                0s
+`)
+	_, stdout, _ := s.run("entity get acme/vm -o json")
+	var status httpapi.Status
+	if err := json.Unmarshal([]byte(stdout), &status); err != nil || status.Acquired != 30 || len(status.Shares) != 1 {
+		t.Errorf("%v in %s", err, stdout)
+	}
+}
+
+func TestEntityDeleteAsks(t *testing.T) {
+	for answer, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"y\n":   {exitOK, ""},
+		"yes\n": {exitOK, ""},
+		"\n":    {exitFailed, "nothing was deleted"},
+		"no\n":  {exitFailed, "nothing was deleted"},
+		"":      {exitFailed, "pass --yes"},
+	} {
+		s := newShell(t)
+		s.stdin = answer
+		code, _, stderr := s.run("entity delete acme/vm")
+		if code != want.code || !strings.Contains(stderr, "Delete acme/vm?") || !strings.Contains(stderr, want.text) {
+			t.Errorf("answer %q: exit status %d, want %d; %s", answer, code, want.code, stderr)
+		}
+		if deleted := slices.Contains(s.manager.Requests(), "DELETE /v1/entities/acme/vm"); deleted != (want.code == exitOK) {
+			t.Errorf("answer %q: deleted is %t", answer, deleted)
+		}
+	}
+}
+
+func TestAcquireAndRelease(t *testing.T) {
+	s := newShell(t)
+	var seen httpapi.Request
+	s.manager.Intercept = func(_ string, r httpapi.Request, execute func() error) error {
+		seen = r
+		return execute()
+	}
+	s.expect("acquire acme/vm 3 --wait 2s --request-id one --site us", exitOK, "acquired 3 of acme/vm at us; 4997 left there\n")
+	if want := (httpapi.Request{Tokens: 3, RequestID: "one", Wait: "2s", Site: "us"}); seen != want {
+		t.Errorf("sent %+v, want %+v", seen, want)
+	}
+	s.expect("acquire acme/vm 3 --wait 2s --request-id one --site us", exitOK, "acquired 3 of acme/vm at us; 4997 left there\n")
+	s.expect("release acme/vm 2", exitOK, "released 2 of acme/vm at us; 4999 left there\n")
+	if seen.RequestID == "" || seen.Wait != "" {
+		t.Errorf("sent %+v, want a made-up id and no wait", seen)
+	}
+	_, stdout, _ := s.run("acquire acme/vm 1 -o json --request-id two")
+	if want := "{\n  \"tokens\": 1,\n  \"request_id\": \"two\",\n  \"site\": \"us\",\n  \"left\": 4998\n}\n"; stdout != want {
+		t.Errorf("got %s, want %s", stdout, want)
+	}
+	s.expect("acquire acme/vm 6000", exitOutOfTokens,
+		"samya: acquire 6000 of acme/vm: OUT_OF_TOKENS: 6000 tokens of acme/vm wanted, 4998 left\n"+
+			"  4998 tokens are left at site us; try again in 1.5s, ask for fewer, or wait longer with --wait\n")
+}
+
+func TestUnknownOutcomeTellsHowToFindOut(t *testing.T) {
+	s := newShell(t)
+	s.manager.Intercept = func(_ string, r httpapi.Request, _ func() error) error {
+		return apierr.Unknown(r.RequestID, "eu", nil)
+	}
+	code, _, stderr := s.run("release acme/vm 2 --request-id one")
+	if code != exitUnknown || !strings.Contains(stderr, "samya release acme/vm 2 --request-id one --site eu") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	// The connection breaks: nobody knows which site has it.
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer broken.Close()
+	code, _, stderr = s.run("acquire acme/vm 2 --request-id one --addr " + broken.URL)
+	if code != exitUnknown || !strings.Contains(stderr, "samya entity get acme/vm") || !strings.Contains(stderr, "one") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	code, _, stderr = s.run("acquire acme/vm 2 --request-id one --site us --addr " + broken.URL)
+	if code != exitUnknown || !strings.Contains(stderr, "samya acquire acme/vm 2 --request-id one --site us") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+}
+
+func TestSites(t *testing.T) {
+	newShell(t).expect("sites", exitOK, ""+
+		"SITE  REGION   HEALTH       ROUND TRIP  ADDRESS\n"+
+		"eu    eu-west  unreachable  -           127.0.0.1:7002\n"+
+		"us    us-east  serving      0.2 ms      127.0.0.1:7001\n"+
+		"\ncluster demo, as seen by am-us\n")
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	s := newShell(t)
+	foreign := httptest.NewServer(http.NotFoundHandler())
+	defer foreign.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	s.manager.Intercept = func(string, httpapi.Request, func() error) error {
+		return apierr.New(apierr.SiteUnavailable, "no site answers")
+	}
+	tests := map[string]struct {
+		line string
+		code int
+		want string
+	}{
+		"nobody there":      {"sites --addr " + gone.URL, exitUnreachable, "no app manager answers at " + gone.URL},
+		"somebody else":     {"sites --addr " + foreign.URL, exitFailed, "--addr must be the HTTP address of an app manager"},
+		"no site":           {"acquire acme/vm 1", exitUnreachable, "nothing was done"},
+		"bad address":       {"sites --addr http://x/y", exitUsage, "nothing may follow the port"},
+		"bad name":          {"entity get a//b", exitUsage, "name: empty segment"},
+		"no tokens":         {"acquire acme/vm 0", exitUsage, "tokens: 0, at least 1"},
+		"no number":         {"acquire acme/vm many", exitUsage, `tokens: "many" is not a whole number`},
+		"long wait":         {"acquire acme/vm 1 --wait 2m", exitUsage, "at most 60s"},
+		"bad limit":         {"entity create a --limit -1", exitUsage, "limit: -1, at least 0"},
+		"no limit":          {"entity create a", exitUsage, `"limit" not set`},
+		"missing argument":  {"acquire acme/vm", exitUsage, "1 arguments, want NAME N"},
+		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
+		"unknown flag":      {"sites --all", exitUsage, "--all"},
+		"bad output":        {"sites -o xml", exitUsage, "must be text or json"},
+		"bad demo":          {"demo --rate 0", exitUsage, "rate: 0, must be above 0"},
+		"site without name": {"site --data x --members us", exitUsage, "name: empty"},
+		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of demand, paper"},
+		"bad preset":        {"appmgr --name am --gossip-preset moon", exitUsage, "preset"},
+		"bad log format":    {"appmgr --name am --log-format xml", exitUsage, "log-format"},
+		"bad log level":     {"site --name us --log-level loud", exitUsage, "log-level"},
+		"no matrix":         {"site --name us --wan /no/such/file", exitUsage, "/no/such/file"},
+		"no key":            {"site --name us --gossip-key-file /no/such/file", exitFailed, "/no/such/file"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := s.run(test.line)
+			if code != test.code || !strings.Contains(stderr, test.want) || stdout != "" {
+				t.Errorf("samya %s: exit status %d, want %d; %q does not say %q (stdout %q)", test.line, code, test.code, stderr, test.want, stdout)
+			}
+		})
+	}
+}
+
+func TestInterruptedRequest(t *testing.T) {
+	var errs strings.Builder
+	entered := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-entered
+		cancel(errInterrupted)
+	}()
+	p := &program{stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, lookupEnv: func(string) (string, bool) { return "", false }}
+	if code := p.run(ctx, []string{"sites", "--addr", server.URL}); code != exitInterrupted {
+		t.Errorf("exit status %d: %s", code, errs.String())
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	s := newShell(t)
+	s.env["SAMYA_OUTPUT"] = "json"
+	if _, stdout, _ := s.run("sites"); !strings.HasPrefix(stdout, "{") {
+		t.Errorf("SAMYA_OUTPUT does nothing: %s", stdout)
+	}
+	if _, stdout, _ := s.run("sites -o text"); !strings.HasPrefix(stdout, "SITE") {
+		t.Errorf("the flag does not go before the environment: %s", stdout)
+	}
+	s.env["SAMYA_LIMIT"] = "7"
+	s.env["SAMYA_OUTPUT"] = ""
+	s.expect("entity create a", exitOK, "created a with limit 7\n")
+	s.env["SAMYA_LIMIT"] = "x"
+	if code, _, stderr := s.run("entity create b"); code != exitUsage || !strings.Contains(stderr, "SAMYA_LIMIT") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	s := newShell(t)
+	s.manager.Create("acme/seats", 1)
+	for line, want := range map[string]string{
+		"__complete entity get acme/v":      "acme/vm\n:4\n",
+		"__complete acquire acme/":          "acme/seats\nacme/vm\n:4\n",
+		"__complete sites -o j":             "text\njson\n:4\n",
+		"__complete site --policy p":        "demand\npaper\n:4\n",
+		"__complete acquire acme/vm 3":      ":4\n",
+		"__complete entity set-limit a":     "acme/seats\nacme/vm\n:4\n",
+		"__complete appmgr --wan s":         "none\nsamya\n:0\n",
+		"__complete entity delete acme/sea": "acme/seats\n:4\n",
+	} {
+		if _, stdout, _ := s.run(line); stdout != want {
+			t.Errorf("samya %s: got %q, want %q", line, stdout, want)
+		}
+	}
+	if code, stdout, _ := s.run("completion bash"); code != exitOK || !strings.Contains(stdout, "samya") {
+		t.Errorf("completion bash: exit status %d, %d bytes", code, len(stdout))
+	}
+}
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	s := newShell(t)
+	for _, line := range []string{"", "version", "entity", "--help", "site --help", "appmgr --help", "demo --help", "entity create --help", "acquire --help"} {
+		if code, stdout, stderr := s.run(line); code != exitOK || stdout == "" || stderr != "" {
+			t.Errorf("samya %s: exit status %d, %q, %q", line, code, stdout, stderr)
+		}
+	}
+}
