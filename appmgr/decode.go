@@ -44,7 +44,10 @@ func checkMedia(r *http.Request) error {
 	if ct == "" {
 		return nil
 	}
-	if m, _, err := mime.ParseMediaType(ct); err != nil || m != "application/json" {
+	// A form is what `curl -d` declares whatever it sends; a body that really is
+	// one fails to parse.
+	m, _, err := mime.ParseMediaType(ct)
+	if err != nil || m != "application/json" && m != "application/x-www-form-urlencoded" {
 		return apierr.New(apierr.UnsupportedMediaType, "content type %.64q; send application/json", ct)
 	}
 	return nil

@@ -190,7 +190,7 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "too deep", method: "POST", target: acq, body: strings.Repeat("[", 20000), reason: apierr.MalformedJSON},
 			{what: "too large", method: "POST", target: acq, body: `{"tokens":3}` + strings.Repeat(" ", DefaultMaxBody), reason: apierr.BodyTooLarge},
 			{what: "not declared JSON", method: "POST", target: acq, body: `{"tokens":3}`, head: []string{"Content-Type", "text/plain"}, reason: apierr.UnsupportedMediaType},
-			{what: "a form", method: "POST", target: "/v1/entities", body: `{}`, head: []string{"Content-Type", "application/x-www-form-urlencoded"}, reason: apierr.UnsupportedMediaType},
+			{what: "a form", method: "POST", target: "/v1/entities", body: `name=acme&limit=3`, head: []string{"Content-Type", "application/x-www-form-urlencoded"}, reason: apierr.MalformedJSON},
 			{what: "compressed", method: "POST", target: acq, body: `{}`, head: []string{"Content-Encoding", "gzip"}, reason: apierr.UnsupportedMediaType},
 
 			{what: "unknown route", method: "GET", target: "/v2/entities", reason: apierr.RouteNotFound},
