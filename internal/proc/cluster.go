@@ -83,7 +83,7 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 // portTaken reports whether a process ended because its port was in use.
 func portTaken(err error) bool {
 	death, ok := errors.AsType[*DeathError](err)
-	return ok && strings.Contains(death.Process.Tail(12), "address already in use")
+	return ok && strings.Contains(death.Last, "address already in use")
 }
 
 // start makes one attempt.
@@ -176,10 +176,9 @@ func without(addrs []string, one string) []string {
 }
 
 // report passes a death on.
-func (c *Cluster) report(p *Process) {
-	err, _ := p.Ended()
+func (c *Cluster) report(death *DeathError) {
 	select {
-	case c.deaths <- &DeathError{Process: p, Err: err}:
+	case c.deaths <- death:
 	default:
 	}
 }

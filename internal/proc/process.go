@@ -45,7 +45,7 @@ type Process struct {
 
 	bin   string
 	spawn *spawner
-	died  func(*Process)
+	died  func(*DeathError)
 
 	mu  sync.Mutex
 	run *run // nil before the first start
@@ -92,7 +92,7 @@ func (p *Process) Start() error {
 		expected := r.expected
 		p.mu.Unlock()
 		if !expected {
-			p.died(p)
+			p.died(p.death(r))
 		}
 	}()
 	return nil
@@ -183,15 +183,6 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
-// Ended returns how the process ended, and whether it has.
-func (p *Process) Ended() (error, bool) { //nolint:revive // the error is the subject, not the outcome of the call
-	r := p.current(false)
-	if r == nil || !r.ended() {
-		return nil, false
-	}
-	return r.err, true
-}
-
 // WaitReady polls the process's /readyz until it answers 200. It gives up when
 // ctx is done or the process has ended.
 func (p *Process) WaitReady(ctx context.Context) error {
@@ -210,7 +201,7 @@ func (p *Process) WaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-r.exited:
-			return &DeathError{Process: p, Err: r.err}
+			return p.death(r)
 		case <-ctx.Done():
 			return fmt.Errorf("wait for %s to be ready (%s): %w", p.Name, last, ctx.Err())
 		case <-time.After(every):
@@ -262,6 +253,16 @@ type DeathError struct {
 	Process *Process
 	// Err is how it ended; nil if it ended as if all were well.
 	Err error
+	// Last is the last lines of its log.
+	Last string
+}
+
+// tailLines is how many lines of a log a DeathError shows.
+const tailLines = 12
+
+// death tells of the end of r, a run of p.
+func (p *Process) death(r *run) *DeathError {
+	return &DeathError{Process: p, Err: r.err, Last: p.Tail(tailLines)}
 }
 
 // Error names the process, how it ended and the last lines of its log.
@@ -270,7 +271,7 @@ func (e *DeathError) Error() string {
 	if e.Err != nil {
 		how = e.Err.Error()
 	}
-	return fmt.Sprintf("%s ended unexpectedly (%s); the last lines of %s:\n%s", e.Process.Name, how, e.Process.Log, e.Process.Tail(12))
+	return fmt.Sprintf("%s ended unexpectedly (%s); the last lines of %s:\n%s", e.Process.Name, how, e.Process.Log, e.Last)
 }
 
 // Unwrap returns how the process ended.
