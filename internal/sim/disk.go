@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// Disk is where a site's records become durable; store.Store is one.
+type Disk interface {
+	Commit(r *core.Records) error
+	Load() (core.Restored, error)
+}
+
+// memory is a Disk of maps. Records in it are never changed, only replaced.
+type memory struct {
+	catalogue *core.CatalogueRecord
+	changes   map[uint64]core.ChangeRecord
+	entities  map[string]core.EntityRecord
+	books     map[string]core.BooksRecord
+	blocks    map[uint64]core.RequestBlock
+	requests  map[core.RequestKey]core.RequestRecord
+}
+
+var _ Disk = (*memory)(nil)
+
+func newMemory() *memory {
+	return &memory{
+		changes:  make(map[uint64]core.ChangeRecord),
+		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
+		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
+	}
+}
+
+func (m *memory) clone() *memory {
+	c := *m
+	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
+	c.blocks, c.requests = maps.Clone(m.blocks), maps.Clone(m.requests)
+	return &c
+}
+
+// generation is the last one that the site has given out.
+func (m *memory) generation() uint64 {
+	if m.catalogue == nil {
+		return 0
+	}
+	return m.catalogue.Generation
+}
+
+// Commit implements Disk.
+func (m *memory) Commit(r *core.Records) error {
+	for _, name := range r.Deleted {
+		delete(m.books, name)
+		delete(m.entities, name)
+	}
+	for _, b := range r.Books {
+		m.books[b.Name] = b
+	}
+	for _, e := range r.Entities {
+		m.entities[e.Name] = e
+	}
+	if r.Catalogue != nil {
+		m.catalogue = new(*r.Catalogue)
+	}
+	for _, c := range r.Changes {
+		m.changes[c.Number] = c
+	}
+	maps.DeleteFunc(m.changes, func(n uint64, _ core.ChangeRecord) bool { return n < r.ForgetChanges })
+	if len(r.Block.Records) > 0 {
+		b := r.Block
+		b.Records = slices.Clone(b.Records)
+		m.blocks[b.Sequence] = b
+		for _, q := range b.Records {
+			m.requests[q.Key] = q
+		}
+	}
+	if r.ForgetBlocks > 0 {
+		maps.DeleteFunc(m.blocks, func(n uint64, b core.RequestBlock) bool {
+			if n >= r.ForgetBlocks {
+				return false
+			}
+			for _, q := range b.Records {
+				delete(m.requests, q.Key)
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+// Load implements Disk.
+func (m *memory) Load() (core.Restored, error) {
+	var r core.Restored
+	if m.catalogue != nil {
+		c := *m.catalogue
+		c.Protocol = c.Protocol.Clone()
+		r.Catalogue = &c
+	}
+	r.Changes = inOrder(m.changes)
+	r.Entities = inOrder(m.entities)
+	for i := range r.Entities {
+		r.Entities[i].Protocol = r.Entities[i].Protocol.Clone()
+		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
+	}
+	r.Books = inOrder(m.books)
+	r.Blocks = inOrder(m.blocks)
+	return r, nil
+}
+
+func inOrder[K interface{ ~uint64 | ~string }, V any](m map[K]V) []V {
+	var list []V
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}

@@ -1,0 +1,40 @@
+// Package sim runs a whole cluster of site cores in one goroutine, on simulated
+// clocks, disks and links that fail, and checks after every event what must
+// hold. It refuses to be used outside tests, and to touch the world: one seed
+// always gives the same run.
+//
+// What is real: package core with all below it, and, if asked for, the encoding
+// of messages and records. What is simulated: the shell around it. Each site
+// takes inputs, drains effects into batches, makes them durable in order after
+// a delay, and only then lets their messages and replies out. A crash loses
+// what is not durable, also half-way through the effects of a batch.
+//
+// # What is checked
+//
+//   - Agreement: one value an instance, and a site applies none that no
+//     majority has accepted.
+//   - Conservation, exactly: what a site holds, has set aside and has out is its
+//     first share plus its grants less its offers in the decided instances that
+//     it has applied. Over all sites, with the decided instances settled for
+//     those that have not applied them, that is the limit.
+//   - Books and requests: what a site has out is the sum of the requests that it
+//     has recorded; no request is recorded twice, and no answer that promises a
+//     record leaves before it is durable.
+//   - Answers: a repeated request gets the same answer.
+//   - The clients' view: acquires returned less releases invoked never exceed
+//     the limit that the entity was created with plus all raises decided since,
+//     over all its generations. Where the limit was never lowered that is the
+//     limit. Where it was, it is the tightest bound without looking at the
+//     sites: the debt a lowering leaves may lie at a site that a later raise
+//     passes by, so that the raise is granted anew before the debt is paid.
+//     Proof: what is out is limit + debt - holdings; a lowering adds to the debt
+//     at most what it takes from the limit, and nothing else adds to the debt.
+//   - The catalogue: a site has exactly the entities, limits and versions that
+//     the instances it has applied say, by a model that is independent of the
+//     code under test.
+//   - A change answered "nothing was done" is never decided.
+//   - Time: every request is answered by its deadline, and a wake that is due
+//     leaves nothing due.
+//   - After healing: nothing stays set aside, nothing waits, all sites agree,
+//     and a further change of each entity is decided.
+package sim

@@ -1,0 +1,217 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core"
+)
+
+// sequenceID names a sequence of instances; the zero one is the catalogue's.
+type sequenceID struct {
+	entity     string
+	generation uint64
+}
+
+type vote struct {
+	t avantan.Instance
+	b avantan.Ballot
+}
+
+// sequence is what an observer of all sites knows of one sequence.
+type sequence struct {
+	id       sequenceID
+	proposed map[vote]*avantan.Value
+	accepts  map[vote]map[core.SiteID]bool
+	// chosen are the values that a majority has accepted, by instance, from 1.
+	chosen map[avantan.Instance]*avantan.Value
+	// settled is up to which instance the chosen values are in the model.
+	settled avantan.Instance
+
+	// limits are the limits after each instance, from 0; holdings what each
+	// site holds, has set aside and has out in all, in the order of the sites.
+	limits   []limitState
+	holdings [][]core.Tokens
+	results  map[string]bool
+	order    []string
+	// lowered is set once a limit was lowered, raised is the sum of all raises.
+	lowered bool
+	raised  core.Tokens
+}
+
+type limitState struct {
+	limit   core.Tokens
+	version uint64
+}
+
+// keptResults is how many outcomes of limit changes an entity remembers.
+const keptResults = 16
+
+func newSequence(id sequenceID) *sequence {
+	return &sequence{
+		id: id, proposed: make(map[vote]*avantan.Value), accepts: make(map[vote]map[core.SiteID]bool),
+		chosen: make(map[avantan.Instance]*avantan.Value), results: make(map[string]bool),
+	}
+}
+
+// created gives a new entity its limit and the sites their shares of it: equal
+// ones, the remainder one token each to the first.
+func (q *sequence) created(limit core.Tokens, sites int) {
+	q.limits = []limitState{{limit, 1}}
+	shares := make([]core.Tokens, sites)
+	for i := range limit % core.Tokens(sites) {
+		shares[i] = 1
+	}
+	for i := range shares {
+		shares[i] += limit / core.Tokens(sites)
+	}
+	q.holdings = [][]core.Tokens{shares}
+}
+
+// accept notes that a site has durably accepted a value.
+func (q *sequence) accept(v vote, site core.SiteID, value *avantan.Value, quorum int) error {
+	if value != nil {
+		if old := q.proposed[v]; old != nil && !old.Equal(value) {
+			return fmt.Errorf("%v: two values at %v: %+v and %+v", q.id, v, old, value)
+		}
+		q.proposed[v] = value
+	}
+	if q.accepts[v] == nil {
+		q.accepts[v] = make(map[core.SiteID]bool)
+	}
+	q.accepts[v][site] = true
+	if len(q.accepts[v]) < quorum {
+		return nil
+	}
+	value = q.proposed[v]
+	if value == nil {
+		return fmt.Errorf("%v: accepted at %v by a majority, proposed by nobody", q.id, v)
+	}
+	if old := q.chosen[v.t]; old != nil && !old.Equal(value) {
+		return fmt.Errorf("%v: instance %d: chosen %+v and %+v", q.id, v.t, old, value)
+	}
+	q.chosen[v.t] = value
+	return nil
+}
+
+// limitChange is the form in which an entity's sequence decides its limit.
+type limitChange struct {
+	RequestID string      `json:"request_id"`
+	Limit     core.Tokens `json:"limit"`
+	Expected  uint64      `json:"expected"`
+}
+
+// settle computes what the chosen values mean for an entity.
+func (q *sequence) settle(sites []core.SiteID) error {
+	for q.limits != nil && q.chosen[q.settled+1] != nil {
+		v := q.chosen[q.settled+1]
+		now := q.limits[q.settled]
+		var delta core.Tokens
+		if len(v.Change) > 0 {
+			var ch limitChange
+			if err := json.Unmarshal(v.Change, &ch); err != nil {
+				return fmt.Errorf("%v: a limit change: %w", q.id, err)
+			}
+			if !q.results[ch.RequestID] {
+				q.results[ch.RequestID] = true
+				q.order = append(q.order, ch.RequestID)
+				if len(q.order) > keptResults {
+					delete(q.results, q.order[0])
+					q.order = q.order[1:]
+				}
+				if ch.Expected == 0 || ch.Expected == now.version {
+					delta = ch.Limit - now.limit
+					now = limitState{ch.Limit, now.version + 1}
+				}
+			}
+		}
+		q.lowered = q.lowered || delta < 0
+		q.raised += max(delta, 0)
+		holdings := slices.Clone(q.holdings[q.settled])
+		if len(v.Contributions) > 0 {
+			policy, err := redistribute.ByName(v.Policy)
+			if err != nil {
+				return err
+			}
+			grants, err := policy.Grants(v.Contributions, delta)
+			if err != nil {
+				return fmt.Errorf("%v: %w", q.id, err)
+			}
+			for i, c := range v.Contributions {
+				holdings[slices.Index(sites, c.Site)] += grants[i] - c.Offered
+			}
+		}
+		q.limits, q.holdings = append(q.limits, now), append(q.holdings, holdings)
+		q.settled++
+	}
+	return nil
+}
+
+// catalogueState is the catalogue after an instance, by the model.
+type catalogueState struct {
+	generation, numbered uint64
+	entities             map[string]uint64
+}
+
+// catalogueModel settles the catalogue's chosen values.
+type catalogueModel struct {
+	states []catalogueState
+	// results are the outcomes by request id.
+	results map[string]catalogueResult
+}
+
+type catalogueResult struct {
+	code       core.Code
+	generation uint64
+}
+
+// creation is an entity that a chosen value has created.
+type creation struct {
+	id    sequenceID
+	limit core.Tokens
+}
+
+// settle takes in the next chosen value and returns what it creates.
+func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
+	var changes []core.CatalogueChange
+	if len(v.Change) > 0 {
+		if err := json.Unmarshal(v.Change, &changes); err != nil {
+			return nil, fmt.Errorf("changes of the catalogue: %w", err)
+		}
+	}
+	last := m.states[len(m.states)-1]
+	next := catalogueState{last.generation, last.numbered, make(map[string]uint64)}
+	for name, g := range last.entities {
+		next.entities[name] = g
+	}
+	var created []creation
+	for _, ch := range changes {
+		if _, repeated := m.results[ch.RequestID]; repeated {
+			continue
+		}
+		next.numbered++
+		g, found := next.entities[ch.Name]
+		r := catalogueResult{generation: g}
+		switch {
+		case ch.Kind == core.CreateEntity && found:
+			r.code = core.Exists
+		case ch.Kind == core.CreateEntity:
+			next.generation++
+			r.generation = next.generation
+			next.entities[ch.Name] = r.generation
+			created = append(created, creation{sequenceID{ch.Name, r.generation}, ch.Limit})
+		case !found:
+			r.code = core.NotFound
+		case ch.Generation != 0 && ch.Generation != g:
+			r.code = core.Mismatch
+		default:
+			delete(next.entities, ch.Name)
+		}
+		m.results[ch.RequestID] = r
+	}
+	m.states = append(m.states, next)
+	return created, nil
+}

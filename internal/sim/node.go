@@ -1,0 +1,355 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/avantan"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/wire"
+)
+
+// node is one site: its core and the simulated shell around it.
+type node struct {
+	s    *sim
+	i    int
+	id   core.SiteID
+	cfg  core.Config
+	core *core.Core
+	up   bool
+	// life counts the starts; what was under way in an earlier one is lost.
+	life int
+	// booted and drift make the site's clock; wall is its offset.
+	booted micros
+	drift  float64
+	wall   int64
+
+	// durable is the disk; drained is what it will be when all batches are.
+	durable, drained *memory
+	other            Disk
+	flights          []*core.Effects
+	spare            []*core.Effects
+	// lastSync is when the last batch under way will be durable.
+	lastSync micros
+	// fuse, if not 0, is after how many effects of batches the site crashes.
+	fuse    int
+	wakeSet micros
+	// calls are those handed over and not answered yet.
+	calls map[*call]bool
+}
+
+func (s *sim) newNode(i int, id core.SiteID) *node {
+	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
+	n := &node{s: s, i: i, id: id, durable: newMemory()}
+	n.cfg = core.Config{
+		Self: id, Members: s.names,
+		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
+		Forecast:  pick([]string{"mean-rate", "none", "random-walk"}),
+		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
+		Retention: 60_000,
+	}
+	if s.chance(150) {
+		n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = 2, 3
+	}
+	if s.o.Hungry {
+		// The paper's policy rejects what it cannot grant whole.
+		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "demand", "wait", 0, 0
+	}
+	n.drift = 1 + float64(s.r.IntN(2001)-1000)/100_000
+	n.wall = 1_700_000_000_000 + int64(s.r.IntN(10_000))
+	if s.o.Disk != nil {
+		other, err := s.o.Disk(id)
+		if err != nil {
+			s.fail("%s: making a disk: %w", id, err)
+			return n
+		}
+		n.other = other
+	}
+	return n
+}
+
+// time is what the site's clocks say.
+func (n *node) time() core.Now {
+	ms := float64(n.s.now-n.booted) / float64(millisecond) * n.drift
+	return core.Now{Tick: core.Tick(ms) + 1, Wall: n.wall + n.s.now/millisecond}
+}
+
+// boot starts the site on what its disk holds.
+func (n *node) boot() {
+	s := n.s
+	restored, err := n.durable.Load()
+	if err == nil && n.other != nil {
+		err = n.sameAs(restored)
+	}
+	if err != nil {
+		s.fail("%s: loading: %w", n.id, err)
+		return
+	}
+	n.life++
+	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
+	n.flights, n.calls = nil, make(map[*call]bool)
+	n.drained = n.durable.clone()
+	cfg := n.cfg
+	cfg.Rand = rand.New(rand.NewPCG(s.o.Seed, uint64(n.i)<<32|uint64(n.life)))
+	if n.core, err = core.New(cfg, restored); err != nil {
+		s.fail("%s: restarting: %w", n.id, err)
+		return
+	}
+	for _, e := range restored.Entities {
+		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil {
+			s.report.Recoveries++
+		}
+	}
+	s.note("%s starts", n.id)
+	n.settle()
+}
+
+// sameAs compares what both disks hold.
+func (n *node) sameAs(want core.Restored) error {
+	got, err := n.other.Load()
+	if err != nil {
+		return err
+	}
+	// A state is compared by its encoding's meaning: nil and empty are the same.
+	for _, r := range []*core.Restored{&want, &got} {
+		for i := range r.Entities {
+			if len(r.Entities[i].Results) == 0 {
+				r.Entities[i].Results = nil
+			}
+			trim(&r.Entities[i].Protocol)
+		}
+		if r.Catalogue != nil {
+			trim(&r.Catalogue.Protocol)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		return fmt.Errorf("stored %+v, read back %+v", want, got)
+	}
+	return nil
+}
+
+func trim(st *avantan.State) {
+	value := func(v *avantan.Value) {
+		if v != nil && len(v.Change) == 0 {
+			v.Change = nil
+		}
+		if v != nil && len(v.Contributions) == 0 {
+			v.Contributions = nil
+		}
+	}
+	*st = st.Clone()
+	value(st.Accepted)
+	if len(st.Exposures) == 0 {
+		st.Exposures = nil
+	}
+	if len(st.Kept) == 0 {
+		st.Kept = nil
+	}
+	for i := range st.Kept {
+		value(&st.Kept[i].Value)
+	}
+}
+
+// crash loses all that is not durable.
+func (n *node) crash() {
+	s := n.s
+	if !n.up {
+		return
+	}
+	s.note("%s crashes, %d batches lost", n.id, len(n.flights))
+	s.report.Crashes++
+	n.up, n.core, n.drained = false, nil, n.durable.clone()
+	n.life++
+	n.calls = nil
+	if s.chance(200) {
+		n.wall += int64(s.r.IntN(20_000)) - 10_000
+		s.report.ClockJumps++
+	}
+	s.observe.checkSite(n)
+	life := n.life
+	s.after(micros(s.r.IntN(3000))*millisecond, func() {
+		if !n.up && n.life == life {
+			n.boot()
+		}
+	})
+}
+
+// step feeds the core one input.
+func (n *node) step(in core.Input) {
+	if !n.up || n.s.err != nil {
+		return
+	}
+	n.core.Step(n.time(), in)
+	n.settle()
+}
+
+// settle drains what the core has gathered and sees to its next wake.
+func (n *node) settle() {
+	n.drain()
+	at := n.core.WakeAt()
+	if at == 0 {
+		return
+	}
+	late := micros(0)
+	if n.s.chance(100) {
+		late = micros(n.s.r.IntN(20)) * millisecond
+	}
+	due := max(n.s.now, n.booted+micros(float64(at)/n.drift*float64(millisecond))+late)
+	if n.wakeSet != 0 && n.wakeSet <= due && n.wakeSet > n.s.now {
+		return
+	}
+	n.wakeSet = due
+	life := n.life
+	n.s.after(due-n.s.now, func() {
+		if n.life == life && n.up && n.s.now >= n.wakeSet {
+			n.wake()
+		}
+	})
+}
+
+func (n *node) wake() {
+	n.wakeSet = 0
+	now := n.time()
+	if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
+		n.core.Step(now, core.Wake{})
+		if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
+			n.s.fail("%s: woken at %d, wants to be woken at %d again", n.id, now.Tick, at)
+		}
+	}
+	n.settle()
+}
+
+// drain takes a batch from the core, if there may be another under way.
+func (n *node) drain() {
+	s := n.s
+	if len(n.flights) >= s.chances.depth || !n.core.Pending() {
+		return
+	}
+	var batch *core.Effects
+	if len(n.spare) > 0 {
+		batch, n.spare = n.spare[len(n.spare)-1], n.spare[:len(n.spare)-1]
+	} else {
+		batch = new(core.Effects)
+	}
+	n.core.Drain(batch)
+	for _, e := range batch.Events {
+		if e.Kind == core.ProtocolFault {
+			s.fail("%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
+		}
+	}
+	if err := n.drained.Commit(&batch.Records); err != nil {
+		s.fail("%s: %w", n.id, err)
+	}
+	s.observe.drained(n, &batch.Records)
+	n.flights = append(n.flights, batch)
+	took := micros(0)
+	if !batch.Records.Empty() {
+		took = 1 + s.r.Int64N(s.chances.sync)
+	}
+	n.lastSync = max(n.lastSync, s.now) + took
+	life := n.life
+	s.after(n.lastSync-s.now, func() {
+		if n.up && n.life == life {
+			n.synced()
+		}
+	})
+}
+
+// synced makes the oldest batch durable and carries out its effects.
+func (n *node) synced() {
+	s := n.s
+	batch := n.flights[0]
+	n.flights = n.flights[1:]
+	s.observe.requests(n, &batch.Records)
+	err := n.durable.Commit(&batch.Records)
+	if err == nil && n.other != nil {
+		err = n.other.Commit(&batch.Records)
+	}
+	if err != nil {
+		s.fail("%s: committing: %w", n.id, err)
+		return
+	}
+	s.observe.durable(n, &batch.Records)
+	if n.burns() {
+		return
+	}
+	for i := range batch.Messages {
+		s.send(n, batch.Messages[i])
+		if n.burns() {
+			return
+		}
+	}
+	for _, r := range batch.Replies {
+		s.observe.reply(n, r)
+		if n.burns() {
+			return
+		}
+	}
+	batch.Reset()
+	n.spare = append(n.spare, batch)
+	n.settle()
+}
+
+// burns crashes the site between two effects if its time has come.
+func (n *node) burns() bool {
+	if n.fuse == 0 {
+		return false
+	}
+	if n.fuse--; n.fuse > 0 {
+		return false
+	}
+	n.s.report.MidBatch++
+	n.crash()
+	return true
+}
+
+// send puts a message on its link.
+func (s *sim) send(from *node, e core.Envelope) {
+	s.observe.message(from, &e)
+	to := s.nodes[slices.Index(s.names, e.Message.To)]
+	if e.Message.Kind == avantan.CatchUp {
+		s.report.CatchUps++
+	}
+	s.note("%s -> %s: %q/%d %v t=%d b=%v applied=%d", from.id, e.Message.To, e.Entity, e.Generation,
+		e.Message.Kind, e.Message.Instance, e.Message.Ballot, e.Message.Applied)
+	if s.cut[from.i][to.i] || !s.healed && s.chance(s.chances.drop) {
+		s.report.Drops++
+		return
+	}
+	if s.o.Encoded {
+		var err error
+		if e, err = recode(&e); err != nil {
+			s.fail("encoding a message: %w", err)
+			return
+		}
+	}
+	deliver := func() { to.step(core.Deliver{From: from.id, Messages: []core.Envelope{e}}) }
+	delay := s.latency[from.i][to.i]
+	arrives := s.now + delay + s.r.Int64N(delay/4+1)
+	if s.o.Calm {
+		arrives = max(arrives, s.arrived[from.i][to.i])
+		s.arrived[from.i][to.i] = arrives
+	}
+	s.after(arrives-s.now, deliver)
+	if !s.healed && s.chance(s.chances.repeat) {
+		s.report.Duplicates++
+		s.after(delay+s.r.Int64N(5*second), deliver)
+	}
+}
+
+func recode(e *core.Envelope) (core.Envelope, error) {
+	raw, err := proto.Marshal(wire.Encode(e))
+	if err != nil {
+		return core.Envelope{}, err
+	}
+	var p peerv1.ProtocolMessage
+	if err := proto.Unmarshal(raw, &p); err != nil {
+		return core.Envelope{}, err
+	}
+	return wire.Decode(&p, e.Message.From, e.Message.To)
+}

@@ -1,0 +1,507 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// observer sees all that becomes durable at any site and all that leaves one,
+// and checks it.
+type observer struct {
+	s         *sim
+	quorum    int
+	sequences map[sequenceID]*sequence
+	catalogue catalogueModel
+	// bound is, by name, what may be out at most; see the package comment.
+	// outstanding is what is out from the clients' view.
+	created     map[string][]*sequence
+	outstanding map[string]core.Tokens
+	// net is what each site has out by its recorded requests.
+	net []map[string]core.Tokens
+	// first are the answers that bind, by operation.
+	first map[int]core.Answer
+}
+
+func newObserver(s *sim) *observer {
+	o := &observer{
+		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
+		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens), first: make(map[int]core.Answer),
+		catalogue: catalogueModel{
+			states: []catalogueState{{entities: map[string]uint64{}}}, results: make(map[string]catalogueResult),
+		},
+	}
+	for range s.names {
+		o.net = append(o.net, make(map[string]core.Tokens))
+	}
+	o.sequence(sequenceID{})
+	return o
+}
+
+func (o *observer) sequence(id sequenceID) *sequence {
+	q := o.sequences[id]
+	if q == nil {
+		q = newSequence(id)
+		o.sequences[id] = q
+	}
+	return q
+}
+
+// message looks at one that leaves a site: its accepts are durable.
+func (o *observer) message(from *node, e *core.Envelope) {
+	m := &e.Message
+	if err := m.Validate(); err != nil {
+		o.s.fail("%s sends: %w", from.id, err)
+		return
+	}
+	if m.Kind == avantan.Accept || m.Kind == avantan.AcceptOk {
+		o.accept(sequenceID{e.Entity, e.Generation}, vote{m.Instance, m.Ballot}, from.id, m.Value)
+	}
+}
+
+func (o *observer) accept(id sequenceID, v vote, site core.SiteID, value *avantan.Value) {
+	q := o.sequence(id)
+	before := len(q.chosen)
+	if err := q.accept(v, site, value, o.quorum); err != nil {
+		o.s.fail("%w", err)
+		return
+	}
+	if len(q.chosen) == before {
+		return
+	}
+	o.s.note("%v: chosen in %d: %+v", id, v.t, *q.chosen[v.t])
+	if id.entity == "" {
+		o.settleCatalogue(q)
+		return
+	}
+	o.s.report.Instances++
+	o.settle(q)
+}
+
+func (o *observer) settleCatalogue(q *sequence) {
+	for q.chosen[q.settled+1] != nil {
+		q.settled++
+		created, err := o.catalogue.settle(q.chosen[q.settled])
+		if err != nil {
+			o.s.fail("%w", err)
+			return
+		}
+		for _, c := range created {
+			e := o.sequence(c.id)
+			e.created(c.limit, len(o.s.names))
+			o.created[c.id.entity] = append(o.created[c.id.entity], e)
+			o.s.report.Creates++
+			o.settle(e)
+		}
+	}
+}
+
+func (o *observer) settle(q *sequence) {
+	lowered, raised := q.lowered, q.raised
+	if err := q.settle(o.s.names); err != nil {
+		o.s.fail("%w", err)
+	}
+	if q.lowered && !lowered {
+		o.s.report.Lowerings++
+	}
+	if q.raised > raised {
+		o.s.report.Raises++
+	}
+	o.conserved(q, func(n *node) *memory { return n.durable })
+	o.conserved(q, func(n *node) *memory { return n.drained })
+}
+
+// state looks at what a site's records say about the sequence of a vote.
+func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
+	if st.Accepted != nil {
+		o.accept(id, vote{st.Applied + 1, st.AcceptedAt}, n.id, st.Accepted)
+	}
+}
+
+// drained checks a batch that a site has handed over.
+func (o *observer) drained(n *node, r *core.Records) {
+	if r.Catalogue != nil || len(r.Deleted) > 0 {
+		o.checkSite(n)
+		return
+	}
+	o.touched(n, n.drained, r)
+}
+
+func (o *observer) touched(n *node, d *memory, r *core.Records) {
+	seen := make(map[string]bool)
+	for i := range r.Books {
+		seen[r.Books[i].Name] = true
+	}
+	for i := range r.Entities {
+		seen[r.Entities[i].Name] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		o.checkBooks(n, d, name)
+	}
+}
+
+// durable checks a batch that has become durable.
+func (o *observer) durable(n *node, r *core.Records) {
+	if r.Catalogue != nil {
+		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
+	}
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		o.state(n, sequenceID{e.Name, e.Generation}, &e.Protocol)
+	}
+	if r.Catalogue != nil || len(r.Deleted) > 0 {
+		o.checkCatalogue(n, n.durable)
+	}
+	o.touched(n, n.durable, r)
+}
+
+// requests adds up the records of requests that are about to become durable.
+func (o *observer) requests(n *node, r *core.Records) {
+	net := o.net[n.i]
+	for _, q := range r.Block.Records {
+		op := o.s.opOf(q.Key)
+		if op == nil {
+			o.s.fail("%s records a request that nobody made", n.id)
+			return
+		}
+		if _, twice := n.durable.requests[q.Key]; twice {
+			o.s.fail("%s records %v twice", n.id, op)
+			return
+		}
+		switch {
+		case q.Code == core.OK && op.kind == acquire:
+			net[op.entity] += op.tokens
+		case q.Code == core.OK:
+			net[op.entity] -= op.tokens
+		case q.Code != core.OutOfTokens || op.kind != acquire:
+			o.s.fail("%s records %v as %v", n.id, op, q.Code)
+		}
+	}
+	for _, name := range r.Deleted {
+		delete(net, name)
+		for i := range r.Books {
+			if r.Books[i].Name == name {
+				// Which of the requests came before the deletion cannot be told.
+				net[name] = r.Books[i].Net
+			}
+		}
+	}
+}
+
+// checkSite checks all that a site holds.
+func (o *observer) checkSite(n *node) {
+	o.checkCatalogue(n, n.drained)
+	for _, name := range slices.Sorted(maps.Keys(n.drained.entities)) {
+		o.checkBooks(n, n.drained, name)
+	}
+}
+
+// checkCatalogue compares a site's entities with the model.
+func (o *observer) checkCatalogue(n *node, d *memory) {
+	if d.catalogue == nil || len(o.s.nodes) == 1 && !o.alone(d) {
+		return
+	}
+	at := d.catalogue.Protocol.Applied
+	if int(at) >= len(o.catalogue.states) {
+		o.s.fail("%s has applied instance %d of the catalogue, decided are %d", n.id, at, len(o.catalogue.states)-1)
+		return
+	}
+	want := o.catalogue.states[at]
+	if d.catalogue.Generation != want.generation || d.catalogue.Numbered != want.numbered {
+		o.s.fail("%s: catalogue after %d: generation %d, %d changes; want %d, %d", n.id, at,
+			d.catalogue.Generation, d.catalogue.Numbered, want.generation, want.numbered)
+	}
+	got := make(map[string]uint64)
+	for name, e := range d.entities {
+		got[name] = e.Generation
+	}
+	if !maps.Equal(got, want.entities) {
+		o.s.fail("%s: entities after instance %d of the catalogue: %v, want %v", n.id, at, got, want.entities)
+	}
+}
+
+// alone settles what a cluster of one site has decided. It is decided as soon
+// as it is accepted, so that the value is never seen in between: what was
+// created is taken from the records.
+func (o *observer) alone(d *memory) bool {
+	for _, ch := range inOrder(d.changes) {
+		id := sequenceID{ch.Change.Name, ch.Generation}
+		if ch.Change.Kind == core.CreateEntity && ch.Outcome == core.OK && o.sequences[id] == nil {
+			e := o.sequence(id)
+			e.created(ch.Change.Limit, 1)
+			o.s.report.Creates++
+			o.created[id.entity] = append(o.created[id.entity], e)
+		}
+	}
+	return false
+}
+
+// checkBooks compares a site's record of an entity with the model.
+func (o *observer) checkBooks(n *node, d *memory, name string) {
+	e, b := d.entities[name], d.books[name]
+	q := o.sequence(sequenceID{name, e.Generation})
+	if e.Name == "" || b.Generation != e.Generation {
+		o.s.fail("%s: books %+v, entity of generation %d", n.id, b, e.Generation)
+		return
+	}
+	if len(o.s.nodes) == 1 {
+		o.checkAlone(n, d, q)
+		return
+	}
+	if q.limits == nil {
+		o.s.fail("%s has entity %q, generation %d, which was never created", n.id, name, e.Generation)
+		return
+	}
+	at := e.Protocol.Applied
+	if at > q.settled {
+		o.s.fail("%s has applied instance %d of %v, decided are %d", n.id, at, q.id, q.settled)
+		return
+	}
+	if got := (limitState{e.Limit, e.Version}); got != q.limits[at] {
+		o.s.fail("%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
+	}
+	if got := holdings(&e, &b); got != q.holdings[at][n.i] {
+		o.s.fail("%s: %v after %d: left %d, pledged %+v, net %d, that is %d; want %d", n.id, q.id, at,
+			b.Left, e.Protocol.Pledge, b.Net, got, q.holdings[at][n.i])
+	}
+	if b.Left < 0 && !q.lowered {
+		o.s.fail("%s: %v has %d left, the limit was never lowered", n.id, q.id, b.Left)
+	}
+	if d == n.durable && b.Net != o.net[n.i][name] {
+		o.s.fail("%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
+	}
+	o.conserved(q, func(m *node) *memory {
+		if d == n.durable {
+			return m.durable
+		}
+		return m.drained
+	})
+}
+
+func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {
+	sum := b.Left + b.Net
+	if e.Protocol.Pledge != nil {
+		sum += e.Protocol.Pledge.Offered
+	}
+	return sum
+}
+
+// checkAlone checks a site that has no others.
+func (o *observer) checkAlone(n *node, d *memory, q *sequence) {
+	e, b := d.entities[q.id.entity], d.books[q.id.entity]
+	o.alone(d)
+	if got := holdings(&e, &b); got != e.Limit {
+		o.s.fail("%s: %v: %d tokens, the limit is %d", n.id, q.id, got, e.Limit)
+	}
+	if d != n.durable {
+		return
+	}
+	if b.Net != o.net[n.i][q.id.entity] {
+		o.s.fail("%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][q.id.entity])
+	}
+	last := limitState{0, 0}
+	if len(q.limits) > 0 {
+		last = q.limits[len(q.limits)-1]
+	}
+	if e.Version != last.version {
+		q.limits = append(q.limits, limitState{e.Limit, e.Version})
+		q.raised += max(0, e.Limit-last.limit)
+		q.lowered = q.lowered || e.Limit < last.limit
+	}
+}
+
+// conserved is the equation of the package comment, for all sites at once. It
+// ends when the first site drops the entity.
+func (o *observer) conserved(q *sequence, disk func(*node) *memory) {
+	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
+		return
+	}
+	var sum core.Tokens
+	for i, n := range o.s.nodes {
+		d := disk(n)
+		if d == nil {
+			d = n.durable
+		}
+		e, found := d.entities[q.id.entity]
+		at := avantan.Instance(0)
+		switch {
+		case found && e.Generation == q.id.generation:
+			b := d.books[q.id.entity]
+			sum += holdings(&e, &b)
+			at = e.Protocol.Applied
+		case d.generation() < q.id.generation:
+			sum += q.holdings[0][i]
+		default:
+			return
+		}
+		if at > q.settled {
+			return
+		}
+		sum += q.holdings[q.settled][i] - q.holdings[at][i]
+	}
+	if want := q.limits[q.settled].limit; sum != want {
+		o.s.fail("%v after %d: %d tokens, the limit is %d", q.id, q.settled, sum, want)
+	}
+}
+
+// bound is what may be out of an entity at most.
+func (o *observer) bound(name string) core.Tokens {
+	var sum core.Tokens
+	for _, q := range o.created[name] {
+		sum += q.limits[0].limit + q.raised
+	}
+	return sum
+}
+
+// taken counts an acquire that was returned to its client.
+func (o *observer) taken(op *op) {
+	o.outstanding[op.entity] += op.tokens
+	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
+		o.s.fail("%d tokens of %q are out, at most %d may be", got, op.entity, most)
+	}
+}
+
+// reply checks an answer that leaves a site, and hands it to its client.
+func (o *observer) reply(n *node, r core.Reply) {
+	c := r.Call.(*call)
+	if !n.calls[c] {
+		if !c.cancelled {
+			o.s.fail("%s answers %v without being asked: %+v", n.id, c.op, r.Answer)
+		}
+		return
+	}
+	delete(n.calls, c)
+	a := r.Answer
+	o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
+	switch {
+	case c.mutant:
+		if a.Code != core.Reused {
+			o.s.fail("%s answers %v with another body: %v", n.id, c.op, a.Code)
+		}
+		o.s.report.Reused++
+		return
+	case c.op.kind == acquire || c.op.kind == release:
+		o.answered(n, c, a)
+	default:
+		o.changed(n, c, a)
+	}
+	if !o.s.healed && o.s.chance(o.s.chances.lostReply) {
+		return
+	}
+	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
+}
+
+// answered checks the answer to an acquire or a release.
+func (o *observer) answered(n *node, c *call, a core.Answer) {
+	op := c.op
+	q, recorded := n.durable.requests[op.key]
+	binds := a.Code == core.OK || a.Code == core.OutOfTokens
+	if binds && (!recorded || q.Code != a.Code || q.Left != a.Left) {
+		o.s.fail("%s answers %v with %v, recorded is %v", n.id, op, a, q)
+	}
+	if a.Code == core.OK && a.Tokens != op.tokens {
+		o.s.fail("%s answers %v with %d tokens", n.id, op, a.Tokens)
+	}
+	if first, ok := o.first[op.id]; ok {
+		o.s.report.Repeats++
+		if first.Code != a.Code || first.Tokens != a.Tokens || first.Left != a.Left {
+			o.s.fail("%s answers %v with %v, before with %v", n.id, op, a, first)
+		}
+		return
+	}
+	if binds {
+		o.first[op.id] = a
+	}
+	switch {
+	case a.Code == core.OK && op.kind == release:
+		o.s.report.Releases++
+	case a.Code == core.OK:
+		o.s.report.Grants++
+		if o.s.now > c.handed+200*millisecond {
+			o.s.report.Waits++
+		}
+	case a.Code == core.OutOfTokens:
+		o.s.report.Refusals++
+		o.exact(op)
+	case a.Code == core.Overloaded:
+		o.s.report.Overloads++
+	case a.Code == core.NotFound:
+	default:
+		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+	}
+}
+
+// exact checks a refusal where nothing fails and nothing is released: the
+// tokens are nowhere.
+func (o *observer) exact(op *op) {
+	if !o.s.o.Hungry || op.wait < 5*second {
+		return
+	}
+	free := o.bound(op.entity)
+	for _, n := range o.s.nodes {
+		free -= n.drained.books[op.entity].Net
+	}
+	if free >= op.tokens {
+		o.s.fail("%v is refused, %d tokens are there", op, free)
+	}
+}
+
+// changed checks the answer to an administrative change.
+func (o *observer) changed(n *node, c *call, a core.Answer) {
+	op := c.op
+	switch a.Code {
+	case core.Unknown:
+		o.s.report.Unknown++
+		op.maybe = true
+		return
+	case core.NoQuorum:
+		o.s.report.NoQuorum++
+		return
+	case core.Overloaded:
+		return
+	}
+	if op.kind == setLimit {
+		o.limitSet(n, op, a)
+		return
+	}
+	op.decided = true
+	if len(o.s.nodes) > 1 {
+		want, ok := o.catalogue.results[op.requestID]
+		if !ok || want.code != a.Code || want.generation != a.View.Generation {
+			o.s.fail("%s answers %v: %v, generation %d; decided is %+v", n.id, op, a.Code, a.View.Generation, want)
+		}
+	}
+	if a.Code == core.OK && op.kind == remove {
+		o.s.report.Deletes++
+	}
+}
+
+func (o *observer) limitSet(n *node, op *op, a core.Answer) {
+	switch a.Code {
+	case core.NotFound:
+		op.maybe = true
+		return
+	case core.OK:
+		o.s.report.Limits++
+		if a.View.Limit != op.limit {
+			o.s.fail("%s answers %v: limit %d", n.id, op, a.View.Limit)
+		}
+	case core.Mismatch:
+	default:
+		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+	}
+	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
+	if g := a.View.Generation; op.answers[g] != "" && op.answers[g] != got {
+		o.s.fail("%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
+	} else if op.answers == nil {
+		op.answers = make(map[uint64]string)
+	}
+	op.answers[a.View.Generation] = got
+	op.decided = true
+	if len(o.s.nodes) > 1 && !o.sequence(sequenceID{op.entity, a.View.Generation}).everHeld(op.requestID) {
+		o.s.fail("%s answers %v: %v, nothing is decided", n.id, op, a.Code)
+	}
+}
