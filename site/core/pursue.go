@@ -17,6 +17,8 @@ type hunt struct {
 	// lastGrant is what the site had after the last instance that moved its
 	// tokens.
 	lastGrant Tokens
+	// retried is set once it was tried again because a site was left out.
+	retried bool
 	// settled is the last instance applied in the current step, if any.
 	settled *settled
 	// emptyUntil is until when the system is believed to be out of tokens, and
@@ -31,6 +33,8 @@ type settled struct {
 	member bool
 	// kept is what the members kept back.
 	kept Tokens
+	// absent: a site that seems to be reachable was left out.
+	absent bool
 }
 
 func (h *hunt) emptyFor(now Tick) Tick {
@@ -120,7 +124,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 	waited := e.queue.len() > 0
 	c.serveQueue(e)
 	if e.queue.len() == 0 && e.left >= 0 {
-		e.hunt.press = avantan.PressSpare
+		e.hunt.press, e.hunt.retried = avantan.PressSpare, false
 		if e.left > 0 || waited {
 			e.hunt.tokensCame()
 		}
@@ -131,9 +135,14 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		e.hunt.press = avantan.PressAll
 		return
 	}
+	if s.absent && !e.hunt.retried {
+		// It may have been slow: it had the instance before to learn of first.
+		e.hunt.press, e.hunt.retried = avantan.PressAll, true
+		return
+	}
 	// Everybody reachable offered all it had, this site's waiting acquires and
 	// debt were counted, and still it was not enough.
-	e.hunt.press = avantan.PressSpare
+	e.hunt.press, e.hunt.retried = avantan.PressSpare, false
 	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
@@ -227,6 +236,11 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	e.hunt.settled = &settled{instance: t, member: member}
 	for _, contribution := range v.Contributions {
 		e.hunt.settled.kept += contribution.Kept
+	}
+	for _, site := range c.cfg.Members {
+		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.machine.Reachable(site)) {
+			e.hunt.settled.absent = true
+		}
 	}
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
