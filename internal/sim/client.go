@@ -32,6 +32,7 @@ type op struct {
 	wait      micros
 	// site takes all attempts of an acquire or release.
 	site     int
+	issued   micros
 	attempts int
 	ended    bool
 	then     func(a *core.Answer)
@@ -173,7 +174,7 @@ func (s *sim) opOf(key core.RequestKey) *op {
 // issue begins an operation.
 func (s *sim) issue(p *op) {
 	s.ops++
-	p.s, p.id = s, s.ops
+	p.s, p.id, p.issued = s, s.ops, s.now
 	p.requestID = fmt.Sprintf("op-%d", p.id)
 	binary.BigEndian.PutUint64(p.key[:], uint64(p.id))
 	if p.kind == acquire || p.kind == release {
@@ -185,12 +186,21 @@ func (s *sim) issue(p *op) {
 	p.attempt()
 }
 
-const maxAttempts = 6
+const (
+	maxAttempts = 6
+	// retention is how long sites keep the records of requests. A client stops
+	// repeating a request long before, whatever the sites' clocks do.
+	retention  = 60 * second
+	keepTrying = 30 * second
+	// clockError is the most that a site's clock is off.
+	clockError = 10 * second
+)
 
 // attempt sends the operation to a site, and again if no answer comes.
 func (p *op) attempt() {
 	s := p.s
-	if p.attempts >= maxAttempts && !s.healed {
+	tooLate := p.site >= 0 && s.now > p.issued+keepTrying
+	if tooLate || p.attempts >= maxAttempts && !s.healed {
 		p.end(nil)
 		return
 	}
@@ -203,7 +213,10 @@ func (p *op) attempt() {
 	c := &call{op: p}
 	p.open++
 	s.after(s.r.Int64N(3*millisecond), func() { n.hand(c) })
-	patience := p.wait + 3*second
+	if s.chance(s.chances.hedge) {
+		p.hedge(n)
+	}
+	patience := p.wait + 2*slack
 	if s.chance(s.chances.cancel) {
 		patience = micros(s.r.Int64N(int64(patience)))
 	}
@@ -222,6 +235,18 @@ func (p *op) attempt() {
 		}
 		p.attempt()
 	})
+}
+
+// hedge sends the operation a second time while the first attempt may still be
+// under way: a change to any site, others to the same.
+func (p *op) hedge(n *node) {
+	s := p.s
+	if p.site < 0 {
+		n = s.nodes[s.r.IntN(len(s.nodes))]
+	}
+	c := &call{op: p}
+	p.open++
+	s.after(s.r.Int64N(second), func() { n.hand(c) })
 }
 
 // hand gives an attempt to a site, if it is up.

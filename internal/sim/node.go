@@ -51,7 +51,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
-		Retention: 60_000,
+		Retention: retention / millisecond,
 	}
 	if s.chance(150) {
 		n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = 2, 3
@@ -61,7 +61,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "demand", "wait", 0, 0
 	}
 	n.drift = 1 + float64(s.r.IntN(2001)-1000)/100_000
-	n.wall = 1_700_000_000_000 + int64(s.r.IntN(10_000))
+	n.wall = n.clock()
 	if s.o.Disk != nil {
 		other, err := s.o.Disk(id)
 		if err != nil {
@@ -71,6 +71,11 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.other = other
 	}
 	return n
+}
+
+// clock is what a site's calendar says at the start of the run.
+func (n *node) clock() int64 {
+	return 1_700_000_000_000 + n.s.r.Int64N(2*clockError/millisecond) - clockError/millisecond
 }
 
 // time is what the site's clocks say.
@@ -167,7 +172,7 @@ func (n *node) crash() {
 	n.life++
 	n.calls = nil
 	if s.chance(200) {
-		n.wall += int64(s.r.IntN(20_000)) - 10_000
+		n.wall = n.clock()
 		s.report.ClockJumps++
 	}
 	s.observe.checkSite(n)

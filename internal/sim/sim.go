@@ -94,7 +94,7 @@ type sim struct {
 
 // chances are how likely faults are in this run, in thousandths.
 type chances struct {
-	drop, repeat, lostReply, cancel, mutant int
+	drop, repeat, lostReply, cancel, mutant, hedge int
 	// crashes, partitions and hints are how many milliseconds lie between two on
 	// average; 0 for none.
 	crashes, partitions int
@@ -114,7 +114,7 @@ func newSim(o Options) *sim {
 	}
 	s.observe = newObserver(s)
 	s.faultsEnd = micros(15+s.r.IntN(40)) * second
-	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20}
+	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60}
 	if !o.Calm {
 		s.chances.drop, s.chances.repeat = s.r.IntN(120), s.r.IntN(100)
 		s.chances.lostReply, s.chances.cancel = s.r.IntN(100), s.r.IntN(150)
