@@ -166,9 +166,6 @@ func (c *Core) record(rec *Records, e *entity) {
 // Pending reports whether Drain would return anything.
 func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || !c.out.Empty() }
 
-// Replying is how many replies are gathered.
-func (c *Core) Replying() int { return len(c.out.Replies) }
-
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
 	Entities, Waiting, Requests, Changes int

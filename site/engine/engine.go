@@ -67,8 +67,7 @@ type Engine struct {
 
 	// batches carries drained effects to the committer, spare brings them back
 	// for reuse when they have been carried out.
-	batches chan *core.Effects
-	spare   chan carried
+	batches, spare chan *core.Effects
 	// status is asked of the loop by Status.
 	status chan chan core.Status
 	done   chan struct{}
@@ -85,19 +84,12 @@ func New(cfg Config) *Engine {
 		cfg: cfg, start: time.Now(), asking: make(map[*call]struct{}),
 		signal:  make(chan struct{}, 1),
 		batches: make(chan *core.Effects, 1),
-		spare:   make(chan carried, 1),
+		spare:   make(chan *core.Effects, 1),
 		status:  make(chan chan core.Status),
 		done:    make(chan struct{}),
 	}
-	e.spare <- carried{batch: new(core.Effects)}
+	e.spare <- new(core.Effects)
 	return e
-}
-
-// carried is a batch that was carried out and can be used again.
-type carried struct {
-	batch    *core.Effects
-	answered int
-	took     time.Duration
 }
 
 // call is a Call whose caller is blocked in Do.
@@ -240,10 +232,10 @@ func (e *Engine) loop(ctx context.Context) {
 		}
 		if c.Pending() {
 			select {
-			case last := <-e.spare:
-				taken = e.gather(taken, last)
-				c.Drain(last.batch)
-				e.batches <- last.batch
+			case batch := <-e.spare:
+				taken = e.gather(taken)
+				c.Drain(batch)
+				e.batches <- batch
 				continue
 			default:
 			}
@@ -271,28 +263,22 @@ func (e *Engine) step(taken []core.Input) {
 	}
 }
 
-const (
-	// crowd is from how many callers on a commit is worth putting off.
-	crowd = 8
-	// maxGather bounds how long it is put off.
-	maxGather = 500 * time.Microsecond
-)
+// maxYields bounds how often one commit is put off for others to join.
+const maxYields = 3
 
 // gather lets those who were just answered ask again before the next commit
-// begins, so that closed-loop callers share few commits instead of taking
-// turns in many: it yields the processor until as many wait as were answered
-// last, or for as long as the last commit took.
-func (e *Engine) gather(taken []core.Input, last carried) []core.Input {
-	began, limit := time.Now(), min(last.took, maxGather)
-	for {
+// begins, so that closed-loop callers share commits instead of taking turns in
+// many: it yields the processor while new inputs come, a few times at most. It
+// never waits.
+func (e *Engine) gather(taken []core.Input) []core.Input {
+	for range maxYields {
 		runtime.Gosched()
-		taken = e.take(taken)
-		e.step(taken)
-		enough := last.answered < crowd || e.cfg.Core.Replying() >= last.answered
-		if enough && len(taken) == 0 || time.Since(began) >= limit {
-			return taken
+		if taken = e.take(taken); len(taken) == 0 {
+			break
 		}
+		e.step(taken)
 	}
+	return taken
 }
 
 func (e *Engine) take(into []core.Input) []core.Input {
@@ -323,15 +309,13 @@ func (e *Engine) commit() {
 		if e.failure != nil {
 			continue
 		}
-		back := carried{batch: batch, answered: len(batch.Replies)}
 		if !batch.Records.Empty() {
 			began := time.Now()
 			if err := e.cfg.Store.Commit(&batch.Records); err != nil {
 				e.fail(err)
 				continue
 			}
-			back.took = time.Since(began)
-			e.cfg.Observer.Committed(len(batch.Records.Block.Records), back.took)
+			e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
 		}
 		if len(batch.Messages) > 0 {
 			e.cfg.Sender.Send(batch.Messages)
@@ -341,7 +325,7 @@ func (e *Engine) commit() {
 			e.cfg.Observer.Happened(ev)
 		}
 		batch.Reset()
-		e.spare <- back
+		e.spare <- batch
 		e.nudge()
 	}
 }
