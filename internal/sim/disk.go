@@ -13,8 +13,8 @@ type Disk interface {
 	Load() (core.Restored, error)
 }
 
-// memory is a Disk of maps. Records in it are never changed, only replaced.
-type memory struct {
+// Memory is a Disk of maps, for tests. Records in it are never changed, only replaced.
+type Memory struct {
 	catalogue *core.CatalogueRecord
 	changes   map[uint64]core.ChangeRecord
 	entities  map[string]core.EntityRecord
@@ -23,17 +23,18 @@ type memory struct {
 	requests  map[core.RequestKey]core.RequestRecord
 }
 
-var _ Disk = (*memory)(nil)
+var _ Disk = (*Memory)(nil)
 
-func newMemory() *memory {
-	return &memory{
+// NewMemory makes an empty one.
+func NewMemory() *Memory {
+	return &Memory{
 		changes:  make(map[uint64]core.ChangeRecord),
 		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
 		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
 	}
 }
 
-func (m *memory) clone() *memory {
+func (m *Memory) clone() *Memory {
 	c := *m
 	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
 	c.blocks, c.requests = maps.Clone(m.blocks), maps.Clone(m.requests)
@@ -41,7 +42,7 @@ func (m *memory) clone() *memory {
 }
 
 // generation is the last one that the site has given out.
-func (m *memory) generation() uint64 {
+func (m *Memory) generation() uint64 {
 	if m.catalogue == nil {
 		return 0
 	}
@@ -49,7 +50,7 @@ func (m *memory) generation() uint64 {
 }
 
 // Commit implements Disk.
-func (m *memory) Commit(r *core.Records) error {
+func (m *Memory) Commit(r *core.Records) error {
 	for _, name := range r.Deleted {
 		delete(m.books, name)
 		delete(m.entities, name)
@@ -90,7 +91,7 @@ func (m *memory) Commit(r *core.Records) error {
 }
 
 // Load implements Disk.
-func (m *memory) Load() (core.Restored, error) {
+func (m *Memory) Load() (core.Restored, error) {
 	var r core.Restored
 	if m.catalogue != nil {
 		c := *m.catalogue

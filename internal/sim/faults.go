@@ -76,6 +76,8 @@ func (s *sim) heal() {
 		return
 	}
 	s.healed = true
+	// The window of a leader must be above a round trip and its syncs.
+	s.chances.sync = min(s.chances.sync, 20*millisecond)
 	s.note("healed")
 	for i := range s.cut {
 		clear(s.cut[i])

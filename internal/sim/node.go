@@ -30,7 +30,7 @@ type node struct {
 	wall   int64
 
 	// durable is the disk; drained is what it will be when all batches are.
-	durable, drained *memory
+	durable, drained *Memory
 	other            Disk
 	flights          []*core.Effects
 	spare            []*core.Effects
@@ -45,7 +45,7 @@ type node struct {
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
-	n := &node{s: s, i: i, id: id, durable: newMemory()}
+	n := &node{s: s, i: i, id: id, durable: NewMemory()}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),

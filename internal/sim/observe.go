@@ -110,8 +110,8 @@ func (o *observer) settle(q *sequence) {
 	if q.raised > raised {
 		o.s.report.Raises++
 	}
-	o.conserved(q, func(n *node) *memory { return n.durable })
-	o.conserved(q, func(n *node) *memory { return n.drained })
+	o.conserved(q, func(n *node) *Memory { return n.durable })
+	o.conserved(q, func(n *node) *Memory { return n.drained })
 }
 
 // state looks at what a site's records say about the sequence of a vote.
@@ -130,7 +130,7 @@ func (o *observer) drained(n *node, r *core.Records) {
 	o.touched(n, n.drained, r)
 }
 
-func (o *observer) touched(n *node, d *memory, r *core.Records) {
+func (o *observer) touched(n *node, d *Memory, r *core.Records) {
 	seen := make(map[string]bool)
 	for i := range r.Books {
 		seen[r.Books[i].Name] = true
@@ -200,7 +200,7 @@ func (o *observer) checkSite(n *node) {
 }
 
 // checkCatalogue compares a site's entities with the model.
-func (o *observer) checkCatalogue(n *node, d *memory) {
+func (o *observer) checkCatalogue(n *node, d *Memory) {
 	if d.catalogue == nil || len(o.s.nodes) == 1 && !o.alone(d) {
 		return
 	}
@@ -226,7 +226,7 @@ func (o *observer) checkCatalogue(n *node, d *memory) {
 // alone settles what a cluster of one site has decided. It is decided as soon
 // as it is accepted, so that the value is never seen in between: what was
 // created is taken from the records.
-func (o *observer) alone(d *memory) bool {
+func (o *observer) alone(d *Memory) bool {
 	for _, ch := range inOrder(d.changes) {
 		id := sequenceID{ch.Change.Name, ch.Generation}
 		if ch.Change.Kind == core.CreateEntity && ch.Outcome == core.OK && o.sequences[id] == nil {
@@ -240,7 +240,7 @@ func (o *observer) alone(d *memory) bool {
 }
 
 // checkBooks compares a site's record of an entity with the model.
-func (o *observer) checkBooks(n *node, d *memory, name string) {
+func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	e, b := d.entities[name], d.books[name]
 	q := o.sequence(sequenceID{name, e.Generation})
 	if e.Name == "" || b.Generation != e.Generation {
@@ -273,7 +273,7 @@ func (o *observer) checkBooks(n *node, d *memory, name string) {
 	if d == n.durable && b.Net != o.net[n.i][name] {
 		o.s.fail("%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
 	}
-	o.conserved(q, func(m *node) *memory {
+	o.conserved(q, func(m *node) *Memory {
 		if d == n.durable {
 			return m.durable
 		}
@@ -290,7 +290,7 @@ func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {
 }
 
 // checkAlone checks a site that has no others.
-func (o *observer) checkAlone(n *node, d *memory, q *sequence) {
+func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.entities[q.id.entity], d.books[q.id.entity]
 	o.alone(d)
 	if got := holdings(&e, &b); got != e.Limit {
@@ -315,7 +315,7 @@ func (o *observer) checkAlone(n *node, d *memory, q *sequence) {
 
 // conserved is the equation of the package comment, for all sites at once. It
 // ends when the first site drops the entity.
-func (o *observer) conserved(q *sequence, disk func(*node) *memory) {
+func (o *observer) conserved(q *sequence, disk func(*node) *Memory) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return
 	}

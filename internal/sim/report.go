@@ -53,7 +53,9 @@ func (r *Report) Missing() []string {
 }
 
 // Trivial reports whether the run did so little that it shows nothing.
-func (r *Report) Trivial() bool { return r.Grants+r.Refusals+r.Releases < 10 || r.Instances+r.Limits < 2 || r.Creates == 0 }
+func (r *Report) Trivial() bool {
+	return r.Grants+r.Refusals+r.Releases < 10 || r.Instances+r.Limits < 2 || r.Creates == 0
+}
 
 // String lists the counts.
 func (r *Report) String() string {
