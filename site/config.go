@@ -4,10 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/wan"
+	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -43,7 +51,7 @@ type Config struct {
 	WAN *wan.Matrix
 
 	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
-	// site's modules by name; empty for the defaults.
+	// site's modules by name, see [Config.Modules]; empty for the defaults.
 	Protocol, Policy, Offer, Trigger, Forecast, Admission string
 	// RequestRetention is how long the answer to a request is remembered for
 	// repeats of its id; 0: 5 minutes. At least 1 second.
@@ -58,35 +66,100 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate names every field at fault.
+// Module is one of a site's modules (Samya (Maiyya et al.), Section 4.1.1),
+// which are chosen by name.
+type Module struct {
+	// Name is the setting's name, such as "policy".
+	Name string
+	// Choice is where the configuration holds the name chosen.
+	Choice *string
+	// Known are the names there are.
+	Known []string
+}
+
+// Modules returns the modules that c chooses.
+func (c *Config) Modules() []Module {
+	return []Module{
+		{"protocol", &c.Protocol, core.ProtocolNames()},
+		{"policy", &c.Policy, redistribute.Names()},
+		{"offer", &c.Offer, core.OfferNames()},
+		{"trigger", &c.Trigger, core.TriggerNames()},
+		{"forecast", &c.Forecast, predict.Names()},
+		{"admission", &c.Admission, core.AdmissionNames()},
+	}
+}
+
+// Validate checks all that can be known without touching disk or network; the
+// error names every field at fault.
 func (c *Config) Validate() error {
-	var errs []error
-	need := func(field, value string) {
-		if value == "" {
-			errs = append(errs, fmt.Errorf("%s: missing", field))
+	errs := []error{name.Site("cluster", c.Cluster), name.Site("name", c.Name), name.Site("region", c.Region)}
+	bad := func(field, format string, args ...any) {
+		errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf(format, args...)})
+	}
+	if c.DataDir == "" {
+		bad("data", "empty, must be a directory of the site's own")
+	}
+	errs = append(errs, c.checkMembers(), listenAddr("listen", c.Listen), listenAddr("http", c.HTTP))
+	gossip := c.membership("", "")
+	// The names are checked above.
+	gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "x", "x", "x"
+	if err := gossip.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("gossip: %w", err))
+	}
+	for _, m := range c.Modules() {
+		if *m.Choice != "" && !slices.Contains(m.Known, *m.Choice) {
+			bad(m.Name, "%.64q, must be one of %s", *m.Choice, strings.Join(m.Known, ", "))
 		}
 	}
-	need("data", c.DataDir)
-	need("listen", c.Listen)
-	need("http", c.HTTP)
-	need("gossip", c.Gossip)
 	if c.RequestRetention != 0 && c.RequestRetention < time.Second {
-		errs = append(errs, fmt.Errorf("request-retention: %v, at least 1s", c.RequestRetention))
+		bad("request-retention", "%v, at least 1s", c.RequestRetention)
 	}
 	if c.MaxRequests < 0 {
-		errs = append(errs, fmt.Errorf("max-requests: %d, at least 0", c.MaxRequests))
-	}
-	// The addresses are known once the listeners are bound.
-	if err := c.node("127.0.0.1:1", "127.0.0.1:1").Validate(); err != nil {
-		errs = append(errs, err)
+		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
 	return errors.Join(errs...)
 }
 
-// node is what this site says of itself in gossip.
-func (c *Config) node(grpcAddr, httpAddr string) membership.Node {
-	return membership.Node{
-		Name: c.Name, Region: c.Region, Role: membership.RoleSite, Cluster: c.Cluster, GRPC: grpcAddr, HTTP: httpAddr,
+// checkMembers is strict: what it lets pass is fixed for the cluster's life.
+func (c *Config) checkMembers() error {
+	if len(c.Members) == 0 {
+		return nil
+	}
+	if len(c.Members) > avantan.MaxMembers {
+		return &name.Error{Field: "members", Problem: fmt.Sprintf("%d sites, at most %d", len(c.Members), avantan.MaxMembers)}
+	}
+	var errs []error
+	for i, m := range c.Members {
+		field := fmt.Sprintf("members[%d]", i)
+		errs = append(errs, name.Site(field, m))
+		if slices.Contains(c.Members[:i], m) {
+			errs = append(errs, &name.Error{Field: field, Problem: fmt.Sprintf("%.64q stands there twice", m)})
+		}
+	}
+	if !slices.Contains(c.Members, c.Name) {
+		errs = append(errs, &name.Error{Field: "members", Problem: fmt.Sprintf("this site, %.64q, is not among them", c.Name)})
+	}
+	return errors.Join(errs...)
+}
+
+func listenAddr(field, s string) error {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil || host == "" {
+		return &name.Error{Field: field, Problem: "must be host:port"}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return &name.Error{Field: field, Problem: "port must be 0 to 65535"}
+	}
+	return nil
+}
+
+// membership is this site's part in gossip, with the addresses it listens on.
+func (c *Config) membership(grpcAddr, httpAddr string) membership.Config {
+	return membership.Config{
+		Self: membership.Node{
+			Name: c.Name, Region: c.Region, Role: membership.RoleSite, Cluster: c.Cluster, GRPC: grpcAddr, HTTP: httpAddr,
+		},
+		Bind: c.Gossip, Join: c.Join, Preset: membership.Preset(c.GossipPreset), Key: c.GossipKey, Logger: c.Logger,
 	}
 }
 

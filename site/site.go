@@ -204,10 +204,7 @@ func plain(w http.ResponseWriter, status int, text string) {
 func (s *Site) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	var err error
-	s.membership, err = membership.Start(context.WithoutCancel(ctx), membership.Config{
-		Self: s.cfg.node(s.GRPCAddr(), s.HTTPAddr()), Bind: s.cfg.Gossip, Join: s.cfg.Join,
-		Preset: membership.Preset(s.cfg.GossipPreset), Key: s.cfg.GossipKey, Logger: s.log,
-	})
+	s.membership, err = membership.Start(context.WithoutCancel(ctx), s.cfg.membership(s.GRPCAddr(), s.HTTPAddr()))
 	if err != nil {
 		return errors.Join(fmt.Errorf("starting gossip: %w", err), s.Close())
 	}

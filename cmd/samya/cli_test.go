@@ -197,7 +197,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"long wait":         {"acquire acme/vm 1 --wait 2m", exitUsage, "at most 60s"},
 		"bad limit":         {"entity create a --limit -1", exitUsage, "limit: -1, at least 0"},
 		"no limit":          {"entity create a", exitUsage, `"limit" not set`},
-		"missing argument":  {"acquire acme/vm", exitUsage, "1 arguments, want NAME N"},
+		"missing argument":  {"acquire acme/vm", exitUsage, "1 argument, want NAME N"},
 		"unknown command":   {"entity make a", exitUsage, "samya entity --help"},
 		"unknown flag":      {"sites --all", exitUsage, "--all"},
 		"bad output":        {"sites -o xml", exitUsage, "must be text or json"},

@@ -8,16 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/samya-db/samya/predict"
-	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site"
-	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/store"
 )
 
 // siteGCPercent is how much a site's heap grows between two collections. Its
@@ -57,7 +54,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
 			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
 			cfg.GossipPreset, cfg.GossipKey, cfg.WAN, cfg.Logger = s.preset, key, latency, log
-			if err := errors.Join(cfg.Validate(), checkModules(&cfg)); err != nil {
+			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
 			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
@@ -66,7 +63,11 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 				debug.SetGCPercent(siteGCPercent)
 			}
 			return p.serve(cmd, &s, func(ctx context.Context) error {
-				if err := site.Run(ctx, cfg); err != nil {
+				err := site.Run(ctx, cfg)
+				switch {
+				case errors.Is(err, store.ErrNoMembers):
+					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "name all sites of the cluster with --members"}
+				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
 				}
 				return nil
@@ -80,38 +81,20 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
-	for _, m := range modules(&cfg) {
-		f.StringVar(m.value, m.flag, "", fmt.Sprintf("%s: %s (default: the site's)", m.use, strings.Join(m.names, ", ")))
-		must(cmd.RegisterFlagCompletionFunc(m.flag, cobra.FixedCompletions(m.names, cobra.ShellCompDirectiveNoFileComp)))
+	for _, m := range cfg.Modules() {
+		f.StringVar(m.Choice, m.Name, "", fmt.Sprintf("%s: %s (default: the site's)", moduleUses[m.Name], strings.Join(m.Known, ", ")))
+		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	s.completions(cmd)
 	return cmd
 }
 
-// module is one of a site's modules that are chosen by name.
-type module struct {
-	flag, use string
-	value     *string
-	names     []string
-}
-
-func modules(cfg *site.Config) []module {
-	return []module{
-		{"protocol", "how redistributions are agreed", &cfg.Protocol, core.ProtocolNames()},
-		{"policy", "who gets how many tokens", &cfg.Policy, redistribute.Names()},
-		{"offer", "what a site gives to a redistribution", &cfg.Offer, core.OfferNames()},
-		{"trigger", "when a redistribution starts", &cfg.Trigger, core.TriggerNames()},
-		{"forecast", "how demand is forecast", &cfg.Forecast, predict.Names()},
-		{"admission", "what becomes of an acquire that a site is short of tokens for", &cfg.Admission, core.AdmissionNames()},
-	}
-}
-
-// checkModules checks the names before anything is made of them on disk.
-func checkModules(cfg *site.Config) error {
-	for _, m := range modules(cfg) {
-		if *m.value != "" && !slices.Contains(m.names, *m.value) {
-			return fmt.Errorf("%s: %q, must be one of %s", m.flag, *m.value, strings.Join(m.names, ", "))
-		}
-	}
-	return nil
+// moduleUses says what each of a site's modules decides.
+var moduleUses = map[string]string{
+	"protocol":  "how redistributions are agreed",
+	"policy":    "who gets how many tokens",
+	"offer":     "what a site gives to a redistribution",
+	"trigger":   "when a redistribution starts",
+	"forecast":  "how demand is forecast",
+	"admission": "what becomes of an acquire that a site is short of tokens for",
 }

@@ -129,7 +129,11 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(names) > 0 {
 			want = strings.Join(names, " ")
 		}
-		return &usageError{fmt.Errorf("%d arguments, want %s", len(args), want)}
+		noun := "arguments"
+		if len(args) == 1 {
+			noun = "argument"
+		}
+		return &usageError{fmt.Errorf("%d %s, want %s", len(args), noun, want)}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,10 +98,13 @@ type Store struct {
 // Open opens or bootstraps a data directory and locks it until Close. Its
 // errors wrap the package's Err values where one applies.
 func Open(o Options) (*Store, error) {
+	path := filepath.Join(o.Dir, fileName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && len(o.Members) == 0 {
+		return nil, ErrNoMembers
+	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
-	path := filepath.Join(o.Dir, fileName)
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
 		Timeout: lockPatience,
 		// The list of free pages is rebuilt at start instead of being written
