@@ -92,7 +92,8 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 		}
 		defer func() {
 			if lerr := ms.Leave(leaveTime); lerr != nil {
-				m.log.InfoContext(ctx, "left without a word", slog.Any("error", lerr))
+				// The others find out by themselves, a little later.
+				m.log.DebugContext(ctx, "leaving gossip", slog.Any("error", lerr))
 			}
 			err = errors.Join(err, ms.Close())
 		}()
@@ -145,6 +146,7 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	})
 	m.log.InfoContext(ctx, "serving", slog.String("http", m.HTTPAddr()), slog.String("grpc", m.GRPCAddr()))
 	err := m.watch(ctx, hc, failed)
+	m.log.InfoContext(ctx, "the app manager is stopping")
 	m.guard.closing.Store(true)
 	hc.Shutdown()
 	m.stop(life, hs, gs)

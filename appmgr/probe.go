@@ -72,9 +72,12 @@ func (r *router) probeOnce(ctx context.Context, l *link) {
 	}
 	after := l.state()
 	r.metrics.siteHealth(l.info.Name, after)
-	if before != after.reach {
-		r.log.InfoContext(ctx, "a site changed its health",
-			slog.String("site", l.info.Name), slog.Bool("up", after.reach == up), slog.Any("error", err))
+	switch {
+	case before == after.reach:
+	case after.reach == up:
+		r.log.InfoContext(ctx, "a site is up", slog.String("site", l.info.Name), slog.Duration("round_trip", rtt))
+	default:
+		r.log.InfoContext(ctx, "a site does not answer", slog.String("site", l.info.Name), slog.Any("error", err))
 	}
 }
 
