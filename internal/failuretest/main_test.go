@@ -1,0 +1,151 @@
+package failuretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/samya-db/samya/internal/proc"
+)
+
+// longEnv set to anything chooses the long form of every story.
+const longEnv = "SAMYA_TEST_PROCESS"
+
+// long reports whether the stories are to be told at length.
+func long() bool { return os.Getenv(longEnv) != "" }
+
+// pick returns the value for the form that runs.
+func pick[T any](short, atLength T) T {
+	if long() {
+		return atLength
+	}
+	return short
+}
+
+// scratch is where the program is built, and goes when the tests end.
+var scratch string
+
+func TestMain(m *testing.M) {
+	var err error
+	if scratch, err = os.MkdirTemp("", "samya-failuretest-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := os.RemoveAll(scratch); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}))
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(scratch, "samya")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, "github.com/samya-db/samya/cmd/samya")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build samya: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// samya returns the path of the program, built from this tree.
+func samya(t *testing.T) string {
+	t.Helper()
+	bin, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// patience bounds every wait for something that takes far less.
+const patience = 30 * time.Second
+
+// start starts a cluster of real processes that is stopped with the test. A
+// process that ends without having been asked to fails the test, unless the
+// test reads the deaths itself.
+func start(t *testing.T, cfg proc.Config) *proc.Cluster {
+	t.Helper()
+	cfg.Bin, cfg.Cluster = samya(t), "failuretest"
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	c, err := proc.Start(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Errorf("stopping the cluster: %v", err)
+		}
+		for {
+			select {
+			case death := <-c.Deaths():
+				t.Errorf("nobody asked for it: %v", death)
+				continue
+			default:
+			}
+			return
+		}
+	})
+	return c
+}
+
+// restart starts a process that has ended, and waits until it is ready.
+func restart(t *testing.T, p *proc.Process) {
+	t.Helper()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := p.WaitReady(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kill ends a process as kill -9 does.
+func kill(t *testing.T, p *proc.Process) {
+	t.Helper()
+	if err := p.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectDeath waits for an end that the test has caused, and returns how the
+// process ended: nil with status 0.
+func expectDeath(t *testing.T, c *proc.Cluster, p *proc.Process) error {
+	t.Helper()
+	select {
+	case death := <-c.Deaths():
+		if death.Process != p {
+			t.Fatalf("the wrong process ended: %v", death)
+		}
+		return death.Err
+	case <-time.After(patience):
+		t.Fatalf("%s still runs after %s", p.Name, patience)
+		return nil
+	}
+}
+
+// exitStatus returns the status that a process ended with, -1 for a signal.
+func exitStatus(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		return e.ExitCode()
+	}
+	return -1
+}
