@@ -1,0 +1,345 @@
+package core_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+func TestAnswersOfChanges(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 10)
+	created := r.view("b", "e")
+	for _, tc := range []struct {
+		name string
+		at   core.SiteID
+		ch   core.Change
+		want core.Code
+	}{
+		{"exists", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 5, RequestID: "1"}, core.Exists},
+		{"repeated elsewhere", "c", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, core.OK},
+		{"id of another limit", "c", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 11, RequestID: "create e"}, core.Reused},
+		{"id of another name", "c", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 10, RequestID: "create e"}, core.Reused},
+		{"id of another kind", "c", core.Change{Kind: core.DeleteEntity, Name: "e", RequestID: "create e"}, core.Reused},
+		{"negative limit", "a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: -1, RequestID: "2"}, core.Invalid},
+		{"limit too large", "a", core.Change{Kind: core.SetLimit, Name: "e", Limit: core.MaxTokens + 1, RequestID: "3"}, core.Invalid},
+		{"no id", "a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 1}, core.Invalid},
+		{"delete what is not there", "a", core.Change{Kind: core.DeleteEntity, Name: "f", RequestID: "4"}, core.NotFound},
+		{"delete another generation", "a", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation + 1, RequestID: "5"}, core.Mismatch},
+		{"limit what is not there", "a", core.Change{Kind: core.SetLimit, Name: "f", Limit: 1, RequestID: "6"}, core.NotFound},
+		{"limit", "b", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, core.OK},
+		{"limit again", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 1, RequestID: "7"}, core.OK},
+		{"id of another limit", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 21, Expected: 1, RequestID: "7"}, core.Reused},
+		{"id of another version", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 20, Expected: 2, RequestID: "7"}, core.Reused},
+		{"limit of another version", "a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, core.Mismatch},
+		{"mismatch again", "b", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, Expected: 1, RequestID: "8"}, core.Mismatch},
+		{"limit of any version", "c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 25, RequestID: "9"}, core.OK},
+		{"delete", "c", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, core.OK},
+		{"delete again", "a", core.Change{Kind: core.DeleteEntity, Name: "e", Expected: created.Generation, RequestID: "10"}, core.OK},
+		{"created before", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 10, RequestID: "create e"}, core.OK},
+		{"create anew", "b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 3, RequestID: "11"}, core.OK},
+	} {
+		call := r.changeAsync(tc.at, tc.ch)
+		r.advance(2000)
+		if a := r.answer(call); a.Code != tc.want {
+			t.Errorf("%s: %+v, want %v", tc.name, a, tc.want)
+		}
+	}
+	for _, site := range r.names {
+		if v := r.view(site, "e"); v.Limit != 3 || v.Version != 1 || v.Generation <= created.Generation || v.Left != 1 {
+			t.Errorf("%s: %+v", site, v)
+		}
+	}
+}
+
+// TestSharesOfACreation: equal ones, the remainder to the first sites.
+func TestSharesOfACreation(t *testing.T) {
+	r := newRig(t, 3, nil)
+	for _, limit := range []core.Tokens{0, 1, 2, 3, 10, core.MaxTokens} {
+		name := fmt.Sprint("e", limit)
+		r.create(name, limit)
+		for i, site := range r.names {
+			want := limit / 3
+			if core.Tokens(i) < limit%3 {
+				want++
+			}
+			if v := r.view(site, name); v.Left != want {
+				t.Errorf("of %d, %s has %d, want %d", limit, site, v.Left, want)
+			}
+		}
+	}
+}
+
+// TestChangesInACrash: a change answered by nobody is found by its id.
+func TestChangesInACrash(t *testing.T) {
+	r := newRig(t, 3, nil)
+	call := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	// Its leader is cut off after its Accept-Value has left.
+	r.advance(2*flight + 1)
+	r.cut["a"] = true
+	r.advance(5000)
+	r.wantCode(r.answer(call), core.Unknown)
+	again := r.changeAsync("b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	r.advance(5000)
+	if a := r.answer(again); a.Code != core.OK || a.View.Generation != 1 {
+		t.Errorf("the repeat at another site: %+v", a)
+	}
+	delete(r.cut, "a")
+	r.restart("a")
+	r.advance(10_000)
+	last := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
+	r.wantCode(r.answer(last), core.OK)
+	if left, _, _ := r.books("e"); left != 9 {
+		t.Errorf("%d tokens", left)
+	}
+}
+
+// TestNoQuorumMeansNothingDone: what was answered so is not decided when the
+// site is back, whenever in the protocol's back-offs the time was up.
+func TestNoQuorumMeansNothingDone(t *testing.T) {
+	for wait := core.Tick(1); wait < 9000; wait += 97 {
+		r := newRig(t, 3, nil)
+		r.create("e", 9)
+		r.cut["a"] = true
+		create := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 9, RequestID: "f", Wait: wait})
+		limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 90, RequestID: "l", Wait: wait})
+		r.advance(wait)
+		delete(r.cut, "a")
+		r.advance(20_000)
+		for _, call := range []core.Call{create, limit} {
+			a := r.answer(call)
+			if a.Code != core.NoQuorum && a.Code != core.Unknown && a.Code != core.OK {
+				t.Errorf("wait %d: %v", wait, a.Code)
+			}
+			done := r.view("b", "e").Limit == 90
+			if call == create {
+				_, err := r.find("b", "f")
+				done = err == nil
+			}
+			if done && a.Code == core.NoQuorum || !done && a.Code == core.OK {
+				t.Fatalf("wait %d: answered %v, done %v", wait, a.Code, done)
+			}
+		}
+	}
+}
+
+func (r *rig) find(site core.SiteID, entity string) (core.View, error) {
+	call := r.nextCall()
+	r.step(site, &core.Read{Call: call, Entity: entity})
+	a := r.answers[call]
+	if a.Code != core.OK {
+		return core.View{}, fmt.Errorf("%v", a.Code)
+	}
+	return a.View, nil
+}
+
+// TestNoQuorum: cut off for good, the answer comes in time and is plain.
+func TestNoQuorum(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	r.cut["a"] = true
+	for i := range 20 {
+		wait := core.Tick(100 + 400*i)
+		create := r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: "f", Limit: 9, RequestID: id("f", i), Wait: wait})
+		limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 90, RequestID: id("l", i), Wait: wait})
+		r.advance(wait + 500)
+		r.wantCode(r.answer(create), core.NoQuorum)
+		r.wantCode(r.answer(limit), core.NoQuorum)
+	}
+	if st := r.cores["a"].Status(); st.Changes != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestPendingChangesAreJoinedAndBounded(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.MaxChanges = 2 })
+	r.create("e", 9)
+	r.cut["a"] = true
+	for _, kind := range []core.ChangeKind{core.CreateEntity, core.SetLimit} {
+		name := map[core.ChangeKind]string{core.CreateEntity: "f", core.SetLimit: "e"}[kind]
+		ask := func(id string, limit core.Tokens) core.Call {
+			return r.changeAsync("a", core.Change{Kind: kind, Name: name, Limit: limit, RequestID: id, Wait: 60_000})
+		}
+		first := ask("1", 5)
+		same := ask("1", 5)
+		r.wantCode(r.answer(ask("1", 6)), core.Reused)
+		second := ask("2", 7)
+		r.wantCode(r.answer(ask("3", 8)), core.Overloaded)
+		r.unanswered(first)
+		r.cut["a"] = false
+		r.advance(20_000)
+		for _, call := range []core.Call{first, same} {
+			r.wantCode(r.answer(call), core.OK)
+		}
+		if a := r.answer(second); kind == core.SetLimit && a.Code != core.OK || kind == core.CreateEntity && a.Code != core.Exists {
+			t.Errorf("the second %s: %+v", kind, a)
+		}
+		r.cut["a"] = true
+	}
+}
+
+// TestRecreation: messages of a deleted entity have no effect on a new one of
+// the same name.
+func TestRecreation(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	r.acquireAsync("a", "e", 6, "x", 3000)
+	r.advance(3000)
+	old := r.sent
+	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d"), core.OK)
+	r.wantCode(r.change("c", core.CreateEntity, "e", 30, "again"), core.OK)
+	for round := range 3 {
+		for _, e := range old {
+			if e.Entity == "e" {
+				r.step(e.Message.To, core.Deliver{From: e.Message.From, Messages: []core.Envelope{e}})
+			}
+		}
+		r.advance(5000)
+		for _, site := range r.names {
+			if v := r.view(site, "e"); v.Left != 10 || v.Net != 0 || v.Offered != 0 || v.Applied != 0 || v.Limit != 30 {
+				t.Fatalf("round %d: %s has %+v", round, site, v)
+			}
+		}
+	}
+	// A site that has not heard of the deletion learns of it by the messages.
+	r.cut["c"] = true
+	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d2"), core.OK)
+	r.wantCode(r.change("b", core.CreateEntity, "e", 3, "third"), core.OK)
+	delete(r.cut, "c")
+	call := r.acquireAsync("a", "e", 3, "y", 5000)
+	r.advance(5000)
+	r.wantCode(r.answer(call), core.OK)
+	if v := r.view("c", "e"); v.Limit != 3 || v.Net != 0 {
+		t.Errorf("c has %+v", v)
+	}
+}
+
+// TestForeignMessages: what does not come from whom it says is dropped.
+func TestForeignMessages(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	for _, e := range []core.Envelope{
+		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "b", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "b"}}},
+		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "c", To: "b", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "c"}}},
+		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: avantan.Election, From: "c", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 9, Site: "z"}}},
+		{Entity: "e", Generation: 1, Message: avantan.Message{Kind: 99, From: "c", To: "a", Instance: 1}},
+	} {
+		before := r.count(core.ProtocolFault)
+		r.step("a", core.Deliver{From: "c", Messages: []core.Envelope{e}})
+		if r.count(core.ProtocolFault) != before+1 {
+			t.Errorf("%+v is no fault", e)
+		}
+		if v := r.view("a", "e"); v.Offered != 0 || v.Left != 3 {
+			t.Errorf("%+v moved tokens: %+v", e, v)
+		}
+	}
+}
+
+// TestUnknownChangesAreRefused: a site accepts no value that it cannot apply.
+func TestUnknownChangesAreRefused(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	for sequence, changes := range map[string][]string{
+		"e": {`{"limit":-1}`, `{"limit":9007199254740992}`, `{`, `[]`},
+		"":  {`[{"kind":"drop","name":"e","request_id":"x"}]`, `{`, `[{"kind":"create","request_id":"x"}]`, `[{"kind":"create","name":"x"}]`, `[{"kind":"create","name":"x","request_id":"x","limit":-1}]`},
+	} {
+		generation := uint64(0)
+		if sequence != "" {
+			generation = 1
+		}
+		for _, change := range changes {
+			before := r.count(core.ProtocolFault)
+			instance := avantan.Instance(2)
+			if sequence != "" {
+				instance = 1
+			}
+			r.step("a", core.Deliver{From: "c", Messages: []core.Envelope{{Entity: sequence, Generation: generation, Message: avantan.Message{
+				Kind: avantan.Accept, From: "c", To: "a", Instance: instance, Ballot: avantan.Ballot{Number: 7, Site: "c"},
+				Value: &avantan.Value{Policy: "demand", Change: []byte(change)},
+			}}}})
+			if r.count(core.ProtocolFault) != before+1 {
+				t.Errorf("%q: change %s is no fault", sequence, change)
+			}
+		}
+	}
+}
+
+// TestManyChanges has one site miss some changes, and another so many that no
+// site keeps them all any more. Both learn all, also after restarts, and what
+// is kept of changes stays bounded on every disk.
+func TestManyChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("decides 9000 changes")
+	}
+	const kept = 4096
+	r := newRig(t, 5, nil)
+	r.create("old", 50)
+	r.create("stays", 50)
+	r.acquire("e", "stays", 4, "before")
+	r.cut["e"] = true
+	n := 0
+	batch := func(size int) {
+		t.Helper()
+		var calls []core.Call
+		for range size {
+			n++
+			calls = append(calls, r.changeAsync("a", core.Change{Kind: core.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)}))
+			if n > 10 {
+				calls = append(calls, r.changeAsync("a", core.Change{Kind: core.DeleteEntity, Name: id("e", n-10), RequestID: id("d", n-10)}))
+			}
+		}
+		r.advance(4000)
+		for _, c := range calls {
+			r.wantCode(r.answer(c), core.OK)
+		}
+	}
+	r.wantCode(r.change("a", core.DeleteEntity, "old", 0, "delete old"), core.OK)
+	for range 6 {
+		batch(600)
+	}
+	r.cut["d"] = true
+	batch(100)
+	r.restart("d")
+	delete(r.cut, "d")
+	r.advance(10_000)
+	batch(10)
+	r.restart("b")
+	delete(r.cut, "e")
+	r.restart("e")
+	r.advance(15_000)
+	batch(10)
+	r.advance(10_000)
+	want := r.cores["a"].Status()
+	for _, site := range r.names {
+		if got := r.cores[site].Status(); got.Entities != want.Entities || got.Catalogue != want.Catalogue {
+			t.Errorf("%s: %+v, want %+v", site, got, want)
+		}
+		restored, err := r.disks[site].Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(restored.Changes); got != kept {
+			t.Errorf("%s keeps %d changes on disk", site, got)
+		}
+		if got := restored.Catalogue.Numbered; got != uint64(2*n-10+3) {
+			t.Errorf("%s has numbered %d changes, want %d", site, got, 2*n-10+3)
+		}
+		if v := r.view(site, "stays"); v.Left+v.Net != 10 {
+			t.Errorf("%s: %+v", site, v)
+		}
+		if _, err := r.find(site, "old"); err == nil {
+			t.Errorf("%s still has what was deleted", site)
+		}
+		r.restart(site)
+		again := r.changeAsync(site, core.Change{Kind: core.CreateEntity, Name: id("e", n), Limit: core.Tokens(n), RequestID: id("c", n)})
+		r.wantCode(r.answer(again), core.OK)
+	}
+	if r.view("e", "stays").Net != 4 {
+		t.Error("an acquire is lost")
+	}
+	if faults := r.count(core.ProtocolFault); faults != 0 {
+		t.Errorf("%d protocol faults", faults)
+	}
+}

@@ -1,0 +1,97 @@
+package core_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core"
+)
+
+func TestConfigErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*core.Config)
+		want   []string
+		is     error
+	}{
+		"protocol":         {func(c *core.Config) { c.Protocol = "raft" }, append(core.ProtocolNames(), "protocol", "raft"), core.ErrUnknownName},
+		"offer":            {func(c *core.Config) { c.Offer = "none" }, append(core.OfferNames(), "offer", `"none"`), core.ErrUnknownName},
+		"trigger":          {func(c *core.Config) { c.Trigger = "x" }, append(core.TriggerNames(), "trigger"), core.ErrUnknownName},
+		"admission":        {func(c *core.Config) { c.Admission = "x" }, append(core.AdmissionNames(), "admission"), core.ErrUnknownName},
+		"policy":           {func(c *core.Config) { c.Policy = "x" }, append(redistribute.Names(), "policy"), redistribute.ErrUnknownPolicy},
+		"forecast":         {func(c *core.Config) { c.Forecast = "x" }, append(predict.Names(), "forecast"), predict.ErrUnknownModel},
+		"not a member":     {func(c *core.Config) { c.Self = "z" }, []string{"self", `"z"`}, nil},
+		"members unsorted": {func(c *core.Config) { c.Members = []core.SiteID{"b", "a"} }, []string{"members"}, nil},
+		"members twice":    {func(c *core.Config) { c.Members = []core.SiteID{"a", "a"} }, []string{"members"}, nil},
+		"no members":       {func(c *core.Config) { c.Members = nil }, []string{"no member"}, nil},
+		"rand":             {func(c *core.Config) { c.Rand = nil }, []string{"rand"}, nil},
+		"patience":         {func(c *core.Config) { c.Window, c.Patience = 500, 500 }, []string{"patience", "500"}, nil},
+		"back-off":         {func(c *core.Config) { c.Backoff, c.MaxBackoff = 50, 10 }, []string{"MaxBackoff", "10"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := core.Config{Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 1))}
+			tc.change(&cfg)
+			_, err := core.New(cfg, core.Restored{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not say %s", err, want)
+				}
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("%q does not match %q", err, tc.is)
+			}
+		})
+	}
+}
+
+func TestAllErrorsOfAConfigAtOnce(t *testing.T) {
+	_, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Offer: "x", Trigger: "y"}, core.Restored{})
+	for _, want := range []string{"offer", "trigger", "rand"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+}
+
+func TestNamesAreSorted(t *testing.T) {
+	for _, names := range [][]string{
+		core.AdmissionNames(), core.OfferNames(), core.TriggerNames(), core.ProtocolNames(),
+	} {
+		if len(names) == 0 || !slices.IsSorted(names) {
+			t.Errorf("names %v", names)
+		}
+	}
+}
+
+// TestDamagedDataIsRefused restores records that do not fit together.
+func TestDamagedDataIsRefused(t *testing.T) {
+	entity := core.EntityRecord{Name: "e", Generation: 2, Limit: 5, Version: 1}
+	books := core.BooksRecord{Name: "e", Generation: 2}
+	pledged := entity
+	pledged.Protocol.Pledge = &avantan.Contribution{Site: "a", Offered: 3}
+	for name, tc := range map[string]struct {
+		from core.Restored
+		want string
+	}{
+		"no books":          {core.Restored{Entities: []core.EntityRecord{entity}}, `"e"`},
+		"books of another":  {core.Restored{Entities: []core.EntityRecord{entity}, Books: []core.BooksRecord{{Name: "e", Generation: 1}}}, `"e"`},
+		"books of none":     {core.Restored{Books: []core.BooksRecord{books}}, "1 books for 0 entities"},
+		"unexposed pledge":  {core.Restored{Entities: []core.EntityRecord{pledged}, Books: []core.BooksRecord{books}}, "Pledge"},
+		"damaged catalogue": {core.Restored{Catalogue: &core.CatalogueRecord{Protocol: pledged.Protocol}}, "catalogue"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}
+			if _, err := core.New(cfg, tc.from); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want one that says %s", err, tc.want)
+			}
+		})
+	}
+}

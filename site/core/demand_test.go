@@ -1,0 +1,147 @@
+package core
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+)
+
+// recorder is a model that keeps what it is told.
+type recorder struct{ bins []predict.Bin }
+
+func (m *recorder) Observe(b predict.Bin)      { m.bins = append(m.bins, b) }
+func (m *recorder) Forecast() predict.Forecast { return predict.Forecast{} }
+
+func TestBins(t *testing.T) {
+	const bin = 100
+	type move struct {
+		at     Tick
+		tokens Tokens
+	}
+	for name, tc := range map[string]struct {
+		moves []move
+		until Tick
+		want  []predict.Bin
+	}{
+		"nothing closed yet":   {[]move{{10, 5}, {99, 3}}, 99, nil},
+		"net and peak":         {[]move{{10, 5}, {20, -4}, {30, 2}, {40, -9}}, 100, []predict.Bin{{Net: -6, Peak: 5}}},
+		"releases only":        {[]move{{10, -5}}, 100, []predict.Bin{{Net: -5}}},
+		"starts anew each bin": {[]move{{10, 5}, {110, 2}}, 200, []predict.Bin{{Net: 5, Peak: 5}, {Net: 2, Peak: 2}}},
+		"empty bins between":   {[]move{{10, 5}, {310, 2}}, 400, []predict.Bin{{Net: 5, Peak: 5}, {}, {}, {Net: 2, Peak: 2}}},
+		"a long pause":         {[]move{{10, 5}}, 1_000_000, append([]predict.Bin{{Net: 5, Peak: 5}}, make([]predict.Bin, gapBins)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &recorder{}
+			d := demand{model: m}
+			for _, v := range tc.moves {
+				if v.tokens > 0 {
+					d.acquired(v.at, bin, v.tokens)
+				} else {
+					d.released(v.at, bin, -v.tokens)
+				}
+			}
+			d.forecast(tc.until, bin)
+			if !slices.Equal(m.bins, tc.want) {
+				t.Errorf("got %v, want %v", m.bins, tc.want)
+			}
+		})
+	}
+}
+
+func TestRate(t *testing.T) {
+	var d demand
+	d.model = &recorder{}
+	for at := Tick(0); at < 5000; at += 10 {
+		d.acquired(at, 1000, 2)
+	}
+	// 2 tokens every 10 ms are 200 a second.
+	if got := d.rateAt(4990); math.Abs(got-200) > 10 {
+		t.Errorf("rate %v, want 200", got)
+	}
+	if got := d.rateAt(4990 + 250); math.Abs(got-200/math.E) > 5 {
+		t.Errorf("rate %v after a quarter of a second, want %v", got, 200/math.E)
+	}
+	if got := d.rateAt(10); got < 190 {
+		t.Errorf("rate %v at an earlier time", got)
+	}
+}
+
+func TestOfferSpare(t *testing.T) {
+	for name, tc := range map[string]struct {
+		s     Situation
+		press avantan.Press
+		want  Tokens
+	}{
+		"nothing known":          {Situation{Left: 100}, avantan.PressSpare, 96},
+		"little left":            {Situation{Left: 3}, avantan.PressSpare, 0},
+		"a busy site":            {Situation{Left: 100, Rate: 40}, avantan.PressSpare, 66},
+		"busier than it has":     {Situation{Left: 100, Rate: 400}, avantan.PressSpare, 0},
+		"much expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 90}}, avantan.PressSpare, 50},
+		"some expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 30}}, avantan.PressSpare, 70},
+		"pressed":                {Situation{Left: 100, Rate: 40}, avantan.PressAll, 100},
+		"debt":                   {Situation{Left: -7}, avantan.PressSpare, -7},
+		"debt, pressed":          {Situation{Left: -7}, avantan.PressAll, -7},
+		"none":                   {Situation{}, avantan.PressSpare, 0},
+		"a rate beyond all sums": {Situation{Left: math.MaxInt64, Rate: math.MaxFloat64}, avantan.PressSpare, math.MaxInt64 - MaxTokens},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (offerSpare{}).Offer(tc.s, tc.press); got != tc.want {
+				t.Errorf("offers %d, want %d", got, tc.want)
+			}
+			if got := (offerAll{}).Offer(tc.s, tc.press); got != tc.s.Left {
+				t.Errorf("all: offers %d", got)
+			}
+		})
+	}
+}
+
+func TestBodyHash(t *testing.T) {
+	type body struct {
+		kind   RequestKind
+		entity string
+		tokens Tokens
+	}
+	seen := make(map[uint64]body)
+	for _, kind := range []RequestKind{AcquireRequest, ReleaseRequest} {
+		for _, entity := range []string{"", "a", "b", "a/b", "ab"} {
+			for _, tokens := range []Tokens{0, 1, 2, 255, 256, 1 << 40, MaxTokens} {
+				b := body{kind, entity, tokens}
+				h := bodyHash(kind, entity, tokens)
+				if other, ok := seen[h]; ok {
+					t.Errorf("%+v and %+v have one hash", b, other)
+				}
+				seen[h] = b
+			}
+		}
+	}
+}
+
+// TestTimers compares the heap with a list that is searched.
+func TestTimers(t *testing.T) {
+	var heap timers
+	entities := make([]*entity, 20)
+	want := make(map[*entity]Tick)
+	for i := range entities {
+		entities[i] = &entity{heapAt: -1}
+	}
+	x := uint64(1)
+	for range 5000 {
+		x = x*6364136223846793005 + 1442695040888963407
+		e := entities[x>>33%20]
+		wake := Tick(x >> 40 % 50)
+		heap.set(e, wake)
+		if delete(want, e); wake != 0 {
+			want[e] = wake
+		}
+		first := Tick(0)
+		for _, w := range want {
+			first = earlier(first, w)
+		}
+		if len(heap) != len(want) || len(heap) > 0 && heap[0].wake != first {
+			t.Fatalf("%d in the heap, want %d; the first at %d", len(heap), len(want), first)
+		}
+	}
+}

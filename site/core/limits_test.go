@@ -1,0 +1,257 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+func TestRaise(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	waits := r.acquireAsync("b", "e", 50, "x", 20_000)
+	r.advance(200)
+	r.wantCode(r.answer(waits), core.OutOfTokens)
+	r.wantCode(r.change("a", core.SetLimit, "e", 60, "raise"), core.OK)
+	r.advance(10_000)
+	waits = r.acquireAsync("b", "e", 50, "y", 20_000)
+	r.advance(2000)
+	r.wantCode(r.answer(waits), core.OK)
+	if left, offered, net := r.books("e"); left != 10 || offered != 0 || net != 50 {
+		t.Errorf("books %d, %d, %d", left, offered, net)
+	}
+}
+
+// TestLowerBelowUsage: the debt is explicit, nothing is granted by a site that
+// knows of it, and releases elsewhere pay it.
+func TestLowerBelowUsage(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 90)
+	for i, site := range r.names {
+		r.wantCode(r.acquire(site, "e", 30, id("x", i)), core.OK)
+	}
+	r.wantCode(r.change("a", core.SetLimit, "e", 30, "lower"), core.OK)
+	r.advance(5000)
+	if left, offered, net := r.books("e"); left+offered != -60 || net != 90 {
+		t.Fatalf("books %d, %d, %d", left, offered, net)
+	}
+	for i, site := range r.names {
+		r.wantCode(r.acquire(site, "e", 1, id("y", i)), core.OutOfTokens)
+	}
+	// 60 of 90 come back, all to one site: 30 are out, none is left.
+	r.release("b", "e", 60, "back")
+	r.advance(30_000)
+	if left, offered, net := r.books("e"); left != 0 || offered != 0 || net != 30 {
+		t.Errorf("after releases: books %d, %d, %d", left, offered, net)
+	}
+	for _, site := range r.names {
+		if v := r.view(site, "e"); v.Left != 0 {
+			t.Errorf("%s has %d left", site, v.Left)
+		}
+		r.wantCode(r.acquire(site, "e", 1, "z"+string(site)), core.OutOfTokens)
+	}
+	r.release("c", "e", 5, "more")
+	call := r.acquireAsync("a", "e", 5, "last", 30_000)
+	r.advance(30_000)
+	r.wantCode(r.answer(call), core.OK)
+}
+
+// TestDebtBacksOff: a debt that nobody can pay does not keep the sites busy.
+func TestDebtBacksOff(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 90)
+	for i, site := range r.names {
+		r.acquire(site, "e", 30, id("x", i))
+	}
+	r.wantCode(r.change("a", core.SetLimit, "e", 0, "lower"), core.OK)
+	before := r.view("a", "e").Applied
+	r.advance(600_000)
+	if n := r.view("a", "e").Applied - before; n < 10 || n > 400 {
+		t.Errorf("%d instances in ten minutes of debt", n)
+	}
+}
+
+// TestPendingLimitsAreDecidedInOrder asks for many at one site.
+func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	var calls []core.Call
+	for i := range 30 {
+		calls = append(calls, r.changeAsync("b", core.Change{Kind: core.SetLimit, Name: "e", Limit: core.Tokens(10 + i), RequestID: id("l", i), Wait: 30_000}))
+	}
+	r.advance(30_000)
+	for i, c := range calls {
+		if a := r.answer(c); a.Code != core.OK || a.View.Version != uint64(i+2) || a.View.Limit != core.Tokens(10+i) {
+			t.Errorf("limit %d: %+v", i, a)
+		}
+	}
+	if left, _, _ := r.books("e"); left != 39 {
+		t.Errorf("%d tokens", left)
+	}
+}
+
+// TestGiveUp: an instance that shows that no tokens are to be had is believed
+// for a while, for longer each time, until tokens come.
+func TestGiveUp(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.GiveUp, c.MaxGiveUp = 500, 8000 })
+	r.create("e", 9)
+	for i, site := range r.names {
+		r.wantCode(r.acquire(site, "e", 3, id("all", i)), core.OK)
+	}
+	last := core.Tick(0)
+	for i := range 8 {
+		call := r.acquireAsync("a", "e", 1, id("x", i), 60_000)
+		r.advance(200)
+		a := r.answer(call)
+		r.wantCode(a, core.OutOfTokens)
+		if a.RetryAfter < 2*last && a.RetryAfter < 8000 || a.RetryAfter > 8000 {
+			t.Errorf("try %d: retry after %d, before %d", i, a.RetryAfter, last)
+		}
+		last = a.RetryAfter
+		// Meanwhile there is no use in asking the others.
+		sent := len(r.sent)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 1, id("meanwhile", i), 60_000)), core.OutOfTokens)
+		if len(r.sent) != sent {
+			t.Error("the others are asked again at once")
+		}
+		r.advance(a.RetryAfter)
+	}
+	if n := r.count(core.GaveUp); n != 8 {
+		t.Errorf("gave up %d times", n)
+	}
+	// Tokens that are released here end the belief, elsewhere its time does.
+	r.acquireAsync("a", "e", 1, "again", 60_000)
+	r.advance(200)
+	r.release("a", "e", 2, "r")
+	r.wantCode(r.acquire("a", "e", 1, "one"), core.OK)
+	call := r.acquireAsync("a", "e", 2, "two", 60_000)
+	r.unanswered(call)
+	r.release("b", "e", 1, "r2")
+	r.advance(1000)
+	r.wantCode(r.answer(call), core.OK)
+}
+
+// TestLeftOutSiteIsAskedAgain: the only tokens are at a site that lags by a
+// decision and so misses the instance that asks for all.
+func TestLeftOutSiteIsAskedAgain(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	r.acquire("a", "e", 3, "a")
+	r.acquire("b", "e", 3, "b")
+	call := r.acquireAsync("a", "e", 3, "x", 10_000)
+	r.cut["c"] = true
+	r.advance(460)
+	delete(r.cut, "c")
+	r.advance(3000)
+	r.wantCode(r.answer(call), core.OK)
+}
+
+// TestHalfTheSitesAreGone: with a majority that has none, an acquire is refused
+// long before its time is up; without a majority it waits for its time.
+func TestHalfTheSitesAreGone(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9)
+	r.acquire("a", "e", 3, "a")
+	r.acquire("b", "e", 3, "b")
+	r.cut["c"] = true
+	call := r.acquireAsync("a", "e", 3, "x", 60_000)
+	r.advance(5000)
+	r.wantCode(r.answer(call), core.OutOfTokens)
+	r.cut["b"] = true
+	r.advance(10_000)
+	call = r.acquireAsync("a", "e", 3, "y", 20_000)
+	r.advance(19_999)
+	r.unanswered(call)
+	r.advance(1)
+	r.wantCode(r.answer(call), core.OutOfTokens)
+	if n := r.count(core.RedistributionFailed); n == 0 {
+		t.Error("no instance failed")
+	}
+	clear(r.cut)
+	r.advance(10_000)
+	call = r.acquireAsync("a", "e", 3, "z", 20_000)
+	r.advance(10_000)
+	r.wantCode(r.answer(call), core.OK)
+}
+
+// TestReachableSpeedsUp: a leader does not sit out its window for sites that
+// are known to be down.
+func TestReachableSpeedsUp(t *testing.T) {
+	for name, hint := range map[string]bool{"with a hint": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.create("e", 9)
+			r.cut["c"] = true
+			if hint {
+				r.step("a", core.Reachable{Sites: []core.SiteID{"b"}})
+			}
+			call := r.acquireAsync("a", "e", 4, "x", 10_000)
+			// Two instances: the first asks for what b can spare.
+			r.advance(9 * flight)
+			if _, answered := r.answers[call]; answered != hint {
+				t.Errorf("answered after four round trips: %v", answered)
+			}
+			r.advance(2000)
+			r.wantCode(r.answer(call), core.OK)
+		})
+	}
+}
+
+// TestAdmissionRefuse: a bare escrow asks nobody.
+func TestAdmissionRefuse(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Admission = "refuse" })
+	r.create("e", 9)
+	sent := len(r.sent)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "x", 10_000)), core.OutOfTokens)
+	if len(r.sent) != sent {
+		t.Error("messages are sent")
+	}
+}
+
+// TestOpenInstanceSurvivesARestart restarts every site at every point of an
+// instance in turn: the offers come back or are shared out, never lost.
+func TestOpenInstanceSurvivesARestart(t *testing.T) {
+	for _, who := range []core.SiteID{"a", "b", "c"} {
+		for at := core.Tick(0); at < 7*flight; at += flight / 2 {
+			r := newRig(t, 3, nil)
+			r.create("e", 9)
+			r.acquireAsync("a", "e", 5, "x", 20_000)
+			r.advance(at)
+			r.restart(who)
+			r.cut[who] = true
+			r.advance(300)
+			delete(r.cut, who)
+			r.advance(15_000)
+			left, offered, net := r.books("e")
+			if left+net != 9 || offered != 0 {
+				t.Fatalf("%s restarts after %d ms: %d left, %d offered, %d out", who, at, left, offered, net)
+			}
+			if net != 5 && who != "a" {
+				t.Errorf("%s restarts after %d ms: %d out", who, at, net)
+			}
+			if n := r.count(core.ProtocolFault); n != 0 {
+				t.Fatalf("%s restarts after %d ms: %d faults", who, at, n)
+			}
+		}
+	}
+}
+
+// TestIdleSitesWakeSeldom: with nothing to do, only the catalogue is told of.
+func TestIdleSitesWakeSeldom(t *testing.T) {
+	r := newRig(t, 3, nil)
+	for i := range 50 {
+		r.create(id("e", i), 9)
+	}
+	r.advance(10_000)
+	before := len(r.sent)
+	r.advance(100_000)
+	for _, e := range r.sent[before:] {
+		if e.Entity != "" || e.Message.Kind != avantan.Applied {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if n := len(r.sent) - before; n > 3*2*21 {
+		t.Errorf("%d messages in 100 s", n)
+	}
+}
