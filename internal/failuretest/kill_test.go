@@ -1,8 +1,6 @@
 package failuretest
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,19 +9,16 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/ledger"
 	"github.com/samya-db/samya/internal/load"
 	"github.com/samya-db/samya/internal/proc"
 	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/wan"
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // regions are those of the paper's Table 5; each has a site and an app manager.
@@ -235,35 +230,4 @@ func repeatAnswers(t *testing.T, clients []*client, seen *answers, perSite int) 
 		t.Errorf("the repeats moved tokens: left %d, acquired %d; before %d, %d", l, n, left, net)
 	}
 	return repeated
-}
-
-// repeat sends a request again, straight to the site that has answered it, and
-// returns what came.
-func repeat(ctx context.Context, c *client, a answer) answer {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	again := answer{id: a.id, kind: a.kind, asked: a.asked}
-	var moved interface {
-		GetTokens() int64
-		GetLeft() int64
-		GetSite() string
-	}
-	var err error
-	switch a.kind {
-	case ledger.Acquire:
-		moved, err = c.Acquire(ctx, &samyav1.AcquireRequest{
-			Entity: entity, Tokens: a.asked, RequestId: a.id, Wait: durationpb.New(0),
-		}, grpc.WaitForReady(true))
-	case ledger.Release:
-		moved, err = c.Release(ctx, &samyav1.ReleaseRequest{
-			Entity: entity, Tokens: a.asked, RequestId: a.id,
-		}, grpc.WaitForReady(true))
-	}
-	if err != nil {
-		e := apierr.FromGRPC(err)
-		again.reason, again.site = e.Reason, cmp.Or(e.Site, c.site.Name)
-		return again
-	}
-	again.tokens, again.left, again.site = moved.GetTokens(), moved.GetLeft(), moved.GetSite()
-	return again
 }

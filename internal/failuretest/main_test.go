@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,4 +149,14 @@ func exitStatus(err error) int {
 		return e.ExitCode()
 	}
 	return -1
+}
+
+// killedBy returns the signal that ended a process, 0 for none.
+func killedBy(err error) syscall.Signal {
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		if status, ok := e.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			return status.Signal()
+		}
+	}
+	return 0
 }
