@@ -15,8 +15,13 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// decideWait is how long a change may take to be decided.
-const decideWait = 10 * time.Second
+const (
+	// decideWait is how long a change may take to be decided.
+	decideWait = 10 * time.Second
+	// lateness is how much longer the core may hold on to a change in order to
+	// tell for sure that nothing was done: a first phase, see core.Config.Window.
+	lateness = 500 * time.Millisecond
+)
 
 // entities serves samyav1.EntityService.
 type entities struct {
@@ -78,7 +83,8 @@ func (s entities) change(ctx context.Context, ch *core.Change) (core.Answer, err
 	if err := expired(ctx); err != nil {
 		return core.Answer{}, err
 	}
-	ch.Wait = ticks(within(ctx, decideWait))
+	whole := within(ctx, decideWait+lateness)
+	ch.Wait = ticks(max(whole/2, whole-lateness))
 	q := asked{entity: ch.Name, requestID: ch.RequestID}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })
 	if err != nil {
@@ -144,8 +150,11 @@ func (s entities) ListEntities(
 
 // pageToken returns the name that a page starts behind.
 func pageToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
 	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(token) > 2*name.MaxEntity {
+	if err != nil || name.Entity("page_token", string(raw)) != nil {
 		return "", &name.Error{Field: "page_token", Problem: "is none that a list returned"}
 	}
 	return string(raw), nil

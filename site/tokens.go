@@ -26,11 +26,8 @@ type tokens struct {
 
 // Acquire implements samyav1.TokenServiceServer.
 func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-	wait := defaultWait
-	if r.GetWait() != nil {
-		wait = r.GetWait().AsDuration()
-	}
-	q, err := s.admit(ctx, r, errors.Join(name.Wait("wait", wait), durationError(r)))
+	wait, waitErr := waitOf(r)
+	q, err := s.admit(ctx, r, waitErr)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +102,16 @@ func expired(ctx context.Context) error {
 	return nil
 }
 
-// durationError refuses a wait that is no valid duration.
-func durationError(r *samyav1.AcquireRequest) error {
-	if w := r.GetWait(); w != nil && w.CheckValid() != nil {
-		return &name.Error{Field: "wait", Problem: "no valid duration"}
+// waitOf returns how long a request may wait for tokens.
+func waitOf(r *samyav1.AcquireRequest) (time.Duration, error) {
+	switch w := r.GetWait(); {
+	case w == nil:
+		return defaultWait, nil
+	case w.CheckValid() != nil:
+		return 0, &name.Error{Field: "wait", Problem: "no valid duration"}
+	default:
+		return w.AsDuration(), name.Wait("wait", w.AsDuration())
 	}
-	return nil
 }
 
 // within shortens a wait so that its answer can reach a caller in time.

@@ -1,0 +1,186 @@
+package site_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/store"
+)
+
+func goodConfig(dir string) site.Config {
+	return site.Config{
+		Cluster: "test", Name: "us", Region: "us", DataDir: dir, Members: []string{"us", "eu", "as"},
+		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
+	}
+}
+
+// TestConfigNamesTheField holds each setting's message, and that a bad one is
+// told before anything is made on disk.
+func TestConfigNamesTheField(t *testing.T) {
+	for _, c := range []struct {
+		spoil          func(*site.Config)
+		field, problem string
+	}{
+		{func(c *site.Config) { c.Cluster = "" }, "cluster", "empty, at least 1 character"},
+		{func(c *site.Config) { c.Name = "US"; c.Members = nil }, "name", "'U' at position 1, allowed are lower-case letters, digits and '-'"},
+		{func(c *site.Config) { c.Region = strings.Repeat("r", 64) }, "region", "64 characters, at most 63"},
+		{func(c *site.Config) { c.DataDir = "" }, "data", "empty, must be a directory of the site's own"},
+		{func(c *site.Config) { c.Members = []string{"eu", "as"} }, "members", `this site, "us", is not among them`},
+		{func(c *site.Config) { c.Members = []string{"us", "eu", "us"} }, "members[2]", `"us" stands there twice`},
+		{func(c *site.Config) { c.Members = []string{"us", "e u"} }, "members[1]", "' ' at position 2, allowed are lower-case letters, digits and '-'"},
+		{func(c *site.Config) { c.Members = slices.Repeat([]string{"us"}, 65) }, "members", "65 sites, at most 64"},
+		{func(c *site.Config) { c.Listen = "7001" }, "listen", "must be host:port"},
+		{func(c *site.Config) { c.Listen = ":7001" }, "listen", "must be host:port"},
+		{func(c *site.Config) { c.HTTP = "127.0.0.1:65536" }, "http", "port must be 0 to 65535"},
+		{func(c *site.Config) { c.HTTP = "" }, "http", "must be host:port"},
+		{func(c *site.Config) { c.Gossip = "localhost:1" }, "bind", "must be IP:port, with an IP address and no host name"},
+		{func(c *site.Config) { c.Join = []string{"nowhere"} }, "join[0]", "must be host:port"},
+		{func(c *site.Config) { c.GossipPreset = "moon" }, "preset", `"moon", must be local, lan or wan`},
+		{func(c *site.Config) { c.GossipKey = []byte("short") }, "key", "5 bytes, must be 16, 24 or 32"},
+		{func(c *site.Config) { c.Protocol = "paxos" }, "protocol", `"paxos", must be one of `},
+		{func(c *site.Config) { c.Policy = "fair" }, "policy", `"fair", must be one of `},
+		{func(c *site.Config) { c.Offer = "none" }, "offer", `"none", must be one of `},
+		{func(c *site.Config) { c.Trigger = "never" }, "trigger", `"never", must be one of `},
+		{func(c *site.Config) { c.Forecast = "oracle" }, "forecast", `"oracle", must be one of `},
+		{func(c *site.Config) { c.Admission = "bribe" }, "admission", `"bribe", must be one of `},
+		{func(c *site.Config) { c.RequestRetention = time.Millisecond }, "request-retention", "1ms, at least 1s"},
+		{func(c *site.Config) { c.RequestRetention = -time.Hour }, "request-retention", "-1h0m0s, at least 1s"},
+		{func(c *site.Config) { c.MaxRequests = -1 }, "max-requests", "-1, at least 0 (the default)"},
+	} {
+		t.Run(c.field+" "+c.problem, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			cfg := goodConfig(dir)
+			c.spoil(&cfg)
+			s, err := site.New(cfg)
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("taken")
+			}
+			bad, ok := errors.AsType[*name.Error](err)
+			if !ok || bad.Field != c.field || !strings.HasPrefix(bad.Problem, c.problem) {
+				t.Errorf("got %v, want %s: %s", err, c.field, c.problem)
+			}
+			if n := strings.Count(err.Error(), "\n"); n != 0 {
+				t.Errorf("%d faults are told of one: %v", n+1, err)
+			}
+			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the data directory was touched: %v", err)
+			}
+		})
+	}
+}
+
+// TestConfigTellsAllFaults: whoever starts a site mends its settings once.
+func TestConfigTellsAllFaults(t *testing.T) {
+	cfg := site.Config{Members: []string{"", "x/y"}, Policy: "fair", MaxRequests: -1}
+	text := cfg.Validate().Error()
+	for _, field := range []string{
+		"cluster", "name", "region", "data", "members[0]", "members[1]", "listen", "http", "gossip", "policy", "max-requests",
+	} {
+		if !slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return strings.HasPrefix(l, field+": ") }) {
+			t.Errorf("no word of %s in\n%s", field, text)
+		}
+	}
+}
+
+func TestEveryModuleIsTaken(t *testing.T) {
+	cfg := goodConfig(t.TempDir())
+	for _, m := range cfg.Modules() {
+		if len(m.Known) == 0 {
+			t.Errorf("%s: none known", m.Name)
+		}
+		for _, n := range m.Known {
+			*m.Choice = n
+			if err := cfg.Validate(); err != nil {
+				t.Errorf("%s %q: %v", m.Name, n, err)
+			}
+		}
+	}
+}
+
+// TestNewDataNeedsMembers: nothing is left behind by a site that was not told
+// who its members are, and an old directory needs no such word.
+func TestNewDataNeedsMembers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	cfg := goodConfig(dir)
+	members := cfg.Members
+	cfg.Members = nil
+	if _, err := site.New(cfg); !errors.Is(err, store.ErrNoMembers) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data directory was touched: %v", err)
+	}
+	for _, given := range [][]string{members, nil, {"as", "eu", "us"}} {
+		cfg.Members = given
+		s, err := site.New(cfg)
+		if err != nil {
+			t.Fatalf("members %v: %v", given, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDataBelongsToOneSite: a directory is refused that is another's, is in
+// use, or was begun with other members.
+func TestDataBelongsToOneSite(t *testing.T) {
+	cfg := goodConfig(t.TempDir())
+	first, err := site.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := site.New(cfg); !errors.Is(err, store.ErrInUse) {
+		t.Errorf("a directory in use: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		title string
+		spoil func(*site.Config)
+		want  error
+	}{
+		{"another site", func(c *site.Config) { c.Name = "eu" }, store.ErrForeign},
+		{"another cluster", func(c *site.Config) { c.Cluster = "other" }, store.ErrForeign},
+		{"other members", func(c *site.Config) { c.Members = []string{"us", "eu"} }, store.ErrMembers},
+	} {
+		other := cfg
+		c.spoil(&other)
+		if _, err := site.New(other); !errors.Is(err, c.want) || !strings.Contains(err.Error(), cfg.DataDir) {
+			t.Errorf("%s: %v", c.title, err)
+		}
+	}
+}
+
+// TestBusyAddress: an address in use is told with its name, and everything
+// that was opened by then is let go.
+func TestBusyAddress(t *testing.T) {
+	cfg := goodConfig(t.TempDir())
+	first, err := site.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Close() }()
+	second := goodConfig(t.TempDir())
+	second.HTTP = first.HTTPAddr()
+	if _, err := site.New(second); err == nil || !strings.Contains(err.Error(), first.HTTPAddr()) {
+		t.Errorf("got %v", err)
+	}
+	second.HTTP = "127.0.0.1:0"
+	again, err := site.New(second)
+	if err != nil {
+		t.Fatalf("the directory is still held: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,25 @@
+package site
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// TokenService returns the token service as gRPC calls it.
+func (s *Site) TokenService() samyav1.TokenServiceServer { return tokens{Site: s} }
+
+// EntityService returns the entity service as gRPC calls it.
+func (s *Site) EntityService() samyav1.EntityServiceServer { return entities{Site: s} }
+
+// Readyz returns the answer of /readyz.
+func (s *Site) Readyz(ctx context.Context) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	s.readyz(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+	return rec
+}
+
+// MaxRequestBytes is the longest message that a site takes.
+const MaxRequestBytes = maxRequestBytes
