@@ -169,18 +169,17 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 
 // kept tells where the cluster is and what to try.
 func kept(cluster *proc.Cluster, opts *Options, dir string) string {
-	base := "http://" + cluster.AppManager(0).HTTP
-	entity := base + "/v1/entities/" + opts.Entity
+	entity := "$SAMYA_ADDR/v1/entities/" + opts.Entity
 	var b strings.Builder
-	fmt.Fprintf(&b, "The cluster stays up; Ctrl-C ends it. Data and logs: %s\n\nTry:\n", dir)
+	fmt.Fprintf(&b, "The cluster stays up; Ctrl-C ends it. Data and logs stay in %s\n\nTry, in another shell:\n", dir)
 	for _, line := range []string{
+		"export SAMYA_ADDR=http://" + cluster.AppManager(0).HTTP,
 		"curl " + entity,
-		"curl -H 'Content-Type: application/json' -d '{\"tokens\":3,\"wait\":\"2s\"}' " + entity + ":acquire",
-		"curl -H 'Content-Type: application/json' -d '{\"tokens\":3}' " + entity + ":release",
-		"curl " + base + "/v1/sites",
-		"curl -H 'Content-Type: application/json' -d '{\"name\":\"acme/seats\",\"limit\":100}' " + base + "/v1/entities",
-		"curl " + base + "/metrics",
-		opts.Bin + " entity get " + opts.Entity + " --addr " + base,
+		"curl -d '{\"tokens\":3,\"wait\":\"2s\"}' " + entity + ":acquire",
+		"curl -d '{\"tokens\":3}' " + entity + ":release",
+		"curl $SAMYA_ADDR/v1/sites",
+		"curl $SAMYA_ADDR/metrics",
+		opts.Bin + " entity get " + opts.Entity,
 	} {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
