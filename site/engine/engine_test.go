@@ -1,0 +1,363 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// world is a store, a sender and an observer that keep a log. A commit takes
+// as long as the test likes.
+type world struct {
+	mu  sync.Mutex
+	log []string
+	// gate, if not nil, lets a commit end with each value it yields.
+	gate chan error
+	// durable are the requests committed, in order.
+	durable []core.RequestRecord
+}
+
+func (w *world) note(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, what)
+}
+
+func (w *world) logged() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.log)
+}
+
+func (w *world) Commit(r *core.Records) error {
+	w.note("begin")
+	if w.gate != nil {
+		if err := <-w.gate; err != nil {
+			w.note("failed")
+			return err
+		}
+	}
+	w.mu.Lock()
+	w.durable = append(w.durable, r.Block.Records...)
+	w.mu.Unlock()
+	w.note("end")
+	return nil
+}
+
+func (w *world) Send(messages []core.Envelope) { w.note(fmt.Sprint("send ", len(messages) > 0)) }
+func (w *world) Committed(int, time.Duration)  {}
+func (w *world) Happened(core.Event)           {}
+func (w *world) requests() []core.RequestRecord {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.durable)
+}
+
+// bubble runs a test with a clock of its own. Two collections empty the pool of
+// calls: a channel must not wander from one bubble into another.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	runtime.GC()
+	runtime.GC()
+	synctest.Test(t, test)
+}
+
+// run starts an engine of one of three sites, which hears nothing of the other
+// two and has 100 tokens of "e".
+func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() error) {
+	t.Helper()
+	c, err := core.New(core.Config{
+		Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Sync: 1 << 40,
+	}, core.Restored{
+		Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
+		Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e = engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: maxInbox})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	return e, func() error {
+		cancel()
+		return <-done
+	}
+}
+
+func acquire(n core.Tokens, id uint64, wait core.Tick) func(core.Call) core.Input {
+	var key core.RequestKey
+	binary.BigEndian.PutUint64(key[:], id)
+	return func(c core.Call) core.Input {
+		return &core.Acquire{Call: c, Entity: "e", Tokens: n, Request: key, Wait: wait}
+	}
+}
+
+// TestNothingLeavesBeforeItsCommit: neither a reply nor a message, nor what
+// reveals what is not durable yet, although it has nothing to store itself.
+func TestNothingLeavesBeforeItsCommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{gate: make(chan error)}
+		e, stop := run(t, w, 0)
+		granted, read := make(chan core.Answer, 1), make(chan core.Answer, 1)
+		go func() {
+			a, _ := e.Do(t.Context(), acquire(40, 1, 0))
+			granted <- a
+		}()
+		synctest.Wait()
+		go func() {
+			a, _ := e.Do(t.Context(), func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} })
+			read <- a
+		}()
+		go func() { _, _ = e.Do(t.Context(), acquire(1000, 2, 60_000)) }()
+		time.Sleep(time.Hour)
+		if got := w.logged(); !slices.Equal(got, []string{"begin"}) || len(granted)+len(read) > 0 {
+			t.Fatalf("before the commit has ended: %v, %d answers", got, len(granted)+len(read))
+		}
+		w.gate <- nil
+		synctest.Wait()
+		if a := <-granted; a.Code != core.OK || a.Left != 60 {
+			t.Errorf("granted %+v", a)
+		}
+		// The read shares its batch with the election of the acquire that waits.
+		if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin"}) || len(read) > 0 {
+			t.Fatalf("before the second commit has ended: %v, %d answers", got, len(read))
+		}
+		w.gate <- nil
+		synctest.Wait()
+		if a := <-read; a.View.Left != 60 || a.View.Net != 40 {
+			t.Errorf("read %+v", a)
+		}
+		if got := w.logged()[:5]; !slices.Equal(got, []string{"begin", "end", "begin", "end", "send true"}) {
+			t.Errorf("order %v", got)
+		}
+		close(w.gate)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnswersInOrder: of many callers at once, each hears what was left just
+// after its own request, in the order in which the requests are durable.
+func TestAnswersInOrder(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{}
+		e, stop := run(t, w, 0)
+		var all sync.WaitGroup
+		answers := make([]core.Answer, 120)
+		for i := range answers {
+			all.Go(func() {
+				var err error
+				if answers[i], err = e.Do(t.Context(), acquire(1, uint64(i), 0)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		records := w.requests()
+		if len(records) != len(answers) {
+			t.Fatalf("%d records", len(records))
+		}
+		granted := 0
+		for k, r := range records {
+			a := answers[binary.BigEndian.Uint64(r.Key[:])]
+			if a.Code != r.Code || a.Left != r.Left || a.Left != core.Tokens(max(0, 99-k)) {
+				t.Errorf("record %d: %+v, answered %+v", k, r, a)
+			}
+			if a.Code == core.OK {
+				granted++
+			}
+		}
+		if granted != 100 {
+			t.Errorf("%d granted", granted)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFailedCommit: nothing of the failed batch or a later one ever leaves, and
+// the engine stops.
+func TestFailedCommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		broken := errors.New("no space left")
+		w := &world{gate: make(chan error)}
+		e, stop := run(t, w, 0)
+		var all sync.WaitGroup
+		ask := func(id uint64, wait core.Tick) {
+			all.Go(func() {
+				if a, err := e.Do(t.Context(), acquire(60, id, wait)); !errors.Is(err, engine.ErrStopped) {
+					t.Errorf("request %d: %+v, %v", id, a, err)
+				}
+			})
+			synctest.Wait()
+		}
+		ask(1, 0)
+		ask(2, 60_000)
+		ask(3, 0)
+		w.gate <- broken
+		all.Wait()
+		synctest.Wait()
+		if got := w.logged(); !slices.Equal(got, []string{"begin", "failed"}) {
+			t.Errorf("after the failure: %v", got)
+		}
+		if _, err := e.Do(t.Context(), acquire(1, 4, 0)); !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("a later request: %v", err)
+		}
+		if err := e.Submit(core.Wake{}); !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("a later input: %v", err)
+		}
+		if _, err := e.Status(t.Context()); !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("status: %v", err)
+		}
+		if err := stop(); !errors.Is(err, broken) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestInboxIsBounded: with too many inputs waiting, the next is refused and
+// has no effect.
+func TestInboxIsBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{}
+		const most = 5
+		// The engine does not run yet.
+		c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}, core.Restored{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: most})
+		var all sync.WaitGroup
+		busy, answered := 0, 0
+		var mu sync.Mutex
+		for i := range 12 {
+			all.Go(func() {
+				a, err := e.Do(t.Context(), acquire(1, uint64(i), 0))
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, engine.ErrBusy):
+					busy++
+				case err == nil && a.Code == core.NotFound:
+					answered++
+				default:
+					t.Errorf("%+v, %v", a, err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := e.Waiting(); n != most {
+			t.Errorf("%d wait", n)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- e.Run(ctx) }()
+		all.Wait()
+		if busy != 12-most || answered != most {
+			t.Errorf("%d were busy, %d answered", busy, answered)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCancelledCaller: who goes away no longer waits for tokens; the tokens
+// that come later are for others.
+func TestCancelledCaller(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{}
+		e, stop := run(t, w, 0)
+		why := errors.New("the user has gone")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		gone := make(chan error, 1)
+		go func() {
+			_, err := e.Do(ctx, acquire(150, 1, 60_000))
+			gone <- err
+		}()
+		synctest.Wait()
+		if st, err := e.Status(t.Context()); err != nil || st.Waiting != 1 {
+			t.Errorf("%+v, %v", st, err)
+		}
+		cancel(why)
+		if err := <-gone; !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+		synctest.Wait()
+		if st, err := e.Status(t.Context()); err != nil || st.Waiting != 0 || st.Requests != 0 {
+			t.Errorf("%+v, %v", st, err)
+		}
+		if _, err := e.Do(ctx, acquire(1, 2, 0)); err != nil && !errors.Is(err, why) {
+			t.Errorf("got %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestDeadlineIsKept: nobody else does anything, and yet the time of a waiting
+// acquire comes.
+func TestDeadlineIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{}
+		e, stop := run(t, w, 0)
+		began := time.Now()
+		a, err := e.Do(t.Context(), acquire(150, 1, 7000))
+		if took := time.Since(began); err != nil || a.Code != core.OutOfTokens || took < 6990*time.Millisecond || took > 7010*time.Millisecond {
+			t.Errorf("%+v, %v after %v", a, err, took)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStop: what waits when the engine is stopped is told so, and what was
+// under way is finished.
+func TestStop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{gate: make(chan error)}
+		e, stop := run(t, w, 0)
+		under := make(chan error, 1)
+		go func() {
+			_, err := e.Do(t.Context(), acquire(1, 1, 0))
+			under <- err
+		}()
+		synctest.Wait()
+		waits := make(chan error, 1)
+		go func() {
+			_, err := e.Do(t.Context(), acquire(500, 2, 60_000))
+			waits <- err
+		}()
+		synctest.Wait()
+		stopped := make(chan error, 1)
+		go func() { stopped <- stop() }()
+		synctest.Wait()
+		close(w.gate)
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		if err := <-under; err != nil {
+			t.Errorf("under way: %v", err)
+		}
+		if err := <-waits; !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("waiting: %v", err)
+		}
+	})
+}
