@@ -1,0 +1,406 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	bolt "go.etcd.io/bbolt"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/sim"
+	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/store"
+)
+
+func options(dir string) store.Options {
+	return store.Options{Dir: dir, Cluster: "prod", Site: "us", Members: []core.SiteID{"us", "eu", "as"}}
+}
+
+func open(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func closed(t *testing.T, s *store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, s *store.Store) core.Restored {
+	t.Helper()
+	r, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestBootstrap(t *testing.T) {
+	o := options(filepath.Join(t.TempDir(), "new", "data"))
+	s := open(t, o)
+	want := store.Members{Version: 1, Sites: []core.SiteID{"as", "eu", "us"}}
+	if got := s.Members(); !reflect.DeepEqual(got, want) {
+		t.Errorf("members %+v", got)
+	}
+	if r := load(t, s); !reflect.DeepEqual(r, core.Restored{}) {
+		t.Errorf("a new store holds %+v", r)
+	}
+	closed(t, s)
+	o.Members = nil
+	s = open(t, o)
+	if got := s.Members(); !reflect.DeepEqual(got, want) {
+		t.Errorf("reopened: members %+v", got)
+	}
+	closed(t, s)
+	o.Members = []core.SiteID{"eu", "us", "as", "us"}
+	closed(t, open(t, o))
+}
+
+func TestOpenErrors(t *testing.T) {
+	fill := func(t *testing.T, dir string) {
+		t.Helper()
+		closed(t, open(t, options(dir)))
+	}
+	edit := func(change func(*bolt.Tx) error) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			fill(t, dir)
+			db, err := bolt.Open(filepath.Join(dir, "site.db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(db.Update(change), db.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	garbage := func(size int) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			raw := bytes.Repeat([]byte("not a database. "), size/16+1)[:size]
+			if err := os.WriteFile(filepath.Join(dir, "site.db"), raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	identity := func(id *storev1.Identity) func(*testing.T, string) {
+		raw, err := proto.Marshal(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Put([]byte("identity"), raw) })
+	}
+	for name, tc := range map[string]struct {
+		before func(*testing.T, string)
+		change func(*store.Options)
+		want   error
+		says   string
+	}{
+		"no members":       {nil, func(o *store.Options) { o.Members = nil }, store.ErrNoMembers, ""},
+		"not a member":     {nil, func(o *store.Options) { o.Site = "sa" }, nil, `"sa"`},
+		"other cluster":    {fill, func(o *store.Options) { o.Cluster = "test" }, store.ErrForeign, `"test"`},
+		"other site":       {fill, func(o *store.Options) { o.Site = "eu" }, store.ErrForeign, `"eu"`},
+		"fewer members":    {fill, func(o *store.Options) { o.Members = o.Members[:2] }, store.ErrMembers, "as"},
+		"other members":    {fill, func(o *store.Options) { o.Members = []core.SiteID{"us", "eu", "sa"} }, store.ErrMembers, "sa"},
+		"short garbage":    {garbage(100), nil, store.ErrFormat, ""},
+		"a page":           {garbage(4096), nil, nil, "too small"},
+		"long garbage":     {garbage(100_000), nil, store.ErrFormat, ""},
+		"a bucket missing": {edit(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("books")) }), nil, store.ErrFormat, "books"},
+		"damaged identity": {edit(func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("identity")).Put([]byte("identity"), []byte{0xff})
+		}), nil, store.ErrFormat, "identity"},
+		"damaged members": {edit(func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("identity")).Put([]byte("members"), []byte{0xff})
+		}), nil, store.ErrFormat, "members"},
+		"no identity":  {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
+		"later format": {identity(&storev1.Identity{Format: 2, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "2"},
+		"a file in the way": {func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, func(o *store.Options) { o.Dir = filepath.Join(o.Dir, "x") }, nil, "data directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tc.before != nil {
+				tc.before(t, dir)
+			}
+			o := options(dir)
+			if tc.change != nil {
+				tc.change(&o)
+			}
+			s, err := store.Open(o)
+			if err == nil {
+				closed(t, s)
+				t.Fatal("no error")
+			}
+			if tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v, want %v that says %s", err, tc.want, tc.says)
+			}
+		})
+	}
+}
+
+// TestRefusedDataIsUntouched: a site that is refused a directory leaves it to
+// its owner.
+func TestRefusedDataIsUntouched(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, options(dir))
+	if err := s.Commit(&core.Records{Books: []core.BooksRecord{{Name: "e", Generation: 1, Left: 7}}}); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+	o := options(dir)
+	o.Site = "eu"
+	if _, err := store.Open(o); !errors.Is(err, store.ErrForeign) {
+		t.Fatal(err)
+	}
+	s = open(t, options(dir))
+	if r := load(t, s); len(r.Books) != 1 || r.Books[0].Left != 7 {
+		t.Errorf("%+v", r)
+	}
+	closed(t, s)
+}
+
+func TestInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := open(t, options(dir))
+		if _, err := store.Open(options(dir)); !errors.Is(err, store.ErrInUse) {
+			t.Errorf("opened twice: %v", err)
+		}
+		closed(t, s)
+		closed(t, open(t, options(dir)))
+	})
+}
+
+// full is a batch with every field of every record in it.
+func full() *core.Records {
+	ballot := func(n uint64, site core.SiteID) avantan.Ballot { return avantan.Ballot{Number: n, Site: site} }
+	value := avantan.Value{
+		Contributions: []avantan.Contribution{
+			{Site: "as", Offered: -5, Wanted: 7, Queued: 3, Kept: 2}, {Site: "us", Offered: 1 << 50, Wanted: 1},
+		},
+		Policy: "demand", Change: []byte(`{"limit":3}`),
+	}
+	state := avantan.State{
+		Applied: 41, Promised: ballot(9, "us"), AcceptedAt: ballot(8, "eu"), Accepted: &value,
+		Pledge:    &avantan.Contribution{Site: "us", Offered: -3, Wanted: 4, Queued: 2, Kept: 1},
+		Exposures: []avantan.Ballot{ballot(3, "eu"), ballot(8, "eu"), ballot(9, "us")}, Built: true,
+		Kept: []avantan.Kept{{Peer: "as", Instance: 40, Value: value}, {Peer: "eu", Instance: 41, Value: value}},
+	}
+	return &core.Records{
+		Block: core.RequestBlock{Sequence: 7, Wall: -12, Records: []core.RequestRecord{
+			{Key: core.RequestKey{1, 15: 255}, Body: 1 << 63, Code: core.OutOfTokens, Left: -4},
+			{Key: core.RequestKey{2}, Body: 3, Left: 5},
+		}},
+		Books: []core.BooksRecord{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
+		Entities: []core.EntityRecord{
+			{
+				Name: "a/b", Generation: 3, Initial: 10, Limit: 20, Version: 5, Protocol: state,
+				Results: []core.LimitResult{{RequestID: "x", Body: 9, Outcome: core.Mismatch, Limit: 20, Version: 5}},
+			},
+			{Name: "c", Generation: 4},
+		},
+		Catalogue: &core.CatalogueRecord{Generation: 4, Numbered: 9, Protocol: state},
+		Changes: []core.ChangeRecord{
+			{Number: 8, Instance: 3, Outcome: core.Exists, Generation: 2, Change: core.CatalogueChange{
+				Kind: core.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6,
+			}},
+			{Number: 9, Instance: 4, Change: core.CatalogueChange{
+				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7,
+			}},
+		},
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, options(dir))
+	want := full()
+	if err := s.Commit(want); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+	s = open(t, options(dir))
+	got := load(t, s)
+	if !reflect.DeepEqual(got, core.Restored{
+		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
+		Blocks: []core.RequestBlock{want.Block},
+	}) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if !reflect.DeepEqual(want, full()) {
+		t.Error("Commit has changed the records")
+	}
+	closed(t, s)
+}
+
+// TestForget deletes from the front, and only there.
+func TestForget(t *testing.T) {
+	s := open(t, options(t.TempDir()))
+	defer closed(t, s)
+	for n := range uint64(300) {
+		r := core.Records{
+			Block:   core.RequestBlock{Sequence: n + 1, Records: make([]core.RequestRecord, 20)},
+			Changes: []core.ChangeRecord{{Number: n + 1}},
+		}
+		if n == 250 {
+			r.ForgetBlocks, r.ForgetChanges = 200, 101
+		}
+		if err := s.Commit(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Commit(&core.Records{ForgetBlocks: 256}); err != nil {
+		t.Fatal(err)
+	}
+	r := load(t, s)
+	if n := len(r.Blocks); n != 45 || r.Blocks[0].Sequence != 256 || r.Blocks[n-1].Sequence != 300 {
+		t.Errorf("%d blocks from %d", n, r.Blocks[0].Sequence)
+	}
+	if n := len(r.Changes); n != 200 || r.Changes[0].Number != 101 {
+		t.Errorf("%d changes from %d", n, r.Changes[0].Number)
+	}
+}
+
+// TestDeleteAndCreateInOneBatch: what is deleted goes first.
+func TestDeleteAndCreateInOneBatch(t *testing.T) {
+	s := open(t, options(t.TempDir()))
+	defer closed(t, s)
+	if err := s.Commit(full()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(&core.Records{
+		Deleted:  []string{"a/b", "c", "never there"},
+		Books:    []core.BooksRecord{{Name: "c", Generation: 5, Left: 1}},
+		Entities: []core.EntityRecord{{Name: "c", Generation: 5}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r := load(t, s)
+	if len(r.Books) != 1 || r.Books[0].Generation != 5 || len(r.Entities) != 1 || r.Entities[0].Generation != 5 {
+		t.Errorf("%+v, %+v", r.Books, r.Entities)
+	}
+}
+
+// TestAgainstMaps commits random batches and compares with a store of maps,
+// also after reopening.
+func TestAgainstMaps(t *testing.T) {
+	names := rapid.SampledFrom([]string{"a", "a/b", "b", "z"})
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		s, err := store.Open(options(dir))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		maps := sim.NewMemory()
+		block, change := uint64(0), uint64(0)
+		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
+			var r core.Records
+			if rapid.Bool().Draw(rt, "delete") {
+				r.Deleted = []string{names.Draw(rt, "deleted")}
+			}
+			for _, name := range rapid.SliceOfDistinct(names, func(n string) string { return n }).Draw(rt, "entities") {
+				g := rapid.Uint64().Draw(rt, "generation")
+				r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: g, Version: block})
+				r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: g, Left: core.Tokens(rapid.Int64().Draw(rt, "left"))})
+			}
+			for range rapid.IntRange(0, 40).Draw(rt, "requests") {
+				r.Block.Records = append(r.Block.Records, core.RequestRecord{
+					Key: core.RequestKey(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "key")), Body: rapid.Uint64().Draw(rt, "body"),
+					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), Code: core.Code(rapid.Byte().Draw(rt, "code")),
+				})
+			}
+			if len(r.Block.Records) > 0 {
+				block++
+				r.Block.Sequence, r.Block.Wall = block, rapid.Int64().Draw(rt, "wall")
+			}
+			if rapid.Bool().Draw(rt, "change") {
+				change++
+				r.Changes = []core.ChangeRecord{{Number: change, Change: core.CatalogueChange{Name: names.Draw(rt, "changed")}}}
+				r.Catalogue = &core.CatalogueRecord{Numbered: change}
+			}
+			r.ForgetBlocks = rapid.Uint64Range(0, block).Draw(rt, "forget blocks")
+			r.ForgetChanges = rapid.Uint64Range(0, change).Draw(rt, "forget changes")
+			if err := errors.Join(maps.Commit(&r), s.Commit(&r)); err != nil {
+				rt.Fatal(err)
+			}
+			if rapid.Bool().Draw(rt, "reopen") {
+				if err := s.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				if s, err = store.Open(options(dir)); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			got, err := s.Load()
+			want, _ := maps.Load()
+			if err != nil || !reflect.DeepEqual(got, want) {
+				rt.Fatalf("%v: got %+v\nwant %+v", err, got, want)
+			}
+		}
+		if err := s.Close(); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// TestDamagedRecords: Load says which record it cannot read.
+func TestDamagedRecords(t *testing.T) {
+	for bucket, says := range map[string]string{
+		"books": `"e"`, "entities": `"e"`, "catalogue": "catalogue", "changes": "change", "requests": "request block",
+	} {
+		t.Run(bucket, func(t *testing.T) {
+			dir := t.TempDir()
+			closed(t, open(t, options(dir)))
+			db, err := bolt.Open(filepath.Join(dir, "site.db"), 0o600, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := map[string][]byte{"catalogue": []byte("catalogue"), "changes": {7: 1}, "requests": {7: 1}}[bucket]
+			if key == nil {
+				key = []byte("e")
+			}
+			err = db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(bucket)).Put(key, []byte{0xff, 0xff}) })
+			if err := errors.Join(err, db.Close()); err != nil {
+				t.Fatal(err)
+			}
+			s := open(t, options(dir))
+			defer closed(t, s)
+			if _, err := s.Load(); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("got %v, want one that says %s", err, says)
+			}
+		})
+	}
+}
+
+func TestMembersAreACopyOfNobody(t *testing.T) {
+	o := options(t.TempDir())
+	members := slices.Clone(o.Members)
+	s := open(t, o)
+	defer closed(t, s)
+	if !slices.Equal(o.Members, members) {
+		t.Errorf("Open has changed its options: %v", o.Members)
+	}
+}
