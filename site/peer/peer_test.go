@@ -1,0 +1,494 @@
+package peer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/avantan"
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/peer"
+)
+
+const patience = 20 * time.Second
+
+// end is one site's links with the listener that others reach it at.
+type end struct {
+	t        *testing.T
+	links    *peer.Links
+	address  string
+	received chan core.Envelope
+	linked   chan []core.SiteID
+	stop     func()
+}
+
+// book is where sites find each other.
+type book struct {
+	mu        sync.Mutex
+	addresses map[core.SiteID]string
+}
+
+func (b *book) set(site core.SiteID, address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.addresses[site] = address
+}
+
+func (b *book) of(site core.SiteID) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.addresses[site]
+}
+
+func newBook() *book { return &book{addresses: make(map[core.SiteID]string)} }
+
+// start runs a site's links. It is found in the book at once.
+func start(t *testing.T, b *book, self core.SiteID, tweak func(*peer.Config)) *end {
+	t.Helper()
+	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &end{
+		t: t, address: lis.Addr().String(), received: make(chan core.Envelope, 100_000), linked: make(chan []core.SiteID, 1000),
+	}
+	cfg := peer.Config{
+		Cluster: "prod", Self: self, Members: []core.SiteID{"as", "eu", "us"}, MembersVersion: 1, Address: b.of,
+		Receive: func(from core.SiteID, messages []core.Envelope) {
+			for _, m := range messages {
+				if m.Message.From != from || m.Message.To != self {
+					t.Errorf("%s receives from %s: %+v", self, from, m)
+				}
+				e.received <- m
+			}
+		},
+		Connected: func(sites []core.SiteID) { e.linked <- sites },
+		Logger:    slog.New(slog.DiscardHandler),
+	}
+	if tweak != nil {
+		tweak(&cfg)
+	}
+	e.links = peer.New(cfg)
+	server := grpc.NewServer()
+	peerv1.RegisterPeerServiceServer(server, e.links)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { e.links.Run(ctx) })
+	all.Go(func() {
+		if err := server.Serve(lis); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Error(err)
+		}
+	})
+	e.stop = sync.OnceFunc(func() {
+		cancel()
+		server.Stop()
+		all.Wait()
+	})
+	t.Cleanup(e.stop)
+	b.set(self, e.address)
+	return e
+}
+
+// awaitLinked waits until the site has links to exactly these others.
+func (e *end) awaitLinked(want ...core.SiteID) {
+	e.t.Helper()
+	timeout := time.After(patience)
+	for !slices.Equal(e.links.Connected(), want) {
+		select {
+		case <-e.linked:
+		case <-timeout:
+			e.t.Fatalf("linked to %v, want %v", e.links.Connected(), want)
+		}
+	}
+}
+
+func (e *end) next() core.Envelope {
+	e.t.Helper()
+	select {
+	case m := <-e.received:
+		return m
+	case <-time.After(patience):
+		e.t.Fatal("nothing arrives")
+		return core.Envelope{}
+	}
+}
+
+func message(from, to core.SiteID, n int) core.Envelope {
+	return core.Envelope{Entity: "e", Generation: 3, Message: avantan.Message{
+		Kind: avantan.Election, From: from, To: to, Instance: avantan.Instance(n), Ballot: avantan.Ballot{Number: 1, Site: from},
+	}}
+}
+
+// TestInOrder: messages arrive as they were sent, each at its receiver.
+func TestInOrder(t *testing.T) {
+	b := newBook()
+	as, eu, us := start(t, b, "as", nil), start(t, b, "eu", nil), start(t, b, "us", nil)
+	us.awaitLinked("as", "eu")
+	as.awaitLinked("eu", "us")
+	const n = 5000
+	for i := range n {
+		us.links.Send([]core.Envelope{message("us", "as", i), message("us", "eu", 2*i), message("us", "nobody", i)})
+		as.links.Send([]core.Envelope{message("as", "us", i)})
+	}
+	for i := range n {
+		if m := as.next(); m.Message.Instance != avantan.Instance(i) || m.Message.From != "us" || m.Entity != "e" || m.Generation != 3 {
+			t.Fatalf("message %d: %+v", i, m)
+		}
+		if m := eu.next(); m.Message.Instance != avantan.Instance(2*i) {
+			t.Fatalf("message %d: %+v", i, m)
+		}
+		if m := us.next(); m.Message.Instance != avantan.Instance(i) || m.Message.From != "as" {
+			t.Fatalf("message %d: %+v", i, m)
+		}
+	}
+}
+
+// TestParts sends messages that are larger than what gRPC takes at a time.
+func TestParts(t *testing.T) {
+	b := newBook()
+	us, eu := start(t, b, "us", nil), start(t, b, "eu", nil)
+	us.awaitLinked("eu")
+	large := message("us", "eu", 1)
+	large.Message.Kind, large.Message.Snapshot = avantan.CatchUp, bytes.Repeat([]byte("0123456789"), 1<<20)
+	exact := message("us", "eu", 2)
+	exact.Message.Snapshot = make([]byte, 1<<20)
+	us.links.Send([]core.Envelope{message("us", "eu", 0), large})
+	us.links.Send([]core.Envelope{exact})
+	us.links.Send([]core.Envelope{message("us", "eu", 3)})
+	for i := range 4 {
+		m := eu.next()
+		if m.Message.Instance != avantan.Instance(i) {
+			t.Fatalf("message %d comes in place %d", m.Message.Instance, i)
+		}
+		if i == 1 && !bytes.Equal(m.Message.Snapshot, large.Message.Snapshot) {
+			t.Errorf("%d bytes arrive of %d", len(m.Message.Snapshot), len(large.Message.Snapshot))
+		}
+	}
+}
+
+// TestReconnect: a link comes back by itself, to wherever the peer is by then.
+func TestReconnect(t *testing.T) {
+	b := newBook()
+	us, eu := start(t, b, "us", nil), start(t, b, "eu", nil)
+	us.awaitLinked("eu")
+	for i := range 3 {
+		eu.stop()
+		us.awaitLinked()
+		us.links.Send([]core.Envelope{message("us", "eu", 100)})
+		eu = start(t, b, "eu", nil)
+		us.awaitLinked("eu")
+		eu.awaitLinked("us")
+		us.links.Send([]core.Envelope{message("us", "eu", i)})
+		// What was sent while the link was down may arrive or be lost.
+		m := eu.next()
+		if m.Message.Instance == 100 {
+			m = eu.next()
+		}
+		if m.Message.Instance != avantan.Instance(i) {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// TestQueueIsBounded: for a peer that is not there a bounded number of messages
+// is kept, the oldest.
+func TestQueueIsBounded(t *testing.T) {
+	b := newBook()
+	us := start(t, b, "us", nil)
+	const most = 16384
+	for i := range most + 5000 {
+		us.links.Send([]core.Envelope{message("us", "eu", i)})
+	}
+	eu := start(t, b, "eu", nil)
+	us.awaitLinked("eu")
+	us.links.Send([]core.Envelope{message("us", "eu", 1_000_000)})
+	got := 0
+	for m := eu.next(); m.Message.Instance < 1_000_000 && got < most; m = eu.next() {
+		if m.Message.Instance != avantan.Instance(got) {
+			t.Fatalf("message %d comes in place %d", m.Message.Instance, got)
+		}
+		got++
+	}
+	if got > most {
+		t.Errorf("%d messages were kept", got)
+	}
+}
+
+// TestFault: the hook of tests loses what is sent while it says so.
+func TestFault(t *testing.T) {
+	b := newBook()
+	var cut atomic.Bool
+	lost := make(chan core.SiteID, 10)
+	us := start(t, b, "us", func(c *peer.Config) {
+		c.Fault = func(to core.SiteID) bool {
+			if cut.Load() {
+				lost <- to
+				return true
+			}
+			return false
+		}
+	})
+	eu := start(t, b, "eu", nil)
+	us.awaitLinked("eu")
+	for i := range 3 {
+		cut.Store(i == 1)
+		us.links.Send([]core.Envelope{message("us", "eu", i)})
+		if i == 1 {
+			if to := <-lost; to != "eu" {
+				t.Errorf("a message to %s is lost", to)
+			}
+			continue
+		}
+		if m := eu.next(); m.Message.Instance != avantan.Instance(i) {
+			t.Errorf("message %d: %+v", i, m)
+		}
+	}
+}
+
+func dial(t *testing.T, address string) grpc.BidiStreamingClient[peerv1.LinkRequest, peerv1.LinkResponse] {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	stream, err := peerv1.NewPeerServiceClient(conn).Link(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream
+}
+
+// hello is how site us introduces itself: as it does to a listener of the test.
+func hello(t *testing.T, members []core.SiteID) *peerv1.Hello {
+	t.Helper()
+	b := newBook()
+	heard := make(chan *peerv1.Hello, 10)
+	listen(t, b, "eu", func(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error {
+		first, err := stream.Recv()
+		if err == nil {
+			heard <- first.GetHello()
+		}
+		return err
+	})
+	start(t, b, "us", func(c *peer.Config) { c.Members = members })
+	select {
+	case h := <-heard:
+		return h
+	case <-time.After(patience):
+		t.Fatal("no greeting")
+		return nil
+	}
+}
+
+// fake is a peer that does as the test says.
+type fake struct {
+	peerv1.UnimplementedPeerServiceServer
+	link func(grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error
+}
+
+func (f fake) Link(s grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error {
+	return f.link(s)
+}
+
+func listen(t *testing.T, b *book, site core.SiteID, link func(grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error) {
+	t.Helper()
+	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	peerv1.RegisterPeerServiceServer(server, fake{link: link})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(lis)
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	b.set(site, lis.Addr().String())
+}
+
+var members = []core.SiteID{"as", "eu", "us"}
+
+// greetings are introductions, and what a refusal of them says; empty for none.
+var greetings = map[string]struct {
+	change func(t *testing.T, h *peerv1.Hello)
+	says   string
+}{
+	"a member":       {func(*testing.T, *peerv1.Hello) {}, ""},
+	"other cluster":  {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "test" }, `"test"`},
+	"no cluster":     {func(_ *testing.T, h *peerv1.Hello) { h.Cluster = "" }, `cluster ""`},
+	"a stranger":     {func(_ *testing.T, h *peerv1.Hello) { h.Site = "sa" }, `"sa"`},
+	"no name":        {func(_ *testing.T, h *peerv1.Hello) { h.Site = "" }, `""`},
+	"too new":        {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 7, 9 }, "versions 7 to 9"},
+	"too old":        {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 0, 0 }, "versions 0 to 0"},
+	"newer and able": {func(_ *testing.T, h *peerv1.Hello) { h.NewestVersion = 9 }, ""},
+	"other members": {func(t *testing.T, h *peerv1.Hello) {
+		h.MembersHash = hello(t, []core.SiteID{"eu", "us"}).GetMembersHash()
+	}, "member set"},
+	"run-on names": {func(t *testing.T, h *peerv1.Hello) {
+		h.MembersHash = hello(t, []core.SiteID{"aseu", "eu", "us"}).GetMembersHash()
+	}, "member set"},
+	"no members":    {func(_ *testing.T, h *peerv1.Hello) { h.MembersHash = nil }, "member set"},
+	"later members": {func(_ *testing.T, h *peerv1.Hello) { h.MembersVersion, h.MembersHash = 2, []byte("x") }, ""},
+}
+
+// TestGreetings has peers introduce themselves to a site.
+func TestGreetings(t *testing.T) {
+	for name, tc := range greetings {
+		t.Run(name, func(t *testing.T) {
+			h := hello(t, members)
+			eu := start(t, newBook(), "eu", nil)
+			tc.change(t, h)
+			stream := dial(t, eu.address)
+			if err := stream.Send(&peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Hello{Hello: h}}); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := stream.Recv()
+			switch {
+			case tc.says == "" && (err != nil || answer.GetHello().GetSite() != "eu" || answer.GetHello().GetCluster() != "prod"):
+				t.Errorf("got %v, %v", answer, err)
+			case tc.says != "" && (status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), tc.says)):
+				t.Errorf("got %v, %v, want a refusal that says %s", answer, err, tc.says)
+			}
+		})
+	}
+}
+
+// TestAnsweredGreetings has a site connect to peers that introduce themselves.
+func TestAnsweredGreetings(t *testing.T) {
+	for name, tc := range greetings {
+		t.Run(name, func(t *testing.T) {
+			h := hello(t, members)
+			h.Site = "eu"
+			tc.change(t, h)
+			b := newBook()
+			tried := make(chan struct{}, 100)
+			frames := make(chan *peerv1.LinkRequest, 100)
+			listen(t, b, "eu", func(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]) error {
+				if _, err := stream.Recv(); err != nil {
+					return err
+				}
+				tried <- struct{}{}
+				if err := stream.Send(&peerv1.LinkResponse{Hello: h}); err != nil {
+					return err
+				}
+				for {
+					f, err := stream.Recv()
+					if err != nil {
+						return err
+					}
+					frames <- f
+				}
+			})
+			us := start(t, b, "us", nil)
+			us.links.Send([]core.Envelope{message("us", "eu", 1)})
+			if tc.says == "" {
+				us.awaitLinked("eu")
+				if f := <-frames; len(f.GetBatch().GetMessages()) != 1 {
+					t.Errorf("%v", f)
+				}
+				return
+			}
+			<-tried
+			<-tried
+			if n := len(us.links.Connected()); n != 0 || len(frames) != 0 {
+				t.Errorf("%d links, %d frames", n, len(frames))
+			}
+		})
+	}
+}
+
+// TestAddressOfAnother: who answers must be who was called.
+func TestAddressOfAnother(t *testing.T) {
+	b := newBook()
+	eu := start(t, b, "eu", nil)
+	b.set("as", eu.address)
+	us := start(t, b, "us", nil)
+	us.awaitLinked("eu")
+	us.links.Send([]core.Envelope{message("us", "as", 1), message("us", "eu", 2)})
+	if m := eu.next(); m.Message.Instance != 2 {
+		t.Errorf("%+v", m)
+	}
+	if got := us.links.Connected(); !slices.Equal(got, []core.SiteID{"eu"}) {
+		t.Errorf("linked to %v", got)
+	}
+}
+
+// TestFrames sends a site frames that a peer must not send.
+func TestFrames(t *testing.T) {
+	known := &peerv1.ProtocolMessage{Kind: peerv1.MessageKind_MESSAGE_KIND_ELECTION, Instance: 7}
+	part := func(data string, last bool) *peerv1.LinkRequest {
+		return &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Part{Part: &peerv1.Part{Data: []byte(data), Last: last}}}
+	}
+	batch := func(messages ...*peerv1.ProtocolMessage) *peerv1.LinkRequest {
+		return &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Batch{Batch: &peerv1.Batch{Messages: messages}}}
+	}
+	for name, tc := range map[string]struct {
+		frames []*peerv1.LinkRequest
+		code   codes.Code
+	}{
+		"an unknown kind is passed over": {[]*peerv1.LinkRequest{batch(&peerv1.ProtocolMessage{Kind: 99}, known)}, codes.OK},
+		"an empty batch":                 {[]*peerv1.LinkRequest{batch(), {}, batch(known)}, codes.OK},
+		"an empty last part":             {[]*peerv1.LinkRequest{part("", false), part("", true), batch(known)}, codes.OK},
+		"a damaged batch of parts":       {[]*peerv1.LinkRequest{part("\xff", false), part("\xff", true)}, codes.InvalidArgument},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eu := start(t, newBook(), "eu", nil)
+			stream := dial(t, eu.address)
+			frames := append([]*peerv1.LinkRequest{{Frame: &peerv1.LinkRequest_Hello{Hello: hello(t, members)}}}, tc.frames...)
+			for _, f := range frames {
+				if err := stream.Send(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := stream.Recv(); err != nil {
+				t.Fatal(err)
+			}
+			if tc.code == codes.OK {
+				if m := eu.next(); m.Message.Instance != 7 {
+					t.Errorf("%+v", m)
+				}
+				return
+			}
+			if _, err := stream.Recv(); status.Code(err) != tc.code {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestClosingEndsIncomingStreams: a site that shuts down lets its peers go.
+func TestClosingEndsIncomingStreams(t *testing.T) {
+	eu := start(t, newBook(), "eu", nil)
+	stream := dial(t, eu.address)
+	if err := stream.Send(&peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Hello{Hello: hello(t, members)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	eu.stop()
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
