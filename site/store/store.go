@@ -105,6 +105,9 @@ func Open(o Options) (*Store, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
+	if err := whole(path); err != nil {
+		return nil, opening(path, err)
+	}
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
 		Timeout: lockPatience,
 		// The list of free pages is rebuilt at start instead of being written
@@ -113,19 +116,50 @@ func Open(o Options) (*Store, error) {
 		NoFreelistSync: true,
 		FreelistType:   bolt.FreelistMapType,
 	})
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return nil, fmt.Errorf("opening %s: %w", path, ErrInUse)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("opening %s: %w: %w", path, ErrFormat, err)
-	case err != nil:
-		return nil, fmt.Errorf("opening %s: %w", path, err)
+	if err != nil {
+		return nil, opening(path, err)
 	}
 	s := &Store{db: db}
 	if err := s.claim(&o); err != nil {
 		return nil, errors.Join(fmt.Errorf("claiming %s: %w", path, err), db.Close())
 	}
 	return s, nil
+}
+
+// opening says why a file could not be opened.
+func opening(path string, err error) error {
+	switch {
+	case errors.Is(err, berrors.ErrTimeout):
+		return fmt.Errorf("opening %s: %w", path, ErrInUse)
+	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
+		return fmt.Errorf("opening %s: %w: %w", path, ErrFormat, err)
+	default:
+		return fmt.Errorf("opening %s: %w", path, err)
+	}
+}
+
+// whole refuses a file that was cut off. bbolt maps it into memory: the system
+// would end the process as soon as it reads behind the file's end.
+func whole(path string) (err error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil // bbolt makes it
+	}
+	if err != nil {
+		return err
+	}
+	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockPatience, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.View(func(tx *bolt.Tx) error {
+		info, err := os.Stat(path)
+		if err == nil && info.Size() < tx.Size() {
+			return fmt.Errorf("%w: it has %d bytes of the %d that belong to it", ErrFormat, info.Size(), tx.Size())
+		}
+		return err
+	})
 }
 
 // claim checks that the data is this site's, or makes new data so.
