@@ -1,0 +1,109 @@
+package star
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// MaxSlices is the largest Config.MaxSlices.
+const MaxSlices = 1024
+
+// windowsOfPatience is the least ratio of Patience to Window. A Window covers
+// a round trip and two syncs; a cohort's wait for the value has to cover the
+// collection and two more round trips with their syncs.
+const windowsOfPatience = 3
+
+// Config is what all machines of a site with the same members share. It must
+// not be changed once a Machine uses it.
+type Config struct {
+	// Self is this site; one of Members.
+	Self avantan.SiteID
+	// Members are the sites that may take part, sorted, 1 to avantan.MaxMembers.
+	Members []avantan.SiteID
+	// Window is how long a leader collects offers before it settles for what it
+	// has. At least 1; it must lie above the farthest round trip and two syncs,
+	// or far sites are never in R.
+	Window avantan.Tick
+	// Patience is how long a site waits for an instance to go on: before it votes
+	// aborted if it has no value, before it asks all of R if it has. At least
+	// three Windows: above Window, two more round trips and the syncs, or cohorts
+	// abort what a slow leader is about to propose.
+	Patience avantan.Tick
+	// Backoff is the first back-off of a leader that failed or yielded. It
+	// doubles with each further failure, and the actual wait is drawn from its
+	// upper half. At least 1; about one round trip.
+	Backoff avantan.Tick
+	// MaxBackoff bounds the doubling. At least Backoff; it is also about how
+	// long after the healing of a partition an offer may stay stuck.
+	MaxBackoff avantan.Tick
+	// MaxSlices bounds the instances this site takes part in at once, 2 to
+	// MaxSlices. Those that wait for an unreachable member count. At the bound
+	// it neither leads nor pledges; it should be several times the members.
+	MaxSlices int
+	// Policy names the reallocation policy where a Proposal names none.
+	Policy string
+	// Reachable reports whether a member is thought to be up, so that a leader
+	// need not sit out its Window for one that is not. Nil means all are. A wrong
+	// answer costs time or leaves a site out of R, never safety.
+	Reachable func(avantan.SiteID) bool
+	// Rand draws the back-offs.
+	Rand avantan.Rand
+}
+
+// Validate reports the first field that is missing or out of its range.
+func (c *Config) Validate() error {
+	ascending := func(a, b *avantan.SiteID) int { return compareSites(*a, *b) }
+	switch {
+	case len(c.Members) == 0 || len(c.Members) > avantan.MaxMembers:
+		return fmt.Errorf("star: config: Members has %d sites, must have 1 to %d", len(c.Members), avantan.MaxMembers)
+	case slices.Contains(c.Members, ""):
+		return errors.New("star: config: Members holds an empty name")
+	case !increasing(c.Members, ascending):
+		return errors.New("star: config: Members must be sorted, each site once")
+	case !slices.Contains(c.Members, c.Self):
+		return fmt.Errorf("star: config: Self %q is not one of Members", c.Self)
+	case c.Window < 1:
+		return errors.New("star: config: Window must be at least 1")
+	case c.Patience/windowsOfPatience < c.Window:
+		return fmt.Errorf("star: config: Patience %d must be at least %d times Window %d", c.Patience, windowsOfPatience, c.Window)
+	case c.Backoff < 1:
+		return errors.New("star: config: Backoff must be at least 1")
+	case c.MaxBackoff < c.Backoff:
+		return fmt.Errorf("star: config: MaxBackoff %d must be at least Backoff %d", c.MaxBackoff, c.Backoff)
+	case c.MaxSlices < 2 || c.MaxSlices > MaxSlices:
+		return fmt.Errorf("star: config: MaxSlices %d must be 2 to %d", c.MaxSlices, MaxSlices)
+	case c.Rand == nil:
+		return errors.New("star: config: Rand is missing")
+	}
+	return nil
+}
+
+// index returns the position of a member, or false for a stranger.
+func (c *Config) index(site avantan.SiteID) (int, bool) {
+	return slices.BinarySearch(c.Members, site)
+}
+
+// reachable is the set of members thought to be up; this site always is.
+func (c *Config) reachable() siteSet {
+	var set siteSet
+	for i, site := range c.Members {
+		if site == c.Self || c.Reachable == nil || c.Reachable(site) {
+			set.add(i)
+		}
+	}
+	return set
+}
+
+// setOf is R: the members that a value holds contributions of.
+func (c *Config) setOf(v *avantan.Value) siteSet {
+	var set siteSet
+	for i := range v.Contributions {
+		if k, member := c.index(v.Contributions[i].Site); member {
+			set.add(k)
+		}
+	}
+	return set
+}

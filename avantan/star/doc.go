@@ -1,0 +1,2 @@
+// Package star is Avantan[*].
+package star

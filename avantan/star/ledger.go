@@ -1,0 +1,24 @@
+package star
+
+import "github.com/samya-db/samya/avantan"
+
+// Ledger is the caller's books of one sequence, as a Machine needs them. It is
+// called from within Step, on the caller's goroutine, and must not block. What
+// it changes becomes durable in the same transaction as the Machine's State.
+//
+// Several slices may be set aside at once, each for an instance of its own.
+type Ledger interface {
+	// Pledge sets tokens aside for an instance and returns the contribution, or
+	// reports false to take no part: a site with nothing to offer and nothing to
+	// ask for is better left out, since every member of R can hold it up.
+	Pledge(id ID, press avantan.Press) (avantan.Contribution, bool)
+	// TakeBack makes a pledged offer usable again: the instance is aborted.
+	TakeBack(id ID, pledge avantan.Contribution)
+	// CanApply reports whether the value can be applied here: a policy that this
+	// build does not know must not be accepted. What it once found good must stay
+	// so until the instance is over.
+	CanApply(v *avantan.Value) error
+	// Apply settles an instance: the slice set aside for it is gone and this
+	// site's grant is credited.
+	Apply(id ID, v *avantan.Value)
+}

@@ -1,0 +1,337 @@
+package star
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// ErrUnacceptable is matched by the error of an Output that refused to build
+// or accept a value because Ledger.CanApply did.
+var ErrUnacceptable = errors.New("star: value cannot be applied here")
+
+// ViolationError says that the sites do not agree on something that the
+// protocol guarantees: a disk was rolled back, a site runs twice, or there is a
+// bug. Nothing was applied; the sequence needs an operator.
+type ViolationError struct {
+	ID     ID
+	Reason string
+}
+
+// Error implements error.
+func (e *ViolationError) Error() string {
+	return fmt.Sprintf("star: instance %v: invariant violated: %s", e.ID, e.Reason)
+}
+
+// Proposal is what a caller wants of an instance it begins.
+type Proposal struct {
+	// Policy names the reallocation policy; empty means Config.Policy.
+	Policy string
+	// Press is passed on to those asked for tokens; above PressAll means it.
+	Press avantan.Press
+	// Short is how many tokens the site lacks beyond those it will put in itself.
+	// The leader fixes R as soon as what others offer beyond their own wants
+	// covers it. With the largest Tokens, it waits for everybody reachable.
+	Short avantan.Tokens
+}
+
+// Input is the one thing that Step is to handle: the first of its fields that
+// is set. An Input with none set is a wake: what is due by now is done.
+type Input struct {
+	// Begin asks for an instance led by this site. While one is under way here
+	// it waits for the end of it, and is forgotten if that moves tokens.
+	Begin *Proposal
+	// Receive is a message that has arrived. The Machine may keep what it points
+	// to; the caller must not change it afterwards.
+	Receive *Message
+}
+
+// Failure says why an instance that the caller began came to nothing.
+type Failure uint8
+
+const (
+	// FailedNot is the zero Failure.
+	FailedNot Failure = iota
+	// FailedNothing means that nobody who answered within the window offered
+	// anything. Nothing was built. After this and all other failures, a further
+	// Begin waits for the end of a back-off by itself.
+	FailedNothing
+	// FailedBusy means the same, but somebody had yet to vote in another
+	// instance: trying again is worth while.
+	FailedBusy
+	// FailedAborted means that a value was built, and a member of its R refused
+	// it or had given the instance up. All offers go back.
+	FailedAborted
+	// FailedUnacceptable means that this site's own ledger would not pledge or
+	// would not apply the value; Output.Err says why if it is the value.
+	FailedUnacceptable
+	// FailedFull means that this site takes part in Config.MaxSlices instances
+	// that wait for members out of reach.
+	FailedFull
+)
+
+// Decided is an instance that was applied, with its value.
+type Decided struct {
+	ID    ID
+	Value *avantan.Value
+}
+
+// Output is what a Step asks of the caller.
+type Output struct {
+	// Persist says that State and ledger have changed in a way that must be
+	// durable, in one transaction, before any of Messages leaves.
+	Persist bool
+	// Messages are to be sent in this order. Any of them may be lost.
+	Messages []Message
+	// Applied are the instances whose values the ledger was told to apply.
+	Applied []Decided
+	// Failed says that the instance begun by the caller was given up.
+	Failed Failure
+	// Err reports what was refused or is wrong, for the log and the metrics. It
+	// matches ErrMessage, ErrUnacceptable or a ViolationError. Whatever else the
+	// Output holds stands.
+	Err error
+}
+
+// Machine is one site's part in one sequence of instances of Avantan[*]
+// (Samya, section 4.3.2). It is not safe for concurrent use. An idle one holds
+// its State and little else.
+type Machine struct {
+	cfg    *Config
+	ledger Ledger
+	state  State
+
+	// All below is lost in a crash, and only time-outs and messages depend on it.
+
+	// next is the counter of the next instance led here.
+	next uint64
+	// lead is the instance led here while it collects offers.
+	lead *lead
+	// cares go with the slices, one each, in the same order.
+	cares []care
+	// waiting is the election that is answered when this site is free.
+	waiting *waiting
+	// pending is a caller's proposal that waits for retryAt, or for the end of
+	// what is under way.
+	pending *Proposal
+	// retryAt is the end of the back-off.
+	retryAt avantan.Tick
+	// fails counts the failed attempts in a row.
+	fails uint8
+	// restored is set until the first Step of a Machine that has a past.
+	restored bool
+}
+
+// care is what a site remembers of a slice between crashes.
+type care struct {
+	// accepted are the members known to have accepted.
+	accepted siteSet
+	// applied are the members known to have durably applied; the leader's to know.
+	applied siteSet
+	// deadline is when the slice is looked after next.
+	deadline avantan.Tick
+	// tries counts the repetitions.
+	tries uint8
+	// late is set once an accepted value has been undecided for too long: the
+	// site goes on with other instances.
+	late bool
+	// begun is set if this site's caller began it, in this life.
+	begun bool
+}
+
+// New returns the Machine of a sequence. cfg must be valid. st is the zero
+// State for a new sequence, or what was last durable of an older one.
+func New(cfg *Config, ledger Ledger, st State) *Machine {
+	return &Machine{
+		cfg: cfg, ledger: ledger, state: st, next: st.Reserved + 1, cares: make([]care, len(st.Slices)),
+		restored: st.Reserved > 0 || len(st.Slices) > 0,
+	}
+}
+
+// State returns what must be durable, for encoding. The caller must not change
+// or retain it; Clone it to keep it.
+func (m *Machine) State() *State { return &m.state }
+
+// Open reports whether an instance is under way here that Begin would wait
+// for. One that has waited for others past its time-out is not.
+func (m *Machine) Open() bool {
+	if m.lead != nil {
+		return true
+	}
+	for i := range m.state.Slices {
+		if m.state.Slices[i].undecided() && !m.cares[i].late {
+			return true
+		}
+	}
+	return false
+}
+
+// Waits reports whether a Begin waits for the end of a back-off or of what is
+// under way.
+func (m *Machine) Waits() bool { return m.pending != nil }
+
+// WakeAt returns when the Machine next wants a wake, and false if it does not.
+// It may change with every Step, in both directions. A wake that comes late
+// costs time only, one that comes early has no effect.
+func (m *Machine) WakeAt() (avantan.Tick, bool) {
+	if m.restored {
+		return 0, true
+	}
+	var at avantan.Tick
+	found := false
+	earliest := func(t avantan.Tick) {
+		if !found || t < at {
+			at, found = t, true
+		}
+	}
+	if m.lead != nil {
+		earliest(m.lead.deadline)
+	}
+	for i := range m.cares {
+		earliest(m.cares[i].deadline)
+	}
+	if m.pending != nil && !m.Open() {
+		earliest(m.retryAt)
+	}
+	return at, found
+}
+
+// Step handles one input at the given time and returns what follows from it.
+func (m *Machine) Step(now avantan.Tick, in Input) Output {
+	s := step{Machine: m, now: now}
+	if m.restored {
+		m.restored = false
+		s.resume()
+	}
+	switch {
+	case in.Begin != nil:
+		s.begin(*in.Begin)
+	case in.Receive != nil:
+		s.receive(in.Receive)
+	default:
+		s.wake()
+	}
+	s.goOn()
+	return s.out
+}
+
+// step is one call of Step.
+type step struct {
+	*Machine
+	now avantan.Tick
+	out Output
+}
+
+func (s *step) send(to avantan.SiteID, m Message) {
+	m.From, m.To = s.cfg.Self, to
+	s.out.Messages = append(s.out.Messages, m)
+}
+
+// sendAll sends to all members but this site and those excepted.
+func (s *step) sendAll(m Message, except siteSet) {
+	for i, site := range s.cfg.Members {
+		if site != s.cfg.Self && !except.has(i) {
+			s.send(site, m)
+		}
+	}
+}
+
+// sendR sends to all of R but this site and those excepted.
+func (s *step) sendR(v *avantan.Value, m Message, except siteSet) {
+	s.sendAll(m, except|^s.cfg.setOf(v))
+}
+
+// one is the set of one member.
+func (s *step) one(site avantan.SiteID) siteSet {
+	var set siteSet
+	if i, member := s.cfg.index(site); member {
+		set.add(i)
+	}
+	return set
+}
+
+// report keeps the first error of a step.
+func (s *step) report(err error) {
+	if s.out.Err == nil {
+		s.out.Err = err
+	}
+}
+
+func (s *step) violation(id ID, format string, args ...any) {
+	s.report(&ViolationError{ID: id, Reason: fmt.Sprintf(format, args...)})
+}
+
+// receive checks a message and hands it to its kind's handler.
+func (s *step) receive(m *Message) {
+	if err := s.check(m); err != nil {
+		s.report(err)
+		return
+	}
+	switch m.Kind {
+	case Election:
+		s.onElection(m)
+	case ElectionOk:
+		s.onElectionOk(m)
+	case Busy:
+		s.onBusy(m)
+	case Discard:
+		s.onDiscard(m)
+	case Accept:
+		s.onAccept(m)
+	case AcceptOk:
+		s.onAcceptOk(m)
+	case Abort:
+		s.onAbort(m)
+	case Commit:
+		s.onCommit(m)
+	case Applied:
+		s.onApplied(m)
+	case Settled:
+		s.onSettled(m)
+	}
+}
+
+// check refuses what is malformed, names strangers, or tells this site of an
+// instance of its own that it has never begun.
+func (s *step) check(m *Message) error {
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	if m.To != s.cfg.Self {
+		return m.malformed("To is another site")
+	}
+	if !s.member(m.From) || !s.member(m.ID.Leader) {
+		return m.malformed("a site is not a member")
+	}
+	if m.Value != nil && slices.ContainsFunc(m.Value.Contributions, func(c avantan.Contribution) bool { return !s.member(c.Site) }) {
+		return m.malformed("a site in Value is not a member")
+	}
+	if m.ID.Leader == s.cfg.Self && m.ID.Counter >= s.next {
+		return m.malformed("the instance has not been begun here")
+	}
+	return nil
+}
+
+func (s *step) member(site avantan.SiteID) bool {
+	_, member := s.cfg.index(site)
+	return member
+}
+
+// insert adds a slice with what goes with it.
+func (s *step) insert(sl Slice, c care) {
+	i, _ := s.state.find(sl.ID)
+	s.state.Slices = slices.Insert(s.state.Slices, i, sl)
+	s.cares = slices.Insert(s.cares, i, c)
+	s.out.Persist = true
+}
+
+// remove drops a slice and what goes with it.
+func (s *step) remove(i int) {
+	s.state.Slices = slices.Delete(s.state.Slices, i, i+1)
+	s.cares = slices.Delete(s.cares, i, i+1)
+	if len(s.cares) == 0 {
+		s.state.Slices, s.cares = nil, nil
+	}
+}

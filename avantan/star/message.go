@@ -1,0 +1,105 @@
+package star
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// ErrMessage is matched by the error of an Output whose message was refused
+// because it is malformed or comes from a stranger. It had no effect.
+var ErrMessage = errors.New("star: malformed message")
+
+// Validate reports what is wrong with the form of a message: an unknown kind,
+// a missing field, a number out of range, contributions that are not sorted by
+// site, a sender or receiver that cannot be the one. It knows nothing of any
+// Machine's members or state. Its errors match ErrMessage.
+func (m *Message) Validate() error {
+	if m.From == "" || m.To == "" || m.From == m.To {
+		return m.malformed("From and To must be two sites")
+	}
+	if m.ID.Leader == "" || m.ID.Counter == 0 || m.ID.Counter > avantan.MaxNumber {
+		return m.malformed("ID must name a leader and a counter within range")
+	}
+	switch m.Kind {
+	case Election, Discard, Settled:
+		if m.ID.Leader != m.From {
+			return m.malformed("only the leader may say this")
+		}
+	case ElectionOk, Busy, Applied:
+		if m.ID.Leader != m.To {
+			return m.malformed("only the leader may be told this")
+		}
+	}
+	switch m.Kind {
+	case Election:
+		if m.Press > avantan.PressAll {
+			return m.malformed("Press is unknown")
+		}
+	case ElectionOk:
+		if m.Contribution == nil {
+			break
+		}
+		if m.Contribution.Site != m.From {
+			return m.malformed("Contribution must be the sender's own")
+		}
+		if err := m.Contribution.Validate(); err != nil {
+			return m.malformed(err.Error())
+		}
+	case Accept:
+		return m.validateAccept()
+	case Busy, Discard, AcceptOk, Abort, Commit, Applied, Settled:
+	default:
+		return m.malformed("Kind is unknown")
+	}
+	return nil
+}
+
+func (m *Message) validateAccept() error {
+	if m.Value == nil {
+		return m.malformed("Value is missing")
+	}
+	if err := validateValue(m.Value); err != nil {
+		return m.malformed(err.Error())
+	}
+	for _, site := range []avantan.SiteID{m.From, m.To, m.ID.Leader} {
+		if _, in := m.Value.Of(site); !in {
+			return m.malformed("Value must hold the leader, the sender and the receiver")
+		}
+	}
+	return nil
+}
+
+// validateValue reports what is wrong with a value of this variant. It moves
+// tokens between two sites or more and changes nothing else: changes of limits
+// are decided by majorities.
+func validateValue(v *avantan.Value) error {
+	if len(v.Contributions) < 2 {
+		return errors.New("a value must hold two contributions or more")
+	}
+	if len(v.Change) > 0 {
+		return errors.New("a value must hold no change")
+	}
+	if err := v.Validate(); err != nil {
+		return fmt.Errorf("value: %w", err)
+	}
+	return nil
+}
+
+func (m *Message) malformed(why string) error {
+	return fmt.Errorf("%w: %v from %q to %q: %s", ErrMessage, m.Kind, m.From, m.To, why)
+}
+
+var kindNames = [...]string{
+	Election: "Election", ElectionOk: "ElectionOk", Busy: "Busy", Discard: "Discard", Accept: "Accept",
+	AcceptOk: "AcceptOk", Abort: "Abort", Commit: "Commit", Applied: "Applied", Settled: "Settled",
+}
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return fmt.Sprintf("Kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}

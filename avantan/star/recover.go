@@ -1,0 +1,84 @@
+package star
+
+import "github.com/samya-db/samya/avantan"
+
+// wake does what is due.
+func (s *step) wake() {
+	if s.lead != nil && s.now >= s.lead.deadline {
+		s.settleForLess()
+	}
+	for i := len(s.cares) - 1; i >= 0; i-- {
+		if s.now >= s.cares[i].deadline {
+			s.timeOut(i)
+		}
+	}
+}
+
+// timeOut looks after an instance that has not gone on.
+func (s *step) timeOut(i int) {
+	sl, c := &s.state.Slices[i], &s.cares[i]
+	leads := sl.ID.Leader == s.cfg.Self
+	switch {
+	case sl.unvoted():
+		id := sl.ID
+		s.abort(i)
+		s.send(id.Leader, Message{Kind: Abort, ID: id})
+		return
+	case sl.undecided():
+		c.late = true
+		s.ask(i)
+	case leads:
+		s.sendR(sl.Value, Message{Kind: Commit, ID: sl.ID}, c.applied)
+	default:
+		s.send(sl.ID.Leader, Message{Kind: Applied, ID: sl.ID})
+	}
+	c.tries = min(c.tries+1, maxDoublings)
+	c.deadline = after(s.now, max(s.cfg.Patience, s.backoff(c.tries)))
+}
+
+// ask sends the value to the members of R that it needs to hear of. Each
+// answers with a vote or with the outcome, and one that has yet to vote does so
+// first. The leader has a vote of everybody who accepted; another site asks
+// them too, for they may have learned the outcome since.
+func (s *step) ask(i int) {
+	sl := &s.state.Slices[i]
+	var except siteSet
+	if sl.ID.Leader == s.cfg.Self {
+		except = s.cares[i].accepted
+	}
+	s.sendR(sl.Value, Message{Kind: Accept, ID: sl.ID, Value: sl.Value}, except)
+}
+
+// resume goes on after a restart. A leader whose value is durable repeats it:
+// it may have been accepted by all others. Of all its other counters it says
+// that they came to nothing; not to members of an R that is to go on, since
+// what they have not voted on yet would end as well.
+func (s *step) resume() {
+	var going siteSet
+	for i := range s.cares {
+		sl, c := &s.state.Slices[i], &s.cares[i]
+		c.deadline = after(s.now, s.backoff(0))
+		if sl.unvoted() {
+			continue
+		}
+		c.accepted = s.one(s.cfg.Self) | s.one(sl.ID.Leader)
+		if sl.Committed {
+			c.applied = s.one(s.cfg.Self)
+			continue
+		}
+		if sl.ID.Leader == s.cfg.Self {
+			going |= s.cfg.setOf(sl.Value)
+			s.ask(i)
+			c.deadline = after(s.now, s.cfg.Patience)
+		}
+	}
+	if s.state.Reserved > 0 {
+		s.sendAll(Message{Kind: Discard, ID: ID{s.cfg.Self, min(s.state.Reserved, avantan.MaxNumber)}}, going)
+	}
+}
+
+// spread draws a deadline a little after the wait, lest all cohorts of an
+// instance start asking at once.
+func (s *step) spread(wait avantan.Tick) avantan.Tick {
+	return after(after(s.now, wait), avantan.Tick(s.cfg.Rand.Uint64N(uint64(s.cfg.Backoff)+1)))
+}

@@ -1,0 +1,126 @@
+package star
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// ID names an instance, for ever: the site that leads it and a number that this
+// leader has given to no other instance of the sequence.
+type ID struct {
+	Leader  avantan.SiteID
+	Counter uint64
+}
+
+// IsZero reports whether id is the zero ID, which no instance has.
+func (id ID) IsZero() bool { return id == ID{} }
+
+// Compare orders by leader, then by counter.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(cmp.Compare(id.Leader, other.Leader), cmp.Compare(id.Counter, other.Counter))
+}
+
+// outranks reports whether the leader of other yields to the one of id while
+// both are in their first phase: who has led less goes first.
+func (id ID) outranks(other ID) bool {
+	return cmp.Or(cmp.Compare(id.Counter, other.Counter), cmp.Compare(id.Leader, other.Leader)) < 0
+}
+
+// String returns the ID as "leader.counter".
+func (id ID) String() string { return fmt.Sprintf("%s.%d", id.Leader, id.Counter) }
+
+// Slice is this site's part in one instance: the offer it has set aside, and
+// its vote. A vote is one-shot: none, then accepted or aborted. The slice of an
+// aborted one is gone, and Floors say that it was there.
+type Slice struct {
+	ID ID
+	// Pledge is the own contribution, whose offer is set aside until the instance
+	// is committed or aborted.
+	Pledge avantan.Contribution
+	// Value is what this site has accepted; nil while it has not voted. Its
+	// contributions are R, fixed by the leader. A leader's own slice begins with
+	// a value.
+	Value *avantan.Value
+	// Committed is set once the value is applied here: the offer is gone. The
+	// slice stays until the leader knows that all of R have applied it.
+	Committed bool
+}
+
+// undecided reports whether the offer is still set aside.
+func (s *Slice) undecided() bool { return !s.Committed }
+
+// unvoted reports whether this site has yet to vote.
+func (s *Slice) unvoted() bool { return s.Value == nil }
+
+// hasInR reports whether a site is in R, as far as this site knows R.
+func (s *Slice) hasInR(site avantan.SiteID) bool {
+	if s.Value == nil {
+		return false
+	}
+	_, in := s.Value.Of(site)
+	return in
+}
+
+// State is all of a Machine that must survive a crash. The caller stores it in
+// one transaction with its own books whenever an Output says so, and hands it
+// back to New after a restart.
+type State struct {
+	// Reserved is the last counter this site may have used as a leader. After a
+	// restart it goes on above.
+	Reserved uint64
+	// Slices are the instances this site takes part in, ordered by ID, at most
+	// Config.MaxSlices. At most one of them is without a vote.
+	Slices []Slice
+	// Floors hold, for each leader this site has ever pledged to, the last such
+	// instance: the one tombstone a leader. An instance at or below it without a
+	// slice is over here: this site has not accepted it and never will, or it was
+	// aborted, or all of its R have durably applied it. Ordered by leader.
+	Floors []ID
+}
+
+// Kind names a message.
+type Kind uint8
+
+const (
+	// Election is a leader's Election-GetValue.
+	Election Kind = iota + 1
+	// ElectionOk offers a contribution, ElectionOk-Value, or declines to.
+	ElectionOk
+	// Busy says that the sender has yet to vote in another instance.
+	Busy
+	// Discard says that the receiver is in no value of an instance that the
+	// sender leads, or of any it led before, unless it has accepted it already.
+	Discard
+	// Accept carries the value: the leader's Accept-Value, or that of a member of
+	// R that has accepted it and asks what became of it.
+	Accept
+	// AcceptOk says that the sender has accepted: Accept-ok.
+	AcceptOk
+	// Abort says that a member of R has voted aborted, so that none may commit.
+	// A site that has forgotten an instance that all of R have applied may say it
+	// too; nobody is left to whom it would mean anything.
+	Abort
+	// Commit says that all of R have accepted: the paper's Decision. Whom it is
+	// for has the value.
+	Commit
+	// Applied tells the leader that the sender has durably applied the value.
+	Applied
+	// Settled says that all of R have durably applied the value.
+	Settled
+)
+
+// Message is one message between two sites' machines of the same sequence.
+// Which sequence (entity and generation) is the caller's to say on the wire.
+type Message struct {
+	Kind     Kind
+	From, To avantan.SiteID
+	ID       ID
+	// Press: Election.
+	Press avantan.Press
+	// Contribution: ElectionOk; nil if the sender takes no part.
+	Contribution *avantan.Contribution
+	// Value: Accept.
+	Value *avantan.Value
+}
