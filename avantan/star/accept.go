@@ -26,9 +26,9 @@ func (s *step) build() {
 		return
 	}
 	s.lead = nil
-	s.insert(Slice{ID: l.id, Pledge: own, Value: v}, care{
-		accepted: s.one(s.cfg.Self), deadline: after(s.now, s.cfg.Patience), begun: true,
-	})
+	c := s.voted(l.id)
+	c.begun = true
+	s.insert(Slice{ID: l.id, Pledge: own, Value: v}, c)
 	if s.state.Reserved-(s.next-1) < block/2 {
 		// The transaction is needed anyway: the next elections need none.
 		s.reserve()
@@ -107,10 +107,21 @@ func (s *step) vote(i int, v *avantan.Value) bool {
 	}
 	sl.Value = v
 	s.out.Persist = true
-	s.cares[i] = care{
-		accepted: s.one(s.cfg.Self) | s.one(sl.ID.Leader), deadline: s.spread(s.cfg.Patience),
-	}
+	s.cares[i] = s.voted(sl.ID)
 	return true
+}
+
+// voted is what is known of an instance that was just accepted here. Its leader
+// accepted it first. It is also the one to repeat it, early enough to come
+// before the others' patience ends; they ask after that, not all at once.
+func (s *step) voted(id ID) care {
+	c := care{accepted: s.one(s.cfg.Self) | s.one(id.Leader), lateAt: after(s.now, s.cfg.Patience)}
+	if id.Leader == s.cfg.Self {
+		c.deadline = after(s.now, s.cfg.Window)
+	} else {
+		c.deadline = after(c.lateAt, avantan.Tick(s.cfg.Rand.Uint64N(uint64(s.cfg.Backoff)+1)))
+	}
+	return c
 }
 
 // onAcceptOk counts a vote.

@@ -19,9 +19,9 @@ type lead struct {
 	id       ID
 	proposal Proposal
 	deadline avantan.Tick
-	// answers are the members that have answered, this site included.
+	// answers are the members that have offered or declined, and this site.
 	answers siteSet
-	// busy is set once somebody was.
+	// busy is set once somebody said to be.
 	busy bool
 	// contributions came with the answers.
 	contributions []avantan.Contribution
@@ -186,12 +186,12 @@ func (s *step) tooLate(m *Message) {
 	s.send(m.From, Message{Kind: Discard, ID: m.ID})
 }
 
-// onBusy notes that nothing comes from a member for the time being.
+// onBusy notes that nothing comes from a member for the time being. It keeps
+// this election, and is likely to be free before the window ends: two leaders
+// that meet have each pledges that the other waits for, until one yields.
 func (s *step) onBusy(m *Message) {
 	if l := s.lead; l != nil && l.id == m.ID {
-		l.answers |= s.one(m.From)
 		l.busy = true
-		s.collected()
 	}
 }
 

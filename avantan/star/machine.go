@@ -134,9 +134,10 @@ type care struct {
 	deadline avantan.Tick
 	// tries counts the repetitions.
 	tries uint8
-	// late is set once an accepted value has been undecided for too long: the
-	// site goes on with other instances.
-	late bool
+	// lateAt is until when others have to wait for an accepted value; late is
+	// set after that.
+	lateAt avantan.Tick
+	late   bool
 	// begun is set if this site's caller began it, in this life.
 	begun bool
 }

@@ -25,8 +25,11 @@ func (s *step) timeOut(i int) {
 		s.send(id.Leader, Message{Kind: Abort, ID: id})
 		return
 	case sl.undecided():
-		c.late = true
 		s.ask(i)
+		if c.late = s.now >= c.lateAt; !c.late {
+			c.deadline = min(after(s.now, s.cfg.Window), c.lateAt)
+			return
+		}
 	case leads:
 		s.sendR(sl.Value, Message{Kind: Commit, ID: sl.ID}, c.applied)
 	default:
@@ -56,29 +59,22 @@ func (s *step) ask(i int) {
 func (s *step) resume() {
 	var going siteSet
 	for i := range s.cares {
-		sl, c := &s.state.Slices[i], &s.cares[i]
-		c.deadline = after(s.now, s.backoff(0))
-		if sl.unvoted() {
-			continue
-		}
-		c.accepted = s.one(s.cfg.Self) | s.one(sl.ID.Leader)
-		if sl.Committed {
-			c.applied = s.one(s.cfg.Self)
-			continue
-		}
-		if sl.ID.Leader == s.cfg.Self {
-			going |= s.cfg.setOf(sl.Value)
-			s.ask(i)
-			c.deadline = after(s.now, s.cfg.Patience)
+		sl := &s.state.Slices[i]
+		switch {
+		case sl.unvoted():
+			s.cares[i].deadline = after(s.now, s.cfg.Patience)
+		case sl.Committed:
+			s.cares[i].applied = s.one(s.cfg.Self)
+			s.cares[i].deadline = after(s.now, s.backoff(0))
+		default:
+			s.cares[i] = s.voted(sl.ID)
+			if sl.ID.Leader == s.cfg.Self {
+				going |= s.cfg.setOf(sl.Value)
+				s.ask(i)
+			}
 		}
 	}
 	if s.state.Reserved > 0 {
 		s.sendAll(Message{Kind: Discard, ID: ID{s.cfg.Self, min(s.state.Reserved, avantan.MaxNumber)}}, going)
 	}
-}
-
-// spread draws a deadline a little after the wait, lest all cohorts of an
-// instance start asking at once.
-func (s *step) spread(wait avantan.Tick) avantan.Tick {
-	return after(after(s.now, wait), avantan.Tick(s.cfg.Rand.Uint64N(uint64(s.cfg.Backoff)+1)))
 }
