@@ -71,24 +71,35 @@ func TestFailedSyncStopsTheSite(t *testing.T) {
 // acknowledged was lost.
 func TestKillAtASystemCall(t *testing.T) {
 	needStrace(t)
-	const limit = 300
+	const limit = 60
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
 	clients := dialAll(t, cluster)
 	create(t, limit, clients...)
 	m := &movers{clients: clients}
+	kills, open, repeated := 0, 0, 0
 	for _, name := range []string{"pwrite64", "fdatasync"} {
-		for n := range pick(2, 20) {
-			killAt(t, cluster, m, name, n+1)
-			repeated := m.check(t, limit)
-			t.Logf("killed at %s number %d of a thread: %d answers repeated", name, n+1, repeated)
+		for _, n := range pick([]int{1, 2, 30}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 32, 40}) {
+			if killAt(t, cluster, m, name, n) {
+				open++
+			}
+			kills++
+			repeated += m.check(t, limit)
+			if t.Failed() {
+				t.Fatalf("after a kill at %s number %d of a thread", name, n)
+			}
 		}
 	}
+	redistributions := clients[0].share(t).GetRedistributions()
+	if redistributions == 0 || long() && open == 0 {
+		t.Error("kills met acquires and releases alone, no redistribution")
+	}
+	t.Logf("%d kills, %d of them with an open instance; %d redistributions, %d answers repeated", kills, open, redistributions, repeated)
 }
 
 // killAt has callers move tokens until the first site is killed at the n-th
 // call of a name that one of its threads makes, starts it again and settles
-// what has no outcome.
-func killAt(t *testing.T, cluster *proc.Cluster, m *movers, name string, n int) {
+// what has no outcome. It reports whether an instance was open at the site.
+func killAt(t *testing.T, cluster *proc.Cluster, m *movers, name string, n int) (open bool) {
 	t.Helper()
 	site := cluster.Site(0)
 	m.prefix = fmt.Sprintf("kill-%s-%d", name, n)
@@ -109,6 +120,8 @@ func killAt(t *testing.T, cluster *proc.Cluster, m *movers, name string, n int) 
 	if calls := strings.Count(tr.text(), name+"("); calls < n {
 		t.Errorf("the site was killed after %d %s, want at least %d", calls, name, n)
 	}
+	open = instanceOpen(t, site.Data)
 	restart(t, site)
 	m.settle(t)
+	return open
 }

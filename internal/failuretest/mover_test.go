@@ -36,7 +36,7 @@ type given struct {
 	answer answer
 }
 
-// run has callers move tokens, favouring the first site, until ctx ends.
+// run has callers move tokens until ctx ends.
 func (m *movers) run(ctx context.Context, callers int) {
 	var all sync.WaitGroup
 	for range callers {
@@ -49,12 +49,9 @@ func (m *movers) run(ctx context.Context, callers int) {
 	all.Wait()
 }
 
-// move makes one request.
+// move makes one request. Most acquires come to the first site and all releases
+// to the others, so that the first one runs short again and again.
 func (m *movers) move(ctx context.Context) {
-	c := m.clients[0]
-	if rand.IntN(3) == 0 {
-		c = m.clients[rand.IntN(len(m.clients))]
-	}
 	a := answer{id: fmt.Sprintf("%s-%d", m.prefix, m.next.Add(1)), kind: ledger.Acquire, asked: 1 + rand.Int64N(5)}
 	m.mu.Lock()
 	if m.held >= a.asked && rand.IntN(2) == 0 {
@@ -62,6 +59,10 @@ func (m *movers) move(ctx context.Context) {
 		m.held -= a.asked // nobody else may give them back
 	}
 	m.mu.Unlock()
+	c := m.clients[0]
+	if a.kind == ledger.Release || rand.IntN(6) == 0 {
+		c = m.clients[len(m.clients)-1-rand.IntN(max(1, len(m.clients)-1))]
+	}
 	// The call's own deadline ends it: what is under way when ctx ends has an
 	// outcome still.
 	m.book(given{c, send(context.WithoutCancel(ctx), c, a, 500*time.Millisecond)})
