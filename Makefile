@@ -41,6 +41,13 @@ test: ## Vet, then run the unit tests and the clusters in one process
 	$(GO) vet $(PKGS)
 	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
 
+# The real processes of the tests write to the disk of the work tree: /tmp is
+# often in memory.
+.PHONY: test-process
+test-process: ## The failure tests at length, on real processes: kill -9, failing disks, partitions, memory
+	mkdir -p bin/process
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 15m -v $(TEST_FLAGS) ./internal/failuretest
+
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
