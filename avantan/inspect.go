@@ -1,0 +1,220 @@
+package avantan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// A search over all schedules needs to copy a Machine, to tell whether two will
+// behave alike, and to let time-outs come in any order. Nothing else does.
+
+// Timer names one of the times that a Machine waits for.
+type Timer uint8
+
+const (
+	// TimerInstance is when an open instance is looked after.
+	TimerInstance Timer = iota + 1
+	// TimerAsk is when a peer is asked for a decision it has told of.
+	TimerAsk
+	// TimerRetry is the end of the back-off: before it nothing is begun. It wakes
+	// the Machine only if a proposal waits for it.
+	TimerRetry
+	// TimerTell is when a decision is told again.
+	TimerTell
+)
+
+// Clone returns an independent copy of the Machine for a copy of its ledger.
+// It shares the Config, its Rand included, and the values, which never change.
+func (m *Machine) Clone(ledger Ledger) *Machine {
+	c := *m
+	c.ledger = ledger
+	c.state = m.state.Clone()
+	c.early = slices.Clone(m.early)
+	if m.lead != nil {
+		l := *m.lead
+		l.contributions = slices.Clone(l.contributions)
+		c.lead = &l
+	}
+	if m.tell != nil {
+		c.tell = new(*m.tell)
+	}
+	if m.pending != nil {
+		c.pending = new(*m.pending)
+	}
+	return &c
+}
+
+// Retime replaces the time of every running timer by what f makes of it; 0
+// stands for one long past. What a Machine does may depend on time-outs in no
+// other way than that they come, so any choice must be safe.
+func (m *Machine) Retime(f func(t Timer, at Tick) Tick) {
+	for _, t := range []struct {
+		timer Timer
+		at    *Tick
+	}{{TimerInstance, &m.deadline}, {TimerAsk, &m.askAt}, {TimerRetry, &m.retryAt}} {
+		if *t.at != 0 {
+			*t.at = f(t.timer, *t.at)
+			if t.timer != TimerRetry {
+				*t.at = max(*t.at, 1) // 0 would stop it
+			}
+		}
+	}
+	if m.tell != nil {
+		m.tell.at = f(TimerTell, m.tell.at)
+	}
+}
+
+// Running reports whether the Machine waits for the timer.
+func (m *Machine) Running(t Timer) bool {
+	switch t {
+	case TimerInstance:
+		return m.deadline != 0
+	case TimerAsk:
+		return m.askAt != 0
+	case TimerRetry:
+		return m.pending != nil
+	case TimerTell:
+		return m.tell != nil
+	default:
+		return false
+	}
+}
+
+// Fingerprint appends to dst an encoding of all that decides what the Machine
+// will do and say, volatile fields included. Two Machines with one Config and
+// the same fingerprint differ only in when they do it and in how often a
+// Decision is repeated: times, back-offs and the list of members that a decision
+// is told to again are left out. It is not for storage.
+func (m *Machine) Fingerprint(dst []byte) []byte {
+	dst = m.state.Fingerprint(dst)
+	dst = m.lead.fingerprint(dst)
+	dst = m.pending.fingerprint(dst)
+	early := slices.SortedFunc(slices.Values(m.early), func(a, b ack) int { return cmp.Compare(a.peer, b.peer) })
+	dst = binary.AppendUvarint(dst, uint64(len(early)))
+	for _, a := range early {
+		dst = binary.AppendUvarint(appendString(dst, string(a.peer)), uint64(a.applied))
+	}
+	dst = appendBool(dst, m.deadline != 0)
+	dst = appendBool(dst, m.askAt != 0)
+	if m.askAt != 0 {
+		dst = appendString(dst, string(m.askFrom))
+	}
+	dst = binary.AppendUvarint(dst, m.seen)
+	dst = appendBool(dst, m.asked)
+	return appendBool(dst, m.restored)
+}
+
+// Fingerprint appends an encoding of the State to dst, the same for equal
+// states only. It is not for storage.
+func (s *State) Fingerprint(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(s.Applied))
+	dst = s.Promised.fingerprint(dst)
+	dst = s.AcceptedAt.fingerprint(dst)
+	dst = s.Accepted.Fingerprint(dst)
+	dst = s.Pledge.fingerprint(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(s.Exposures)))
+	for _, b := range s.Exposures {
+		dst = b.fingerprint(dst)
+	}
+	dst = appendBool(dst, s.Built)
+	return fingerprintKept(dst, s.Kept)
+}
+
+// Fingerprint appends an encoding of the Message to dst, the same for equal
+// messages only. It is not for the wire.
+func (m *Message) Fingerprint(dst []byte) []byte {
+	dst = append(dst, byte(m.Kind))
+	dst = appendString(appendString(dst, string(m.From)), string(m.To))
+	dst = binary.AppendUvarint(dst, uint64(m.Instance))
+	dst = m.Ballot.fingerprint(dst)
+	dst = m.Promised.fingerprint(dst)
+	dst = append(dst, byte(m.Press))
+	dst = m.Contribution.fingerprint(dst)
+	dst = m.AcceptedAt.fingerprint(dst)
+	dst = m.Value.Fingerprint(dst)
+	dst = binary.AppendUvarint(dst, uint64(m.Applied))
+	dst = fingerprintKept(dst, m.Kept)
+	return appendString(dst, string(m.Snapshot))
+}
+
+// Fingerprint appends an encoding of the Value to dst, the same for equal
+// values only; v may be nil. It is not for storage.
+func (v *Value) Fingerprint(dst []byte) []byte {
+	if v == nil {
+		return append(dst, 0)
+	}
+	dst = binary.AppendUvarint(append(dst, 1), uint64(len(v.Contributions)))
+	for i := range v.Contributions {
+		dst = v.Contributions[i].fingerprint(dst)
+	}
+	return appendString(appendString(dst, v.Policy), string(v.Change))
+}
+
+func (b Ballot) fingerprint(dst []byte) []byte {
+	return appendString(binary.AppendUvarint(dst, b.Number), string(b.Site))
+}
+
+func (c *Contribution) fingerprint(dst []byte) []byte {
+	if c == nil {
+		return append(dst, 0)
+	}
+	dst = appendString(append(dst, 1), string(c.Site))
+	for _, n := range []Tokens{c.Offered, c.Wanted, c.Queued, c.Kept} {
+		dst = binary.AppendVarint(dst, int64(n))
+	}
+	return dst
+}
+
+func (p *Proposal) fingerprint(dst []byte) []byte {
+	if p == nil {
+		return append(dst, 0)
+	}
+	return append(appendString(appendString(append(dst, 1), p.Policy), string(p.Change)), byte(p.Press))
+}
+
+// fingerprint leaves out the order in which the contributions came.
+func (l *lead) fingerprint(dst []byte) []byte {
+	if l == nil {
+		return append(dst, 0)
+	}
+	dst = l.ballot.fingerprint(append(dst, 1))
+	dst = l.proposal.fingerprint(dst)
+	dst = appendBool(dst, l.own)
+	dst = binary.AppendUvarint(dst, uint64(l.answers))
+	var list [][]byte
+	for i := range l.contributions {
+		list = append(list, l.contributions[i].fingerprint(nil))
+	}
+	slices.SortFunc(list, bytes.Compare)
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	for _, c := range list {
+		dst = append(dst, c...)
+	}
+	dst = l.adoptedAt.fingerprint(dst)
+	dst = l.adopted.Fingerprint(dst)
+	dst = l.value.Fingerprint(dst)
+	dst = binary.AppendUvarint(dst, uint64(l.oks))
+	return appendBool(dst, l.refused)
+}
+
+func fingerprintKept(dst []byte, kept []Kept) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(kept)))
+	for i := range kept {
+		dst = binary.AppendUvarint(appendString(dst, string(kept[i].Peer)), uint64(kept[i].Instance))
+		dst = kept[i].Value.Fingerprint(dst)
+	}
+	return dst
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}

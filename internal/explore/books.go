@@ -1,0 +1,202 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/redistribute"
+)
+
+// books are one site's books of one entity (protocol.md, section 1), with a
+// log of what moved them. They offer all but one token of what is left, so that
+// an offer chosen anew after an acquire or a release is another offer.
+type books struct {
+	site  avantan.SiteID
+	left  avantan.Tokens
+	net   avantan.Tokens
+	limit avantan.Tokens
+	want  avantan.Tokens
+	// offers are the slices set aside, in the order of their instances.
+	offers []offer
+	// log are the instances applied, in order.
+	log []entry
+	// broken collects what the books see go wrong.
+	broken []Violation
+
+	values *values
+}
+
+type offer struct {
+	instance avantan.Instance
+	tokens   avantan.Tokens
+}
+
+// entry is an instance that was applied with a value, or skipped (value 0)
+// when a snapshot was installed.
+type entry struct {
+	instance avantan.Instance
+	value    int
+}
+
+// values numbers the values of a search from 1, and knows what they grant.
+type values struct {
+	ids  map[string]int
+	list []*known
+}
+
+type known struct {
+	value  *avantan.Value
+	grants []avantan.Tokens
+	delta  avantan.Tokens
+}
+
+func (vs *values) id(v *avantan.Value) int {
+	key := string(v.Fingerprint(nil))
+	if id, ok := vs.ids[key]; ok {
+		return id
+	}
+	k := &known{value: v, delta: delta(v)}
+	policy, err := redistribute.ByName(v.Policy)
+	if err == nil {
+		k.grants, err = policy.Grants(v.Contributions, k.delta)
+	}
+	if err != nil {
+		k.grants = nil
+	}
+	vs.list = append(vs.list, k)
+	vs.ids[key] = len(vs.list)
+	return len(vs.list)
+}
+
+func (vs *values) get(id int) *known { return vs.list[id-1] }
+
+// delta is the change of the limit that a value carries.
+func delta(v *avantan.Value) avantan.Tokens {
+	n, err := strconv.ParseInt(string(v.Change), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return avantan.Tokens(n)
+}
+
+func (b *books) clone() *books {
+	c := *b
+	c.offers, c.log, c.broken = slices.Clone(b.offers), slices.Clone(b.log), nil
+	return &c
+}
+
+func (b *books) key(dst []byte) []byte {
+	for _, n := range []avantan.Tokens{b.left, b.net, b.limit} {
+		dst = binary.AppendVarint(dst, int64(n))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(b.offers)))
+	for _, o := range b.offers {
+		dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(o.instance)), int64(o.tokens))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(b.log)))
+	for _, e := range b.log {
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(e.instance)), uint64(e.value))
+	}
+	return dst
+}
+
+func (b *books) fail(invariant, format string, args ...any) {
+	b.broken = append(b.broken, Violation{invariant, fmt.Sprintf("%s: ", b.site) + fmt.Sprintf(format, args...)})
+}
+
+// find returns the position of an instance's offer, or -1.
+func (b *books) find(t avantan.Instance) int {
+	return slices.IndexFunc(b.offers, func(o offer) bool { return o.instance == t })
+}
+
+// total is what conservation counts at this site.
+func (b *books) total() avantan.Tokens {
+	sum := b.left + b.net
+	for _, o := range b.offers {
+		sum += o.tokens
+	}
+	return sum
+}
+
+// Pledge implements avantan.Ledger.
+func (b *books) Pledge(t avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
+	if b.find(t) >= 0 {
+		b.fail(Exclusivity, "a second offer for instance %d", t)
+	}
+	o := b.left
+	if press == avantan.PressSpare && o > 0 {
+		o--
+	}
+	b.left -= o
+	b.offers = append(b.offers, offer{t, o})
+	return avantan.Contribution{Site: b.site, Offered: o, Wanted: max(0, o+b.want), Kept: max(0, b.left)}, true
+}
+
+// TakeBack implements avantan.Ledger.
+func (b *books) TakeBack(t avantan.Instance, pledge avantan.Contribution) {
+	i := b.find(t)
+	if i < 0 || b.offers[i].tokens != pledge.Offered {
+		b.fail(Exclusivity, "takes back %d that instance %d does not hold", pledge.Offered, t)
+		return
+	}
+	b.left += b.offers[i].tokens
+	b.offers = slices.Delete(b.offers, i, i+1)
+}
+
+// CanApply implements avantan.Ledger.
+func (b *books) CanApply(v *avantan.Value) error {
+	if b.values.get(b.values.id(v)).grants == nil && len(v.Contributions) > 0 {
+		return fmt.Errorf("no grants by %q", v.Policy)
+	}
+	return nil
+}
+
+// Apply implements avantan.Ledger.
+func (b *books) Apply(t avantan.Instance, v *avantan.Value) {
+	if n := len(b.log); n > 0 && b.log[n-1].instance >= t {
+		b.fail(ApplyOnce, "instance %d is applied after instance %d", t, b.log[n-1].instance)
+	}
+	id := b.values.id(v)
+	b.log = append(b.log, entry{t, id})
+	k := b.values.get(id)
+	b.limit += k.delta
+	for i, c := range v.Contributions {
+		if c.Site != b.site {
+			continue
+		}
+		o := b.find(t)
+		if o < 0 || b.offers[o].tokens != c.Offered {
+			b.fail(Integrity, "instance %d takes %d from it that are not set aside", t, c.Offered)
+		} else {
+			b.offers = slices.Delete(b.offers, o, o+1)
+		}
+		b.left += k.grants[i]
+	}
+}
+
+// Snapshot implements avantan.Ledger.
+func (b *books) Snapshot(avantan.Instance) []byte {
+	return binary.AppendVarint(nil, int64(b.limit))
+}
+
+// Install implements avantan.Ledger.
+func (b *books) Install(applied avantan.Instance, snapshot []byte) error {
+	limit, _ := binary.Varint(snapshot)
+	b.limit = avantan.Tokens(limit)
+	b.log = append(b.log, entry{instance: applied})
+	return nil
+}
+
+// String describes the books in a few words.
+func (b *books) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "left %d net %d", b.left, b.net)
+	for _, o := range b.offers {
+		fmt.Fprintf(&s, " offered[%d] %d", o.instance, o.tokens)
+	}
+	return s.String()
+}

@@ -1,0 +1,77 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bounds say what a search leaves out. Whatever is within them is searched: any
+// order of delivery, any number of deliveries, any loss.
+type Bounds struct {
+	// Instances is how many redistributions may follow each other.
+	Instances int `json:"instances"`
+	// Leaders is how many sites may lead, the first in order.
+	Leaders int `json:"leaders"`
+	// Ballots is how many ballots (majority) or counters (star) each leader may
+	// use in an instance.
+	Ballots int `json:"ballots"`
+	// Crashes is how many crashes there may be in all, at any site.
+	Crashes int `json:"crashes"`
+	// Acquires and Releases is how many of each clients may send in all.
+	Acquires int `json:"acquires"`
+	Releases int `json:"releases"`
+	// Anywhere lets clients go to any site: otherwise they acquire at the first
+	// and release at the last.
+	Anywhere bool `json:"anywhere"`
+	// Tokens is what each site starts with; three times that is the limit.
+	Tokens int64 `json:"tokens"`
+}
+
+var named = []struct {
+	name   string
+	bounds Bounds
+}{
+	{"small", Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+	{"default", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+	{"large", Bounds{Instances: 2, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+}
+
+// BoundsByName returns the bounds that go by a name.
+func BoundsByName(name string) (Bounds, error) {
+	for _, n := range named {
+		if n.name == name {
+			return n.bounds, nil
+		}
+	}
+	return Bounds{}, fmt.Errorf("unknown bounds %q, must be one of %v", name, BoundsNames())
+}
+
+// BoundsNames returns the names of bounds, smallest first.
+func BoundsNames() []string {
+	var names []string
+	for _, n := range named {
+		names = append(names, n.name)
+	}
+	return slices.Clip(names)
+}
+
+// Validate reports the first field that is out of its range.
+func (b Bounds) Validate() error {
+	for _, f := range []struct {
+		name               string
+		value, least, most int64
+	}{
+		{"instances", int64(b.Instances), 1, 3},
+		{"leaders", int64(b.Leaders), 1, Sites},
+		{"ballots", int64(b.Ballots), 1, 3},
+		{"crashes", int64(b.Crashes), 0, 3},
+		{"acquires", int64(b.Acquires), 0, 3},
+		{"releases", int64(b.Releases), 0, 3},
+		{"tokens", b.Tokens, 0, 9},
+	} {
+		if f.value < f.least || f.value > f.most {
+			return fmt.Errorf("%s is %d, must be %d to %d", f.name, f.value, f.least, f.most)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,304 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// The invariants. Those without an owner in the comment are checked in every
+// state of the whole system, the others at every step of a site.
+const (
+	// Conservation: protocol.md, section 1, exactly; once with what is durable
+	// at every site and once with what each site works with.
+	Conservation = "conservation"
+	// Agreement: one value is decided in an instance, and nothing else applied.
+	Agreement = "agreement"
+	// Integrity: a decided value holds what its members have set aside, until
+	// they apply it, and no member passes over it.
+	Integrity = "integrity"
+	// Exposure: an offer in a value that was accepted anywhere, and so can still
+	// be decided, is set aside, unchanged.
+	Exposure = "exposure"
+	// Exclusivity: pledged tokens are served from by nobody: what is pledged is
+	// set aside, once, and what is set aside is pledged. Also of a site's books.
+	Exclusivity = "exclusivity"
+	// Limit: a site knows the limit as of the instances it has applied.
+	Limit = "limit"
+	// ApplyOnce, of a site's books: an instance is applied once, in order.
+	ApplyOnce = "apply-once"
+	// Promises, of a site: what is durable only grows, and nothing is accepted
+	// below a promise.
+	Promises = "promises"
+	// DurableFirst, of a site: no message leaves that tells of what is not
+	// durable (protocol.md, section 5).
+	DurableFirst = "durable-first"
+	// SelfCheck, of a site: the Machine itself refuses what must not occur.
+	SelfCheck = "self-check"
+	// Liveness, of a healed state: nothing stays set aside, no instance open.
+	Liveness = "liveness"
+)
+
+// checkSent finds messages that rest on what is not durable.
+func (n *majority) checkSent(step *Step) {
+	for i := range step.Send {
+		m := step.Send[i].Body.(*avantan.Message)
+		if why := n.unfounded(m); why != "" {
+			step.Broken = append(step.Broken, Violation{
+				DurableFirst, fmt.Sprintf("%s sends %s: %s", n.live.site, n.variant.text(m), why),
+			})
+		}
+	}
+}
+
+// unfounded says what a message tells that is not durable.
+func (n *majority) unfounded(m *avantan.Message) string {
+	d := &n.state
+	switch m.Kind {
+	case avantan.Applied, avantan.CatchUp, avantan.CatchUpAsk:
+		if d.Applied < m.Applied {
+			return "not applied"
+		}
+		return ""
+	case avantan.Decision:
+		if d.Applied < m.Instance {
+			return "not applied"
+		}
+		return ""
+	}
+	if d.Applied >= m.Instance {
+		return ""
+	}
+	switch m.Kind {
+	case avantan.Election, avantan.ElectionOk:
+		switch c := m.Contribution; {
+		case d.Promised.Compare(m.Ballot) < 0:
+			return "not promised"
+		case c != nil && (d.Pledge == nil || *d.Pledge != *c):
+			return "not pledged"
+		}
+	case avantan.Refuse:
+		if d.Promised.Compare(m.Promised) < 0 {
+			return "not promised"
+		}
+	case avantan.Accept, avantan.AcceptOk:
+		if d.AcceptedAt.Compare(m.Ballot) < 0 {
+			return "not accepted"
+		}
+	}
+	return ""
+}
+
+// checkGrown compares what is durable with what was.
+func (n *majority) checkGrown(old *avantan.State, step *Step) {
+	d := &n.state
+	fail := func(format string, args ...any) {
+		step.Broken = append(step.Broken, Violation{Promises, fmt.Sprintf("%s: ", n.live.site) + fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case d.Applied < old.Applied:
+		fail("applied falls from %d to %d", old.Applied, d.Applied)
+	case d.Applied > old.Applied:
+	case d.Promised.Compare(old.Promised) < 0:
+		fail("the promise falls from %v to %v", old.Promised, d.Promised)
+	case d.AcceptedAt != old.AcceptedAt && d.AcceptedAt.Compare(old.Promised) < 0:
+		fail("accepts at %v after it promised %v", d.AcceptedAt, old.Promised)
+	}
+}
+
+// view is what a site is, durable or live.
+type view struct {
+	site  avantan.SiteID
+	state *avantan.State
+	books *books
+}
+
+// applied returns what the view has applied in an instance: a value's number, 0
+// for one passed over, -1 for nothing yet.
+func (w *view) applied(t avantan.Instance) int {
+	if w.state.Applied < t {
+		return -1
+	}
+	for _, e := range w.books.log {
+		if e.instance == t {
+			return e.value
+		}
+	}
+	return 0
+}
+
+// holds reports whether a contribution is pledged and set aside.
+func (w *view) holds(t avantan.Instance, c avantan.Contribution) bool {
+	i := w.books.find(t)
+	return w.state.Applied+1 == t && w.state.Pledge != nil && *w.state.Pledge == c &&
+		i >= 0 && w.books.offers[i].tokens == c.Offered
+}
+
+// Check implements Variant.
+func (v *Majority) Check(nodes [Sites]Node) []Violation {
+	c := checker{Majority: v}
+	var durable, live [Sites]view
+	for i, n := range nodes {
+		n := n.(*majority)
+		durable[i] = view{n.live.site, &n.state, n.disk}
+		live[i] = view{n.live.site, n.machine.State(), n.live}
+		c.accepted[i] = n.accepted
+	}
+	c.decide()
+	for _, w := range []struct {
+		name  string
+		views *[Sites]view
+	}{{"durable", &durable}, {"live", &live}} {
+		c.name, c.views = w.name, w.views
+		c.agreement()
+		c.integrity()
+		c.exposure()
+		c.exclusivity()
+		c.conservation()
+	}
+	return c.broken
+}
+
+type checker struct {
+	*Majority
+	accepted [Sites][]int
+	// decided are the accepts of a majority, one of each value.
+	decided []accept
+	name    string
+	views   *[Sites]view
+	broken  []Violation
+}
+
+func (c *checker) fail(invariant, format string, args ...any) {
+	c.broken = append(c.broken, Violation{invariant, c.name + ": " + fmt.Sprintf(format, args...)})
+}
+
+// decide finds what has been decided: accepted by a majority at one ballot, at
+// whatever times.
+func (c *checker) decide() {
+	for _, list := range c.accepted {
+		for _, id := range list {
+			votes := 0
+			for _, other := range c.accepted {
+				for _, o := range other {
+					if o == id {
+						votes++
+					}
+				}
+			}
+			if votes > Sites/2 {
+				c.addDecided(id)
+			}
+		}
+	}
+}
+
+func (c *checker) addDecided(id int) {
+	a := c.accepts[id-1]
+	for _, d := range c.decided {
+		if d.instance == a.instance && d.value == a.value {
+			return
+		}
+		if d.instance == a.instance {
+			c.fail(Agreement, "instance %d is decided as %s and as %s", a.instance, c.describe(d.value), c.describe(a.value))
+		}
+	}
+	c.decided = append(c.decided, a)
+}
+
+// agreement looks for values applied that were not decided.
+func (c *checker) agreement() {
+	for i := range c.views {
+		for _, e := range c.views[i].books.log {
+			if e.value != 0 && !c.isDecided(e) {
+				c.fail(Agreement, "%s has applied %s in instance %d, which is not decided",
+					c.views[i].site, c.describe(e.value), e.instance)
+			}
+		}
+	}
+}
+
+func (c *checker) isDecided(e entry) bool {
+	for _, d := range c.decided {
+		if d.instance == e.instance && d.value == e.value {
+			return true
+		}
+	}
+	return false
+}
+
+// integrity looks at the members of decided values.
+func (c *checker) integrity() {
+	for _, d := range c.decided {
+		for _, con := range c.values.get(d.value).value.Contributions {
+			w := &c.views[c.index(con.Site)]
+			if got := w.applied(d.instance); got != d.value && (got >= 0 || !w.holds(d.instance, con)) {
+				c.fail(Integrity, "instance %d decided %d of %s, which does not hold that: %v",
+					d.instance, con.Offered, con.Site, w.books)
+			}
+		}
+	}
+}
+
+// exposure looks at the members of values that were accepted somewhere.
+func (c *checker) exposure() {
+	for _, list := range c.accepted {
+		for _, id := range list {
+			a := c.accepts[id-1]
+			for _, con := range c.values.get(a.value).value.Contributions {
+				w := &c.views[c.index(con.Site)]
+				if w.state.Applied < a.instance && !w.holds(a.instance, con) {
+					c.fail(Exposure, "a value accepted at %v in instance %d holds %d of %s, which does not: %v",
+						a.ballot, a.instance, con.Offered, con.Site, w.books)
+				}
+			}
+		}
+	}
+}
+
+// exclusivity compares pledges and books.
+func (c *checker) exclusivity() {
+	for i := range c.views {
+		w := &c.views[i]
+		p := w.state.Pledge
+		switch {
+		case len(w.books.offers) > 1 || (p == nil) != (len(w.books.offers) == 0),
+			p != nil && !w.holds(w.state.Applied+1, *p):
+			c.fail(Exclusivity, "%s has pledged %v and set aside: %v", w.site, p, w.books)
+		case w.books.left < 0:
+			c.fail(Exclusivity, "%s has granted what it had not: %v", w.site, w.books)
+		}
+	}
+}
+
+// conservation adds all up.
+func (c *checker) conservation() {
+	limit, sum := c.limit(), avantan.Tokens(0)
+	for i := range c.views {
+		sum += c.views[i].books.total()
+	}
+	for _, d := range c.decided {
+		k := c.values.get(d.value)
+		limit += k.delta
+		for i, con := range k.value.Contributions {
+			if c.views[c.index(con.Site)].state.Applied < d.instance {
+				sum += k.grants[i] - con.Offered
+			}
+		}
+	}
+	if sum != limit {
+		c.fail(Conservation, "there are %d tokens of %d", sum, limit)
+	}
+	for i := range c.views {
+		w := &c.views[i]
+		want := c.limit()
+		for _, d := range c.decided {
+			if d.instance <= w.state.Applied {
+				want += c.values.get(d.value).delta
+			}
+		}
+		if w.books.limit != want {
+			c.fail(Limit, "%s knows the limit %d, it is %d", w.site, w.books.limit, want)
+		}
+	}
+}

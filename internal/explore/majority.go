@@ -1,0 +1,297 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/redistribute"
+)
+
+// far is a time that never comes, to which all running timers are set: which
+// of them fires next is a choice of the search.
+const far avantan.Tick = 1 << 40
+
+// window and the like matter when states are healed only.
+const (
+	window   = 10
+	patience = 30
+	backoff  = 10
+)
+
+// Majority is Avantan[(n+1)/2] (Samya, section 4.3.1) as package avantan has
+// it.
+type Majority struct {
+	bounds Bounds
+	names  [Sites]avantan.SiteID
+	cfg    [Sites]*avantan.Config
+	values values
+	// accepts numbers (instance, ballot, value) from 1.
+	acceptIDs map[accept]int
+	accepts   []accept
+}
+
+// accept says that a value was accepted in an instance at a ballot.
+type accept struct {
+	instance avantan.Instance
+	ballot   avantan.Ballot
+	value    int
+}
+
+// NewMajority returns the majority variant within bounds, which must be valid.
+func NewMajority(b Bounds) *Majority {
+	v := &Majority{
+		bounds:    b,
+		names:     [Sites]avantan.SiteID{"a", "b", "c"},
+		values:    values{ids: make(map[string]int)},
+		acceptIDs: make(map[accept]int),
+	}
+	for i, self := range v.names {
+		v.cfg[i] = &avantan.Config{
+			Self: self, Members: v.names[:], Window: window, Patience: patience,
+			Backoff: backoff, MaxBackoff: 16 * backoff,
+			Policy: redistribute.Demand, Rand: &random{uint64(i)},
+		}
+		if err := v.cfg[i].Validate(); err != nil {
+			panic(err) // a constant
+		}
+	}
+	return v
+}
+
+// random is splitmix64. It draws back-offs, which healing alone waits for.
+type random struct{ state uint64 }
+
+// Uint64N implements avantan.Rand.
+func (r *random) Uint64N(n uint64) uint64 {
+	r.state += 0x9e3779b97f4a7c15
+	return mix(r.state) % n
+}
+
+// Name implements Variant.
+func (v *Majority) Name() string { return "majority" }
+
+// Sites implements Variant.
+func (v *Majority) Sites() (names [Sites]string) {
+	for i, n := range v.names {
+		names[i] = string(n)
+	}
+	return names
+}
+
+// New implements Variant.
+func (v *Majority) New(site int) Node {
+	b := &books{
+		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: &v.values,
+	}
+	if site < v.bounds.Leaders {
+		b.want = 2
+	}
+	return &majority{
+		variant: v, site: site, live: b, disk: b.clone(),
+		machine: avantan.New(v.cfg[site], b, avantan.State{}),
+	}
+}
+
+// limit is the entity's limit at the start.
+func (v *Majority) limit() avantan.Tokens { return Sites * avantan.Tokens(v.bounds.Tokens) }
+
+func (v *Majority) index(id avantan.SiteID) int { return slices.Index(v.names[:], id) }
+
+func (v *Majority) acceptID(a accept) int {
+	id, ok := v.acceptIDs[a]
+	if !ok {
+		v.accepts = append(v.accepts, a)
+		id = len(v.accepts)
+		v.acceptIDs[a] = id
+	}
+	return id
+}
+
+// majority is one site.
+type majority struct {
+	variant *Majority
+	site    int
+	machine *avantan.Machine
+	live    *books
+	// state and disk are what is durable.
+	state avantan.State
+	disk  *books
+	// ballots counts the elections begun in the present instance.
+	ballots int
+	// accepted are the numbers of all accepts that were ever durable here, in order.
+	accepted []int
+}
+
+// Clone implements Node.
+func (n *majority) Clone() Node {
+	c := *n
+	c.live, c.disk = n.live.clone(), n.disk.clone()
+	c.machine = n.machine.Clone(c.live)
+	c.state = n.state.Clone()
+	c.accepted = slices.Clone(n.accepted)
+	return &c
+}
+
+// Key implements Node.
+func (n *majority) Key(dst []byte) []byte {
+	dst = n.live.key(n.machine.Fingerprint(dst))
+	dst = n.disk.key(n.state.Fingerprint(dst))
+	dst = binary.AppendUvarint(dst, uint64(n.ballots))
+	for _, a := range n.accepted {
+		dst = binary.AppendUvarint(dst, uint64(a))
+	}
+	return dst
+}
+
+// The names of acts that are no time-outs.
+const (
+	actBegin   = "begins an instance"
+	actCrash   = "crashes and starts again"
+	actAcquire = "grants a client one token"
+	actRelease = "gets one token back from a client"
+)
+
+var timerActs = []struct {
+	timer avantan.Timer
+	name  string
+}{
+	{avantan.TimerInstance, "times out"},
+	{avantan.TimerAsk, "has waited for a decision"},
+	{avantan.TimerRetry, "has backed off"},
+}
+
+// Acts implements Node.
+func (n *majority) Acts() []Act {
+	var acts []Act
+	b := n.variant.bounds
+	if n.leads() && !n.machine.Open() && !n.machine.Waits() && int(n.machine.State().Applied) < b.Instances {
+		acts = append(acts, Act{actBegin, Free})
+	}
+	for _, t := range timerActs {
+		if n.machine.Running(t.timer) {
+			acts = append(acts, Act{t.name, Free})
+		}
+	}
+	if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
+		acts = append(acts, Act{actAcquire, Acquire})
+	}
+	if b.Anywhere || n.site == Sites-1 {
+		acts = append(acts, Act{actRelease, Release})
+	}
+	return append(acts, Act{actCrash, Crash})
+}
+
+func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
+
+// Do implements Node.
+func (n *majority) Do(i int) Step {
+	switch act := n.Acts()[i].Name; act {
+	case actBegin:
+		p := avantan.Proposal{}
+		if n.site == 0 {
+			p.Change = []byte("1") // raises the limit by one
+		}
+		return n.input(avantan.Input{Begin: &p})
+	case actAcquire, actRelease:
+		d := avantan.Tokens(1)
+		if act == actRelease {
+			d = -1
+		}
+		for _, b := range []*books{n.live, n.disk} {
+			b.left, b.net = b.left-d, b.net+d
+		}
+		return Step{}
+	case actCrash:
+		n.live = n.disk.clone()
+		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
+		// The first Step of a restored Machine sets its timers, whatever the input.
+		return n.input(avantan.Input{})
+	default:
+		for _, t := range timerActs {
+			if t.name == act {
+				n.fire(t.timer)
+			}
+		}
+		return n.input(avantan.Input{})
+	}
+}
+
+// fire makes a timer due.
+func (n *majority) fire(timer avantan.Timer) {
+	n.machine.Retime(func(t avantan.Timer, _ avantan.Tick) avantan.Tick {
+		if t == timer {
+			return 0
+		}
+		return far
+	})
+}
+
+// Deliver implements Node.
+func (n *majority) Deliver(p *Packet) Step {
+	return n.input(avantan.Input{Receive: p.Body.(*avantan.Message)})
+}
+
+// input runs the Machine.
+func (n *majority) input(in avantan.Input) Step {
+	var step Step
+	old := n.state.Clone()
+	n.run(in, &step)
+	for n.machine.Running(avantan.TimerTell) {
+		// Told again, a decision reaches nobody whom the first telling does not:
+		// it is done with at once.
+		n.fire(avantan.TimerTell)
+		n.run(avantan.Input{}, &step)
+	}
+	n.machine.Retime(func(t avantan.Timer, _ avantan.Tick) avantan.Tick {
+		if t == avantan.TimerRetry && !n.machine.Waits() {
+			return 0
+		}
+		return far
+	})
+	step.Broken = append(step.Broken, n.live.broken...)
+	n.live.broken = nil
+	n.checkSent(&step)
+	n.checkGrown(&old, &step)
+	return step
+}
+
+// run is one Step of the Machine and what its caller does with it.
+func (n *majority) run(in avantan.Input, step *Step) {
+	before := n.machine.State().Applied
+	promised := n.machine.State().Promised
+	out := n.machine.Step(1, in)
+	if out.Err != nil {
+		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", n.live.site, out.Err)})
+	}
+	if out.Persist {
+		n.state, n.disk = n.machine.State().Clone(), n.live.clone()
+		n.remember()
+	}
+	st := n.machine.State()
+	switch {
+	case st.Applied != before:
+		n.ballots = 0
+	case st.Promised != promised && st.Promised.Site == n.live.site:
+		n.ballots++
+		step.Beyond = step.Beyond || n.ballots > n.variant.bounds.Ballots || !n.leads()
+	}
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		step.Send = append(step.Send, Packet{
+			From: n.site, To: n.variant.index(m.To), Key: string(m.Fingerprint(nil)), Body: m, Text: n.variant.text(m),
+		})
+	}
+}
+
+// remember notes a durable accept.
+func (n *majority) remember() {
+	if n.state.Accepted == nil {
+		return
+	}
+	id := n.variant.acceptID(accept{n.state.Applied + 1, n.state.AcceptedAt, n.variant.values.id(n.state.Accepted)})
+	if i, found := slices.BinarySearch(n.accepted, id); !found {
+		n.accepted = slices.Insert(n.accepted, i, id)
+	}
+}

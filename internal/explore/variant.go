@@ -1,0 +1,90 @@
+package explore
+
+// Sites is the number of sites that are searched.
+const Sites = 3
+
+// Variant is a protocol as the search sees it. It is used by one goroutine.
+type Variant interface {
+	// Name is the name that people call the variant by.
+	Name() string
+	// Sites are the sites' names, in order.
+	Sites() [Sites]string
+	// New returns a site as it is at the start.
+	New(site int) Node
+	// Check returns the invariants across sites that do not hold, or nil. It
+	// leaves the nodes alone.
+	Check(nodes [Sites]Node) []Violation
+	// Heal lets copies of the nodes run on: no crash any more, every message
+	// arrives, every time-out fires in its time. It returns what is stuck.
+	Heal(nodes [Sites]Node) []Violation
+}
+
+// Node is one site: the real state machine, what of it is durable, the books it
+// moves tokens in, and what the invariants have to know of its past. The search
+// calls Do and Deliver on a copy, once.
+type Node interface {
+	// Clone returns an independent copy.
+	Clone() Node
+	// Key appends an encoding of all of the node to dst. Nodes of one site with
+	// the same key behave alike and are equal to Variant.Check.
+	Key(dst []byte) []byte
+	// Acts are the things that can happen here without a message, always in the
+	// same order.
+	Acts() []Act
+	// Do lets act i happen.
+	Do(i int) Step
+	// Deliver hands the site a message.
+	Deliver(p *Packet) Step
+	// String describes the node in one line, for a trace.
+	String() string
+}
+
+// Cost is what an act takes from a budget that all sites share.
+type Cost uint8
+
+const (
+	// Free acts are bounded by the site itself.
+	Free Cost = iota
+	// Crash loses all that is not durable; the site starts again.
+	Crash
+	// Acquire is a client's acquire of a token.
+	Acquire
+	// Release is a client's release of a token acquired before, here or
+	// elsewhere.
+	Release
+
+	costs
+)
+
+// Act is one thing that can happen at a site without a message.
+type Act struct {
+	Name string
+	Cost Cost
+}
+
+// Step is what came of an act or of a message.
+type Step struct {
+	// Send are the messages that leave, all that they rest on being durable.
+	Send []Packet
+	// Beyond says that the step leads out of the bounds: it is not taken.
+	Beyond bool
+	// Broken are the invariants of this site alone that the step has broken.
+	Broken []Violation
+}
+
+// Packet is a message between two sites. It does not change.
+type Packet struct {
+	From, To int
+	// Key is the same for equal messages only.
+	Key string
+	// Body is the message.
+	Body any
+	// Text describes it, for a trace.
+	Text string
+}
+
+// Violation is an invariant that does not hold.
+type Violation struct {
+	Invariant string `json:"invariant"`
+	Detail    string `json:"detail"`
+}
