@@ -218,7 +218,7 @@ func (p *op) attempt() {
 	}
 	patience := p.wait + 2*slack
 	if s.chance(s.chances.cancel) {
-		patience = micros(s.r.Int64N(int64(patience)))
+		patience = s.r.Int64N(patience)
 	}
 	s.after(patience, func() {
 		if p.ended || c.done {

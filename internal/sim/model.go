@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
@@ -184,9 +185,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 	}
 	last := m.states[len(m.states)-1]
 	next := catalogueState{last.generation, last.numbered, make(map[string]uint64)}
-	for name, g := range last.entities {
-		next.entities[name] = g
-	}
+	maps.Copy(next.entities, last.entities)
 	var created []creation
 	for _, ch := range changes {
 		if _, repeated := m.results[ch.RequestID]; repeated {

@@ -23,13 +23,30 @@ type count struct {
 
 func (r *Report) counts() []count {
 	return []count{
-		{"grants", &r.Grants}, {"waits", &r.Waits}, {"refusals", &r.Refusals}, {"releases", &r.Releases},
-		{"repeats", &r.Repeats}, {"reused", &r.Reused}, {"cancels", &r.Cancels}, {"overloads", &r.Overloads},
-		{"instances", &r.Instances}, {"catch-ups", &r.CatchUps}, {"recoveries", &r.Recoveries},
-		{"creates", &r.Creates}, {"deletes", &r.Deletes}, {"limits", &r.Limits},
-		{"raises", &r.Raises}, {"lowerings", &r.Lowerings}, {"unknown", &r.Unknown}, {"no quorum", &r.NoQuorum},
-		{"crashes", &r.Crashes}, {"mid-batch", &r.MidBatch}, {"drops", &r.Drops}, {"duplicates", &r.Duplicates},
-		{"partitions", &r.Partitions}, {"clock jumps", &r.ClockJumps},
+		{"grants", &r.Grants},
+		{"waits", &r.Waits},
+		{"refusals", &r.Refusals},
+		{"releases", &r.Releases},
+		{"repeats", &r.Repeats},
+		{"reused", &r.Reused},
+		{"cancels", &r.Cancels},
+		{"overloads", &r.Overloads},
+		{"instances", &r.Instances},
+		{"catch-ups", &r.CatchUps},
+		{"recoveries", &r.Recoveries},
+		{"creates", &r.Creates},
+		{"deletes", &r.Deletes},
+		{"limits", &r.Limits},
+		{"raises", &r.Raises},
+		{"lowerings", &r.Lowerings},
+		{"unknown", &r.Unknown},
+		{"no quorum", &r.NoQuorum},
+		{"crashes", &r.Crashes},
+		{"mid-batch", &r.MidBatch},
+		{"drops", &r.Drops},
+		{"duplicates", &r.Duplicates},
+		{"partitions", &r.Partitions},
+		{"clock jumps", &r.ClockJumps},
 	}
 }
 

@@ -213,6 +213,14 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// TestAloneRefusesAtOnce: a site without others knows that there are no tokens.
+func TestAloneRefusesAtOnce(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.create("e", 9)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 9, "x", 5000)), core.OK)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 1, "y", 5000)), core.OutOfTokens)
+}
+
 func TestQueueIsBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = 3, 4 })
 	r.create("e", 0)
@@ -251,7 +259,7 @@ func TestQueuedTokensAreBounded(t *testing.T) {
 	}
 }
 
-// TestWaitingRepeats: a repeat of what waits waits with it.
+// TestWaitingRepeats: a repeat of an acquire that waits joins it.
 func TestWaitingRepeats(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 0)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/samya-db/samya/internal/sim"
@@ -14,7 +13,7 @@ import (
 // rig is a cluster whose messages take 10 ms, whose disks take no time, and
 // whose clock moves when it is told to.
 type rig struct {
-	t     testing.TB
+	t     *testing.T
 	names []core.SiteID
 	tweak func(*core.Config)
 	cores map[core.SiteID]*core.Core
@@ -39,7 +38,7 @@ const flight = 10
 
 // newRig starts a cluster of n sites, each with the default configuration as
 // changed by tweak, if any.
-func newRig(t testing.TB, n int, tweak func(*core.Config)) *rig {
+func newRig(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := &rig{
 		t: t, tweak: tweak, cores: make(map[core.SiteID]*core.Core), disks: make(map[core.SiteID]*sim.Memory),
@@ -248,11 +247,6 @@ func (r *rig) count(kind core.EventKind) int {
 		}
 	}
 	return n
-}
-
-// others are all sites but the given ones.
-func (r *rig) others(but ...core.SiteID) []core.SiteID {
-	return slices.DeleteFunc(slices.Clone(r.names), func(n core.SiteID) bool { return slices.Contains(but, n) })
 }
 
 func id(prefix string, n int) string { return fmt.Sprintf("%s-%d", prefix, n) }

@@ -108,6 +108,7 @@ func acquire(n core.Tokens, id uint64, wait core.Tick) func(core.Call) core.Inpu
 // reveals what is not durable yet, although it has nothing to store itself.
 func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{gate: make(chan error)}
 		e, stop := run(t, w, 0)
 		granted, read := make(chan core.Answer, 1), make(chan core.Answer, 1)
@@ -121,7 +122,7 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 			read <- a
 		}()
 		go func() { _, _ = e.Do(t.Context(), acquire(1000, 2, 60_000)) }()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		if got := w.logged(); !slices.Equal(got, []string{"begin"}) || len(granted)+len(read) > 0 {
 			t.Fatalf("before the commit has ended: %v, %d answers", got, len(granted)+len(read))
 		}
@@ -153,6 +154,7 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 // after its own request, in the order in which the requests are durable.
 func TestAnswersInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{}
 		e, stop := run(t, w, 0)
 		var all sync.WaitGroup
@@ -193,6 +195,7 @@ func TestAnswersInOrder(t *testing.T) {
 // the engine stops.
 func TestFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		broken := errors.New("no space left")
 		w := &world{gate: make(chan error)}
 		e, stop := run(t, w, 0)
@@ -209,6 +212,7 @@ func TestFailedCommit(t *testing.T) {
 		ask(2, 60_000)
 		ask(3, 0)
 		w.gate <- broken
+		close(w.gate)
 		all.Wait()
 		synctest.Wait()
 		if got := w.logged(); !slices.Equal(got, []string{"begin", "failed"}) {
@@ -233,6 +237,7 @@ func TestFailedCommit(t *testing.T) {
 // has no effect.
 func TestInboxIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{}
 		const most = 5
 		// The engine does not run yet.
@@ -281,6 +286,7 @@ func TestInboxIsBounded(t *testing.T) {
 // that come later are for others.
 func TestCancelledCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{}
 		e, stop := run(t, w, 0)
 		why := errors.New("the user has gone")
@@ -315,6 +321,7 @@ func TestCancelledCaller(t *testing.T) {
 // acquire comes.
 func TestDeadlineIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{}
 		e, stop := run(t, w, 0)
 		began := time.Now()
@@ -332,6 +339,7 @@ func TestDeadlineIsKept(t *testing.T) {
 // under way is finished.
 func TestStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{gate: make(chan error)}
 		e, stop := run(t, w, 0)
 		under := make(chan error, 1)

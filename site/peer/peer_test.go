@@ -343,9 +343,11 @@ var greetings = map[string]struct {
 	"too old":        {func(_ *testing.T, h *peerv1.Hello) { h.OldestVersion, h.NewestVersion = 0, 0 }, "versions 0 to 0"},
 	"newer and able": {func(_ *testing.T, h *peerv1.Hello) { h.NewestVersion = 9 }, ""},
 	"other members": {func(t *testing.T, h *peerv1.Hello) {
+		t.Helper()
 		h.MembersHash = hello(t, []core.SiteID{"eu", "us"}).GetMembersHash()
 	}, "member set"},
 	"run-on names": {func(t *testing.T, h *peerv1.Hello) {
+		t.Helper()
 		h.MembersHash = hello(t, []core.SiteID{"aseu", "eu", "us"}).GetMembersHash()
 	}, "member set"},
 	"no members":    {func(_ *testing.T, h *peerv1.Hello) { h.MembersHash = nil }, "member set"},
