@@ -1,0 +1,136 @@
+package star
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
+// It must not panic, never lower a floor or what is reserved, keep a State that
+// it could be restored from and that its books agree with, lose or make no
+// token, and send nothing that its own Validate refuses.
+func FuzzStep(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("000"))
+	f.Add([]byte{0, 0, 1, 0, 3, 2, 1, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add([]byte("an election, an accept, a commit and what else there is to be"))
+	f.Add([]byte{1, 3, 1, 1, 1, 1, 1, 1, 1, 5, 1, 1, 1, 1, 1, 1, 6, 1, 1, 1, 1, 1, 1, 8, 1, 3, 3, 3})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, 3, func(SiteID) avantan.Rand { return least{} })
+		r, n := reader(data), c.nodes[0]
+		for len(r) > 0 {
+			before := n.m.State().Clone()
+			c.now += Tick(r.next())
+			in := r.input(n.m)
+			if m := in.Receive; m != nil && m.Kind == Accept && m.Value != nil {
+				// The books check what is applied against what was proposed.
+				c.values[m.ID] = m.Value.Clone()
+			}
+			out := n.m.Step(c.now, in)
+			for i := range out.Messages {
+				if err := out.Messages[i].Validate(); err != nil {
+					t.Fatal(err)
+				}
+				if m := &out.Messages[i]; m.Kind == Accept {
+					c.values[m.ID] = m.Value.Clone()
+				}
+			}
+			after := n.m.State()
+			if err := (view{after, n.b}).valid(n.cfg.MaxSlices); err != nil {
+				t.Fatal(err)
+			}
+			for _, floor := range before.Floors {
+				if after.floor(floor.Leader) < floor.Counter {
+					t.Fatalf("from %+v back to %+v", before, *after)
+				}
+			}
+			if after.Reserved < before.Reserved || len(n.m.cares) != len(after.Slices) {
+				t.Fatalf("from %+v to %+v, %d cares", before, *after, len(n.m.cares))
+			}
+			if errors.Is(out.Err, ErrMessage) && (out.Applied != nil || out.Failed == FailedAborted) {
+				t.Fatalf("a refused message had an effect: %+v", out)
+			}
+			sum := n.b.left
+			for _, offer := range n.b.offers {
+				sum += offer
+			}
+			for _, v := range n.b.got {
+				contribution, _ := v.Of("a")
+				sum += contribution.Offered - grants(v)["a"]
+			}
+			if sum != 100 {
+				t.Fatalf("%d tokens of 100", sum)
+			}
+		}
+	})
+}
+
+// reader makes inputs of bytes.
+type reader []byte
+
+func (r *reader) next() byte {
+	if len(*r) == 0 {
+		return 0
+	}
+	b := (*r)[0]
+	*r = (*r)[1:]
+	return b
+}
+
+func (r *reader) site() SiteID {
+	return []SiteID{"a", "b", "c", "b", "c", "b", "", "z"}[r.next()%8]
+}
+
+func (r *reader) id() ID {
+	id := ID{Leader: r.site()}
+	if b := r.next(); b < 250 {
+		id.Counter = uint64(b % 4)
+	} else {
+		id.Counter = avantan.MaxNumber + uint64(b%2)
+	}
+	return id
+}
+
+func (r *reader) contribution() avantan.Contribution {
+	return avantan.Contribution{Site: r.site(), Offered: Tokens(int8(r.next())), Wanted: Tokens(r.next() % 40)}
+}
+
+// value is often one that the machine could accept.
+func (r *reader) value(m *Machine, id ID) *Value {
+	v := &Value{Policy: []string{"even", "even", "even", "whim"}[r.next()%4]}
+	list := []avantan.Contribution{{Site: "b", Offered: Tokens(r.next())}}
+	if r.next()%2 == 0 {
+		list = append(list, avantan.Contribution{Site: "c", Offered: Tokens(r.next())})
+	}
+	if i, found := m.state.find(id); found {
+		list = append(list, m.state.Slices[i].Pledge)
+		if old := m.state.Slices[i].Value; old != nil && r.next()%4 > 0 {
+			return old
+		}
+	} else {
+		list = append(list, r.contribution())
+	}
+	v.Contributions = sorted(list)
+	return v
+}
+
+func (r *reader) input(m *Machine) Input {
+	switch r.next() % 8 {
+	case 0:
+		return Input{Begin: &Proposal{Press: avantan.Press(r.next()), Short: Tokens(int8(r.next()))}}
+	case 1:
+		return Input{}
+	}
+	in := &Message{Kind: Kind(r.next() % 12), From: r.site(), To: "a", ID: r.id(), Press: avantan.Press(r.next() % 3)}
+	switch in.Kind {
+	case Election, Discard, Settled:
+		in.ID.Leader = in.From
+	case ElectionOk:
+		in.Contribution = new(r.contribution())
+	case Accept:
+		in.Value = r.value(m, in.ID)
+	}
+	return Input{Receive: in}
+}
