@@ -300,6 +300,60 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// What contradicts what this site knows is reported, and never accepted. If it
+// is about an instance that the site has not voted on, it votes against it.
+func TestViolations(t *testing.T) {
+	for name, test := range map[string]struct {
+		message  Message
+		want     string
+		accepted bool
+		answer   Kind
+	}{
+		"another pledge": {
+			Message{Kind: Accept, ID: ID{"b", 1}, Value: &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 51}, {Site: "b"}}}},
+			"not pledged here", false, Abort,
+		},
+		"two values": {
+			Message{Kind: Accept, ID: ID{"b", 1}, Value: &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 50}, {Site: "b", Offered: 1}, {Site: "c"}}}},
+			"two values", true, 0,
+		},
+		"never pledged": {
+			Message{Kind: Accept, ID: ID{"b", 2}, Value: &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 50}, {Site: "b"}}}},
+			"never pledged here", false, Abort,
+		},
+		"committed too early": {
+			Message{Kind: Commit, ID: ID{"b", 1}}, "without this site's vote", false, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sites(t, map[SiteID]Tokens{"a": 100, "b": 0, "c": 0})
+			a := s.node("a")
+			a.m.Step(1, Input{Receive: &Message{Kind: Election, From: "b", To: "a", ID: ID{"b", 1}}})
+			if test.accepted {
+				v := &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 50}, {Site: "b"}, {Site: "c"}}}
+				a.m.Step(1, Input{Receive: &Message{Kind: Accept, From: "b", To: "a", ID: ID{"b", 1}, Value: v}})
+			}
+			m := test.message
+			m.From, m.To = "b", "a"
+			out := a.m.Step(2, Input{Receive: &m})
+			violation, ok := errors.AsType[*ViolationError](out.Err)
+			if !ok || !strings.Contains(violation.Error(), test.want) || out.Applied != nil {
+				t.Errorf("%+v, want a violation: %s", out, test.want)
+			}
+			var answer Kind
+			if len(out.Messages) > 0 {
+				answer = out.Messages[0].Kind
+			}
+			if answer != test.answer || out.Persist != (test.answer == Abort) {
+				t.Errorf("answers %v, persist %v, want %v", answer, out.Persist, test.answer)
+			}
+			if test.answer == Abort && (a.b.left != 100 || a.m.State().floor("b") < m.ID.Counter) {
+				t.Errorf("left %d, %+v", a.b.left, a.m.State())
+			}
+		})
+	}
+}
+
 // A time-out far in the future does not wrap round to the past.
 func TestTimeDoesNotWrap(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100})

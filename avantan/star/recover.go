@@ -1,13 +1,18 @@
 package star
 
-import "github.com/samya-db/samya/avantan"
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
 
 // wake does what is due.
 func (s *step) wake() {
 	if s.lead != nil && s.now >= s.lead.deadline {
 		s.settleForLess()
 	}
-	for i := len(s.cares) - 1; i >= 0; i-- {
+	// From the end, since what times out may be removed.
+	for i := range slices.Backward(s.cares) {
 		if s.now >= s.cares[i].deadline {
 			s.timeOut(i)
 		}
