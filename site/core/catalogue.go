@@ -39,7 +39,10 @@ type catalogue struct {
 	dirty bool
 	// nextSync is when the other sites are told next how far this one is.
 	nextSync Tick
-	wake     Tick
+	// told is the last entity whose limit the others were told of; empty to
+	// start with the first.
+	told string
+	wake Tick
 }
 
 const (

@@ -48,7 +48,7 @@ type Config struct {
 	// there are no tokens to be had anywhere; defaults 500 and 2000.
 	GiveUp, MaxGiveUp Tick
 	// Sync is the pause between two rounds of telling the other sites how far
-	// the catalogue is applied; default 5000.
+	// the catalogue and changed limits are applied; default 5000.
 	Sync Tick
 	// Bin is the length of a forecasting bin; default 1000. Horizon is how many
 	// bins a redistribution provides for; default 6.

@@ -255,3 +255,27 @@ func TestIdleSitesWakeSeldom(t *testing.T) {
 		t.Errorf("%d messages in 100 s", n)
 	}
 }
+
+// TestLimitsAreLearntLate: sites that were cut off learn of changed limits when
+// they are back, with nothing else to bring it up. There are more than are told
+// of at a time.
+func TestLimitsAreLearntLate(t *testing.T) {
+	r := newRig(t, 3, nil)
+	const changed = 100
+	for i := range changed + 20 {
+		r.create(id("e", i), 9)
+	}
+	r.cut["c"] = true
+	for i := range changed {
+		r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: id("e", i), Limit: 2, RequestID: "l", Wait: 5000})
+	}
+	r.advance(60_000)
+	delete(r.cut, "c")
+	r.advance(40_000)
+	for i := range changed + 20 {
+		want := r.view("a", id("e", i))
+		if got := r.view("c", id("e", i)); got.Limit != want.Limit || got.Version != want.Version || got.Applied != want.Applied {
+			t.Errorf("c has %+v, a has %+v", got, want)
+		}
+	}
+}

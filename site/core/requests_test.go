@@ -217,8 +217,8 @@ func TestQueue(t *testing.T) {
 func TestAloneRefusesAtOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 9)
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 9, "x", 5000)), core.OK)
-	r.wantCode(r.answer(r.acquireAsync("a", "e", 1, "y", 5000)), core.OutOfTokens)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 5000)), core.OK)
+	r.wantCode(r.answer(r.acquireAsync("a", "e", 4, "y", 5000)), core.OutOfTokens)
 }
 
 func TestQueueIsBounded(t *testing.T) {

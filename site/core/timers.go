@@ -131,6 +131,7 @@ func (c *Core) wakeCatalogue() {
 				c.tellCatalogue(m)
 			}
 		}
+		c.tellLimits()
 	}
 	if at, ok := cat.protocol.WakeAt(); ok && at <= c.now.Tick {
 		c.stepCatalogue(avantan.Input{})
@@ -146,6 +147,47 @@ func (c *Core) tellCatalogue(to SiteID) {
 	c.send("", 0, []avantan.Message{{
 		Kind: avantan.Applied, From: c.cfg.Self, To: to, Applied: c.cat.protocol.State().Applied,
 	}})
+}
+
+const (
+	// maxTold is of how many entities a round tells, maxVisited how many it looks
+	// at.
+	maxTold, maxVisited = 64, 4096
+)
+
+// tellLimits tells the other sites how far the next few entities are applied
+// here whose limit was ever changed. A site that was cut off at the time, and
+// whose tokens were not in it, would else go by the old limit until it next
+// runs short.
+func (c *Core) tellLimits() {
+	after, told, visited := c.cat.told, 0, 0
+	c.cat.told = ""
+	c.space.ascend(after, func(e *entity) bool {
+		switch {
+		case e.name == after:
+			return true
+		case told == maxTold || visited == maxVisited:
+			return false
+		}
+		visited++
+		c.cat.told = e.name
+		if e.version == 1 {
+			return true
+		}
+		told++
+		applied := e.protocol.State().Applied
+		for _, m := range c.cfg.Members {
+			if m != c.cfg.Self {
+				c.send(e.name, e.generation, []avantan.Message{{
+					Kind: avantan.Applied, From: c.cfg.Self, To: m, Applied: applied,
+				}})
+			}
+		}
+		return true
+	})
+	if told < maxTold && visited < maxVisited {
+		c.cat.told = ""
+	}
 }
 
 // askCatalogue asks a site for the decisions of the catalogue missed here.
