@@ -96,8 +96,10 @@ func (s *sim) heal() {
 	if s.err == nil && s.pending > 0 {
 		s.fail("after healing, %d operations have no answer", s.pending)
 	}
-	// A site that nothing is at stake for notices that it missed a decision with
-	// the next one: decide one more of each entity.
+	if s.err == nil {
+		s.err = s.agree()
+	}
+	// Every entity must still be able to decide.
 	for _, name := range s.admin.names {
 		if !s.existsAnywhere(name) {
 			continue
@@ -126,6 +128,15 @@ func (s *sim) idle() error {
 			return fmt.Errorf("after healing, a pledge stays set aside: %+v", at)
 		}
 	}
+	if err := s.agree(); err != nil {
+		return err
+	}
+	return s.denied()
+}
+
+// agree checks that nothing waits at any site and that all have the same
+// entities with the same limits.
+func (s *sim) agree() error {
 	first := s.nodes[0]
 	for _, n := range s.nodes {
 		if st := n.core.Status(); st.Waiting != 0 || st.Changes != 0 {
@@ -139,7 +150,7 @@ func (s *sim) idle() error {
 			return fmt.Errorf("after healing, %s and %s have applied different parts of the catalogue", n.id, first.id)
 		}
 	}
-	return s.denied()
+	return nil
 }
 
 func sameEntity(a, b core.EntityRecord) bool {
