@@ -1,6 +1,7 @@
 package star
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -318,7 +319,7 @@ func TestViolations(t *testing.T) {
 			"two values", true, 0,
 		},
 		"never pledged": {
-			Message{Kind: Accept, ID: ID{"b", 2}, Value: &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 50}, {Site: "b"}}}},
+			Message{Kind: Accept, From: "c", ID: ID{"c", 2}, Value: &Value{Policy: "even", Contributions: []avantan.Contribution{{Site: "a", Offered: 50}, {Site: "c"}}}},
 			"never pledged here", false, Abort,
 		},
 		"committed too early": {
@@ -334,7 +335,7 @@ func TestViolations(t *testing.T) {
 				a.m.Step(1, Input{Receive: &Message{Kind: Accept, From: "b", To: "a", ID: ID{"b", 1}, Value: v}})
 			}
 			m := test.message
-			m.From, m.To = "b", "a"
+			m.From, m.To = cmp.Or(m.From, "b"), "a"
 			out := a.m.Step(2, Input{Receive: &m})
 			violation, ok := errors.AsType[*ViolationError](out.Err)
 			if !ok || !strings.Contains(violation.Error(), test.want) || out.Applied != nil {
@@ -347,8 +348,9 @@ func TestViolations(t *testing.T) {
 			if answer != test.answer || out.Persist != (test.answer == Abort) {
 				t.Errorf("answers %v, persist %v, want %v", answer, out.Persist, test.answer)
 			}
-			if test.answer == Abort && (a.b.left != 100 || a.m.State().floor("b") < m.ID.Counter) {
-				t.Errorf("left %d, %+v", a.b.left, a.m.State())
+			_, kept := a.m.State().find(m.ID)
+			if test.answer == Abort && (kept || a.m.State().floor(m.ID.Leader) != m.ID.Counter) {
+				t.Errorf("%+v, want no slice for %v and its floor there", a.m.State(), m.ID)
 			}
 		})
 	}
