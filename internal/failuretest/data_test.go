@@ -33,8 +33,8 @@ func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
 	}
 	restart(t, cluster.Site(0))
 
-	withFile := func(content []byte) func(t *testing.T) string {
-		return func(t *testing.T) string {
+	withFile := func(content []byte) func() string {
+		return func() string {
 			dir := t.TempDir()
 			if err := os.WriteFile(filepath.Join(dir, "site.db"), content, 0o600); err != nil {
 				t.Fatal(err)
@@ -47,16 +47,16 @@ func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := withFile(whole)
-	nothing := func(t *testing.T) string { return t.TempDir() }
+	nothing := func() string { return t.TempDir() }
 	noise := bytes.Repeat([]byte("no database at all\n"), 5000)
 	tests := []struct {
 		name string
-		dir  func(t *testing.T) string
+		dir  func() string
 		// The cluster, site and members on the command line; empty: the right ones.
 		cluster, site, members string
 		want                   string
 	}{
-		{name: "a second process", dir: func(*testing.T) string { return cluster.Site(0).Data }, want: "in use by another process"},
+		{name: "a second process", dir: func() string { return cluster.Site(0).Data }, want: "in use by another process"},
 		{name: "another site's", dir: copied, site: "eu", want: `of site "us" of cluster "failuretest", not site "eu"`},
 		{name: "another cluster's", dir: copied, cluster: "other", want: `of cluster "failuretest", not site "us" of cluster "other"`},
 		{name: "fewer members", dir: copied, members: "us,eu", want: "member set differs"},
@@ -69,11 +69,11 @@ func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
 		{name: "both meta pages spoiled", dir: withFile(append(noise[:8192:8192], whole[8192:]...)), want: "unknown format"},
 		{name: "half of a database", dir: withFile(whole[:len(whole)/2]), want: "that belong to it"},
 		{name: "the head of a database", dir: withFile(whole[:8192]), want: "that belong to it"},
-		{name: "a file in its place", dir: func(t *testing.T) string { return filepath.Join(copied(t), "site.db") }, want: "not a directory"},
+		{name: "a file in its place", dir: func() string { return filepath.Join(copied(), "site.db") }, want: "not a directory"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			dir := test.dir(t)
+			dir := test.dir()
 			before := contents(t, dir)
 			status, output := siteOn(t, dir, cmp.Or(test.cluster, "failuretest"), cmp.Or(test.site, "us"), cmp.Or(test.members, "us,eu,as"))
 			if status <= 0 {
@@ -121,7 +121,7 @@ func siteOn(t *testing.T, dir, cluster, site, members string) (status int, outpu
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close()
+	defer func() { _ = stdin.Close() }() // the process has ended
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

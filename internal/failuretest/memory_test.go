@@ -56,6 +56,7 @@ func TestMemoryIsFlat(t *testing.T) {
 // constantLoad acquires and releases about 800 times a second, in steps of 10 ms,
 // until ctx ends, and returns how many requests it made.
 func constantLoad(ctx context.Context, t *testing.T, c *client) (requests uint64) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/sitetest"
-	"github.com/samya-db/samya/internal/wan"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -22,95 +22,123 @@ import (
 func TestPartition(t *testing.T) {
 	pairs := pick([][]string{{"us", "sa"}}, [][]string{{"us", "sa"}, {"as", "eu"}, {"au", "us"}, {"eu", "sa"}, {"as", "au"}})
 	for _, two := range pairs {
-		t.Run(two[0]+"-"+two[1], func(t *testing.T) { partition(t, two) })
+		t.Run(two[0]+"-"+two[1], func(t *testing.T) {
+			p := newParted(t, two)
+			p.grantApart()
+			p.decideNothing()
+			p.heal()
+		})
 	}
 }
 
-// partition has a limit of 500, 100 tokens for each of five sites.
-func partition(t *testing.T, two []string) {
-	const limit, share = 500, 100
-	var three []string
+// The limit, and what each of the five sites has of it at the start.
+const (
+	partedLimit = 500
+	partedShare = partedLimit / 5
+)
+
+// parted is a cluster cut into two sites and three.
+type parted struct {
+	t          *testing.T
+	c          *sitetest.Cluster
+	two, three []string
+	grants     *grants
+}
+
+// newParted starts a cluster in which every site has its share, and cuts it.
+func newParted(t *testing.T, two []string) *parted {
+	t.Helper()
+	c := sitetest.Start(t, regions, nil)
+	p := &parted{t: t, c: c, two: two, grants: &grants{t: t, cluster: c}}
 	for _, name := range regions {
-		if name != two[0] && name != two[1] {
-			three = append(three, name)
+		if !slices.Contains(two, name) {
+			p.three = append(p.three, name)
 		}
 	}
-	c := sitetest.Start(t, regions, nil)
-	c.Create(entity, limit)
+	c.Create(entity, partedLimit)
 	sitetest.Eventually(t, "everybody has its share", func() error {
 		for _, name := range regions {
-			if s := shareAt(t, c, name); s.GetLeft() != share {
+			if s := shareAt(t, c, name); s.GetLeft() != partedShare {
 				return fmt.Errorf("%v", s)
 			}
 		}
 		return nil
 	})
-	c.Partition(two, three)
+	c.Partition(p.two, p.three)
+	return p
+}
 
-	// Each of the two grants from what it holds; the three grant more at one
-	// site than that site held.
-	g := &grants{t: t, cluster: c}
-	g.acquire(two[0], 30, 10*time.Second)
-	g.acquire(two[1], 30, 10*time.Second)
-	g.acquire(three[0], 250, 30*time.Second)
-	g.wait()
-	if n := g.count(); n != 310 {
-		t.Errorf("%d granted, want 310", n)
+// grantApart has each of the two grant from what it holds, and the three grant
+// more at one site than that site held.
+func (p *parted) grantApart() {
+	p.t.Helper()
+	p.grants.acquire(p.two[0], 30, 10*time.Second)
+	p.grants.acquire(p.two[1], 30, 10*time.Second)
+	p.grants.acquire(p.three[0], 250, 30*time.Second)
+	p.grants.wait()
+	if n := p.grants.count(); n != 310 {
+		p.t.Errorf("%d granted, want 310", n)
 	}
-	if shareAt(t, c, three[0]).GetRedistributions() == 0 {
-		t.Error("the three granted 250 tokens at a site of 100 and redistributed nothing")
+	if shareAt(p.t, p.c, p.three[0]).GetRedistributions() == 0 {
+		p.t.Errorf("the three granted 250 tokens at a site of %d and redistributed nothing", partedShare)
 	}
+}
 
-	// More than one of the two holds: what it cannot get waits.
-	before := g.count()
-	g.acquire(two[0], 100, time.Minute)
-	sitetest.Eventually(t, "acquires wait", func() error {
-		if s := shareAt(t, c, two[0]); s.GetWaiting() < 30 {
-			return fmt.Errorf("%v", s)
+// decideNothing asks more of the two than they can do without the others: for
+// 100 tokens where 70 are left, and for changes. What one of them cannot get
+// waits, although its companion holds it; that one and the three go on granting.
+func (p *parted) decideNothing() {
+	t, c := p.t, p.c
+	t.Helper()
+	p.grants.acquire(p.two[0], 100, time.Minute)
+	short := func() error {
+		if s := shareAt(t, c, p.two[0]); s.GetWaiting() != 30 || s.GetNet() != partedShare {
+			return fmt.Errorf("%v; want 30 waiting, %d granted", s, partedShare)
 		}
 		return nil
-	})
-	refusedChanges(t, c, two[0])
-	// Long enough for several attempts, each of which fails to find a majority.
-	if err := wan.Wait(t.Context(), pick(2*time.Second, 6*time.Second)); err != nil {
-		t.Fatal(err)
 	}
-	for _, name := range two {
+	sitetest.Eventually(t, "acquires wait", short)
+	refusedChanges(t, c, p.two[0])
+	// Long enough for several attempts, each of which fails to find a majority.
+	pause(t, pick(2*time.Second, 6*time.Second))
+	for _, name := range p.two {
 		s := shareAt(t, c, name)
 		if s.GetRedistributions() != 0 {
 			t.Errorf("%s has applied %d redistributions without a majority", name, s.GetRedistributions())
 		}
 		t.Logf("%s, cut off: %v", name, s)
 	}
-	if s := shareAt(t, c, two[0]); s.GetWaiting() < 30 {
-		t.Errorf("nothing can have come, and yet only %d wait at %s", s.GetWaiting(), two[0])
+	if err := short(); err != nil {
+		t.Error(err)
 	}
-	// The other of the two, and the three, still grant what they hold.
-	c1 := shareAt(t, c, two[1]).GetLeft()
-	if c1 < 1 {
-		t.Errorf("%s holds nothing it could grant: %v", two[1], shareAt(t, c, two[1]))
+	for _, name := range []string{p.two[1], p.three[1]} {
+		_, err := c.Tokens(name).Acquire(t.Context(), &samyav1.AcquireRequest{Entity: entity, Tokens: 1, Wait: durationpb.New(0)})
+		if err != nil {
+			t.Errorf("acquire at %s, which holds tokens: %v", name, err)
+		}
 	}
-	acquireNow(t, c, two[1])
-	acquireNow(t, c, three[1])
-	if n := g.count() + 2; n > limit {
-		t.Errorf("%d granted of %d", n, limit)
-	}
-	t.Logf("during the partition %d granted at the two and %d in all; %d wait", g.count()-before+60, g.count()+2, shareAt(t, c, two[0]).GetWaiting())
+}
 
-	c.Heal()
-	g.wait()
-	// 190 were left, and 100 wanted.
-	if n := g.count(); n != 410 {
+// heal joins the sites again. Of 500 tokens 382 are out, and 30 are waited for.
+func (p *parted) heal() {
+	t := p.t
+	t.Helper()
+	if n := p.grants.count(); n != 380 {
+		t.Errorf("%d and 2 granted during the partition, want 380 and 2", n)
+	}
+	p.c.Heal()
+	p.grants.wait()
+	if n := p.grants.count(); n != 410 {
 		t.Errorf("%d granted in all, want 410: who waited must be served once healed", n)
 	}
 	sitetest.Eventually(t, "books", func() error {
-		u := c.Books(entity)
-		if u.GetInTransit() != 0 || u.GetAcquired() != 412 || u.GetAvailable() != limit-412 {
+		u := p.c.Books(entity)
+		if u.GetInTransit() != 0 || u.GetAcquired() != 412 || u.GetAvailable() != partedLimit-412 {
 			return fmt.Errorf("%v", u)
 		}
 		return nil
 	})
-	changesSucceed(t, c, two[0])
+	changesSucceed(t, p.c, p.two[0])
 }
 
 // grants counts what many clients are granted.
@@ -148,14 +176,6 @@ func (g *grants) count() int {
 	return g.granted
 }
 
-// acquireNow acquires one token without waiting for any to arrive.
-func acquireNow(t *testing.T, c *sitetest.Cluster, site string) {
-	t.Helper()
-	if _, err := c.Tokens(site).Acquire(t.Context(), &samyav1.AcquireRequest{Entity: entity, Tokens: 1, Wait: durationpb.New(0)}); err != nil {
-		t.Errorf("acquire at %s: %v", site, err)
-	}
-}
-
 // shareAt reads a site's own share.
 func shareAt(t *testing.T, c *sitetest.Cluster, site string) *samyav1.Share {
 	t.Helper()
@@ -169,10 +189,8 @@ func shareAt(t *testing.T, c *sitetest.Cluster, site string) *samyav1.Share {
 // The changes that a site asks for while it is cut off.
 const (
 	newEntity = "acme/disk"
-	newLimit  = limitOfNew + 1
+	newLimit  = partedLimit + 1
 )
-
-const limitOfNew = 500
 
 func createNew(ctx context.Context, c *sitetest.Cluster, site string) error {
 	_, err := c.Entities(site).CreateEntity(ctx, &samyav1.CreateEntityRequest{Name: newEntity, Limit: 7, RequestId: "create-new"})
@@ -202,7 +220,7 @@ func refusedChanges(t *testing.T, c *sitetest.Cluster, site string) {
 	if resp, err := c.Entities(site).GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: newEntity}); err == nil {
 		t.Errorf("created without a majority: %v", resp)
 	}
-	if resp, err := c.Entities(site).GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: entity}); err != nil || resp.GetEntity().GetLimit() != limitOfNew {
+	if resp, err := c.Entities(site).GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: entity}); err != nil || resp.GetEntity().GetLimit() != partedLimit {
 		t.Errorf("limit changed without a majority: %v, %v", resp, err)
 	}
 }
