@@ -156,7 +156,7 @@ const (
 )
 
 // tellLimits tells the other sites how far the next few entities are applied
-// here whose limit was ever changed. A site that was cut off at the time, and
+// here that ever decided on a limit. A site that was cut off at the time, and
 // whose tokens were not in it, would else go by the old limit until it next
 // runs short.
 func (c *Core) tellLimits() {
@@ -171,7 +171,7 @@ func (c *Core) tellLimits() {
 		}
 		visited++
 		c.cat.told = e.name
-		if e.version == 1 {
+		if len(e.results) == 0 {
 			return true
 		}
 		told++
