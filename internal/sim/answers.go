@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// bound is what may be out of an entity at most.
+func (o *observer) bound(name string) core.Tokens {
+	var sum core.Tokens
+	for _, q := range o.created[name] {
+		sum += q.limits[0].limit + q.raised
+	}
+	return sum
+}
+
+// taken counts an acquire that was returned to its client.
+func (o *observer) taken(op *op) {
+	o.outstanding[op.entity] += op.tokens
+	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
+		o.s.fail("%d tokens of %q are out, at most %d may be", got, op.entity, most)
+	}
+}
+
+// reply checks an answer that leaves a site, and hands it to its client.
+func (o *observer) reply(n *node, r core.Reply) {
+	c := r.Call.(*call)
+	if !n.calls[c] {
+		if !c.cancelled {
+			o.s.fail("%s answers %v without being asked: %+v", n.id, c.op, r.Answer)
+		}
+		return
+	}
+	delete(n.calls, c)
+	a := r.Answer
+	o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
+	switch {
+	case c.mutant:
+		if a.Code != core.Reused {
+			o.s.fail("%s answers %v with another body: %v", n.id, c.op, a.Code)
+		}
+		o.s.report.Reused++
+		return
+	case c.op.kind == acquire || c.op.kind == release:
+		o.answered(n, c, a)
+	default:
+		o.changed(n, c, a)
+	}
+	if !o.s.healed && o.s.chance(o.s.chances.lostReply) {
+		return
+	}
+	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
+}
+
+// answered checks the answer to an acquire or a release.
+func (o *observer) answered(n *node, c *call, a core.Answer) {
+	op := c.op
+	q, recorded := n.durable.requests[op.key]
+	binds := a.Code == core.OK || a.Code == core.OutOfTokens
+	if binds && (!recorded || q.Code != a.Code || q.Left != a.Left) {
+		o.s.fail("%s answers %v with %v, recorded is %v", n.id, op, a, q)
+	}
+	if a.Code == core.OK && a.Tokens != op.tokens {
+		o.s.fail("%s answers %v with %d tokens", n.id, op, a.Tokens)
+	}
+	if first, ok := o.first[op.id]; ok {
+		o.s.report.Repeats++
+		if first.Code != a.Code || first.Tokens != a.Tokens || first.Left != a.Left {
+			o.s.fail("%s answers %v with %v, before with %v", n.id, op, a, first)
+		}
+		return
+	}
+	if binds {
+		o.first[op.id] = a
+	}
+	switch {
+	case a.Code == core.OK && op.kind == release:
+		o.s.report.Releases++
+	case a.Code == core.OK:
+		o.s.report.Grants++
+		if o.s.now > c.handed+200*millisecond {
+			o.s.report.Waits++
+		}
+	case a.Code == core.OutOfTokens:
+		o.s.report.Refusals++
+		o.exact(op)
+	case a.Code == core.Overloaded:
+		o.s.report.Overloads++
+	case a.Code == core.NotFound:
+	default:
+		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+	}
+}
+
+// exact checks a refusal where nothing fails and nothing is released: the
+// tokens are nowhere.
+func (o *observer) exact(op *op) {
+	if !o.s.o.Hungry || op.wait < 5*second {
+		return
+	}
+	free := o.bound(op.entity)
+	for _, n := range o.s.nodes {
+		free -= n.drained.books[op.entity].Net
+	}
+	if free >= op.tokens {
+		o.s.fail("%v is refused, %d tokens are there", op, free)
+	}
+}
+
+// changed checks the answer to an administrative change.
+func (o *observer) changed(n *node, c *call, a core.Answer) {
+	op := c.op
+	switch a.Code {
+	case core.Unknown:
+		o.s.report.Unknown++
+		op.maybe = true
+		return
+	case core.NoQuorum:
+		o.s.report.NoQuorum++
+		return
+	case core.Overloaded:
+		return
+	}
+	if op.kind == setLimit {
+		o.limitSet(n, op, a)
+		return
+	}
+	op.decided = true
+	if len(o.s.nodes) > 1 {
+		want, ok := o.catalogue.results[op.requestID]
+		if !ok || want.code != a.Code || want.generation != a.View.Generation {
+			o.s.fail("%s answers %v: %v, generation %d; decided is %+v", n.id, op, a.Code, a.View.Generation, want)
+		}
+	}
+	if a.Code == core.OK && op.kind == remove {
+		o.s.report.Deletes++
+	}
+}
+
+func (o *observer) limitSet(n *node, op *op, a core.Answer) {
+	switch a.Code {
+	case core.NotFound:
+		op.maybe = true
+		return
+	case core.OK:
+		o.s.report.Limits++
+		if a.View.Limit != op.limit {
+			o.s.fail("%s answers %v: limit %d", n.id, op, a.View.Limit)
+		}
+	case core.Mismatch:
+	default:
+		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+	}
+	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
+	if g := a.View.Generation; op.answers[g] != "" && op.answers[g] != got {
+		o.s.fail("%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
+	} else if op.answers == nil {
+		op.answers = make(map[uint64]string)
+	}
+	op.answers[a.View.Generation] = got
+	op.decided = true
+	if len(o.s.nodes) > 1 && !o.sequence(sequenceID{op.entity, a.View.Generation}).everHeld(op.requestID) {
+		o.s.fail("%s answers %v: %v, nothing is decided", n.id, op, a.Code)
+	}
+}
