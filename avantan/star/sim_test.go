@@ -159,6 +159,13 @@ func (s *sim) event() {
 			s.receive(&m)
 		}
 	default:
+		// Time passes while disks and network have nothing to do.
+		for _, n := range s.nodes {
+			if len(n.flushes) > 0 {
+				s.sync(n)
+				return
+			}
+		}
 		s.tick()
 	}
 }
