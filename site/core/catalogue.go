@@ -24,7 +24,7 @@ type CatalogueChange struct {
 // lists of changes; no tokens move in it.
 type catalogue struct {
 	c        *Core
-	protocol Protocol
+	protocol *avantan.Machine
 	// generation is the last one given out.
 	generation uint64
 	// numbered is how many changes were decided so far.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/samya-db/samya/avantan"
 )
 
 // pendingChange is an administrative change asked for at this site and not yet
@@ -84,7 +86,7 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 // expireChanges answers the changes whose time is up. One that the protocol may
 // still build a value with gets as long as a first phase takes, so that it can
 // mostly be said that nothing was done.
-func (c *Core) expireChanges(pending []*pendingChange, protocol Protocol) []*pendingChange {
+func (c *Core) expireChanges(pending []*pendingChange, protocol *avantan.Machine) []*pendingChange {
 	return slices.DeleteFunc(pending, func(p *pendingChange) bool {
 		if p.until > c.now.Tick {
 			return false
@@ -116,7 +118,7 @@ func firstDue(pending []*pendingChange) *pendingChange {
 
 // overdue reports whether the protocol holds a change, for the time after a
 // back-off, whose time is up. Begun anew, the instance will be without it.
-func overdue(pending []*pendingChange, protocol Protocol) bool {
+func overdue(pending []*pendingChange, protocol *avantan.Machine) bool {
 	return protocol.Waits() && !protocol.Open() &&
 		slices.ContainsFunc(pending, func(p *pendingChange) bool { return p.late && p.proposed })
 }

@@ -39,7 +39,7 @@ type Config struct {
 	// sites: above the farthest round trip and its syncs; default 450.
 	Window Tick
 	// Patience is how long a site waits for an instance to move before it asks
-	// or takes over: above Window and two round trips; default 1500.
+	// or takes over: at least three Windows; default 1500.
 	Patience Tick
 	// Backoff and MaxBackoff bound the pause of a leader that lost against
 	// another or found no majority; defaults 50 and 2000.
@@ -97,7 +97,7 @@ type modules struct {
 	forecast  func() (predict.Model, error)
 	offer     OfferPolicy
 	trigger   Trigger
-	protocol  newProtocol
+	protocol  Protocol
 }
 
 // choose resolves the configuration's names. Its errors name the field.
@@ -132,8 +132,8 @@ func (c *Config) choose() (modules, error) {
 	if c.Rand == nil {
 		errs = append(errs, errors.New("rand: missing"))
 	}
-	if c.Patience <= c.Window {
-		errs = append(errs, fmt.Errorf("patience: %d ms is not above window, %d ms", c.Patience, c.Window))
+	if c.Patience < 3*c.Window {
+		errs = append(errs, fmt.Errorf("patience: %d ms is not three times window, %d ms", c.Patience, c.Window))
 	}
 	return m, errors.Join(errs...)
 }

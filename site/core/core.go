@@ -1,18 +1,21 @@
 package core
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
 )
 
 // Core is one site's deterministic core. See the package comment for the
 // duties of its caller.
 type Core struct {
-	cfg     Config
-	mods    modules
-	machine avantan.Config
+	cfg  Config
+	mods modules
+	// machine and starMachine configure the machines of all entities.
+	machine     avantan.Config
+	starMachine star.Config
 
 	space    space
 	cat      catalogue
@@ -50,10 +53,15 @@ func New(cfg Config, from Restored) (*Core, error) {
 		waiting:      make(map[RequestKey]*waiting),
 		waitingCalls: make(map[Call]*waiting),
 	}
-	if err := c.machine.Validate(); err != nil {
-		return nil, fmt.Errorf("configuring the protocol: %w", err)
+	c.starMachine = star.Config{
+		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window, Patience: cfg.Patience,
+		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
+		Reachable: c.seemsUp, Rand: cfg.Rand,
 	}
-	c.machine.Reachable = func(site SiteID) bool { return c.reachable == nil || slices.Contains(c.reachable, site) }
+	if err := errors.Join(c.machine.Validate(), c.starMachine.Validate()); err != nil {
+		return nil, fmt.Errorf("configuring the protocols: %w", err)
+	}
+	c.machine.Reachable = c.seemsUp
 	if err := c.restore(&from); err != nil {
 		return nil, fmt.Errorf("restoring the core: %w", err)
 	}
@@ -73,7 +81,7 @@ func (c *Core) restore(from *Restored) error {
 		c.cat.note(r)
 	}
 	c.out.Reset()
-	c.cat.protocol = c.mods.protocol(&c.machine, &c.cat, state)
+	c.cat.protocol = avantan.New(&c.machine, &c.cat, state)
 	c.scheduleCatalogue()
 	books := make(map[string]BooksRecord, len(from.Books))
 	for _, b := range from.Books {
@@ -87,7 +95,14 @@ func (c *Core) restore(from *Restored) error {
 		if !ok || b.Generation != r.Generation {
 			return fmt.Errorf("entity %q, generation %d: its books are missing", r.Name, r.Generation)
 		}
+		if err := r.Star.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
 		e := c.newEntity(r.Name, r.Generation, r.Initial, r.Protocol)
+		if r.Star.Reserved > 0 || len(r.Star.Slices) > 0 || len(r.Star.Floors) > 0 {
+			e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, r.Star)
+		}
+		e.moved = r.Moved
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
 		e.left, e.net = b.Left, b.Net
 		c.space.put(e)
@@ -156,10 +171,14 @@ func (c *Core) record(rec *Records, e *entity) {
 		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.left, Net: e.net})
 	}
 	if e.dirtyRecord {
-		rec.Entities = append(rec.Entities, EntityRecord{
+		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
-			Results: append([]LimitResult(nil), e.results...), Protocol: e.protocol.State().Clone(),
-		})
+			Results: append([]LimitResult(nil), e.results...), Protocol: e.majority.State().Clone(), Moved: e.moved,
+		}
+		if e.star != nil {
+			r.Star = e.star.State().Clone()
+		}
+		rec.Entities = append(rec.Entities, r)
 	}
 }
 
@@ -218,7 +237,7 @@ func (c *Core) exists(e *entity) bool {
 
 func (c *Core) newEntity(name string, generation uint64, initial Tokens, st avantan.State) *entity {
 	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
-	e.protocol = c.mods.protocol(&c.machine, &entityLedger{c: c, e: e}, st)
+	e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, st)
 	return e
 }
 
@@ -254,10 +273,10 @@ func (c *Core) dropEntity(e *entity) {
 func (c *Core) deliver(d Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
-		if env.Message.From != d.From || env.Message.To != c.cfg.Self {
+		if env.From() != d.From || env.To() != c.cfg.Self || env.Star != nil && env.Entity == "" {
 			c.out.Events = append(c.out.Events, Event{
 				Kind: ProtocolFault, Entity: env.Entity,
-				Err: fmt.Errorf("message from %q to %q came from %q", env.Message.From, env.Message.To, d.From),
+				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
 			})
 			continue
 		}
@@ -267,7 +286,11 @@ func (c *Core) deliver(d Deliver) {
 		}
 		c.space.execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
-				c.stepProtocol(e, avantan.Input{Receive: &env.Message})
+				if env.Star != nil {
+					c.stepStar(e, star.Input{Receive: env.Star})
+				} else {
+					c.stepMajority(e, avantan.Input{Receive: &env.Message})
+				}
 				return
 			}
 			// A later generation than any known here means that this site has

@@ -1,13 +1,35 @@
 package core
 
-import "github.com/samya-db/samya/avantan"
+import (
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+)
 
 // Envelope is a protocol message with the sequence it belongs to.
 type Envelope struct {
 	// Entity and Generation name the sequence; empty and 0 for the catalogue's.
 	Entity     string
 	Generation uint64
-	Message    avantan.Message
+	// Message is of the majority variant, unless Star is set.
+	Message avantan.Message
+	// Star is of the star variant.
+	Star *star.Message
+}
+
+// From returns the sender.
+func (e *Envelope) From() SiteID {
+	if e.Star != nil {
+		return e.Star.From
+	}
+	return e.Message.From
+}
+
+// To returns the receiver.
+func (e *Envelope) To() SiteID {
+	if e.Star != nil {
+		return e.Star.To
+	}
+	return e.Message.To
 }
 
 // Reply answers one call.
@@ -126,6 +148,10 @@ type EntityRecord struct {
 	Results []LimitResult
 	// Protocol is the state of the entity's sequence.
 	Protocol avantan.State
+	// Star is the state of the instances that their members decide, and Moved
+	// counts those applied here.
+	Star  star.State
+	Moved uint64
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/predict"
 )
 
@@ -21,7 +22,12 @@ type entity struct {
 	// left is what may be handed out now, signed; net is acquired minus
 	// released here. What is set aside is in the protocol's state.
 	left, net Tokens
-	protocol  Protocol
+	// majority is the entity's sequence of instances that a majority decides, and
+	// star its part in those that their members decide; nil until there is one.
+	majority *avantan.Machine
+	star     *star.Machine
+	// moved counts the star instances applied here.
+	moved uint64
 
 	demand demand
 	queue  queue
@@ -39,17 +45,25 @@ type entity struct {
 
 // offered is what is set aside for the instance under way.
 func (e *entity) offered() Tokens {
-	if p := e.protocol.State().Pledge; p != nil {
-		return p.Offered
+	var sum Tokens
+	if p := e.majority.State().Pledge; p != nil {
+		sum = p.Offered
 	}
-	return 0
+	if e.star != nil {
+		for i := range e.star.State().Slices {
+			if s := &e.star.State().Slices[i]; !s.Committed {
+				sum += s.Pledge.Offered
+			}
+		}
+	}
+	return sum
 }
 
 func (e *entity) view() View {
 	return View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
-		Waiting: e.queue.len(), Applied: e.protocol.State().Applied,
+		Waiting: e.queue.len(), Applied: e.majority.State().Applied, Moved: e.moved,
 	}
 }
 

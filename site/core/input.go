@@ -148,7 +148,7 @@ const (
 	Unknown
 	// Overflow: the counts would leave the range of 64 bits.
 	Overflow
-	// Unused: the arguments are out of range (zero or negative tokens).
+	// Invalid: the arguments are out of range (zero or negative tokens).
 	Invalid
 )
 
@@ -192,6 +192,8 @@ type View struct {
 	Left, Offered, Net Tokens
 	// Waiting is how many acquires wait here.
 	Waiting int
-	// Applied is how many instances of the entity's sequence are applied here.
+	// Applied is how many instances that a majority decided are applied here, and
+	// Moved how many that their members decided.
 	Applied avantan.Instance
+	Moved   uint64
 }

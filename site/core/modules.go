@@ -57,17 +57,25 @@ type Trigger interface {
 	Due(s Situation) string
 }
 
-// Protocol is what the core needs of a protocol's machine; avantan.Machine is
-// one.
-type Protocol interface {
-	Step(now Tick, in avantan.Input) avantan.Output
-	State() *avantan.State
-	WakeAt() (Tick, bool)
-	Open() bool
-	Waits() bool
-}
+// Variant is a way for sites to agree on moving tokens.
+type Variant uint8
 
-type newProtocol func(*avantan.Config, avantan.Ledger, avantan.State) Protocol
+const (
+	// Majority is Avantan[(n+1)/2], package avantan: a majority decides, and all
+	// reachable sites take part.
+	Majority Variant = iota
+	// Star is Avantan[*], package star: the sites that take part decide.
+	Star
+)
+
+// Protocol says under which variant a site begins an instance. Whatever it
+// says, the site takes part in the instances of both, and those that are under
+// way end under the one they began under. Limits, and which entities exist, are
+// always decided by a majority.
+type Protocol interface {
+	// Choose returns the variant, given whether a majority seems to be reachable.
+	Choose(majority bool) Variant
+}
 
 var (
 	admissions = map[string]Admission{
@@ -81,10 +89,10 @@ var (
 	triggers = map[string]Trigger{
 		"reactive": reactiveTrigger{},
 	}
-	protocols = map[string]newProtocol{
-		"majority": func(cfg *avantan.Config, l avantan.Ledger, st avantan.State) Protocol {
-			return avantan.New(cfg, l, st)
-		},
+	protocols = map[string]Protocol{
+		"auto":     autoProtocol{},
+		"majority": always(Majority),
+		"star":     always(Star),
 	}
 )
 
@@ -99,6 +107,22 @@ func TriggerNames() []string { return namesOf(triggers) }
 
 // ProtocolNames lists the protocols.
 func ProtocolNames() []string { return namesOf(protocols) }
+
+// always begins every instance under one variant.
+type always Variant
+
+func (a always) Choose(bool) Variant { return Variant(a) }
+
+// autoProtocol begins instances under the majority variant, which moves tokens
+// between all sites, while a majority is there, and else under the other one.
+type autoProtocol struct{}
+
+func (autoProtocol) Choose(majority bool) Variant {
+	if majority {
+		return Majority
+	}
+	return Star
+}
 
 // waitAdmission lets acquires wait unless the system is known to be empty.
 type waitAdmission struct{}
@@ -133,6 +157,10 @@ func (offerSpare) Offer(s Situation, press avantan.Press) Tokens {
 	return s.Left - min(s.Left, Tokens(min(keep, float64(MaxTokens))))
 }
 
+// limitReason is the reason of an instance that is begun for a limit change
+// alone.
+const limitReason = "limit"
+
 // reactiveTrigger begins an instance when an acquire waits, when the site is in
 // debt, or when a limit is to be changed (the paper, Section 4.2).
 type reactiveTrigger struct{}
@@ -142,7 +170,7 @@ func (reactiveTrigger) Due(s Situation) string {
 	case s.Queued > 0:
 		return "reactive"
 	case s.Changing:
-		return "limit"
+		return limitReason
 	case s.Left < 0:
 		return "debt"
 	}

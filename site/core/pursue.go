@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/redistribute"
@@ -11,9 +12,12 @@ import (
 type hunt struct {
 	// press is how hard the next instance begun here presses for offers.
 	press avantan.Press
-	// pledged is the number of the last waiting acquire that the contribution
-	// of the instance under way counted.
-	pledged uint64
+	// pledged is the number of the last waiting acquire that the contribution to
+	// the majority instance under way counted, led that of the star instance led
+	// here.
+	pledged, led uint64
+	// noQuorum is until when no majority is believed to be there.
+	noQuorum Tick
 	// lastGrant is what the site had after the last instance that moved its
 	// tokens.
 	lastGrant Tokens
@@ -28,7 +32,9 @@ type hunt struct {
 
 // settled is what an applied instance meant for this site.
 type settled struct {
-	instance avantan.Instance
+	// counted is the number of the last waiting acquire that this site's
+	// contribution counted; 0 if that is not known.
+	counted uint64
 	// member: this site's tokens were in it.
 	member bool
 	// kept is what the members kept back.
@@ -47,27 +53,62 @@ func (h *hunt) emptyFor(now Tick) Tick {
 // tokensCame ends the belief that there are none.
 func (h *hunt) tokensCame() { h.emptyUntil, h.pause = 0, 0 }
 
+// noQuorumPatiences is how many times Patience a site that found no majority
+// believes that there is none.
+const noQuorumPatiences = 4
+
 // pursue begins an instance if the trigger says so and none is under way: one
 // that is under way is joined instead.
 func (c *Core) pursue(e *entity) {
 	if e.queue.len() == 0 && len(e.changes) == 0 && e.left >= 0 {
 		return
 	}
-	if overdue(e.changes, e.protocol) {
+	if overdue(e.changes, e.majority) {
 		notProposed(e.changes)
 		c.begin(e)
 		return
 	}
-	if e.protocol.Open() || e.protocol.Waits() {
-		return
-	}
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
-	if reason == "" || (!s.Changing && e.hunt.emptyFor(c.now.Tick) > 0) {
+	if reason == "" {
 		return
 	}
+	busy := e.majority.Open() || e.majority.Waits()
+	switch {
+	case s.Changing && !busy:
+		c.started(e, reason)
+		c.begin(e)
+	case reason == limitReason || e.hunt.emptyFor(c.now.Tick) > 0:
+	case c.mods.protocol.Choose(c.majorityThere(e)) == Star:
+		if !e.starBusy() {
+			c.started(e, reason)
+			c.beginStar(e)
+		}
+	case !busy:
+		c.started(e, reason)
+		c.begin(e)
+	}
+}
+
+func (c *Core) started(e *entity, reason string) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason})
-	c.begin(e)
+}
+
+// seemsUp reports whether a site may be reachable.
+func (c *Core) seemsUp(site SiteID) bool {
+	return c.reachable == nil || slices.Contains(c.reachable, site)
+}
+
+// majorityThere reports whether a majority seems to be reachable: as many sites
+// are up, and none has just been waited for in vain.
+func (c *Core) majorityThere(e *entity) bool {
+	up := 0
+	for _, m := range c.cfg.Members {
+		if m == c.cfg.Self || c.seemsUp(m) {
+			up++
+		}
+	}
+	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
 }
 
 // begin has the protocol begin an instance, with the first change that waits.
@@ -77,24 +118,27 @@ func (c *Core) begin(e *entity) {
 		p.Change = ch.encoded
 		ch.proposed = true
 	}
-	c.stepProtocol(e, avantan.Input{Begin: &p})
+	c.stepMajority(e, avantan.Input{Begin: &p})
 }
 
-// stepProtocol hands an input to an entity's protocol and carries out what
+// stepMajority hands an input to an entity's protocol and carries out what
 // follows within the core.
-func (c *Core) stepProtocol(e *entity, in avantan.Input) {
+func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	e.hunt.settled = nil
-	out := e.protocol.Step(c.now.Tick, in)
+	out := e.majority.Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
 	c.send(e.name, e.generation, out.Messages)
 	c.protocolEvents(e.name, &out)
 	for _, p := range e.changes {
-		p.built = p.built || (p.proposed && e.protocol.State().Built)
+		p.built = p.built || (p.proposed && e.majority.State().Built)
 	}
 	if out.Failed != avantan.FailedNot {
 		notProposed(e.changes)
+	}
+	if out.Failed == avantan.FailedNoQuorum {
+		e.hunt.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
 	}
 	settled := e.hunt.settled
 	if settled != nil {
@@ -130,7 +174,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		}
 		return
 	}
-	counted := e.queue.len() == 0 || e.queue.items[0].number <= e.hunt.pledged
+	counted := e.queue.len() == 0 || e.queue.items[0].number <= s.counted
 	if s.kept > 0 || !s.member || !counted {
 		e.hunt.press = avantan.PressAll
 		return
@@ -142,6 +186,12 @@ func (c *Core) afterInstance(e *entity, s settled) {
 	}
 	// Everybody reachable offered all it had, this site's waiting acquires and
 	// debt were counted, and still it was not enough.
+	c.giveUp(e)
+}
+
+// giveUp refuses what waits, as there are no tokens to be had anywhere, and
+// believes so for a while.
+func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried = avantan.PressSpare, false
 	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause
@@ -157,22 +207,34 @@ type entityLedger struct {
 
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
+	l.e.hunt.pledged = l.e.queue.number
+	return l.pledge(press), true
+}
+
+// target is what a site wants to hold beyond what waits: the demand until a
+// redistribution after the next one.
+func (c *Core) target(s Situation) Tokens {
+	return Tokens(min(max(0, s.Forecast.High)*float64(c.cfg.Horizon), float64(MaxTokens)))
+}
+
+// pledge moves an offer out of what is left.
+func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
 	c, e := l.c, l.e
 	s := c.situation(e)
 	offer := c.mods.offer.Offer(s, press)
 	kept := max(0, e.left-offer)
 	queued := max(0, s.Queued-kept)
-	target := Tokens(min(max(0, s.Forecast.High)*float64(c.cfg.Horizon), float64(MaxTokens)))
 	e.left -= offer
-	e.hunt.pledged = e.queue.number
 	c.dirtyBooks(e)
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, target-kept), Queued: queued, Kept: kept,
-	}, true
+		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, c.target(s)-kept), Queued: queued, Kept: kept,
+	}
 }
 
 // TakeBack implements avantan.Ledger.
-func (l *entityLedger) TakeBack(_ avantan.Instance, pledge avantan.Contribution) {
+func (l *entityLedger) TakeBack(_ avantan.Instance, pledge avantan.Contribution) { l.takeBack(pledge) }
+
+func (l *entityLedger) takeBack(pledge avantan.Contribution) {
 	l.e.left += pledge.Offered
 	l.c.dirtyBooks(l.e)
 }
@@ -233,15 +295,24 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	if result != nil {
 		e.settleLimit(*result)
 	}
-	e.hunt.settled = &settled{instance: t, member: member}
-	for _, contribution := range v.Contributions {
-		e.hunt.settled.kept += contribution.Kept
-	}
-	for _, site := range c.cfg.Members {
-		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.machine.Reachable(site)) {
-			e.hunt.settled.absent = true
-		}
-	}
+	e.hunt.settled = c.settledBy(v)
+	e.hunt.settled.counted = e.hunt.pledged
+	e.hunt.noQuorum = 0
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
+}
+
+// settledBy says what applying a value means for this site's waiting acquires.
+func (c *Core) settledBy(v *avantan.Value) *settled {
+	s := new(settled)
+	_, s.member = v.Of(c.cfg.Self)
+	for _, contribution := range v.Contributions {
+		s.kept += contribution.Kept
+	}
+	for _, site := range c.cfg.Members {
+		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
+			s.absent = true
+		}
+	}
+	return s
 }

@@ -25,14 +25,14 @@ func (l *entityLedger) Snapshot(avantan.Instance) []byte {
 }
 
 // Install implements avantan.Ledger.
-func (l *entityLedger) Install(applied avantan.Instance, snapshot []byte) error {
+func (l *entityLedger) Install(_ avantan.Instance, snapshot []byte) error {
 	var s limitSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
 	}
 	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
 	if l.e.hunt.settled == nil {
-		l.e.hunt.settled = &settled{instance: applied}
+		l.e.hunt.settled = new(settled)
 	}
 	l.c.dirtyRecord(l.e)
 	return nil

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
 )
 
 // timers orders the entities that wait for a time.
@@ -64,8 +65,11 @@ func firstUntil(pending []*pendingChange) Tick {
 	return t
 }
 
-func wakeOf(p Protocol) Tick {
-	if at, ok := p.WakeAt(); ok {
+// sequence is the part in a sequence of instances that time is due for.
+type sequence interface{ WakeAt() (Tick, bool) }
+
+func wakeOf(s sequence) Tick {
+	if at, ok := s.WakeAt(); ok {
 		return max(1, at)
 	}
 	return 0
@@ -73,7 +77,10 @@ func wakeOf(p Protocol) Tick {
 
 // schedule sets when an entity must be looked at again.
 func (c *Core) schedule(e *entity) {
-	t := earlier(wakeOf(e.protocol), firstUntil(e.changes))
+	t := earlier(wakeOf(e.majority), firstUntil(e.changes))
+	if e.star != nil {
+		t = earlier(t, wakeOf(e.star))
+	}
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next))
 	}
@@ -111,10 +118,14 @@ func (c *Core) wake() {
 	}
 	for _, e := range due {
 		c.expireQueue(e)
-		e.changes = c.expireChanges(e.changes, e.protocol)
-		if at, ok := e.protocol.WakeAt(); ok && at <= c.now.Tick {
-			c.stepProtocol(e, avantan.Input{})
-			continue
+		e.changes = c.expireChanges(e.changes, e.majority)
+		if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
+			c.stepMajority(e, avantan.Input{})
+		}
+		if e.star != nil {
+			if at, ok := e.star.WakeAt(); ok && at <= c.now.Tick {
+				c.stepStar(e, star.Input{})
+			}
 		}
 		c.pursue(e)
 		c.schedule(e)
@@ -175,7 +186,7 @@ func (c *Core) tellLimits() {
 			return true
 		}
 		told++
-		applied := e.protocol.State().Applied
+		applied := e.majority.State().Applied
 		for _, m := range c.cfg.Members {
 			if m != c.cfg.Self {
 				c.send(e.name, e.generation, []avantan.Message{{

@@ -98,7 +98,7 @@ func (l *Links) Run(ctx context.Context) {
 // Send queues messages on the links to their receivers. It never blocks.
 func (l *Links) Send(messages []core.Envelope) {
 	for i := range messages {
-		if k := l.links[messages[i].Message.To]; k != nil {
+		if k := l.links[messages[i].To()]; k != nil {
 			k.push(wire.Encode(&messages[i]))
 		}
 	}

@@ -32,17 +32,14 @@ var kinds = map[avantan.Kind]peerv1.MessageKind{
 	avantan.CatchUp:    peerv1.MessageKind_MESSAGE_KIND_CATCH_UP,
 }
 
-var kindsBack = func() map[peerv1.MessageKind]avantan.Kind {
-	m := make(map[peerv1.MessageKind]avantan.Kind, len(kinds))
-	for k, v := range kinds {
-		m[v] = k
-	}
-	return m
-}()
+var kindsBack = inverse(kinds)
 
 // Encode returns an envelope's protobuf form. It shares nothing with the
 // envelope but byte slices.
 func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
+	if e.Star != nil {
+		return &peerv1.ProtocolMessage{Entity: e.Entity, Generation: e.Generation, Star: encodeStar(e.Star)}
+	}
 	m := &e.Message
 	return &peerv1.ProtocolMessage{
 		Entity: e.Entity, Generation: e.Generation,
@@ -56,6 +53,9 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 // Decode returns the envelope that a protobuf message stands for, sent by one
 // site to another. Its only error is for a kind this build does not know.
 func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+	if p.GetStar() != nil {
+		return decodeStar(p, from, to)
+	}
 	kind, ok := kindsBack[p.GetKind()]
 	if !ok {
 		return core.Envelope{}, fmt.Errorf("message of unknown kind %d", p.GetKind())

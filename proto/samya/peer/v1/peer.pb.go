@@ -21,6 +21,91 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// StarKind names the messages of the star variant.
+type StarKind int32
+
+const (
+	// Never sent.
+	StarKind_STAR_KIND_UNSPECIFIED StarKind = 0
+	// A leader asks for contributions.
+	StarKind_STAR_KIND_ELECTION StarKind = 1
+	// A contribution, or none.
+	StarKind_STAR_KIND_ELECTION_OK StarKind = 2
+	// The sender has yet to vote in another instance.
+	StarKind_STAR_KIND_BUSY StarKind = 3
+	// The receiver is in no value of the leader up to this instance.
+	StarKind_STAR_KIND_DISCARD StarKind = 4
+	// A value to vote on.
+	StarKind_STAR_KIND_ACCEPT StarKind = 5
+	// The sender has accepted.
+	StarKind_STAR_KIND_ACCEPT_OK StarKind = 6
+	// A member has voted against it.
+	StarKind_STAR_KIND_ABORT StarKind = 7
+	// All members have accepted.
+	StarKind_STAR_KIND_COMMIT StarKind = 8
+	// The sender has durably applied the value.
+	StarKind_STAR_KIND_APPLIED StarKind = 9
+	// All members have durably applied the value.
+	StarKind_STAR_KIND_SETTLED StarKind = 10
+)
+
+// Enum value maps for StarKind.
+var (
+	StarKind_name = map[int32]string{
+		0:  "STAR_KIND_UNSPECIFIED",
+		1:  "STAR_KIND_ELECTION",
+		2:  "STAR_KIND_ELECTION_OK",
+		3:  "STAR_KIND_BUSY",
+		4:  "STAR_KIND_DISCARD",
+		5:  "STAR_KIND_ACCEPT",
+		6:  "STAR_KIND_ACCEPT_OK",
+		7:  "STAR_KIND_ABORT",
+		8:  "STAR_KIND_COMMIT",
+		9:  "STAR_KIND_APPLIED",
+		10: "STAR_KIND_SETTLED",
+	}
+	StarKind_value = map[string]int32{
+		"STAR_KIND_UNSPECIFIED": 0,
+		"STAR_KIND_ELECTION":    1,
+		"STAR_KIND_ELECTION_OK": 2,
+		"STAR_KIND_BUSY":        3,
+		"STAR_KIND_DISCARD":     4,
+		"STAR_KIND_ACCEPT":      5,
+		"STAR_KIND_ACCEPT_OK":   6,
+		"STAR_KIND_ABORT":       7,
+		"STAR_KIND_COMMIT":      8,
+		"STAR_KIND_APPLIED":     9,
+		"STAR_KIND_SETTLED":     10,
+	}
+)
+
+func (x StarKind) Enum() *StarKind {
+	p := new(StarKind)
+	*p = x
+	return p
+}
+
+func (x StarKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StarKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (StarKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+}
+
+func (x StarKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StarKind.Descriptor instead.
+func (StarKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
 // MessageKind names the messages of the majority protocol.
 type MessageKind int32
 
@@ -94,11 +179,11 @@ func (x MessageKind) String() string {
 }
 
 func (MessageKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
 }
 
 func (MessageKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+	return &file_samya_peer_v1_peer_proto_enumTypes[1]
 }
 
 func (x MessageKind) Number() protoreflect.EnumNumber {
@@ -107,7 +192,7 @@ func (x MessageKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MessageKind.Descriptor instead.
 func (MessageKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
 type LinkRequest struct {
@@ -480,7 +565,10 @@ type ProtocolMessage struct {
 	// acknowledged them.
 	Kept []*Kept `protobuf:"bytes,12,rep,name=kept,proto3" json:"kept,omitempty"`
 	// CatchUp: the caller's own state as of applied.
-	Snapshot      []byte `protobuf:"bytes,13,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	Snapshot []byte `protobuf:"bytes,13,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
+	// A message of the star variant; if it is set, only entity and generation
+	// count besides it.
+	Star          *StarMessage `protobuf:"bytes,14,opt,name=star,proto3" json:"star,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +694,104 @@ func (x *ProtocolMessage) GetSnapshot() []byte {
 	return nil
 }
 
+func (x *ProtocolMessage) GetStar() *StarMessage {
+	if x != nil {
+		return x.Star
+	}
+	return nil
+}
+
+// StarMessage is one message of the star variant.
+type StarMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is said.
+	Kind StarKind `protobuf:"varint,1,opt,name=kind,proto3,enum=samya.peer.v1.StarKind" json:"kind,omitempty"`
+	// The instance's leader.
+	Leader string `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The leader's number of the instance.
+	Counter uint64 `protobuf:"varint,3,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Election: how hard the leader presses for tokens.
+	Press uint32 `protobuf:"varint,4,opt,name=press,proto3" json:"press,omitempty"`
+	// ElectionOk: the sender's contribution, if it makes one.
+	Contribution *Contribution `protobuf:"bytes,5,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	// Accept: the value.
+	Value         *Value `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StarMessage) Reset() {
+	*x = StarMessage{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StarMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StarMessage) ProtoMessage() {}
+
+func (x *StarMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StarMessage.ProtoReflect.Descriptor instead.
+func (*StarMessage) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StarMessage) GetKind() StarKind {
+	if x != nil {
+		return x.Kind
+	}
+	return StarKind_STAR_KIND_UNSPECIFIED
+}
+
+func (x *StarMessage) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *StarMessage) GetCounter() uint64 {
+	if x != nil {
+		return x.Counter
+	}
+	return 0
+}
+
+func (x *StarMessage) GetPress() uint32 {
+	if x != nil {
+		return x.Press
+	}
+	return 0
+}
+
+func (x *StarMessage) GetContribution() *Contribution {
+	if x != nil {
+		return x.Contribution
+	}
+	return nil
+}
+
+func (x *StarMessage) GetValue() *Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // Ballot orders the leaders of one instance.
 type Ballot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -619,7 +805,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +817,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +830,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -680,7 +866,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +878,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +891,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Contribution) GetSite() string {
@@ -759,7 +945,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -771,7 +957,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +970,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -823,7 +1009,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +1021,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +1034,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Kept) GetPeer() string {
@@ -895,7 +1081,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x91\x04\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xc1\x04\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -913,7 +1099,15 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	" \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x18\n" +
 	"\aapplied\x18\v \x01(\x04R\aapplied\x12'\n" +
 	"\x04kept\x18\f \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\x12\x1a\n" +
-	"\bsnapshot\x18\r \x01(\fR\bsnapshot\"4\n" +
+	"\bsnapshot\x18\r \x01(\fR\bsnapshot\x12.\n" +
+	"\x04star\x18\x0e \x01(\v2\x1a.samya.peer.v1.StarMessageR\x04star\"\xef\x01\n" +
+	"\vStarMessage\x12+\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x17.samya.peer.v1.StarKindR\x04kind\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
+	"\acounter\x18\x03 \x01(\x04R\acounter\x12\x14\n" +
+	"\x05press\x18\x04 \x01(\rR\x05press\x12?\n" +
+	"\fcontribution\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\fcontribution\x12*\n" +
+	"\x05value\x18\x06 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\"4\n" +
 	"\x06Ballot\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04site\x18\x02 \x01(\tR\x04site\"\x80\x01\n" +
@@ -930,7 +1124,20 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Kept\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x04R\binstance\x12*\n" +
-	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\xd4\x02\n" +
+	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x8b\x02\n" +
+	"\bStarKind\x12\x19\n" +
+	"\x15STAR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12STAR_KIND_ELECTION\x10\x01\x12\x19\n" +
+	"\x15STAR_KIND_ELECTION_OK\x10\x02\x12\x12\n" +
+	"\x0eSTAR_KIND_BUSY\x10\x03\x12\x15\n" +
+	"\x11STAR_KIND_DISCARD\x10\x04\x12\x14\n" +
+	"\x10STAR_KIND_ACCEPT\x10\x05\x12\x17\n" +
+	"\x13STAR_KIND_ACCEPT_OK\x10\x06\x12\x13\n" +
+	"\x0fSTAR_KIND_ABORT\x10\a\x12\x14\n" +
+	"\x10STAR_KIND_COMMIT\x10\b\x12\x15\n" +
+	"\x11STAR_KIND_APPLIED\x10\t\x12\x15\n" +
+	"\x11STAR_KIND_SETTLED\x10\n" +
+	"*\xd4\x02\n" +
 	"\vMessageKind\x12\x1c\n" +
 	"\x18MESSAGE_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15MESSAGE_KIND_ELECTION\x10\x01\x12\x1c\n" +
@@ -960,43 +1167,49 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
-	(MessageKind)(0),        // 0: samya.peer.v1.MessageKind
-	(*LinkRequest)(nil),     // 1: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 2: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 3: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 4: samya.peer.v1.Hello
-	(*Batch)(nil),           // 5: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 6: samya.peer.v1.ProtocolMessage
-	(*Ballot)(nil),          // 7: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 8: samya.peer.v1.Contribution
-	(*Value)(nil),           // 9: samya.peer.v1.Value
-	(*Kept)(nil),            // 10: samya.peer.v1.Kept
+	(StarKind)(0),           // 0: samya.peer.v1.StarKind
+	(MessageKind)(0),        // 1: samya.peer.v1.MessageKind
+	(*LinkRequest)(nil),     // 2: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 3: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 4: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 5: samya.peer.v1.Hello
+	(*Batch)(nil),           // 6: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 7: samya.peer.v1.ProtocolMessage
+	(*StarMessage)(nil),     // 8: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 9: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 10: samya.peer.v1.Contribution
+	(*Value)(nil),           // 11: samya.peer.v1.Value
+	(*Kept)(nil),            // 12: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	4,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	5,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	2,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	4,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	6,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	0,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	7,  // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	7,  // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	8,  // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	7,  // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	9,  // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	10, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	8,  // 12: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	9,  // 13: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	1,  // 14: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	3,  // 15: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	15, // [15:16] is the sub-list for method output_type
-	14, // [14:15] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	5,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	6,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	3,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	5,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	7,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	1,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	9,  // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	9,  // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	10, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	9,  // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	11, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	12, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	8,  // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	0,  // 13: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	10, // 14: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	11, // 15: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	10, // 16: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	11, // 17: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	2,  // 18: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	4,  // 19: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	19, // [19:20] is the sub-list for method output_type
+	18, // [18:19] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -1014,8 +1227,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   10,
+			NumEnums:      2,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -219,7 +219,11 @@ type EntityState struct {
 	// The results of the last limit changes.
 	Results []*LimitResult `protobuf:"bytes,5,rep,name=results,proto3" json:"results,omitempty"`
 	// The state of the entity's sequence of instances.
-	Protocol      *ProtocolState `protobuf:"bytes,6,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Protocol *ProtocolState `protobuf:"bytes,6,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// The state of the instances that their members decide.
+	Star *StarState `protobuf:"bytes,7,opt,name=star,proto3" json:"star,omitempty"`
+	// How many of those were applied here.
+	Moved         uint64 `protobuf:"varint,8,opt,name=moved,proto3" json:"moved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +300,212 @@ func (x *EntityState) GetProtocol() *ProtocolState {
 	return nil
 }
 
+func (x *EntityState) GetStar() *StarState {
+	if x != nil {
+		return x.Star
+	}
+	return nil
+}
+
+func (x *EntityState) GetMoved() uint64 {
+	if x != nil {
+		return x.Moved
+	}
+	return 0
+}
+
+// StarState is the durable state of the star variant.
+type StarState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last counter this site may have used.
+	Reserved uint64 `protobuf:"varint,1,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// The instances it takes part in.
+	Slices []*StarSlice `protobuf:"bytes,2,rep,name=slices,proto3" json:"slices,omitempty"`
+	// For each leader the last instance it pledged to.
+	Floors        []*StarID `protobuf:"bytes,3,rep,name=floors,proto3" json:"floors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StarState) Reset() {
+	*x = StarState{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StarState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StarState) ProtoMessage() {}
+
+func (x *StarState) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StarState.ProtoReflect.Descriptor instead.
+func (*StarState) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StarState) GetReserved() uint64 {
+	if x != nil {
+		return x.Reserved
+	}
+	return 0
+}
+
+func (x *StarState) GetSlices() []*StarSlice {
+	if x != nil {
+		return x.Slices
+	}
+	return nil
+}
+
+func (x *StarState) GetFloors() []*StarID {
+	if x != nil {
+		return x.Floors
+	}
+	return nil
+}
+
+// StarID names an instance of the star variant.
+type StarID struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leader's site name.
+	Leader string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The leader's number of the instance.
+	Counter       uint64 `protobuf:"varint,2,opt,name=counter,proto3" json:"counter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StarID) Reset() {
+	*x = StarID{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StarID) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StarID) ProtoMessage() {}
+
+func (x *StarID) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StarID.ProtoReflect.Descriptor instead.
+func (*StarID) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StarID) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *StarID) GetCounter() uint64 {
+	if x != nil {
+		return x.Counter
+	}
+	return 0
+}
+
+// StarSlice is a part in one instance.
+type StarSlice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The instance.
+	Id *StarID `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The own contribution set aside.
+	Pledge *v1.Contribution `protobuf:"bytes,2,opt,name=pledge,proto3" json:"pledge,omitempty"`
+	// The value accepted.
+	Value *v1.Value `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// Whether it is applied.
+	Committed     bool `protobuf:"varint,4,opt,name=committed,proto3" json:"committed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StarSlice) Reset() {
+	*x = StarSlice{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StarSlice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StarSlice) ProtoMessage() {}
+
+func (x *StarSlice) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
+func (*StarSlice) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StarSlice) GetId() *StarID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *StarSlice) GetPledge() *v1.Contribution {
+	if x != nil {
+		return x.Pledge
+	}
+	return nil
+}
+
+func (x *StarSlice) GetValue() *v1.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *StarSlice) GetCommitted() bool {
+	if x != nil {
+		return x.Committed
+	}
+	return false
+}
+
 // LimitResult is the outcome of a limit change.
 type LimitResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -315,7 +525,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -327,7 +537,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -340,7 +550,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -403,7 +613,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +625,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +638,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -502,7 +712,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +724,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +737,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -578,7 +788,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +800,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +813,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -683,7 +893,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +905,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +918,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -742,7 +952,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xe9\x01\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xae\x02\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -751,7 +961,21 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x125\n" +
 	"\aresults\x18\x05 \x03(\v2\x1b.samya.store.v1.LimitResultR\aresults\x129\n" +
-	"\bprotocol\x18\x06 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\"\x8a\x01\n" +
+	"\bprotocol\x18\x06 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12-\n" +
+	"\x04star\x18\a \x01(\v2\x19.samya.store.v1.StarStateR\x04star\x12\x14\n" +
+	"\x05moved\x18\b \x01(\x04R\x05moved\"\x8a\x01\n" +
+	"\tStarState\x12\x1a\n" +
+	"\breserved\x18\x01 \x01(\x04R\breserved\x121\n" +
+	"\x06slices\x18\x02 \x03(\v2\x19.samya.store.v1.StarSliceR\x06slices\x12.\n" +
+	"\x06floors\x18\x03 \x03(\v2\x16.samya.store.v1.StarIDR\x06floors\":\n" +
+	"\x06StarID\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
+	"\acounter\x18\x02 \x01(\x04R\acounter\"\xb2\x01\n" +
+	"\tStarSlice\x12&\n" +
+	"\x02id\x18\x01 \x01(\v2\x16.samya.store.v1.StarIDR\x02id\x123\n" +
+	"\x06pledge\x18\x02 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x12*\n" +
+	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x1c\n" +
+	"\tcommitted\x18\x04 \x01(\bR\tcommitted\"\x8a\x01\n" +
 	"\vLimitResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
@@ -804,37 +1028,46 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
 	(*Books)(nil),           // 2: samya.store.v1.Books
 	(*EntityState)(nil),     // 3: samya.store.v1.EntityState
-	(*LimitResult)(nil),     // 4: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),   // 5: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),       // 6: samya.store.v1.Catalogue
-	(*ChangeResult)(nil),    // 7: samya.store.v1.ChangeResult
-	(*RequestBlock)(nil),    // 8: samya.store.v1.RequestBlock
-	(*v1.Ballot)(nil),       // 9: samya.peer.v1.Ballot
-	(*v1.Value)(nil),        // 10: samya.peer.v1.Value
-	(*v1.Contribution)(nil), // 11: samya.peer.v1.Contribution
-	(*v1.Kept)(nil),         // 12: samya.peer.v1.Kept
+	(*StarState)(nil),       // 4: samya.store.v1.StarState
+	(*StarID)(nil),          // 5: samya.store.v1.StarID
+	(*StarSlice)(nil),       // 6: samya.store.v1.StarSlice
+	(*LimitResult)(nil),     // 7: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),   // 8: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),       // 9: samya.store.v1.Catalogue
+	(*ChangeResult)(nil),    // 10: samya.store.v1.ChangeResult
+	(*RequestBlock)(nil),    // 11: samya.store.v1.RequestBlock
+	(*v1.Contribution)(nil), // 12: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 13: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 14: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 15: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	4,  // 0: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	5,  // 1: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	9,  // 2: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	9,  // 3: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	10, // 4: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	11, // 5: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	9,  // 6: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	12, // 7: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	5,  // 8: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	7,  // 0: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	8,  // 1: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	4,  // 2: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	6,  // 3: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	5,  // 4: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	5,  // 5: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	12, // 6: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	13, // 7: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	14, // 8: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	14, // 9: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	13, // 10: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	12, // 11: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	14, // 12: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	15, // 13: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	8,  // 14: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -848,7 +1081,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,114 @@
+package core
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+)
+
+// maxSlices bounds the star instances that one entity takes part in at once at
+// this site. Only those that wait for a member out of reach pile up.
+const maxSlices = 32
+
+// starBusy reports whether the site has to wait before it begins another star
+// instance.
+func (e *entity) starBusy() bool {
+	return e.star != nil && (e.star.Open() || e.star.Waits())
+}
+
+// beginStar begins an instance that its members decide.
+func (c *Core) beginStar(e *entity) {
+	if e.star == nil {
+		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
+	}
+	s := c.situation(e)
+	short := max(1, s.Queued+c.target(s)-s.Left)
+	if e.hunt.press >= avantan.PressAll {
+		// Not until all have answered can it be known that there is no more.
+		short = math.MaxInt64
+	}
+	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press, Short: short}})
+}
+
+// stepStar hands an input to an entity's star machine and carries out what
+// follows within the core.
+func (c *Core) stepStar(e *entity, in star.Input) {
+	if e.star == nil {
+		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
+	}
+	e.hunt.settled = nil
+	out := e.star.Step(c.now.Tick, in)
+	if out.Persist {
+		c.dirtyRecord(e)
+	}
+	for i := range out.Messages {
+		c.out.Messages = append(c.out.Messages, Envelope{
+			Entity: e.name, Generation: e.generation, Star: &out.Messages[i],
+		})
+	}
+	if out.Err != nil {
+		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
+	}
+	settled := e.hunt.settled
+	switch {
+	case settled != nil:
+		c.afterInstance(e, *settled)
+	case out.Failed == star.FailedNothing && e.hunt.press >= avantan.PressAll:
+		c.giveUp(e)
+	case out.Failed == star.FailedNothing:
+		e.hunt.press = avantan.PressAll
+	}
+	if out.Failed != star.FailedNot {
+		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: e.name})
+	}
+	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
+		c.pursue(e)
+	}
+	c.schedule(e)
+}
+
+// starLedger shows an entity's books to its star machine.
+type starLedger struct{ entityLedger }
+
+var _ star.Ledger = (*starLedger)(nil)
+
+// Pledge implements star.Ledger.
+func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
+	contribution := l.pledge(press)
+	if id.Leader == l.c.cfg.Self {
+		l.e.hunt.led = l.e.queue.number
+	}
+	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
+}
+
+// TakeBack implements star.Ledger.
+func (l *starLedger) TakeBack(_ star.ID, pledge avantan.Contribution) { l.takeBack(pledge) }
+
+// CanApply implements star.Ledger.
+func (l *starLedger) CanApply(v *avantan.Value) error {
+	if len(v.Change) > 0 {
+		return fmt.Errorf("a change of %d bytes in an instance that no majority decides", len(v.Change))
+	}
+	return l.entityLedger.CanApply(v)
+}
+
+// Apply implements star.Ledger.
+func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
+	c, e := l.c, l.e
+	_, grant, err := l.outcome(v)
+	if err != nil {
+		panic(fmt.Sprintf("core: entity %q, instance %v: applying what CanApply found good: %v", e.name, id, err))
+	}
+	e.left += grant
+	e.moved++
+	e.hunt.lastGrant = e.left
+	s := c.settledBy(v)
+	if id.Leader == c.cfg.Self {
+		s.counted = e.hunt.led
+	}
+	e.hunt.settled = s
+	c.dirtyBooks(e)
+	c.dirtyRecord(e)
+}
