@@ -66,6 +66,34 @@ func (m *Machine) Retime(f func(t Timer, at Tick) Tick) {
 	}
 }
 
+// Simplify drops all that makes no difference to a search in which any timer may
+// fire at any time, any Begin and Refresh may come at any time, and a site that
+// times out may lead an instance whether it has asked for its Status or not.
+// That is: back-offs and what waits for them, repeats of a decision, reminders
+// to ask a peer, early acknowledgements (they can come again), and what a first
+// phase has collected once the second has begun.
+// With mayElect unset it drops what only the next election depends on too.
+func (m *Machine) Simplify(mayElect bool) {
+	m.fails, m.retryAt, m.askAt, m.askFrom = 0, 0, 0, ""
+	m.pending, m.tell, m.early, m.asked = nil, nil, nil, false
+	if !mayElect || m.seen <= m.state.Promised.Number {
+		m.seen = 0
+	}
+	if m.lead == nil && !m.state.atStake() {
+		m.deadline = 0
+	}
+	if l := m.lead; l != nil {
+		l.own = false
+		if l.value != nil {
+			l.answers, l.contributions = 0, nil
+			l.adoptedAt, l.adopted = Ballot{}, nil
+			if !mayElect {
+				l.proposal, l.refused = Proposal{}, false
+			}
+		}
+	}
+}
+
 // Running reports whether the Machine waits for the timer.
 func (m *Machine) Running(t Timer) bool {
 	switch t {

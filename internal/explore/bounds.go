@@ -25,6 +25,9 @@ type Bounds struct {
 	Anywhere bool `json:"anywhere"`
 	// Tokens is what each site starts with; three times that is the limit.
 	Tokens int64 `json:"tokens"`
+	// Plain leaves out the reductions that rest on the protocol (see the package
+	// comment): far more states for the same finding.
+	Plain bool `json:"plain"`
 }
 
 var named = []struct {
@@ -44,6 +47,33 @@ func BoundsByName(name string) (Bounds, error) {
 		}
 	}
 	return Bounds{}, fmt.Errorf("unknown bounds %q, must be one of %v", name, BoundsNames())
+}
+
+// variants are the protocols that can be searched.
+var variants = []struct {
+	name string
+	make func(Bounds) Variant
+}{
+	{"majority", func(b Bounds) Variant { return NewMajority(b) }},
+}
+
+// Variants returns the names that New knows.
+func Variants() []string {
+	var names []string
+	for _, v := range variants {
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// New returns a variant by name. The bounds must be valid.
+func New(name string, b Bounds) (Variant, error) {
+	for _, v := range variants {
+		if v.name == name {
+			return v.make(b), nil
+		}
+	}
+	return nil, fmt.Errorf("unknown variant %q, must be one of %v", name, Variants())
 }
 
 // BoundsNames returns the names of bounds, smallest first.

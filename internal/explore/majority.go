@@ -120,6 +120,8 @@ type majority struct {
 	disk  *books
 	// ballots counts the elections begun in the present instance.
 	ballots int
+	// due is the timer that fires in the inputs that follow.
+	due avantan.Timer
 	// accepted are the numbers of all accepts that were ever durable here, in order.
 	accepted []int
 }
@@ -145,21 +147,34 @@ func (n *majority) Key(dst []byte) []byte {
 	return dst
 }
 
+// Rank implements Node.
+func (n *majority) Rank() int {
+	ballot := func(b avantan.Ballot) int { return Sites*int(b.Number) + n.variant.index(b.Site) + 1 }
+	st := n.machine.State()
+	return 100*int(st.Applied) + ballot(st.Promised) + ballot(st.AcceptedAt)
+}
+
 // The names of acts that are no time-outs.
 const (
 	actBegin   = "begins an instance"
 	actCrash   = "crashes and starts again"
 	actAcquire = "grants a client one token"
 	actRelease = "gets one token back from a client"
+	actRefresh = "asks for what it has missed"
 )
 
-var timerActs = []struct {
+// timerAct is a timer that fires so many times, nothing happening in between.
+type timerAct struct {
 	timer avantan.Timer
+	times int
 	name  string
-}{
-	{avantan.TimerInstance, "times out"},
-	{avantan.TimerAsk, "has waited for a decision"},
-	{avantan.TimerRetry, "has backed off"},
+}
+
+var timerActs = []timerAct{
+	{avantan.TimerInstance, 1, "times out"},
+	{avantan.TimerInstance, 2, "times out twice"},
+	{avantan.TimerAsk, 1, "has waited for a decision"},
+	{avantan.TimerRetry, 1, "has backed off"},
 }
 
 // Acts implements Node.
@@ -174,13 +189,22 @@ func (n *majority) Acts() []Act {
 			acts = append(acts, Act{t.name, Free})
 		}
 	}
-	if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
-		acts = append(acts, Act{actAcquire, Acquire})
+	if n.served() {
+		if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
+			acts = append(acts, Act{actAcquire, Acquire})
+		}
+		if b.Anywhere || n.site == Sites-1 {
+			acts = append(acts, Act{actRelease, Release})
+		}
 	}
-	if b.Anywhere || n.site == Sites-1 {
-		acts = append(acts, Act{actRelease, Release})
-	}
-	return append(acts, Act{actCrash, Crash})
+	return append(acts, Act{actRefresh, Free}, Act{actCrash, Crash})
+}
+
+// served reports whether a client's request is worth searching now: it changes
+// left and net by opposite amounts, so it makes a difference only to an offer
+// that is made later. While an offer is out it could as well come just after.
+func (n *majority) served() bool {
+	return n.variant.bounds.Plain || len(n.live.offers) == 0 && int(n.machine.State().Applied) < n.variant.bounds.Instances
 }
 
 func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
@@ -193,7 +217,7 @@ func (n *majority) Do(i int) Step {
 		if n.site == 0 {
 			p.Change = []byte("1") // raises the limit by one
 		}
-		return n.input(avantan.Input{Begin: &p})
+		return n.inputs(avantan.Input{Begin: &p})
 	case actAcquire, actRelease:
 		d := avantan.Tokens(1)
 		if act == actRelease {
@@ -207,21 +231,27 @@ func (n *majority) Do(i int) Step {
 		n.live = n.disk.clone()
 		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
 		// The first Step of a restored Machine sets its timers, whatever the input.
-		return n.input(avantan.Input{})
-	default:
-		for _, t := range timerActs {
-			if t.name == act {
-				n.fire(t.timer)
+		return n.inputs(avantan.Input{})
+	case actRefresh:
+		var ins []avantan.Input
+		for _, name := range n.variant.names {
+			if name != n.live.site {
+				ins = append(ins, avantan.Input{Refresh: name})
 			}
 		}
-		return n.input(avantan.Input{})
+		return n.inputs(ins...)
+	default:
+		i := slices.IndexFunc(timerActs, func(t timerAct) bool { return t.name == act })
+		n.due = timerActs[i].timer
+		return n.inputs(make([]avantan.Input, timerActs[i].times)...)
 	}
 }
 
-// fire makes a timer due.
+// fire makes a timer due, or none. No back-off keeps an instance from being
+// begun.
 func (n *majority) fire(timer avantan.Timer) {
 	n.machine.Retime(func(t avantan.Timer, _ avantan.Tick) avantan.Tick {
-		if t == timer {
+		if t == timer || t == avantan.TimerRetry && !n.machine.Waits() {
 			return 0
 		}
 		return far
@@ -230,26 +260,38 @@ func (n *majority) fire(timer avantan.Timer) {
 
 // Deliver implements Node.
 func (n *majority) Deliver(p *Packet) Step {
-	return n.input(avantan.Input{Receive: p.Body.(*avantan.Message)})
+	return n.inputs(avantan.Input{Receive: p.Body.(*avantan.Message)})
 }
 
-// input runs the Machine.
-func (n *majority) input(in avantan.Input) Step {
+// Urgent implements Node. An acknowledgement drops what is kept for its sender.
+// It left when the sender had durably applied (DurableFirst), so nobody reads
+// the entry any more: whether it is dropped now or later shows nowhere else.
+func (n *majority) Urgent(p *Packet) bool {
+	m := p.Body.(*avantan.Message)
+	return !n.variant.bounds.Plain && m.Kind == avantan.Applied && m.Applied <= n.machine.State().Applied
+}
+
+// inputs runs the Machine.
+func (n *majority) inputs(ins ...avantan.Input) Step {
 	var step Step
 	old := n.state.Clone()
-	n.run(in, &step)
+	for _, in := range ins {
+		if n.due != 0 {
+			n.fire(n.due)
+		}
+		n.run(in, &step)
+	}
+	n.due = 0
 	for n.machine.Running(avantan.TimerTell) {
 		// Told again, a decision reaches nobody whom the first telling does not:
 		// it is done with at once.
 		n.fire(avantan.TimerTell)
 		n.run(avantan.Input{}, &step)
 	}
-	n.machine.Retime(func(t avantan.Timer, _ avantan.Tick) avantan.Tick {
-		if t == avantan.TimerRetry && !n.machine.Waits() {
-			return 0
-		}
-		return far
-	})
+	n.fire(0)
+	if !n.variant.bounds.Plain {
+		n.machine.Simplify(n.leads() && n.ballots < n.variant.bounds.Ballots)
+	}
 	step.Broken = append(step.Broken, n.live.broken...)
 	n.live.broken = nil
 	n.checkSent(&step)

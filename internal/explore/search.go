@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -21,40 +20,6 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a search has come.
-type Progress struct {
-	States, Frontier int
-	Transitions      int64
-	Depth            int
-	Elapsed          time.Duration
-}
-
-// Result is what a search has found.
-type Result struct {
-	Variant string `json:"variant"`
-	// States are the distinct states of the whole system that were found, each
-	// of them checked; Transitions are the steps taken between them.
-	States      int   `json:"states"`
-	Transitions int64 `json:"transitions"`
-	// Depth is the largest number of steps from the start, those of sites that
-	// only answer not counted.
-	Depth int `json:"depth"`
-	// SiteStates and Messages are the distinct states of single sites and the
-	// distinct messages among them; Steps are calls of the real state machine.
-	SiteStates int `json:"site_states"`
-	Messages   int `json:"messages"`
-	Steps      int `json:"steps"`
-	// Healed states were let run on and came to rest.
-	Healed     int         `json:"healed"`
-	Violations []Violation `json:"violations"`
-	Seconds    float64     `json:"seconds"`
-	Bounds     Bounds      `json:"bounds"`
-	// Closed says that no state within the bounds was left out.
-	Closed bool `json:"closed"`
-	// Trace leads from the start to the violation.
-	Trace []string `json:"trace,omitempty"`
-}
-
 // Run searches until nothing new is found, a violation is, the limit of
 // states is reached, or the context ends, which is its only error.
 func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
@@ -67,13 +32,10 @@ func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 	}
 	err := s.run(ctx)
 	r := &Result{
-		Variant: v.Name(), States: len(s.seen.states), Transitions: s.transitions, Depth: s.depth,
+		Variant: v.Name(), States: len(s.seen.states), Transitions: s.transitions, Depth: s.depth(),
 		SiteStates: len(s.store.cores), Messages: len(s.store.packets), Steps: len(s.store.results) - 1,
-		Healed: s.healed, Violations: s.violations, Seconds: time.Since(s.begun).Seconds(),
-		Bounds: o.Bounds, Closed: s.closed, Trace: s.trace(),
-	}
-	if r.Violations == nil {
-		r.Violations = []Violation{}
+		Healed: s.healed, Violations: len(s.violations), Broken: s.violations, Trace: s.trace(),
+		Seconds: time.Since(s.begun).Seconds(), Bounds: o.Bounds, Closed: s.closed,
 	}
 	return r, err
 }
@@ -83,10 +45,10 @@ type search struct {
 	variant Variant
 	store   *store
 	seen    visited
+	open    queue
 	ignore  map[string]bool
 
 	transitions int64
-	depth       int
 	healed      int
 	closed      bool
 	begun       time.Time
@@ -103,28 +65,32 @@ func (s *search) run(ctx context.Context) error {
 	for i := range g.site {
 		g.site[i] = s.store.full(full{core: s.store.core(i, s.variant.New(i))})
 	}
+	s.seen.store = s.store
 	s.reach(g, 0)
-	levelEnd, next := 1, time.Now().Add(time.Second)
-	for i := 0; i < len(s.seen.states); i++ {
-		if i == levelEnd {
-			levelEnd = len(s.seen.states)
-			s.depth++
+	next := time.Now().Add(time.Second)
+	for turn := 0; ; turn++ {
+		i, more := s.open.pop()
+		if !more {
+			break
 		}
-		if i%1024 == 0 {
+		if turn%1024 == 0 {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
 			if now := time.Now(); s.Progress != nil && now.After(next) {
 				next = now.Add(time.Second)
 				s.Progress(Progress{
-					States: len(s.seen.states), Frontier: len(s.seen.states) - i,
-					Transitions: s.transitions, Depth: s.depth, Elapsed: now.Sub(s.begun),
+					States: len(s.seen.states), Frontier: s.open.n,
+					Transitions: s.transitions, Elapsed: now.Sub(s.begun),
 				})
 			}
 		}
-		s.expand(uint32(i))
-		if s.HealEvery > 0 && i%s.HealEvery == 0 && s.healed < s.HealMost && s.violations == nil {
-			s.heal(uint32(i))
+		if s.seen.gone[i] {
+			continue
+		}
+		s.expand(i)
+		if s.HealEvery > 0 && int(i)%s.HealEvery == 0 && s.healed < s.HealMost && s.violations == nil {
+			s.heal(i)
 		}
 		if s.violations != nil || s.MaxStates > 0 && len(s.seen.states) >= s.MaxStates {
 			return nil
@@ -207,8 +173,14 @@ func (s *search) reach(g global, parent uint32) {
 	if !s.seen.add(g, parent) {
 		return
 	}
+	i := uint32(len(s.seen.states) - 1)
+	rank := 0
+	for _, id := range g.site {
+		rank += s.store.cores[s.store.fulls[id].core].rank
+	}
+	s.open.push(rank, i)
 	if broken := s.broken(s.variant.Check(s.nodes(g))); broken != nil {
-		s.violations, s.at = broken, uint32(len(s.seen.states)-1)
+		s.violations, s.at = broken, i
 	}
 }
 
@@ -240,8 +212,13 @@ func (s *search) broken(list []Violation) []Violation {
 	return kept
 }
 
-// String is one line about a search under way.
-func (p Progress) String() string {
-	return fmt.Sprintf("%d states, %d to expand, %d transitions, depth %d, %.0f states/s",
-		p.States, p.Frontier, p.Transitions, p.Depth, float64(p.States)/max(p.Elapsed.Seconds(), 1e-9))
+// depth is the largest number of steps that a state was found by.
+func (s *search) depth() int {
+	depths := make([]uint16, len(s.seen.states))
+	deepest := uint16(0)
+	for i := 1; i < len(depths); i++ {
+		depths[i] = depths[s.seen.parent[i]] + 1
+		deepest = max(deepest, depths[i])
+	}
+	return int(deepest)
 }

@@ -26,13 +26,16 @@ type store struct {
 	boxes  [][]uint32
 	boxIDs map[string]uint32
 	grown  table // box and packet to box
+	// supersets maps two boxes to 1 if the first holds all of the second, else 0.
+	supersets table
 
 	// A full site is a core with what it has sent.
 	fulls   []full
 	fullIDs map[full]uint32
-	acts    []span  // for each full site; edges to full sites
-	pairs   table   // full site and incoming box to an index of answers
-	answers []reply // see pair
+	acts    []span   // for each full site; edges to full sites
+	said    []uint32 // for each full site; see alone; plus 1
+	pairs   table    // full site and incoming box to an index of answers
+	answers []reply  // see pair
 	edges   []edge
 
 	key []byte
@@ -41,6 +44,7 @@ type store struct {
 type core struct {
 	node Node
 	site int
+	rank int
 	acts []Act
 }
 
@@ -57,6 +61,11 @@ type result struct {
 	broken []Violation
 }
 
+// pure reports whether a step leaves a core as it is: at most, something is said.
+func (r *result) pure(core uint32) bool {
+	return !r.beyond && r.core == core && len(r.broken) == 0
+}
+
 // edge is a step that leads to another full site.
 type edge struct {
 	to     uint32
@@ -67,8 +76,8 @@ type edge struct {
 type span struct{ from, to uint32 }
 
 // reply is what becomes of a full site that may hear all of a box: whole is the
-// same site once it has said all it says without changing, next are the steps
-// in which it changes.
+// same site once it has heard what is urgent and said all it says without
+// changing, next are the steps in which it changes.
 type reply struct {
 	whole uint32
 	next  span
@@ -105,7 +114,7 @@ func (s *store) core(site int, n Node) uint32 {
 		return id
 	}
 	id := uint32(len(s.cores))
-	s.cores = append(s.cores, core{node: n, site: site, acts: n.Acts()})
+	s.cores = append(s.cores, core{node: n, site: site, rank: n.Rank(), acts: n.Acts()})
 	s.coreIDs[string(s.key)] = id
 	return id
 }
@@ -118,6 +127,7 @@ func (s *store) full(f full) uint32 {
 	s.fulls = append(s.fulls, f)
 	s.fullIDs[f] = id
 	s.acts = append(s.acts, span{})
+	s.said = append(s.said, 0)
 	return id
 }
 
@@ -230,13 +240,16 @@ func (s *store) pair(id, box uint32) reply {
 	}
 	f := s.fulls[id]
 	var changing []uint32
-	for _, p := range s.boxes[box] {
-		switch r := s.step(f.core, p); {
+	list := s.boxes[box]
+	for i := 0; i < len(list); i++ {
+		switch r := s.step(f.core, list[i]); {
 		case r.beyond:
-		case r.core == f.core && len(r.broken) == 0:
+		case r.pure(f.core):
 			f = s.with(f, r)
+		case len(r.broken) == 0 && s.cores[f.core].node.Urgent(s.packets[list[i]]):
+			f, changing, i = s.with(f, r), nil, -1
 		default:
-			changing = append(changing, p)
+			changing = append(changing, list[i])
 		}
 	}
 	a := reply{whole: s.full(f)}
@@ -254,8 +267,32 @@ func (s *store) pair(id, box uint32) reply {
 	return a
 }
 
-// whole lets every site say all that it says without changing.
+// alone is a full site once it has said all that it says by itself without
+// changing.
+func (s *store) alone(id uint32) uint32 {
+	if to := s.said[id]; to != 0 {
+		return to - 1
+	}
+	f := s.fulls[id]
+	for i, act := range s.cores[f.core].acts {
+		if act.Cost != Free {
+			continue
+		}
+		if r := s.step(f.core, uint32(i)|actInput); r.pure(f.core) {
+			f = s.with(f, r)
+		}
+	}
+	to := s.full(f)
+	s.said[id], s.said[to] = to+1, to+1
+	return to
+}
+
+// whole lets every site hear what is urgent and say all that it says without
+// changing.
 func (s *store) whole(g global) global {
+	for to := range g.site {
+		g.site[to] = s.alone(g.site[to])
+	}
 	for again := true; again; {
 		again = false
 		for to := range g.site {
@@ -265,10 +302,36 @@ func (s *store) whole(g global) global {
 				}
 				w := s.pair(g.site[to], s.fulls[g.site[from]].out[to]).whole
 				if w != g.site[to] {
-					g.site[to], again = w, true
+					g.site[to], again = s.alone(w), true
 				}
 			}
 		}
 	}
 	return g
+}
+
+// holds reports whether box a holds all that box b does.
+func (s *store) holds(a, b uint32) bool {
+	if a == b || b == 0 {
+		return true
+	}
+	if a == 0 || len(s.boxes[a]) <= len(s.boxes[b]) {
+		return false
+	}
+	key := uint64(a)<<32 | uint64(b)
+	if yes, ok := s.supersets.get(key); ok {
+		return yes == 1
+	}
+	var yes uint32 = 1
+	big := s.boxes[a]
+	for _, p := range s.boxes[b] {
+		i, found := slices.BinarySearch(big, p)
+		if !found {
+			yes = 0
+			break
+		}
+		big = big[i+1:]
+	}
+	s.supersets.put(key, yes)
+	return yes == 1
 }

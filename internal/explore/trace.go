@@ -120,23 +120,29 @@ func (t *teller) sends(r *result) {
 	}
 }
 
-// whole tells the answers of sites that do not change by them.
+// whole tells what is urgent and the answers of sites that do not change by them.
 func (t *teller) whole(g global) global {
 	for again := true; again; {
 		again = false
 		for site := range g.site {
 			for _, input := range t.inputs(g, site) {
 				f := t.store.fulls[g.site[site]]
-				if input&actInput != 0 {
+				act := input&actInput != 0
+				if act && t.store.cores[f.core].acts[input&^actInput].Cost != Free {
 					continue
 				}
 				r := t.store.step(f.core, input)
-				if r.beyond || r.core != f.core || len(r.broken) > 0 {
+				urgent := !act && !r.beyond && len(r.broken) == 0 && t.store.cores[f.core].node.Urgent(t.store.packets[input])
+				if !urgent && !r.pure(f.core) {
 					continue
 				}
 				if to := t.store.full(t.store.with(f, r)); to != g.site[site] {
-					p := t.store.packets[input]
-					t.printf("%-4s answers %s's %s", t.variant.Sites()[site], t.variant.Sites()[p.From], p.Text)
+					if act {
+						t.printf("%-4s %s", t.variant.Sites()[site], t.store.cores[f.core].acts[input&^actInput].Name)
+					} else {
+						p := t.store.packets[input]
+						t.printf("%-4s answers %s's %s", t.variant.Sites()[site], t.variant.Sites()[p.From], p.Text)
+					}
 					t.sends(r)
 					g.site[site], again = to, true
 				}

@@ -35,6 +35,12 @@ type Node interface {
 	Do(i int) Step
 	// Deliver hands the site a message.
 	Deliver(p *Packet) Step
+	// Urgent reports whether a message is delivered here as soon as it is there.
+	// The variant says why no violation is missed by that.
+	Urgent(p *Packet) bool
+	// Rank is a number that seldom falls from one step to the next. States are
+	// searched in the order of the sum of their ranks; nothing else rests on it.
+	Rank() int
 	// String describes the node in one line, for a trace.
 	String() string
 }

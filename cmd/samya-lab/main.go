@@ -1,0 +1,107 @@
+// Command samya-lab tests the protocols by searching and simulating them: one
+// subcommand a method. It is wiring only, and touches no running cluster.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses; the root command's help explains them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+var (
+	// errViolated fails a command that has already told the violation.
+	errViolated = errors.New("an invariant does not hold")
+	// errInterrupted says that a signal ended the command.
+	errInterrupted = errors.New("interrupted")
+)
+
+// usageError says that the command line is wrong.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		<-received
+		signal.Stop(received) // a second one ends the program at once
+		cancel(errInterrupted)
+	}()
+	l := &lab{stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(l.run(ctx, os.Args[1:]))
+}
+
+// lab is the world that the commands see.
+type lab struct {
+	stdout, stderr io.Writer
+}
+
+// run executes one command line and returns its exit status.
+func (l *lab) run(ctx context.Context, args []string) int {
+	root := l.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, errViolated) {
+		_, _ = fmt.Fprintln(l.stderr, "samya-lab:", err) // nowhere is left to report to
+	}
+	_, usage := errors.AsType[*usageError](err)
+	switch {
+	case usage:
+		return exitUsage
+	case errors.Is(err, errInterrupted):
+		return exitInterrupted
+	default:
+		return exitFailed
+	}
+}
+
+// root is the whole command line.
+func (l *lab) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "samya-lab",
+		Short: "Test the redistribution protocols by searching and simulating them",
+		Long: `samya-lab runs the protocols that redistribute tokens under conditions that no
+real cluster meets often enough, and checks their invariants.
+
+Exit status:
+  0    done; every invariant holds
+  1    an invariant does not hold, or the command failed
+  2    wrong usage: flags or values; nothing was done
+  130  interrupted`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(l.stdout)
+	root.SetErr(l.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(l.exploreCommand())
+	return root
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &usageError{fmt.Errorf("%s takes no arguments, got %q", cmd.CommandPath(), args[0])}
+	}
+	return nil
+}

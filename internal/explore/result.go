@@ -1,0 +1,102 @@
+package explore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Progress is how far a search has come.
+type Progress struct {
+	States, Frontier int
+	Transitions      int64
+	Elapsed          time.Duration
+}
+
+// String is one line about a search under way.
+func (p Progress) String() string {
+	return fmt.Sprintf("%d states, %d to expand, %d transitions, %.0f states/s",
+		p.States, p.Frontier, p.Transitions, float64(p.States)/max(p.Elapsed.Seconds(), 1e-9))
+}
+
+// Result is what a search has found.
+type Result struct {
+	Variant string `json:"variant"`
+	// States are the distinct states of the whole system that were found, each
+	// of them checked; Transitions are the steps between them that were taken.
+	States      int   `json:"states"`
+	Transitions int64 `json:"transitions"`
+	// Depth is the largest number of steps that a state was found by, those of
+	// sites that only answer not counted.
+	Depth int `json:"depth"`
+	// Violations counts the invariants found broken: a search ends with the
+	// first state or step in which there are any.
+	Violations int         `json:"violations"`
+	Broken     []Violation `json:"broken,omitempty"`
+	// Trace leads from the start to the violation.
+	Trace []string `json:"trace,omitempty"`
+	// SiteStates and Messages are the distinct states of single sites and the
+	// distinct messages among them; Steps are calls of the real state machine.
+	SiteStates int `json:"site_states"`
+	Messages   int `json:"messages"`
+	Steps      int `json:"steps"`
+	// Healed states were let run on and came to rest.
+	Healed  int     `json:"healed"`
+	Seconds float64 `json:"seconds"`
+	Bounds  Bounds  `json:"bounds"`
+	// Closed says that no state within the bounds was left out.
+	Closed bool `json:"closed"`
+}
+
+// String is a summary for people.
+func (r *Result) String() string {
+	var s strings.Builder
+	b := r.Bounds
+	fmt.Fprintf(&s, "%s: %d sites, instances %d, leaders %d with %d ballots each, crashes %d, acquires %d, releases %d\n",
+		r.Variant, Sites, b.Instances, b.Leaders, b.Ballots, b.Crashes, b.Acquires, b.Releases)
+	fmt.Fprintf(&s, "  %d distinct states, %d transitions, depth %d, %.1f s\n", r.States, r.Transitions, r.Depth, r.Seconds)
+	fmt.Fprintf(&s, "  %d distinct states of a site, %d distinct messages, %d steps of the state machine\n", r.SiteStates, r.Messages, r.Steps)
+	fmt.Fprintf(&s, "  %d states healed: all instances ended, no offer stuck\n", r.Healed)
+	for _, line := range r.Trace {
+		fmt.Fprintf(&s, "    %s\n", line)
+	}
+	for _, v := range r.Broken {
+		fmt.Fprintf(&s, "  VIOLATION of %s: %s\n", v.Invariant, v.Detail)
+	}
+	switch {
+	case r.Violations > 0:
+	case r.Closed:
+		s.WriteString("  closed: no violation in any schedule within these bounds\n")
+	default:
+		s.WriteString("  NOT CLOSED: no violation found so far\n")
+	}
+	return s.String()
+}
+
+// Joined is what several searches have found, added up.
+type Joined struct {
+	*Result
+	Variants []*Result `json:"variants"`
+}
+
+// Join adds up results of the same bounds, at least one. The result of a single
+// search is returned as it is.
+func Join(results []*Result) any {
+	if len(results) == 1 {
+		return results[0]
+	}
+	sum := Result{Variant: "all", Bounds: results[0].Bounds, Closed: true}
+	for _, r := range results {
+		sum.States += r.States
+		sum.Transitions += r.Transitions
+		sum.Depth = max(sum.Depth, r.Depth)
+		sum.Violations += r.Violations
+		sum.SiteStates += r.SiteStates
+		sum.Messages += r.Messages
+		sum.Steps += r.Steps
+		sum.Healed += r.Healed
+		sum.Seconds += r.Seconds
+		sum.Closed = sum.Closed && r.Closed
+	}
+	return Joined{&sum, results}
+}
