@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/samya-db/samya/internal/demo"
+	"github.com/samya-db/samya/site/core"
 )
 
 // demoCommand is `samya demo`.
@@ -29,7 +32,7 @@ differ.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := opts.Check(); err != nil {
+			if err := errors.Join(opts.Check(), known("protocol", opts.Protocol, core.ProtocolNames())); err != nil {
 				return &usageError{err}
 			}
 			bin, err := os.Executable()
@@ -67,9 +70,19 @@ differ.`,
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")
 	f.Uint64Var(&opts.Seed, "seed", 1, "makes the load repeatable")
+	f.StringVar(&opts.Protocol, "protocol", "", "how sites agree on redistributions: "+strings.Join(core.ProtocolNames(), ", ")+" (default: the site's)")
 	f.StringVar(&opts.Data, "data", "", "directory for data and logs, empty or new (default: a temporary one, removed)")
 	f.BoolVar(&opts.Keep, "keep", false, "leave the cluster up after the load, until Ctrl-C")
 	f.BoolVar(&opts.JSON, "json", false, "print the result as one line of JSON on stdout, all else on stderr")
 	f.BoolVar(&plain, "plain", false, "print lines even on a terminal, not a table")
 	return cmd
+}
+
+// known refuses a name that is not among those that can be chosen; empty
+// chooses the default.
+func known(flag, name string, names []string) error {
+	if name == "" || slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q, must be one of %s", flag, name, strings.Join(names, ", "))
 }

@@ -157,8 +157,13 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 	defer cancel()
 	say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
 	begun := time.Now()
+	var siteArgs []string
+	if opts.Protocol != "" {
+		siteArgs = []string{"--protocol", opts.Protocol}
+	}
 	cluster, err := proc.Start(ctx, proc.Config{
-		Bin: opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), WAN: "samya", Grace: stopGrace,
+		SiteArgs: siteArgs,
+		Bin:      opts.Bin, Dir: dir, Cluster: "demo", Sites: Regions(), AppManagers: Regions(), WAN: "samya", Grace: stopGrace,
 		Ready: func(name string) { say(&opts, "  %-6s ready after %s s", name, decimal(time.Since(begun).Seconds())) },
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ type Options struct {
 	Rate float64
 	// Seed makes the load repeatable.
 	Seed uint64
+	// Protocol is how the sites agree on redistributions; empty: their default.
+	Protocol string
 	// Data is the directory for data and logs, which must be empty or not
 	// exist; empty: a temporary one, removed at the end unless Keep is set or
 	// something went wrong.
