@@ -48,6 +48,10 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e := apierr.New(apierr.OutOfRange, "the tokens of entity %q would leave the range that is counted", q.entity)
 		e.Entity = q.entity
 		return e
+	case core.Stopping:
+		e := apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
+		return e
 	case core.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}

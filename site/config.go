@@ -75,17 +75,20 @@ type Module struct {
 	Choice *string
 	// Known are the names there are.
 	Known []string
+	// Default is what an empty choice means.
+	Default string
 }
 
 // Modules returns the modules that c chooses.
 func (c *Config) Modules() []Module {
+	d := core.Config{}.WithDefaults()
 	return []Module{
-		{"protocol", &c.Protocol, core.ProtocolNames()},
-		{"policy", &c.Policy, redistribute.Names()},
-		{"offer", &c.Offer, core.OfferNames()},
-		{"trigger", &c.Trigger, core.TriggerNames()},
-		{"forecast", &c.Forecast, predict.Names()},
-		{"admission", &c.Admission, core.AdmissionNames()},
+		{"protocol", &c.Protocol, core.ProtocolNames(), d.Protocol},
+		{"policy", &c.Policy, redistribute.Names(), d.Policy},
+		{"offer", &c.Offer, core.OfferNames(), d.Offer},
+		{"trigger", &c.Trigger, core.TriggerNames(), d.Trigger},
+		{"forecast", &c.Forecast, predict.Names(), d.Forecast},
+		{"admission", &c.Admission, core.AdmissionNames(), d.Admission},
 	}
 }
 

@@ -226,6 +226,9 @@ func (s *Site) Run(ctx context.Context) error {
 			s.log.Debug("leaving gossip", "error", err)
 		}
 		stopLinks()
+		if err := s.engine.Submit(core.Stop{}); err != nil {
+			s.log.Debug("the core was not told of the stop", "error", err)
+		}
 		s.stopServing()
 		stopEngine()
 		return nil

@@ -82,7 +82,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
 	for _, m := range cfg.Modules() {
-		f.StringVar(m.Choice, m.Name, "", fmt.Sprintf("%s: %s (default: the site's)", moduleUses[m.Name], strings.Join(m.Known, ", ")))
+		f.StringVar(m.Choice, m.Name, "", fmt.Sprintf("%s: %s (default %s)", moduleUses[m.Name], strings.Join(m.Known, ", "), m.Default))
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	s.completions(cmd)

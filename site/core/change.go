@@ -51,7 +51,8 @@ func (c *Core) change(ch *Change) {
 	if joinPending(c, c.cat.pending, p) {
 		return
 	}
-	if len(c.cat.pending) >= c.cfg.MaxChanges {
+	full := ch.Kind == CreateEntity && c.space.entities.Len()+len(c.cat.pending) >= c.cfg.MaxEntities
+	if full || len(c.cat.pending) >= c.cfg.MaxChanges {
 		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 		return
 	}
@@ -187,7 +188,7 @@ func (e *entity) settleLimit(r LimitResult) {
 }
 
 func (c *Core) changeLimit(ch *Change, p *pendingChange) {
-	c.space.execute([]string{ch.Name}, func(es []*entity) {
+	c.space.Execute([]string{ch.Name}, func(es []*entity) {
 		e := es[0]
 		if e == nil {
 			c.reply(ch.Call, Answer{Code: NotFound})

@@ -193,7 +193,7 @@ func TestRecreation(t *testing.T) {
 	for round := range 3 {
 		for _, e := range old {
 			if e.Entity == "e" {
-				r.step(e.Message.To, core.Deliver{From: e.Message.From, Messages: []core.Envelope{e}})
+				r.step(e.To(), core.Deliver{From: e.From(), Messages: []core.Envelope{e}})
 			}
 		}
 		r.advance(5000)

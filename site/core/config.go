@@ -32,6 +32,10 @@ type Config struct {
 	MaxWaiting int
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
 	MaxWaitingAll int
+	// MaxEntities bounds the entities that this site lets be created; default
+	// 250,000 (about 1.5 kB of memory each). Others may be created through other
+	// sites that are configured otherwise.
+	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
 
@@ -66,6 +70,12 @@ func orDefault[T comparable](v *T, d T) {
 	}
 }
 
+// WithDefaults returns the configuration with the defaults filled in.
+func (c Config) WithDefaults() Config {
+	c.setDefaults()
+	return c
+}
+
 func (c *Config) setDefaults() {
 	orDefault(&c.Protocol, "majority")
 	orDefault(&c.Policy, "demand")
@@ -77,6 +87,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxRequests, 4_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
 	orDefault(&c.MaxWaitingAll, 100_000)
+	orDefault(&c.MaxEntities, 250_000)
 	orDefault(&c.MaxChanges, 10_000)
 	orDefault(&c.Window, 450)
 	orDefault(&c.Patience, 1500)

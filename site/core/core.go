@@ -29,6 +29,8 @@ type Core struct {
 
 	now Now
 	out Effects
+	// stopping is set once no acquire may wait any more.
+	stopping bool
 	// touched are the entities with something to persist.
 	touched []*entity
 }
@@ -135,6 +137,8 @@ func (c *Core) Step(now Now, in Input) {
 		c.deliver(in)
 	case Reachable:
 		c.reachable = append([]SiteID{}, in.Sites...)
+	case Stop:
+		c.stop()
 	case Wake:
 		c.wake()
 	}
@@ -284,7 +288,7 @@ func (c *Core) deliver(d Deliver) {
 			c.stepCatalogue(avantan.Input{Receive: &env.Message})
 			continue
 		}
-		c.space.execute([]string{env.Entity}, func(es []*entity) {
+		c.space.Execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
 				if env.Star != nil {
 					c.stepStar(e, star.Input{Receive: env.Star})
@@ -306,7 +310,7 @@ func (c *Core) deliver(d Deliver) {
 }
 
 func (c *Core) read(r *Read) {
-	c.space.execute([]string{r.Entity}, func(es []*entity) {
+	c.space.Execute([]string{r.Entity}, func(es []*entity) {
 		if es[0] == nil {
 			c.reply(r.Call, Answer{Code: NotFound})
 			return

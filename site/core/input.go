@@ -110,6 +110,10 @@ type Deliver struct {
 // leader waits for no others. Safety does not rest on it.
 type Reachable struct{ Sites []SiteID }
 
+// Stop says that the site is about to stop. Acquires that wait for tokens are
+// answered Stopping, and none waits any more; all else goes on.
+type Stop struct{}
+
 // Wake says that the time of [Core.WakeAt] has come.
 type Wake struct{}
 
@@ -121,6 +125,7 @@ func (*List) input()     {}
 func (*Change) input()   {}
 func (Deliver) input()   {}
 func (Reachable) input() {}
+func (Stop) input()      {}
 func (Wake) input()      {}
 
 // Code says how a request ended.
@@ -148,13 +153,15 @@ const (
 	Unknown
 	// Overflow: the counts would leave the range of 64 bits.
 	Overflow
+	// Stopping: the site is about to stop; nothing was done.
+	Stopping
 	// Invalid: the arguments are out of range (zero or negative tokens).
 	Invalid
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
-	"overloaded", "no_quorum", "unknown", "overflow", "invalid",
+	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid",
 }
 
 // String returns the code's name.

@@ -86,7 +86,7 @@ func (r *rig) drain(site core.SiteID) {
 	}
 	for _, e := range out.Messages {
 		r.sent = append(r.sent, e)
-		if !r.cut[site] && !r.cut[e.Message.To] {
+		if !r.cut[site] && !r.cut[e.To()] {
 			r.net = append(r.net, sent{r.now.Tick + flight, e})
 		}
 	}
@@ -119,8 +119,8 @@ func (r *rig) advance(d core.Tick) {
 			e := r.net[0].e
 			r.net = r.net[1:]
 			idle = false
-			if to := e.Message.To; !r.cut[to] && !r.cut[e.Message.From] {
-				r.step(to, core.Deliver{From: e.Message.From, Messages: []core.Envelope{e}})
+			if to := e.To(); !r.cut[to] && !r.cut[e.From()] {
+				r.step(to, core.Deliver{From: e.From(), Messages: []core.Envelope{e}})
 			}
 		}
 		for _, name := range r.names {

@@ -11,7 +11,7 @@ func (c *Core) acquire(a *Acquire) {
 	if c.repeated(a.Call, a.Request, body, a.Tokens) {
 		return
 	}
-	c.space.execute([]string{a.Entity}, func(es []*entity) {
+	c.space.Execute([]string{a.Entity}, func(es []*entity) {
 		e := es[0]
 		switch {
 		case e == nil:
@@ -28,6 +28,10 @@ func (c *Core) acquire(a *Acquire) {
 
 // short handles an acquire that the tokens left cannot serve.
 func (c *Core) short(e *entity, a *Acquire, body uint64) {
+	if c.stopping {
+		c.reply(a.Call, Answer{Code: Stopping, Left: e.left})
+		return
+	}
 	verdict := RefuseNow
 	empty := e.hunt.emptyFor(c.now.Tick)
 	if a.Wait > 0 {
@@ -113,7 +117,7 @@ func (c *Core) release(r *Release) {
 	if c.repeated(r.Call, r.Request, body, r.Tokens) {
 		return
 	}
-	c.space.execute([]string{r.Entity}, func(es []*entity) {
+	c.space.Execute([]string{r.Entity}, func(es []*entity) {
 		e := es[0]
 		if e == nil {
 			c.reply(r.Call, Answer{Code: NotFound})
@@ -217,6 +221,22 @@ func (c *Core) cancel(call Call) {
 		delete(c.waiting, w.request)
 		w.entity.queue.take(func(x *waiting) bool { return x == w })
 	}
+}
+
+// stop answers all that wait for tokens: nothing was done for them, so another
+// site may be asked.
+func (c *Core) stop() {
+	c.stopping = true
+	// In the order of the entities' names, for the sake of a repeatable order.
+	c.space.ascend("", func(e *entity) bool {
+		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
+			c.stopWaiting(w)
+			for _, call := range w.calls {
+				c.reply(call, Answer{Code: Stopping, Left: e.left})
+			}
+		}
+		return true
+	})
 }
 
 // stopWaiting forgets an acquire that was taken out of its queue.

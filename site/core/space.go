@@ -3,16 +3,16 @@ package core
 import "github.com/tidwall/btree"
 
 // space holds the entity machines and runs functions over them. Every access
-// of a request goes through execute, so that a request can span several
+// of a request goes through Execute, so that a request can span several
 // entities, and so that the machines can be spread over workers without the
 // requests noticing.
 type space struct {
 	entities btree.Map[string, *entity]
 }
 
-// execute runs fn over the entities of the given keys, in their order, nil for
+// Execute runs fn over the entities of the given keys, in their order, nil for
 // one that does not exist. Nothing else touches these entities meanwhile.
-func (s *space) execute(keys []string, fn func(es []*entity)) {
+func (s *space) Execute(keys []string, fn func(es []*entity)) {
 	var few [4]*entity
 	es := few[:0]
 	for _, k := range keys {
