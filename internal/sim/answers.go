@@ -19,7 +19,7 @@ func (o *observer) bound(name string) core.Tokens {
 func (o *observer) taken(op *op) {
 	o.outstanding[op.entity] += op.tokens
 	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
-		o.s.fail("%d tokens of %q are out, at most %d may be", got, op.entity, most)
+		o.s.fail(OverGrant, "%d tokens of %q are out, at most %d may be", got, op.entity, most)
 	}
 }
 
@@ -28,17 +28,20 @@ func (o *observer) reply(n *node, r core.Reply) {
 	c := r.Call.(*call)
 	if !n.calls[c] {
 		if !c.cancelled {
-			o.s.fail("%s answers %v without being asked: %+v", n.id, c.op, r.Answer)
+			o.s.fail(ExactlyOnce, "%s answers %v without being asked: %+v", n.id, c.op, r.Answer)
 		}
 		return
 	}
 	delete(n.calls, c)
 	a := r.Answer
-	o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
+	o.s.mixAnswer(n, &a)
+	if o.s.tracing {
+		o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
+	}
 	switch {
 	case c.mutant:
 		if a.Code != core.Reused {
-			o.s.fail("%s answers %v with another body: %v", n.id, c.op, a.Code)
+			o.s.fail(ExactlyOnce, "%s answers %v with another body: %v", n.id, c.op, a.Code)
 		}
 		o.s.report.Reused++
 		return
@@ -47,7 +50,7 @@ func (o *observer) reply(n *node, r core.Reply) {
 	default:
 		o.changed(n, c, a)
 	}
-	if !o.s.healed && o.s.chance(o.s.chances.lostReply) {
+	if o.s.fails(LostReply, o.s.chances.lostReply) {
 		return
 	}
 	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
@@ -59,15 +62,15 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	q, recorded := n.durable.requests[op.key]
 	binds := a.Code == core.OK || a.Code == core.OutOfTokens
 	if binds && (!recorded || q.Code != a.Code || q.Left != a.Left) {
-		o.s.fail("%s answers %v with %v, recorded is %v", n.id, op, a, q)
+		o.s.fail(Durability, "%s answers %v with %v, recorded is %v", n.id, op, a, q)
 	}
 	if a.Code == core.OK && a.Tokens != op.tokens {
-		o.s.fail("%s answers %v with %d tokens", n.id, op, a.Tokens)
+		o.s.fail(Answers, "%s answers %v with %d tokens", n.id, op, a.Tokens)
 	}
 	if first, ok := o.first[op.id]; ok {
 		o.s.report.Repeats++
 		if first.Code != a.Code || first.Tokens != a.Tokens || first.Left != a.Left {
-			o.s.fail("%s answers %v with %v, before with %v", n.id, op, a, first)
+			o.s.fail(ExactlyOnce, "%s answers %v with %v, before with %v", n.id, op, a, first)
 		}
 		return
 	}
@@ -79,8 +82,11 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 		o.s.report.Releases++
 	case a.Code == core.OK:
 		o.s.report.Grants++
-		if o.s.now > c.handed+200*millisecond {
-			o.s.report.Waits++
+		if c.waited {
+			o.s.report.Redistributed++
+		}
+		if a.Left < 0 {
+			o.s.fail(Bounds, "%s grants %v, left are %d", n.id, op, a.Left)
 		}
 	case a.Code == core.OutOfTokens:
 		o.s.report.Refusals++
@@ -89,7 +95,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 		o.s.report.Overloads++
 	case a.Code == core.NotFound:
 	default:
-		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
 }
 
@@ -104,7 +110,7 @@ func (o *observer) exact(op *op) {
 		free -= n.drained.books[op.entity].Net
 	}
 	if free >= op.tokens {
-		o.s.fail("%v is refused, %d tokens are there", op, free)
+		o.s.fail(Refusal, "%v is refused, %d tokens are there", op, free)
 	}
 }
 
@@ -130,7 +136,7 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	if len(o.s.nodes) > 1 {
 		want, ok := o.catalogue.results[op.requestID]
 		if !ok || want.code != a.Code || want.generation != a.View.Generation {
-			o.s.fail("%s answers %v: %v, generation %d; decided is %+v", n.id, op, a.Code, a.View.Generation, want)
+			o.s.fail(Answers, "%s answers %v: %v, generation %d; decided is %+v", n.id, op, a.Code, a.View.Generation, want)
 		}
 	}
 	if a.Code == core.OK && op.kind == remove {
@@ -146,21 +152,21 @@ func (o *observer) limitSet(n *node, op *op, a core.Answer) {
 	case core.OK:
 		o.s.report.Limits++
 		if a.View.Limit != op.limit {
-			o.s.fail("%s answers %v: limit %d", n.id, op, a.View.Limit)
+			o.s.fail(Answers, "%s answers %v: limit %d", n.id, op, a.View.Limit)
 		}
 	case core.Mismatch:
 	default:
-		o.s.fail("%s answers %v: %v", n.id, op, a.Code)
+		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
 	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
 	if g := a.View.Generation; op.answers[g] != "" && op.answers[g] != got {
-		o.s.fail("%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
+		o.s.fail(ExactlyOnce, "%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
 	} else if op.answers == nil {
 		op.answers = make(map[uint64]string)
 	}
 	op.answers[a.View.Generation] = got
 	op.decided = true
 	if len(o.s.nodes) > 1 && !o.sequence(sequenceID{op.entity, a.View.Generation}).everHeld(op.requestID) {
-		o.s.fail("%s answers %v: %v, nothing is decided", n.id, op, a.Code)
+		o.s.fail(Answers, "%s answers %v: %v, nothing is decided", n.id, op, a.Code)
 	}
 }

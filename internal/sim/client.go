@@ -56,9 +56,14 @@ func (p *op) String() string {
 // call is one attempt of an operation at one site.
 type call struct {
 	op        *op
-	handed    micros
 	done      bool
 	cancelled bool
+	// waited is set once the site has let it wait for tokens.
+	waited bool
+	// served is set once the site has an answer, which may still be under way.
+	served bool
+	// needless is set once it has waited for tokens that the site had.
+	needless bool
 	// mutant is an attempt with another body.
 	mutant bool
 }
@@ -94,8 +99,8 @@ func (s *sim) startClients() {
 	if !s.o.Hungry {
 		s.after(5*second, a.next)
 	}
-	for range 6 + s.r.IntN(15) {
-		c := &client{s: s, held: make(map[string]core.Tokens), big: 1 + s.r.IntN(40), pause: 10 + s.r.IntN(250)}
+	for range s.load.clients + s.r.IntN(s.load.clients) {
+		c := &client{s: s, held: make(map[string]core.Tokens), big: 1 + s.r.IntN(40), pause: 10 + s.r.IntN(s.load.pause)}
 		if s.o.Hungry {
 			c.big = 1
 		}
@@ -135,13 +140,18 @@ func (c *client) next() {
 		p.wait = micros(s.r.IntN(10_000)) * millisecond
 	}
 	p.then = func(a *core.Answer) {
-		if a != nil && a.Code == core.OK {
-			c.held[p.entity] += p.tokens
-			s.observe.taken(p)
-		}
+		c.took(p, a)
 		again()
 	}
 	s.issue(p)
+}
+
+// took notes what an acquire has brought.
+func (c *client) took(p *op, a *core.Answer) {
+	if a != nil && a.Code == core.OK {
+		c.held[p.entity] += p.tokens
+		c.s.observe.taken(p)
+	}
 }
 
 // next does the next administrative change.
@@ -178,6 +188,7 @@ func (s *sim) issue(p *op) {
 	p.requestID = fmt.Sprintf("op-%d", p.id)
 	binary.BigEndian.PutUint64(p.key[:], uint64(p.id))
 	if p.kind == acquire || p.kind == release {
+		s.report.Requests++
 		s.opsByKey[p.key] = p
 	} else {
 		s.changes = append(s.changes, p)
@@ -224,11 +235,13 @@ func (p *op) attempt() {
 		if p.ended || c.done {
 			return
 		}
-		if n.up && n.calls[c] {
-			c.cancelled = true
-			s.report.Cancels++
-			n.step(&core.Cancel{Call: c})
-		}
+		n.awake(func() {
+			if n.up && n.calls[c] {
+				c.cancelled = true
+				s.report.Cancels++
+				n.step(&core.Cancel{Call: c})
+			}
+		})
 		if s.chance(100) && !s.healed {
 			p.end(nil)
 			return
@@ -255,9 +268,14 @@ func (n *node) hand(c *call) {
 	if !n.up {
 		return
 	}
-	c.handed = s.now
+	if n.paused() {
+		n.awake(func() { n.hand(c) })
+		return
+	}
 	n.calls[c] = true
-	s.note("%s is handed %v", n.id, p)
+	if s.tracing {
+		s.note("%s is handed %v", n.id, p)
+	}
 	p.until = max(p.until, s.now+p.wait)
 	life := n.life
 	var overdue func()
@@ -265,14 +283,24 @@ func (n *node) hand(c *call) {
 		if n.life != life || !n.calls[c] || c.cancelled {
 			return
 		}
-		if due := p.until + slack; due > s.now {
+		if due := max(p.until, n.resumes) + slack; due > s.now {
 			s.after(due-s.now, overdue)
 			return
 		}
-		s.fail("%s has not answered %v", n.id, p)
+		s.fail(Deadline, "%s has not answered %v", n.id, p)
 	}
 	s.after(p.wait+slack, overdue)
-	n.step(p.input(c, p.tokens, p.limit))
+	if p.kind != acquire {
+		n.step(p.input(c, p.tokens, p.limit))
+		return
+	}
+	before := n.core.Status().Waiting
+	n.core.Step(n.time(), p.input(c, p.tokens, p.limit))
+	if c.waited = n.core.Status().Waiting > before; c.waited {
+		n.waiting[p.entity] = append(n.waiting[p.entity], c)
+	}
+	s.report.acquire(n.cfg.Offer, c.waited)
+	n.settle()
 }
 
 // slack is how long after its deadline a request may be answered: clocks drift
@@ -333,12 +361,14 @@ func (p *op) extras() {
 	if s.chance(s.chances.mutant) {
 		s.after(s.r.Int64N(5*second), func() {
 			n := s.nodes[p.site]
-			if !n.up {
-				return
-			}
-			c := &call{op: p, mutant: true, done: true}
-			n.calls[c] = true
-			n.step(p.input(c, p.tokens+1, p.limit))
+			n.awake(func() {
+				if !n.up {
+					return
+				}
+				c := &call{op: p, mutant: true, done: true}
+				n.calls[c] = true
+				n.step(p.input(c, p.tokens+1, p.limit))
+			})
 		})
 	}
 }

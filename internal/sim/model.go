@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -36,6 +36,12 @@ type sequence struct {
 	// site holds, has set aside and has out in all, in the order of the sites.
 	limits   []limitState
 	holdings [][]core.Tokens
+	// stars are the star instances by name, views the sites' parts in them by
+	// site: what is durable and what is handed over.
+	stars map[star.ID]*starInstance
+	views [][2]starView
+	// promises are the last durable states by site.
+	promises []promise
 	results  map[string]bool
 	order    []string
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
@@ -106,7 +112,7 @@ type limitChange struct {
 }
 
 // settle computes what the chosen values mean for an entity.
-func (q *sequence) settle(sites []core.SiteID) error {
+func (q *sequence) settle(o *observer) error {
 	for q.limits != nil && q.chosen[q.settled+1] != nil {
 		v := q.chosen[q.settled+1]
 		now := q.limits[q.settled]
@@ -133,16 +139,12 @@ func (q *sequence) settle(sites []core.SiteID) error {
 		q.raised += max(delta, 0)
 		holdings := slices.Clone(q.holdings[q.settled])
 		if len(v.Contributions) > 0 {
-			policy, err := redistribute.ByName(v.Policy)
-			if err != nil {
-				return err
-			}
-			grants, err := policy.Grants(v.Contributions, delta)
-			if err != nil {
-				return fmt.Errorf("%v: %w", q.id, err)
+			grants := o.grants(q, v, delta)
+			if grants == nil {
+				return nil
 			}
 			for i, c := range v.Contributions {
-				holdings[slices.Index(sites, c.Site)] += grants[i] - c.Offered
+				holdings[slices.Index(o.s.names, c.Site)] += grants[i] - c.Offered
 			}
 		}
 		q.limits, q.holdings = append(q.limits, now), append(q.holdings, holdings)

@@ -39,8 +39,15 @@ type node struct {
 	// fuse, if not 0, is after how many effects of batches the site crashes.
 	fuse    int
 	wakeSet micros
-	// calls are those handed over and not answered yet.
-	calls map[*call]bool
+	// calls are those handed over and not answered yet, waiting the acquires of
+	// them that wait for tokens, by entity.
+	calls   map[*call]bool
+	waiting map[string][]*call
+	// resumes is when the last pause of the site is over, or zero.
+	resumes micros
+	// slowUntil is until when its disk is slow; badSync fails the next sync.
+	slowUntil micros
+	badSync   bool
 }
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
@@ -51,21 +58,27 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
+		Protocol:  s.o.Protocol,
 		Retention: retention / millisecond,
 	}
-	if s.chance(150) {
-		n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = 2, 3
+	if s.chance(250) {
+		n.cfg.MaxWaiting = 2 + s.r.IntN(20)
+		n.cfg.MaxWaitingAll = n.cfg.MaxWaiting + 1
 	}
 	if s.o.Hungry {
 		// The paper's policy rejects what it cannot grant whole.
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "demand", "wait", 0, 0
 	}
-	n.drift = 1 + float64(s.r.IntN(2001)-1000)/100_000
+	n.drift = 1
+	if s.faults.Has(ClockDrift) {
+		n.drift += float64(s.r.IntN(2001)-1000) / 100_000
+		s.hit(ClockDrift)
+	}
 	n.wall = n.clock()
 	if s.o.Disk != nil {
 		other, err := s.o.Disk(id)
 		if err != nil {
-			s.fail("%s: making a disk: %w", id, err)
+			s.fail(Sound, "%s: making a disk: %w", id, err)
 			return n
 		}
 		n.other = other
@@ -92,25 +105,28 @@ func (n *node) boot() {
 		err = n.sameAs(restored)
 	}
 	if err != nil {
-		s.fail("%s: loading: %w", n.id, err)
+		s.fail(Sound, "%s: loading: %w", n.id, err)
 		return
 	}
 	n.life++
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
-	n.flights, n.calls = nil, make(map[*call]bool)
+	n.resumes, n.slowUntil, n.badSync = 0, 0, false
+	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
 	n.drained = n.durable.clone()
 	cfg := n.cfg
 	cfg.Rand = rand.New(rand.NewPCG(s.o.Seed, uint64(n.i)<<32|uint64(n.life)))
 	if n.core, err = core.New(cfg, restored); err != nil {
-		s.fail("%s: restarting: %w", n.id, err)
+		s.fail(Sound, "%s: restarting: %w", n.id, err)
 		return
 	}
 	for _, e := range restored.Entities {
-		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil {
+		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil || len(e.Star.Slices) > 0 {
 			s.report.Recoveries++
 		}
 	}
-	s.note("%s starts", n.id)
+	if s.tracing {
+		s.note("%s starts", n.id)
+	}
 	n.settle()
 }
 
@@ -166,14 +182,28 @@ func (n *node) crash() {
 	if !n.up {
 		return
 	}
-	s.note("%s crashes, %d batches lost", n.id, len(n.flights))
-	s.report.Crashes++
+	// What was handed over reaches the disk in order, up to some point.
+	kept := len(n.flights)
+	if s.faults.Has(LostWrites) {
+		kept = s.r.IntN(kept + 1)
+	}
+	for _, batch := range n.flights[:kept] {
+		if !n.persist(batch) {
+			return
+		}
+	}
+	if slices.ContainsFunc(n.flights[kept:], func(b *core.Effects) bool { return !b.Records.Empty() }) {
+		s.hit(LostWrites)
+	}
+	if s.tracing {
+		s.note("%s crashes, %d batches are durable, %d lost", n.id, kept, len(n.flights)-kept)
+	}
 	n.up, n.core, n.drained = false, nil, n.durable.clone()
+	s.observe.lost(n)
 	n.life++
 	n.calls = nil
-	if s.chance(200) {
+	if s.fails(ClockJump, 200) {
 		n.wall = n.clock()
-		s.report.ClockJumps++
 	}
 	s.observe.checkSite(n)
 	life := n.life
@@ -186,11 +216,26 @@ func (n *node) crash() {
 
 // step feeds the core one input.
 func (n *node) step(in core.Input) {
-	if !n.up || n.s.err != nil {
+	if !n.up || n.s.violation != nil {
+		return
+	}
+	if n.paused() {
+		n.awake(func() { n.step(in) })
 		return
 	}
 	n.core.Step(n.time(), in)
 	n.settle()
+}
+
+func (n *node) paused() bool { return n.s.now < n.resumes }
+
+// awake does something once the site is not paused.
+func (n *node) awake(do func()) {
+	if n.paused() {
+		n.s.after(n.resumes-n.s.now, func() { n.awake(do) })
+		return
+	}
+	do()
 }
 
 // settle drains what the core has gathered and sees to its next wake.
@@ -211,9 +256,11 @@ func (n *node) settle() {
 	n.wakeSet = due
 	life := n.life
 	n.s.after(due-n.s.now, func() {
-		if n.life == life && n.up && n.s.now >= n.wakeSet {
-			n.wake()
-		}
+		n.awake(func() {
+			if n.life == life && n.up && n.s.now >= n.wakeSet {
+				n.wake()
+			}
+		})
 	})
 }
 
@@ -223,11 +270,17 @@ func (n *node) wake() {
 	if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
 		n.core.Step(now, core.Wake{})
 		if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
-			n.s.fail("%s: woken at %d, wants to be woken at %d again", n.id, now.Tick, at)
+			n.s.fail(Deadline, "%s: woken at %d, wants to be woken at %d again", n.id, now.Tick, at)
 		}
 	}
 	n.settle()
 }
+
+// A slow disk takes slowFactor times as long, but at most slowest for a sync.
+const (
+	slowFactor = 20
+	slowest    = 400 * millisecond
+)
 
 // drain takes a batch from the core, if there may be another under way.
 func (n *node) drain() {
@@ -243,25 +296,37 @@ func (n *node) drain() {
 	}
 	n.core.Drain(batch)
 	for _, e := range batch.Events {
-		if e.Kind == core.ProtocolFault {
-			s.fail("%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
+		switch e.Kind {
+		case core.ProtocolFault:
+			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
+		case core.RedistributionStarted:
+			s.report.Begun++
+		case core.RedistributionFailed:
+			s.report.Failed++
+		case core.GaveUp:
+			s.report.GaveUp++
 		}
 	}
 	if err := n.drained.Commit(&batch.Records); err != nil {
-		s.fail("%s: %w", n.id, err)
+		s.fail(Sound, "%s: %w", n.id, err)
 	}
-	s.observe.drained(n, &batch.Records)
+	s.observe.drained(n, batch)
 	n.flights = append(n.flights, batch)
 	took := micros(0)
 	if !batch.Records.Empty() {
 		took = 1 + s.r.Int64N(s.chances.sync)
+		if s.now < n.slowUntil {
+			took = min(took*slowFactor, slowest)
+		}
 	}
 	n.lastSync = max(n.lastSync, s.now) + took
 	life := n.life
 	s.after(n.lastSync-s.now, func() {
-		if n.up && n.life == life {
-			n.synced()
-		}
+		n.awake(func() {
+			if n.up && n.life == life {
+				n.synced()
+			}
+		})
 	})
 }
 
@@ -269,18 +334,14 @@ func (n *node) drain() {
 func (n *node) synced() {
 	s := n.s
 	batch := n.flights[0]
-	n.flights = n.flights[1:]
-	s.observe.requests(n, &batch.Records)
-	err := n.durable.Commit(&batch.Records)
-	if err == nil && n.other != nil {
-		err = n.other.Commit(&batch.Records)
-	}
-	if err != nil {
-		s.fail("%s: committing: %w", n.id, err)
+	if n.badSync && !batch.Records.Empty() {
+		// Whether the records are on the disk is not known: a crash decides.
+		s.hit(SyncError)
+		n.crash()
 		return
 	}
-	s.observe.durable(n, &batch.Records)
-	if n.burns() {
+	n.flights = n.flights[1:]
+	if !n.persist(batch) || n.burns() {
 		return
 	}
 	for i := range batch.Messages {
@@ -300,6 +361,22 @@ func (n *node) synced() {
 	n.settle()
 }
 
+// persist makes the records of a batch durable.
+func (n *node) persist(batch *core.Effects) bool {
+	s := n.s
+	s.observe.requests(n, &batch.Records)
+	err := n.durable.Commit(&batch.Records)
+	if err == nil && n.other != nil {
+		err = n.other.Commit(&batch.Records)
+	}
+	if err != nil {
+		s.fail(Sound, "%s: committing: %w", n.id, err)
+		return false
+	}
+	s.observe.durable(n, &batch.Records)
+	return true
+}
+
 // burns crashes the site between two effects if its time has come.
 func (n *node) burns() bool {
 	if n.fuse == 0 {
@@ -308,7 +385,7 @@ func (n *node) burns() bool {
 	if n.fuse--; n.fuse > 0 {
 		return false
 	}
-	n.s.report.MidBatch++
+	n.s.hit(CrashMidEffects)
 	n.crash()
 	return true
 }
@@ -316,33 +393,50 @@ func (n *node) burns() bool {
 // send puts a message on its link.
 func (s *sim) send(from *node, e core.Envelope) {
 	s.observe.message(from, &e)
-	to := s.nodes[slices.Index(s.names, e.Message.To)]
+	to := s.nodes[slices.Index(s.names, e.To())]
 	if e.Message.Kind == avantan.CatchUp {
 		s.report.CatchUps++
 	}
-	s.note("%s -> %s: %q/%d %v t=%d b=%v applied=%d", from.id, e.Message.To, e.Entity, e.Generation,
-		e.Message.Kind, e.Message.Instance, e.Message.Ballot, e.Message.Applied)
-	if s.cut[from.i][to.i] || !s.healed && s.chance(s.chances.drop) {
-		s.report.Drops++
+	s.mix(uint64(from.i)<<40 | uint64(to.i)<<32 | uint64(e.Message.Kind))
+	switch {
+	case !s.tracing:
+	case e.Star != nil:
+		s.note("%s -> %s: %q/%d star %v %v", from.id, to.id, e.Entity, e.Generation, e.Star.Kind, e.Star.ID)
+	default:
+		s.note("%s -> %s: %q/%d %v t=%d b=%v applied=%d", from.id, to.id, e.Entity, e.Generation,
+			e.Message.Kind, e.Message.Instance, e.Message.Ballot, e.Message.Applied)
+	}
+	if s.cut[from.i][to.i] {
+		s.report.Cut++
+		return
+	}
+	if s.fails(Drop, s.chances.drop) {
 		return
 	}
 	if s.o.Encoded {
 		var err error
 		if e, err = recode(&e); err != nil {
-			s.fail("encoding a message: %w", err)
+			s.fail(Sound, "encoding a message: %w", err)
 			return
 		}
 	}
 	deliver := func() { to.step(core.Deliver{From: from.id, Messages: []core.Envelope{e}}) }
 	delay := s.latency[from.i][to.i]
 	arrives := s.now + delay + s.r.Int64N(delay/4+1)
-	if s.o.Calm {
-		arrives = max(arrives, s.arrived[from.i][to.i])
-		s.arrived[from.i][to.i] = arrives
+	if s.fails(Delay, s.chances.delay) {
+		arrives += s.r.Int64N(10 * second)
 	}
+	last := &s.arrived[from.i][to.i]
+	switch {
+	case arrives >= *last:
+	case !s.faults.Has(Reorder):
+		arrives = *last
+	case !s.healed:
+		s.hit(Reorder)
+	}
+	*last = max(*last, arrives)
 	s.after(arrives-s.now, deliver)
-	if !s.healed && s.chance(s.chances.repeat) {
-		s.report.Duplicates++
+	if s.fails(Duplicate, s.chances.repeat) {
 		s.after(delay+s.r.Int64N(5*second), deliver)
 	}
 }
@@ -356,5 +450,5 @@ func recode(e *core.Envelope) (core.Envelope, error) {
 	if err := proto.Unmarshal(raw, &p); err != nil {
 		return core.Envelope{}, err
 	}
-	return wire.Decode(&p, e.Message.From, e.Message.To)
+	return wire.Decode(&p, e.From(), e.To())
 }

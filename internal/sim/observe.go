@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -51,11 +52,16 @@ func (o *observer) sequence(id sequenceID) *sequence {
 
 // message looks at one that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
-	m := &e.Message
-	if err := m.Validate(); err != nil {
-		o.s.fail("%s sends: %w", from.id, err)
+	if e.Star != nil {
+		o.starMessage(from, e)
 		return
 	}
+	m := &e.Message
+	if err := m.Validate(); err != nil {
+		o.s.fail(Sound, "%s sends: %w", from.id, err)
+		return
+	}
+	o.restsOnDisk(from, e)
 	if m.Kind == avantan.Accept || m.Kind == avantan.AcceptOk {
 		o.accept(sequenceID{e.Entity, e.Generation}, vote{m.Instance, m.Ballot}, from.id, m.Value)
 	}
@@ -65,18 +71,21 @@ func (o *observer) accept(id sequenceID, v vote, site core.SiteID, value *avanta
 	q := o.sequence(id)
 	before := len(q.chosen)
 	if err := q.accept(v, site, value, o.quorum); err != nil {
-		o.s.fail("%w", err)
+		o.s.fail(Agreement, "%w", err)
 		return
 	}
 	if len(q.chosen) == before {
 		return
 	}
-	o.s.note("%v: chosen in %d: %+v", id, v.t, *q.chosen[v.t])
+	if o.s.tracing {
+		o.s.note("%v: chosen in %d: %+v", id, v.t, *q.chosen[v.t])
+	}
 	if id.entity == "" {
 		o.settleCatalogue(q)
 		return
 	}
 	o.s.report.Instances++
+	o.pledgedBy(q, v.t)
 	o.settle(q)
 }
 
@@ -85,7 +94,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 		q.settled++
 		created, err := o.catalogue.settle(q.chosen[q.settled])
 		if err != nil {
-			o.s.fail("%w", err)
+			o.s.fail(Sound, "%w", err)
 			return
 		}
 		for _, c := range created {
@@ -100,8 +109,8 @@ func (o *observer) settleCatalogue(q *sequence) {
 
 func (o *observer) settle(q *sequence) {
 	lowered, raised := q.lowered, q.raised
-	if err := q.settle(o.s.names); err != nil {
-		o.s.fail("%w", err)
+	if err := q.settle(o); err != nil {
+		o.s.fail(Sound, "%w", err)
 	}
 	if q.lowered && !lowered {
 		o.s.report.Lowerings++
@@ -109,19 +118,26 @@ func (o *observer) settle(q *sequence) {
 	if q.raised > raised {
 		o.s.report.Raises++
 	}
-	o.conserved(q, func(n *node) *Memory { return n.durable })
-	o.conserved(q, func(n *node) *Memory { return n.drained })
+	o.conserved(q, true)
+	o.conserved(q, false)
 }
 
 // state looks at what a site's records say about the sequence of a vote.
 func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
+	o.monotonic(n, id, st)
 	if st.Accepted != nil {
 		o.accept(id, vote{st.Applied + 1, st.AcceptedAt}, n.id, st.Accepted)
 	}
 }
 
 // drained checks a batch that a site has handed over.
-func (o *observer) drained(n *node, r *core.Records) {
+func (o *observer) drained(n *node, batch *core.Effects) {
+	r := &batch.Records
+	o.needless(n, batch)
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		o.starRecord(n, o.sequence(sequenceID{e.Name, e.Generation}), false, e)
+	}
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkSite(n)
 		return
@@ -149,7 +165,9 @@ func (o *observer) durable(n *node, r *core.Records) {
 	}
 	for i := range r.Entities {
 		e := &r.Entities[i]
-		o.state(n, sequenceID{e.Name, e.Generation}, &e.Protocol)
+		id := sequenceID{e.Name, e.Generation}
+		o.state(n, id, &e.Protocol)
+		o.starRecord(n, o.sequence(id), true, e)
 	}
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkCatalogue(n, n.durable)
@@ -163,11 +181,11 @@ func (o *observer) requests(n *node, r *core.Records) {
 	for _, q := range r.Block.Records {
 		op := o.s.opOf(q.Key)
 		if op == nil {
-			o.s.fail("%s records a request that nobody made", n.id)
+			o.s.fail(ExactlyOnce, "%s records a request that nobody made", n.id)
 			return
 		}
 		if _, twice := n.durable.requests[q.Key]; twice {
-			o.s.fail("%s records %v twice", n.id, op)
+			o.s.fail(ExactlyOnce, "%s records %v twice", n.id, op)
 			return
 		}
 		switch {
@@ -176,7 +194,7 @@ func (o *observer) requests(n *node, r *core.Records) {
 		case q.Code == core.OK:
 			net[op.entity] -= op.tokens
 		case q.Code != core.OutOfTokens || op.kind != acquire:
-			o.s.fail("%s records %v as %v", n.id, op, q.Code)
+			o.s.fail(Answers, "%s records %v as %v", n.id, op, q.Code)
 		}
 	}
 	for _, name := range r.Deleted {
@@ -205,12 +223,12 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 	}
 	at := d.catalogue.Protocol.Applied
 	if int(at) >= len(o.catalogue.states) {
-		o.s.fail("%s has applied instance %d of the catalogue, decided are %d", n.id, at, len(o.catalogue.states)-1)
+		o.s.fail(Agreement, "%s has applied instance %d of the catalogue, decided are %d", n.id, at, len(o.catalogue.states)-1)
 		return
 	}
 	want := o.catalogue.states[at]
 	if d.catalogue.Generation != want.generation || d.catalogue.Numbered != want.numbered {
-		o.s.fail("%s: catalogue after %d: generation %d, %d changes; want %d, %d", n.id, at,
+		o.s.fail(Catalogue, "%s: catalogue after %d: generation %d, %d changes; want %d, %d", n.id, at,
 			d.catalogue.Generation, d.catalogue.Numbered, want.generation, want.numbered)
 	}
 	got := make(map[string]uint64)
@@ -218,7 +236,7 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 		got[name] = e.Generation
 	}
 	if !maps.Equal(got, want.entities) {
-		o.s.fail("%s: entities after instance %d of the catalogue: %v, want %v", n.id, at, got, want.entities)
+		o.s.fail(Catalogue, "%s: entities after instance %d of the catalogue: %v, want %v", n.id, at, got, want.entities)
 	}
 }
 
@@ -228,8 +246,10 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 func (o *observer) alone(d *Memory) bool {
 	for _, ch := range inOrder(d.changes) {
 		id := sequenceID{ch.Change.Name, ch.Generation}
-		if ch.Change.Kind == core.CreateEntity && ch.Outcome == core.OK && o.sequences[id] == nil {
-			e := o.sequence(id)
+		if ch.Change.Kind != core.CreateEntity || ch.Outcome != core.OK {
+			continue
+		}
+		if e := o.sequence(id); e.limits == nil {
 			e.created(ch.Change.Limit, 1)
 			o.s.report.Creates++
 			o.created[id.entity] = append(o.created[id.entity], e)
@@ -243,7 +263,7 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	e, b := d.entities[name], d.books[name]
 	q := o.sequence(sequenceID{name, e.Generation})
 	if e.Name == "" || b.Generation != e.Generation {
-		o.s.fail("%s: books %+v, entity of generation %d", n.id, b, e.Generation)
+		o.s.fail(Catalogue, "%s: books %+v, entity of generation %d", n.id, b, e.Generation)
 		return
 	}
 	if len(o.s.nodes) == 1 {
@@ -251,37 +271,37 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 		return
 	}
 	if q.limits == nil {
-		o.s.fail("%s has entity %q, generation %d, which was never created", n.id, name, e.Generation)
+		o.s.fail(Catalogue, "%s has entity %q, generation %d, which was never created", n.id, name, e.Generation)
 		return
 	}
 	at := e.Protocol.Applied
 	if at > q.settled {
-		o.s.fail("%s has applied instance %d of %v, decided are %d", n.id, at, q.id, q.settled)
+		o.s.fail(Agreement, "%s has applied instance %d of %v, decided are %d", n.id, at, q.id, q.settled)
 		return
 	}
 	if got := (limitState{e.Limit, e.Version}); got != q.limits[at] {
-		o.s.fail("%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
+		o.s.fail(Catalogue, "%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
 	}
-	if got := holdings(&e, &b); got != q.holdings[at][n.i] {
-		o.s.fail("%s: %v after %d: left %d, pledged %+v, net %d, that is %d; want %d", n.id, q.id, at,
-			b.Left, e.Protocol.Pledge, b.Net, got, q.holdings[at][n.i])
+	durable := d == n.durable
+	if got, want := holdings(&e, &b), q.holdings[at][n.i]+q.view(n, durable).moved; got != want {
+		o.s.fail(Conservation, "%s: %v after %d: left %d, pledged %+v, slices %+v, net %d, that is %d; want %d", n.id, q.id,
+			at, b.Left, e.Protocol.Pledge, e.Star.Slices, b.Net, got, want)
+	}
+	o.asideStays(n, q, &e)
+	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
+		o.s.fail(Bounded, "%s: %v keeps %d decisions and %d slices", n.id, q.id, len(e.Protocol.Kept), len(e.Star.Slices))
 	}
 	if b.Left < 0 && !q.lowered {
-		o.s.fail("%s: %v has %d left, the limit was never lowered", n.id, q.id, b.Left)
+		o.s.fail(Bounds, "%s: %v has %d left, the limit was never lowered", n.id, q.id, b.Left)
 	}
-	if d == n.durable && b.Net != o.net[n.i][name] {
-		o.s.fail("%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
+	if durable && b.Net != o.net[n.i][name] {
+		o.s.fail(Durability, "%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
 	}
-	o.conserved(q, func(m *node) *Memory {
-		if d == n.durable {
-			return m.durable
-		}
-		return m.drained
-	})
+	o.conserved(q, durable)
 }
 
 func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {
-	sum := b.Left + b.Net
+	sum := b.Left + b.Net + aside(e.Star.Slices)
 	if e.Protocol.Pledge != nil {
 		sum += e.Protocol.Pledge.Offered
 	}
@@ -293,13 +313,13 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.entities[q.id.entity], d.books[q.id.entity]
 	o.alone(d)
 	if got := holdings(&e, &b); got != e.Limit {
-		o.s.fail("%s: %v: %d tokens, the limit is %d", n.id, q.id, got, e.Limit)
+		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d", n.id, q.id, got, e.Limit)
 	}
 	if d != n.durable {
 		return
 	}
 	if b.Net != o.net[n.i][q.id.entity] {
-		o.s.fail("%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][q.id.entity])
+		o.s.fail(Durability, "%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][q.id.entity])
 	}
 	last := limitState{0, 0}
 	if len(q.limits) > 0 {
@@ -313,15 +333,16 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 }
 
 // conserved is the equation of the package comment, for all sites at once. It
-// ends when the first site drops the entity.
-func (o *observer) conserved(q *sequence, disk func(*node) *Memory) {
+// ends when the first site drops the entity. What star instances move adds up to
+// nothing, which is checked where a value is first seen; so it is left out.
+func (o *observer) conserved(q *sequence, durable bool) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return
 	}
 	var sum core.Tokens
 	for i, n := range o.s.nodes {
-		d := disk(n)
-		if d == nil {
+		d := n.drained
+		if durable || d == nil {
 			d = n.durable
 		}
 		e, found := d.entities[q.id.entity]
@@ -329,7 +350,7 @@ func (o *observer) conserved(q *sequence, disk func(*node) *Memory) {
 		switch {
 		case found && e.Generation == q.id.generation:
 			b := d.books[q.id.entity]
-			sum += holdings(&e, &b)
+			sum += holdings(&e, &b) - q.view(n, durable).moved
 			at = e.Protocol.Applied
 		case d.generation() < q.id.generation:
 			sum += q.holdings[0][i]
@@ -342,6 +363,6 @@ func (o *observer) conserved(q *sequence, disk func(*node) *Memory) {
 		sum += q.holdings[q.settled][i] - q.holdings[at][i]
 	}
 	if want := q.limits[q.settled].limit; sum != want {
-		o.s.fail("%v after %d: %d tokens, the limit is %d", q.id, q.settled, sum, want)
+		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d", q.id, q.settled, sum, want)
 	}
 }

@@ -3,17 +3,57 @@ package sim
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Report counts what happened in a run, or in many.
 type Report struct {
 	// Hash is a hash of all events: the same for the same seed.
 	Hash uint64
+	// Events counts the simulated events, Micros is the simulated time in
+	// microseconds, with the time after healing.
+	Events uint64
+	Micros int64
 
-	Grants, Waits, Refusals, Releases, Repeats, Reused, Cancels, Overloads int
-	Instances, CatchUps, Recoveries                                        int
-	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum         int
-	Crashes, MidBatch, Drops, Duplicates, Partitions, ClockJumps           int
+	// Sites is the size of the cluster, 0 in a sum of runs.
+	Sites int
+	// Requests are acquires and releases, each with all its repeats counted once.
+	Requests int
+	// Redistributed are the grants that had to wait.
+	Grants, Redistributed, Refusals, Releases, Repeats, Reused, Cancels, Overloads int
+	// Waited are the acquires that had to wait, of all Acquires handed over to a
+	// site, by the site's offer policy.
+	Acquires, Waited [2]int
+	// Needless are the acquires that have waited while their site had the tokens.
+	Needless int
+	// Begun and Failed count redistributions at their leaders, GaveUp how often
+	// a site learned that there are no tokens anywhere.
+	Begun, Failed, GaveUp int
+	// Instances are those that a majority decided, StarDecided those that their
+	// members committed; StarAborted had a value and were aborted.
+	Instances, StarDecided, StarAborted                            int
+	CatchUps, Recoveries, Cut                                      int
+	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
+	// Faults counts the faults that happened, by cell.
+	Faults [faultCount]int
+}
+
+// Offer policies as they are counted in Acquires and Waited.
+const (
+	OfferSpare = iota
+	OfferAll
+)
+
+// acquire counts an acquire handed over to a site.
+func (r *Report) acquire(offer string, waited bool) {
+	i := OfferSpare
+	if offer == "all" {
+		i = OfferAll
+	}
+	r.Acquires[i]++
+	if waited {
+		r.Waited[i]++
+	}
 }
 
 type count struct {
@@ -23,17 +63,28 @@ type count struct {
 
 func (r *Report) counts() []count {
 	return []count{
+		{"requests", &r.Requests},
 		{"grants", &r.Grants},
-		{"waits", &r.Waits},
+		{"redistributed", &r.Redistributed},
 		{"refusals", &r.Refusals},
 		{"releases", &r.Releases},
 		{"repeats", &r.Repeats},
 		{"reused", &r.Reused},
 		{"cancels", &r.Cancels},
 		{"overloads", &r.Overloads},
+		{"acquires where spare is offered", &r.Acquires[OfferSpare]},
+		{"acquires where all is offered", &r.Acquires[OfferAll]},
+		{"waits where spare is offered", &r.Waited[OfferSpare]},
+		{"waits where all is offered", &r.Waited[OfferAll]},
+		{"begun", &r.Begun},
+		{"failed", &r.Failed},
+		{"gave up", &r.GaveUp},
 		{"instances", &r.Instances},
+		{"star decided", &r.StarDecided},
+		{"star aborted", &r.StarAborted},
 		{"catch-ups", &r.CatchUps},
 		{"recoveries", &r.Recoveries},
+		{"cut", &r.Cut},
 		{"creates", &r.Creates},
 		{"deletes", &r.Deletes},
 		{"limits", &r.Limits},
@@ -41,12 +92,6 @@ func (r *Report) counts() []count {
 		{"lowerings", &r.Lowerings},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
-		{"crashes", &r.Crashes},
-		{"mid-batch", &r.MidBatch},
-		{"drops", &r.Drops},
-		{"duplicates", &r.Duplicates},
-		{"partitions", &r.Partitions},
-		{"clock jumps", &r.ClockJumps},
 	}
 }
 
@@ -56,22 +101,80 @@ func (r *Report) Add(o Report) {
 	for i, c := range o.counts() {
 		*mine[i].n += *c.n
 	}
+	for f, n := range o.Faults {
+		r.Faults[f] += n
+	}
+	r.Events += o.Events
+	r.Micros += o.Micros
 }
 
-// Missing names what never happened.
+// Simulated returns the simulated time.
+func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * time.Microsecond }
+
+// Missing names what never happened, of what any protocol has.
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
-		if *c.n == 0 {
+		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") {
 			none = append(none, c.name)
 		}
 	}
 	return none
 }
 
-// Trivial reports whether the run did so little that it shows nothing.
-func (r *Report) Trivial() bool {
-	return r.Grants+r.Refusals+r.Releases < 10 || r.Instances+r.Limits < 2 || r.Creates == 0
+// MissingFaults lists the faults of a set that never happened.
+func (r *Report) MissingFaults(set FaultSet) []Fault {
+	var none []Fault
+	for _, f := range set.List() {
+		if r.Faults[f] == 0 {
+			none = append(none, f)
+		}
+	}
+	return none
+}
+
+// A long run does at least so much, or is trivial. Faults of single messages
+// do not count.
+const (
+	minTime      = 120 * second
+	minRequests  = 2000
+	minInstances = 10
+	minFaults    = 10
+)
+
+// Trivial tells why a long run shows too little; "" if it does not.
+func (r *Report) Trivial(o Options) string {
+	set := o.Faults
+	if set == 0 {
+		set = AllFaults
+	}
+	if o.Calm {
+		set = 0
+	}
+	return r.trivial(set)
+}
+
+func (r *Report) trivial(set FaultSet) string {
+	faults := 0
+	for _, f := range set.List() {
+		if f < Drop || f > Delay {
+			faults += r.Faults[f]
+		}
+	}
+	instances := r.Instances + r.StarDecided
+	switch {
+	case r.Micros < minTime:
+		return fmt.Sprintf("%v simulated, below %d s", r.Simulated(), minTime/second)
+	case r.Requests < minRequests:
+		return fmt.Sprintf("%d requests, below %d", r.Requests, minRequests)
+	case instances < minInstances && r.Sites != 1:
+		return fmt.Sprintf("%d instances, below %d", instances, minInstances)
+	case faults < minFaults && set&^(1<<Drop|1<<Duplicate|1<<Reorder|1<<Delay|1<<ClockDrift) != 0:
+		return fmt.Sprintf("%d faults, below %d", faults, minFaults)
+	case r.Grants == 0 || r.Refusals == 0 || r.Redistributed == 0 && r.Sites != 1:
+		return fmt.Sprintf("%d grants, %d refusals, %d redistributed", r.Grants, r.Refusals, r.Redistributed)
+	}
+	return ""
 }
 
 // String lists the counts.
@@ -82,6 +185,9 @@ func (r *Report) String() string {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%s %d", c.name, *c.n)
+	}
+	for f, n := range r.Faults {
+		fmt.Fprintf(&b, ", %v %d", Fault(f), n)
 	}
 	return b.String()
 }

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
-	"strings"
+	"slices"
 
 	"github.com/samya-db/samya/site/core"
 )
@@ -15,8 +15,15 @@ type Options struct {
 	Seed uint64
 	// Sites is the size of the cluster; 0 lets the seed choose 1 to 5.
 	Sites int
+	// Protocol is one of core.ProtocolNames, for all sites; empty for the default.
+	Protocol string
+	// Faults are those that may happen; 0 for all of them.
+	Faults FaultSet
 	// Calm leaves out all faults.
 	Calm bool
+	// Long is the full length: at least two minutes under faults and as many
+	// requests as [Report.Trivial] asks for. Else it is a fraction of that.
+	Long bool
 	// Hungry has all clients acquire one token after the other at one site and
 	// release nothing; it asks for Calm.
 	Hungry bool
@@ -30,19 +37,68 @@ type Options struct {
 // Run runs one seed. Its error tells the seed, what did not hold, and the last
 // things that happened before.
 func Run(o Options) (Report, error) {
+	if err := o.validate(); err != nil {
+		return Report{}, err
+	}
+	// What the trace of a violation needs costs more than all else: a run is
+	// told once it has failed, by running it again.
+	twice := o.Disk == nil
 	s := newSim(o)
+	s.tracing = !twice
+	report := s.run()
+	if s.violation == nil {
+		return report, nil
+	}
+	if twice {
+		again := newSim(o)
+		again.tracing = true
+		if told := again.run(); told != report {
+			s.violation.Err = fmt.Errorf("%w (and %s does not hold: run again, it goes another way)", s.violation.Err, Determinism)
+		}
+		s.trace = again.trace
+	}
+	s.violation.Trace = s.tail()
+	return report, s.violation
+}
+
+// MaxSites bounds Options.Sites.
+const MaxSites = 9
+
+// validate names what is wrong with the options.
+func (o *Options) validate() error {
+	if o.Sites < 0 || o.Sites > MaxSites {
+		return fmt.Errorf("sites: %d is not within 0 and %d", o.Sites, MaxSites)
+	}
+	if names := core.ProtocolNames(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
+		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
+	}
+	return nil
+}
+
+// run runs all of it.
+func (s *sim) run() Report {
 	s.start()
 	s.runUntil(s.faultsEnd)
+	for more := 0; s.o.Long && s.violation == nil && more < extensions && s.short(); more++ {
+		s.faultsEnd += extension
+		s.runUntil(s.faultsEnd)
+	}
 	s.heal()
-	if s.err == nil {
-		s.err = s.idle()
-	}
-	s.report.Hash = s.hash
-	if s.err != nil {
-		return s.report, fmt.Errorf("seed %d, %d sites, at %d ms, event %d: %w\n%s",
-			o.Seed, len(s.nodes), s.now/1000, s.events, s.err, s.tail())
-	}
-	return s.report, nil
+	s.idle()
+	s.report.Hash, s.report.Events, s.report.Micros = s.hash, s.events, s.now
+	return s.report
+}
+
+// A long run that has not done enough goes on for so long, so many times.
+const (
+	extension  = 20 * second
+	extensions = 9
+)
+
+// short reports whether a long run has not done enough yet.
+func (s *sim) short() bool {
+	s.report.Micros = s.now
+	return s.report.trivial(s.faults) != ""
 }
 
 // micros is simulated time in microseconds since the start of the run.
@@ -60,24 +116,27 @@ type event struct {
 }
 
 type sim struct {
-	o       Options
-	r       *rand.Rand
-	now     micros
-	queue   eventQueue
-	seq     uint64
-	events  uint64
-	hash    uint64
-	err     error
-	trace   []traced
-	report  Report
-	chances chances
+	o      Options
+	r      *rand.Rand
+	now    micros
+	queue  eventQueue
+	seq    uint64
+	events uint64
+	hash   uint64
+	// violation is the first thing that did not hold.
+	violation *Violation
+	tracing   bool
+	trace     []traced
+	faults    FaultSet
+	load      load
+	report    Report
+	chances   chances
 
 	nodes   []*node
 	names   []core.SiteID
 	cut     [][]bool
 	latency [][]micros
-	// arrived is, where nothing fails and messages stay in order, when the last
-	// one of each link arrives.
+	// arrived is when the last message of each link arrives.
 	arrived [][]micros
 	observe *observer
 	clients []*client
@@ -94,13 +153,16 @@ type sim struct {
 
 // chances are how likely faults are in this run, in thousandths.
 type chances struct {
-	drop, repeat, lostReply, cancel, mutant, hedge int
-	// crashes, partitions and hints are how many milliseconds lie between two on
-	// average; 0 for none.
-	crashes, partitions int
-	sync                micros
-	depth               int
+	drop, repeat, delay, lostReply, cancel, mutant, hedge int
+	// These are how many milliseconds lie between two on average; 0 for none.
+	crashes, partitions, disks, pauses, storms int
+	sync                                       micros
+	depth                                      int
 }
+
+// load says how many clients there are at least, and how long they pause at
+// most, in milliseconds.
+type load struct{ clients, pause int }
 
 func newSim(o Options) *sim {
 	s := &sim{o: o, r: rand.New(rand.NewPCG(o.Seed, 0x5a3b)), hash: 14695981039346656037}
@@ -113,12 +175,27 @@ func newSim(o Options) *sim {
 		s.names = append(s.names, core.SiteID(string(rune('a'+i))))
 	}
 	s.observe = newObserver(s)
-	s.faultsEnd = micros(15+s.r.IntN(40)) * second
+	s.report.Sites = n
+	s.faults = o.Faults
+	if s.faults == 0 {
+		s.faults = AllFaults
+	}
+	if o.Calm {
+		s.faults = 0
+	}
+	s.faultsEnd, s.load = micros(15+s.r.IntN(40))*second, load{6, 250}
+	if o.Long {
+		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{10, 600}
+	}
 	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60}
 	if !o.Calm {
-		s.chances.drop, s.chances.repeat = s.r.IntN(120), s.r.IntN(100)
+		s.chances.drop, s.chances.repeat, s.chances.delay = s.r.IntN(120), s.r.IntN(100), s.r.IntN(20)
 		s.chances.lostReply, s.chances.cancel = s.r.IntN(100), s.r.IntN(150)
 		s.chances.crashes, s.chances.partitions = 500+s.r.IntN(6000), 1000+s.r.IntN(8000)
+		s.chances.disks, s.chances.pauses = 2000+s.r.IntN(10_000), 2000+s.r.IntN(10_000)
+		if s.faults.Has(Overload) {
+			s.chances.storms = 15_000 + s.r.IntN(15_000)
+		}
 		if s.chance(300) {
 			s.chances.drop, s.chances.repeat = 0, 0
 		}
@@ -150,6 +227,13 @@ func (s *sim) start() {
 	if s.chances.crashes > 0 {
 		s.every(s.chances.crashes, s.crashSome)
 	}
+	if s.chances.disks > 0 {
+		s.every(s.chances.disks, s.diskFault)
+		s.every(s.chances.pauses, s.pauseSome)
+	}
+	if s.chances.storms > 0 {
+		s.every(s.chances.storms, s.storm)
+	}
 	if s.chances.partitions > 0 {
 		s.every(s.chances.partitions, s.partition)
 		s.every(s.chances.partitions/2, s.hint)
@@ -178,7 +262,7 @@ func (s *sim) after(d micros, do func()) {
 
 // runUntil lets things happen until a time, or until something does not hold.
 func (s *sim) runUntil(end micros) {
-	for s.err == nil && len(s.queue) > 0 && s.queue[0].at <= end {
+	for s.violation == nil && len(s.queue) > 0 && s.queue[0].at <= end {
 		e := heap.Pop(&s.queue).(event)
 		s.now = e.at
 		s.events++
@@ -187,58 +271,6 @@ func (s *sim) runUntil(end micros) {
 		e.do()
 	}
 	s.now = max(s.now, end)
-}
-
-// mix adds to the hash of the run.
-func (s *sim) mix(v uint64) {
-	for range 8 {
-		s.hash = (s.hash ^ v&0xff) * 1099511628211
-		v >>= 8
-	}
-}
-
-// fail keeps the first thing that must not happen.
-func (s *sim) fail(format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf(format, args...)
-	}
-}
-
-const traceLength = 120
-
-type traced struct {
-	at     micros
-	format string
-	args   []any
-}
-
-// note keeps what happened for the case that the run fails, and adds the
-// parts of it that are numbers to the hash.
-func (s *sim) note(format string, args ...any) {
-	if len(s.trace) >= 2*traceLength {
-		s.trace = append(s.trace[:0], s.trace[traceLength:]...)
-	}
-	for _, a := range args {
-		switch a := a.(type) {
-		case int:
-			s.mix(uint64(a))
-		case core.Tokens:
-			s.mix(uint64(a))
-		case core.SiteID:
-			s.mix(uint64(a[0]))
-		}
-	}
-	s.trace = append(s.trace, traced{s.now, format, args})
-}
-
-func (s *sim) tail() string {
-	var b strings.Builder
-	for _, t := range s.trace[max(0, len(s.trace)-traceLength):] {
-		fmt.Fprintf(&b, "%10.3f  ", float64(t.at)/float64(millisecond))
-		fmt.Fprintf(&b, t.format, t.args...)
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 // eventQueue orders events by time, then by number.

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"flag"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 var (
 	seeds = flag.Uint64("sim.seeds", 300, "how many seeds to run")
+	mode  = flag.String("sim.mode", "", "the protocol; empty for the default")
 	seed  = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
 )
 
@@ -19,6 +21,9 @@ func run(t *testing.T, o sim.Options) sim.Report {
 	t.Helper()
 	r, err := sim.Run(o)
 	if err != nil {
+		if v, ok := errors.AsType[*sim.Violation](err); ok {
+			t.Log(v.Trace)
+		}
 		t.Fatal(err)
 	}
 	return r
@@ -33,21 +38,13 @@ func TestSeeds(t *testing.T) {
 		first, last = *seed, *seed
 	}
 	var all sim.Report
-	trivial := uint64(0)
 	for n := first; n <= last; n++ {
-		r := run(t, sim.Options{Seed: n})
-		if r.Trivial() {
-			trivial++
-			t.Logf("seed %d does hardly anything: %v", n, &r)
-		}
+		r := run(t, sim.Options{Seed: n, Protocol: *mode})
 		all.Add(r)
 	}
-	if trivial > (last-first+1)/100 {
-		t.Errorf("%d runs do hardly anything", trivial)
-	}
 	t.Logf("%d runs: %v", last-first+1, &all)
-	if missing := all.Missing(); last-first >= 100 && len(missing) > 0 {
-		t.Errorf("never happened: %v", missing)
+	if missing := all.Missing(); last-first >= 100 && len(missing)+len(all.MissingFaults(sim.AllFaults)) > 0 {
+		t.Errorf("never happened: %v, %v", missing, all.MissingFaults(sim.AllFaults))
 	}
 }
 
@@ -79,7 +76,7 @@ func TestEncoded(t *testing.T) {
 			}
 		}
 	}
-	if all.Crashes == 0 || all.Recoveries == 0 {
+	if all.Faults[sim.Crash] == 0 || all.Recoveries == 0 {
 		t.Errorf("nothing was read back: %v", &all)
 	}
 	t.Log(&all)
@@ -99,7 +96,7 @@ func TestRefusedOnlyIfNowhere(t *testing.T) {
 	for n := range uint64(40) {
 		all.Add(run(t, sim.Options{Seed: 3000 + n, Sites: 5, Calm: true, Hungry: true}))
 	}
-	if all.Refusals == 0 || all.Waits == 0 {
+	if all.Refusals == 0 || all.Redistributed == 0 {
 		t.Errorf("no request was refused, or none waited: %v", &all)
 	}
 	t.Log(&all)

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Fault is one cell of the fault table in docs/testing.md.
+type Fault uint8
+
+const (
+	// Crash ends a site between two events.
+	Crash Fault = iota
+	// CrashMidEffects ends a site between two effects of a batch: after its
+	// records are durable, before, between or after its messages and replies.
+	CrashMidEffects
+	// LostWrites loses batches at a crash that were handed over and not synced.
+	LostWrites
+	// SyncError has the sync of a batch fail, its records durable or not: the
+	// site stops, and starts again later.
+	SyncError
+	// SlowDisk makes all syncs of a site slow for a while.
+	SlowDisk
+	// Drop loses a message.
+	Drop
+	// Duplicate delivers a message again, up to seconds later.
+	Duplicate
+	// Reorder delivers a message before an earlier one of the same link.
+	Reorder
+	// Delay holds a message back for seconds.
+	Delay
+	// PartitionFull cuts the sites into two sides.
+	PartitionFull
+	// PartitionIsolate cuts off one site.
+	PartitionIsolate
+	// PartitionOneWay cuts the links from one side to the other only.
+	PartitionOneWay
+	// PartitionBridge cuts the sites into two sides but for one site, which both
+	// reach.
+	PartitionBridge
+	// PartitionLinks cuts links at random, each direction by itself.
+	PartitionLinks
+	// ClockJump sets a site's calendar to another time.
+	ClockJump
+	// ClockDrift has a site's clocks run too fast or too slow.
+	ClockDrift
+	// Pause freezes a site for a while: what arrives waits.
+	Pause
+	// Overload sends a site many more requests at once than it can serve.
+	Overload
+	// LostReply loses an answer to a client, which asks again.
+	LostReply
+	// WrongDetector tells a site that others are up that are not, or not up that
+	// are.
+	WrongDetector
+
+	faultCount = int(WrongDetector) + 1
+)
+
+var faultNames = [faultCount]string{
+	Crash: "crash", CrashMidEffects: "crash-mid-effects", LostWrites: "lost-writes", SyncError: "sync-error",
+	SlowDisk: "slow-disk", Drop: "drop", Duplicate: "duplicate", Reorder: "reorder", Delay: "delay",
+	PartitionFull: "partition-full", PartitionIsolate: "partition-isolate", PartitionOneWay: "partition-one-way",
+	PartitionBridge: "partition-bridge", PartitionLinks: "partition-links", ClockJump: "clock-jump",
+	ClockDrift: "clock-drift", Pause: "pause", Overload: "overload", LostReply: "lost-reply",
+	WrongDetector: "wrong-detector",
+}
+
+// String returns the name of the cell.
+func (f Fault) String() string { return faultNames[f] }
+
+// NotCovered names the cells of the fault table that no run has yet.
+func NotCovered() []string { return []string{"stale-snapshot"} }
+
+// FaultSet is a set of faults.
+type FaultSet uint32
+
+// AllFaults holds every Fault.
+const AllFaults FaultSet = 1<<faultCount - 1
+
+// Has reports whether f is in the set.
+func (s FaultSet) Has(f Fault) bool { return s>>f&1 != 0 }
+
+// List returns the faults of the set in their order.
+func (s FaultSet) List() []Fault {
+	var list []Fault
+	for f := range Fault(faultCount) {
+		if s.Has(f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// ParseFaults reads "all", "none" or names separated by commas. A name that
+// ends in "*" means all that begin so.
+func ParseFaults(list string) (FaultSet, error) {
+	switch list {
+	case "all":
+		return AllFaults, nil
+	case "none":
+		return 0, nil
+	}
+	var set FaultSet
+	for name := range strings.SplitSeq(list, ",") {
+		found := false
+		prefix, wild := strings.CutSuffix(name, "*")
+		for f, known := range faultNames {
+			if known == name || wild && strings.HasPrefix(known, prefix) {
+				set |= 1 << f
+				found = true
+			}
+		}
+		if !found {
+			return 0, fmt.Errorf("unknown fault %q; known: all, none, %s", name, strings.Join(slices.Clone(faultNames[:]), ", "))
+		}
+	}
+	return set, nil
+}
+
+// hit counts a fault that happened, if the run has it.
+func (s *sim) hit(f Fault) {
+	s.report.Faults[f]++
+	s.mix(uint64(f) | 1<<40)
+}
+
+// fails decides whether a fault that the run has happens now.
+func (s *sim) fails(f Fault, thousandths int) bool {
+	if s.healed || thousandths == 0 || !s.faults.Has(f) || !s.chance(thousandths) {
+		return false
+	}
+	s.hit(f)
+	return true
+}

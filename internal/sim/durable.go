@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// promise is how far a site's durable state of a sequence has come.
+type promise struct {
+	applied              avantan.Instance
+	promised, acceptedAt avantan.Ballot
+}
+
+// monotonic checks that a site's state of a sequence takes nothing back.
+func (o *observer) monotonic(n *node, id sequenceID, st *avantan.State) {
+	q := o.sequence(id)
+	if q.promises == nil {
+		q.promises = make([]promise, len(o.s.names))
+	}
+	was, is := &q.promises[n.i], promise{st.Applied, st.Promised, st.AcceptedAt}
+	if is.applied < was.applied || is.applied == was.applied &&
+		(is.promised.Compare(was.promised) < 0 || is.acceptedAt.Compare(was.acceptedAt) < 0) {
+		o.s.fail(Monotonic, "%s: %v goes from %+v to %+v", n.id, id, *was, is)
+	}
+	*was = is
+}
+
+// asideStays checks that what a chosen value holds of a site stays set aside
+// until the site has applied it.
+func (o *observer) asideStays(n *node, q *sequence, e *core.EntityRecord) {
+	v := q.chosen[e.Protocol.Applied+1]
+	if v == nil {
+		return
+	}
+	c, in := v.Of(n.id)
+	if p := e.Protocol.Pledge; in && (p == nil || *p != c) {
+		o.s.fail(Integrity, "%s: %v: chosen in %d is %+v, set aside is %+v", n.id, q.id, e.Protocol.Applied+1, c, p)
+	}
+}
+
+// pledgedBy checks that what a value that was just chosen holds of each site is
+// set aside there.
+func (o *observer) pledgedBy(q *sequence, t avantan.Instance) {
+	for _, c := range q.chosen[t].Contributions {
+		for _, n := range o.s.nodes {
+			e, found := n.durable.entities[q.id.entity]
+			if n.id == c.Site && found && e.Generation == q.id.generation && e.Protocol.Applied == t-1 {
+				o.asideStays(n, q, &e)
+			}
+		}
+	}
+}
+
+// restsOnDisk checks that a message of the majority variant tells of nothing
+// that its sender could lose.
+func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
+	var st *avantan.State
+	if e.Entity == "" {
+		if from.durable.catalogue != nil {
+			st = &from.durable.catalogue.Protocol
+		}
+	} else if rec, found := from.durable.entities[e.Entity]; found {
+		if rec.Generation != e.Generation {
+			return
+		}
+		st = &rec.Protocol
+	} else {
+		return
+	}
+	if st == nil {
+		st = new(avantan.State)
+	}
+	m := &e.Message
+	ok := true
+	switch m.Kind {
+	case avantan.Election, avantan.ElectionOk, avantan.Accept, avantan.AcceptOk:
+		ok = st.Applied >= m.Instance || st.Applied == m.Instance-1 && st.Promised.Compare(m.Ballot) >= 0
+		if ok && st.Applied == m.Instance-1 && (m.Kind == avantan.Accept || m.Kind == avantan.AcceptOk) {
+			ok = st.AcceptedAt.Compare(m.Ballot) >= 0
+		}
+	case avantan.Refuse:
+		ok = st.Applied >= m.Instance || st.Promised.Compare(m.Promised) >= 0
+	case avantan.Decision, avantan.Status, avantan.Abandon:
+	case avantan.Applied, avantan.CatchUpAsk, avantan.CatchUp:
+		ok = st.Applied >= m.Applied
+	}
+	if !ok {
+		o.s.fail(Durability, "%s sends %+v of %q/%d; durable is %+v", from.id, *m, e.Entity, e.Generation, *st)
+	}
+}
+
+// needless counts the acquires that wait for tokens that their site has.
+func (o *observer) needless(n *node, batch *core.Effects) {
+	if len(n.waiting) == 0 {
+		return
+	}
+	for i := range batch.Replies {
+		if c := batch.Replies[i].Call.(*call); c.waited {
+			c.served = true
+		}
+	}
+	for _, name := range o.s.admin.names {
+		list := n.waiting[name]
+		if len(list) == 0 {
+			continue
+		}
+		left, kept := n.drained.books[name].Left, list[:0]
+		for _, c := range list {
+			if c.served || c.cancelled {
+				continue
+			}
+			kept = append(kept, c)
+			if c.op.tokens <= left && !c.needless {
+				c.needless = true
+				o.s.report.Needless++
+				if o.s.tracing {
+					o.s.note("%s: %v waits, left are %d", n.id, c.op, left)
+				}
+			}
+		}
+		clear(list[len(kept):])
+		n.waiting[name] = kept
+	}
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/site/core"
+)
+
+// heal ends all faults and lets the cluster come to rest.
+func (s *sim) heal() {
+	if s.violation != nil {
+		return
+	}
+	s.healed = true
+	// The window of a leader must be above a round trip and its syncs.
+	s.chances.sync = min(s.chances.sync, 20*millisecond)
+	if s.tracing {
+		s.note("healed")
+	}
+	for i := range s.cut {
+		clear(s.cut[i])
+	}
+	for _, n := range s.nodes {
+		n.fuse, n.badSync, n.slowUntil = 0, false, 0
+		n.resumes = min(n.resumes, s.now)
+		if !n.up {
+			n.boot()
+		}
+	}
+	for _, n := range s.nodes {
+		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
+		n.step(core.Reachable{Sites: all})
+	}
+	s.runUntil(s.now + 40*second)
+	if s.pending > 0 {
+		s.fail(Liveness, "after healing, %d operations have no answer", s.pending)
+	}
+	s.agree()
+	// Every entity must still be able to decide.
+	for _, name := range s.admin.names {
+		if !s.existsAnywhere(name) {
+			continue
+		}
+		s.issue(&op{kind: setLimit, entity: name, limit: core.Tokens(100 + s.r.IntN(100)), wait: 10 * second, site: -1})
+	}
+	s.runUntil(s.now + 20*second)
+	if s.pending > 0 {
+		s.fail(Liveness, "after healing, %d further limit changes have no answer", s.pending)
+	}
+}
+
+func (s *sim) existsAnywhere(name string) bool {
+	return slices.ContainsFunc(s.nodes, func(n *node) bool { _, ok := n.drained.entities[name]; return ok })
+}
+
+// idle checks that the cluster has come to rest and agrees.
+func (s *sim) idle() {
+	aside := s.aside()
+	s.runUntil(s.now + 20*second)
+	if s.violation != nil {
+		return
+	}
+	for at := range s.aside() {
+		if aside[at] {
+			s.fail(Liveness, "after healing, tokens stay set aside: %+v", at)
+		}
+	}
+	s.agree()
+	s.denied()
+}
+
+// agree checks that nothing waits at any site and that all have the same
+// entities with the same limits.
+func (s *sim) agree() {
+	if s.violation != nil {
+		return
+	}
+	first := s.nodes[0]
+	for _, n := range s.nodes {
+		if st := n.core.Status(); st.Waiting != 0 || st.Changes != 0 {
+			s.fail(Liveness, "after healing, %s still has %+v", n.id, st)
+		}
+		if !maps.EqualFunc(n.drained.entities, first.drained.entities, sameEntity) {
+			s.fail(Liveness, "after healing, %s has %+v, %s has %+v", n.id, n.drained.entities, first.id, first.drained.entities)
+		}
+		if a, b := n.drained.catalogue, first.drained.catalogue; (a == nil) != (b == nil) ||
+			a != nil && a.Protocol.Applied != b.Protocol.Applied {
+			s.fail(Liveness, "after healing, %s and %s have applied different parts of the catalogue", n.id, first.id)
+		}
+	}
+}
+
+func sameEntity(a, b core.EntityRecord) bool {
+	return a.Generation == b.Generation && a.Limit == b.Limit && a.Version == b.Version && slices.Equal(a.Results, b.Results)
+}
+
+// asideAt names tokens that a site has set aside: in an instance of the
+// majority variant, by number, or in one of the star variant.
+type asideAt struct {
+	site core.SiteID
+	id   sequenceID
+	t    avantan.Instance
+	star star.ID
+}
+
+func (s *sim) aside() map[asideAt]bool {
+	set := make(map[asideAt]bool)
+	for _, n := range s.nodes {
+		for name, e := range n.drained.entities {
+			id := sequenceID{name, e.Generation}
+			if e.Protocol.Pledge != nil {
+				set[asideAt{site: n.id, id: id, t: e.Protocol.Applied + 1}] = true
+			}
+			for _, sl := range e.Star.Slices {
+				if !sl.Committed {
+					set[asideAt{site: n.id, id: id, star: sl.ID}] = true
+				}
+			}
+		}
+	}
+	return set
+}
+
+// denied checks that no change was decided of which every attempt was told
+// that nothing was done.
+func (s *sim) denied() {
+	if len(s.nodes) == 1 {
+		return
+	}
+	for _, p := range s.changes {
+		if p.maybe || p.decided || p.open > 0 {
+			continue
+		}
+		for id, q := range s.observe.sequences {
+			if (id.entity == "" || id.entity == p.entity) && q.everHeld(p.requestID) {
+				s.fail(Answers, "%v was answered as not done, and is decided", p)
+			}
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// Invariant names one thing that must hold. The names are stable: reports and
+// seeded bugs go by them.
+type Invariant string
+
+const (
+	// Conservation: what all sites hold, have set aside and have out, with what
+	// is decided and not yet applied, is the limit; and so at every single site.
+	Conservation Invariant = "conservation"
+	// OverGrant: acquires returned less releases invoked are within the limit, as
+	// the clients see it.
+	OverGrant Invariant = "over-grant"
+	// Bounds: a site is in debt only where a limit was lowered, and grants no
+	// more than it has.
+	Bounds Invariant = "bounds"
+	// Agreement: one value an instance, applied only once it is decided; no
+	// member aborts a star instance that any has committed.
+	Agreement Invariant = "agreement"
+	// Integrity: a decided value holds exactly what its members have set aside,
+	// which stays aside until they have applied it.
+	Integrity Invariant = "integrity"
+	// Monotonic: promises, counters and votes are never taken back, restarts
+	// included.
+	Monotonic Invariant = "monotonic"
+	// Durability: nothing leaves a site before what it rests on is durable, and
+	// no acknowledged request is lost.
+	Durability Invariant = "durability"
+	// AppliedOnce: a site applies a decision once.
+	AppliedOnce Invariant = "applied-once"
+	// Reallocation: grants add up to the offers and the change of the limit, in
+	// whatever order they are computed.
+	Reallocation Invariant = "reallocation"
+	// ExactlyOnce: a repeated request gets the first answer and moves nothing.
+	ExactlyOnce Invariant = "exactly-once"
+	// Answers: an answer is one that its request may have, and is not
+	// contradicted later: what was denied is never decided.
+	Answers Invariant = "answers"
+	// Refusal: a request is refused only if the tokens are nowhere.
+	Refusal Invariant = "refusal"
+	// Catalogue: entities, limits and versions are those that the applied
+	// instances say.
+	Catalogue Invariant = "catalogue"
+	// Deadline: every request is answered in time, and what is due is done.
+	Deadline Invariant = "deadline"
+	// Liveness: after healing nothing stays set aside, nothing waits, all sites
+	// agree, and further changes are decided.
+	Liveness Invariant = "liveness"
+	// Bounded: queues, slices and retained decisions stay within their bounds.
+	Bounded Invariant = "bounded"
+	// Sound: what correct sites send and store is accepted by correct sites.
+	Sound Invariant = "sound"
+	// Determinism: the same seed gives the same events.
+	Determinism Invariant = "determinism"
+)
+
+// Invariants lists all, in the order of docs/testing.md.
+func Invariants() []Invariant {
+	return []Invariant{
+		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
+		ExactlyOnce, Answers, Refusal, Catalogue, Deadline, Liveness, Bounded, Sound, Determinism,
+	}
+}
+
+// Violation is the error of a run in which an invariant does not hold. A panic
+// of the code under test is none.
+type Violation struct {
+	Seed      uint64
+	Sites     int
+	Invariant Invariant
+	// Event counts the events of the run up to it, Millis is when it was.
+	Event  uint64
+	Millis int64
+	// Err tells what was seen.
+	Err error
+	// Trace tells what happened before, one line each.
+	Trace string
+}
+
+// Error tells all but the trace.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("seed %d, %d sites: %s does not hold at %d ms, event %d: %v",
+		v.Seed, v.Sites, v.Invariant, v.Millis, v.Event, v.Err)
+}
+
+// Unwrap returns Err.
+func (v *Violation) Unwrap() error { return v.Err }
+
+// fail keeps the first thing that must not happen.
+func (s *sim) fail(i Invariant, format string, args ...any) {
+	if s.violation == nil {
+		s.violation = &Violation{
+			Seed: s.o.Seed, Sites: len(s.nodes), Invariant: i, Event: s.events, Millis: s.now / millisecond,
+			Err: fmt.Errorf(format, args...),
+		}
+	}
+}
+
+const traceLength = 120000
+
+type traced struct {
+	at     micros
+	format string
+	args   []any
+}
+
+// note keeps what happened for the case that the run fails. Callers ask for
+// s.tracing first: making the arguments costs more than all else.
+func (s *sim) note(format string, args ...any) {
+	if len(s.trace) >= 2*traceLength {
+		s.trace = append(s.trace[:0], s.trace[traceLength:]...)
+	}
+	s.trace = append(s.trace, traced{s.now, format, args})
+}
+
+func (s *sim) tail() string {
+	var b strings.Builder
+	for _, t := range s.trace[max(0, len(s.trace)-traceLength):] {
+		fmt.Fprintf(&b, "%10.3f  ", float64(t.at)/float64(millisecond))
+		fmt.Fprintf(&b, t.format, t.args...)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// mix adds to the hash of the run.
+func (s *sim) mix(v uint64) {
+	s.hash = (s.hash ^ v) * 0x9e3779b97f4a7c15
+	s.hash ^= s.hash >> 29
+}
+
+// mixAnswer adds an answer to the hash of the run.
+func (s *sim) mixAnswer(n *node, a *core.Answer) {
+	s.mix(uint64(n.i)<<32 | uint64(a.Code))
+	s.mix(uint64(a.Tokens)<<32 ^ uint64(a.Left))
+}

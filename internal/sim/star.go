@@ -1,0 +1,330 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core"
+)
+
+// members is a set of sites, by their place in the cluster.
+type members uint32
+
+func (m members) has(i int) bool { return m>>i&1 != 0 }
+
+// starInstance is what an observer of all sites knows of one star instance.
+// Only what is durable counts.
+type starInstance struct {
+	value *avantan.Value
+	// r are the members of the value; grants less offers are the moves, by site.
+	r     members
+	moves []core.Tokens
+	// pledged, accepted, aborted, applied and gone are who has done so durably.
+	pledged, accepted, aborted, applied, gone members
+	pledges                                   []avantan.Contribution
+}
+
+func (x *starInstance) committed(and members) bool {
+	return x.value != nil && x.r&^(x.accepted|and) == 0
+}
+
+// starView is one site's part in the star instances of a sequence, as of its
+// last record: durable, or handed over.
+type starView struct {
+	slices   []star.Slice
+	floors   []star.ID
+	reserved uint64
+	// moved is what the applied instances have given it, applied counts them.
+	moved   core.Tokens
+	applied uint64
+}
+
+// aside is what the view has set aside.
+func (v *starView) aside() core.Tokens { return aside(v.slices) }
+
+func aside(list []star.Slice) core.Tokens {
+	var sum core.Tokens
+	for i := range list {
+		if !list[i].Committed {
+			sum += list[i].Pledge.Offered
+		}
+	}
+	return sum
+}
+
+// starRecord takes in the star part of a record of a site.
+func (o *observer) starRecord(n *node, q *sequence, durable bool, e *core.EntityRecord) {
+	view := q.view(n, durable)
+	was, is := view.slices, e.Star.Slices
+	if len(was) == 0 && len(is) == 0 && e.Star.Reserved == 0 && len(e.Star.Floors) == 0 {
+		return
+	}
+	if e.Star.Reserved < view.reserved {
+		o.s.fail(Monotonic, "%s: %v: counters reserved go from %d to %d", n.id, q.id, view.reserved, e.Star.Reserved)
+	}
+	for _, f := range view.floors {
+		if now := floorOf(e.Star.Floors, f.Leader); now < f.Counter {
+			o.s.fail(Monotonic, "%s: %v: floor %v goes to %d", n.id, q.id, f, now)
+		}
+	}
+	view.reserved, view.floors, view.slices = e.Star.Reserved, e.Star.Floors, is
+	i, j := 0, 0
+	for i < len(was) || j < len(is) {
+		switch {
+		case j == len(is) || i < len(was) && was[i].ID.Compare(is[j].ID) < 0:
+			o.starGone(n, q, durable, view, &was[i])
+			i++
+		case i == len(was) || was[i].ID.Compare(is[j].ID) > 0:
+			o.starSlice(n, q, durable, view, nil, &is[j])
+			j++
+		default:
+			o.starSlice(n, q, durable, view, &was[i], &is[j])
+			i++
+			j++
+		}
+	}
+	if e.Moved != view.applied {
+		o.s.fail(AppliedOnce, "%s: %v: %d star instances applied, by its slices %d", n.id, q.id, e.Moved, view.applied)
+	}
+}
+
+func floorOf(floors []star.ID, leader avantan.SiteID) uint64 {
+	for _, f := range floors {
+		if f.Leader == leader {
+			return f.Counter
+		}
+	}
+	return 0
+}
+
+// starSlice looks at one slice of a record, and what it was before.
+func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView, was, is *star.Slice) {
+	x := q.starOf(is.ID, len(o.s.names))
+	self := members(1) << n.i
+	if was == nil {
+		if x.gone&self != 0 {
+			o.s.fail(Monotonic, "%s: %v: takes part in %v, which has ended there", n.id, q.id, is.ID)
+		}
+	} else {
+		switch {
+		case was.Pledge != is.Pledge:
+			o.s.fail(Integrity, "%s: %v: %v: pledge %+v becomes %+v", n.id, q.id, is.ID, was.Pledge, is.Pledge)
+		case was.Value != nil && (is.Value == nil || !was.Value.Equal(is.Value)):
+			o.s.fail(Monotonic, "%s: %v: %v: its vote for %+v becomes one for %+v", n.id, q.id, is.ID, was.Value, is.Value)
+		case was.Committed && !is.Committed:
+			o.s.fail(AppliedOnce, "%s: %v: %v is no longer committed", n.id, q.id, is.ID)
+		}
+	}
+	if durable {
+		x.pledged |= self
+		x.pledges[n.i] = is.Pledge
+		if is.Value != nil && x.accepted&self == 0 {
+			o.starAccepted(n, q, is.ID, x, is.Value)
+		}
+	}
+	if is.Committed && (was == nil || !was.Committed) {
+		o.starApplied(n, q, durable, view, is.ID, x, is.Value != nil)
+	}
+}
+
+// starAccepted notes that a site has durably accepted a value.
+func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstance, v *avantan.Value) {
+	x.accepted |= 1 << n.i
+	if x.value != nil && !x.value.Equal(v) {
+		o.s.fail(Agreement, "%v: %v: accepted are %+v and %+v", q.id, id, x.value, v)
+		return
+	}
+	if x.value == nil {
+		grants := o.grants(q, v, 0)
+		if grants == nil {
+			return
+		}
+		x.value, x.moves = v, make([]core.Tokens, len(o.s.names))
+		for k, c := range v.Contributions {
+			i := slices.Index(o.s.names, c.Site)
+			x.r |= 1 << i
+			x.moves[i] = grants[k] - c.Offered
+			if !x.pledged.has(i) || x.pledges[i] != c {
+				o.s.fail(Integrity, "%v: %v: the value has %+v, set aside is %+v", q.id, id, c, x.pledges[i])
+			}
+		}
+	}
+	if x.aborted&x.r&(1<<n.i) != 0 {
+		o.s.fail(Agreement, "%s: %v: %v is accepted after it was aborted there", n.id, q.id, id)
+	}
+	if x.committed(0) {
+		if x.aborted&x.r != 0 {
+			o.s.fail(Agreement, "%v: %v is committed, and aborted by %b", q.id, id, x.aborted&x.r)
+		}
+		o.s.report.StarDecided++
+		if o.s.tracing {
+			o.s.note("%v: %v is committed: %+v", q.id, id, *v)
+		}
+	}
+}
+
+// starApplied notes that a site has applied an instance.
+func (o *observer) starApplied(n *node, q *sequence, durable bool, view *starView, id star.ID, x *starInstance, votes bool) {
+	var own members
+	if votes && !durable {
+		own = 1 << n.i
+	}
+	if !x.committed(own) {
+		// The value may be unknown here so far because it is not durable anywhere.
+		o.s.fail(Agreement, "%s: %v: applies %v, accepted by %b of %b", n.id, q.id, id, x.accepted, x.r)
+		return
+	}
+	if durable {
+		x.applied |= 1 << n.i
+	}
+	view.moved += x.moves[n.i]
+	view.applied++
+}
+
+// starGone looks at a slice that is in a site's records no more.
+func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, was *star.Slice) {
+	x := q.starOf(was.ID, len(o.s.names))
+	self := members(1) << n.i
+	if durable {
+		x.gone |= self
+	}
+	if !was.Committed && was.Value != nil && x.committed(0) {
+		o.starApplied(n, q, durable, view, was.ID, x, true)
+		if durable && x.r&^(x.applied) != 0 || !durable && x.r&^(x.applied|self) != 0 {
+			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
+		}
+		return
+	}
+	switch {
+	case was.Committed:
+		if x.r&^(x.applied|self) != 0 {
+			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
+		}
+	case was.Value != nil && x.aborted&x.r&^self == 0:
+		o.s.fail(Agreement, "%s: %v: takes back what it has accepted in %v, nobody has aborted it", n.id, q.id, was.ID)
+	case durable:
+		if x.aborted&x.r == 0 && x.value != nil && x.r.has(n.i) {
+			o.s.report.StarAborted++
+		}
+		x.aborted |= self
+		if x.committed(0) && x.r.has(n.i) {
+			o.s.fail(Agreement, "%s: %v: aborts %v, which is committed", n.id, q.id, was.ID)
+		}
+	}
+}
+
+// starMessage checks that a message that leaves rests on what is durable.
+func (o *observer) starMessage(from *node, e *core.Envelope) {
+	m := e.Star
+	if err := m.Validate(); err != nil {
+		o.s.fail(Sound, "%s sends: %w", from.id, err)
+		return
+	}
+	q := o.sequence(sequenceID{e.Entity, e.Generation})
+	view := q.view(from, true)
+	self := members(1) << from.i
+	fail := func(why string) {
+		if rec, found := from.durable.entities[e.Entity]; found && rec.Generation == e.Generation {
+			o.s.fail(Durability, "%s sends %+v: %s", from.id, *m, why)
+		}
+	}
+	switch m.Kind {
+	case star.Election:
+		if view.reserved < m.ID.Counter {
+			fail("the counter is not reserved")
+		}
+	case star.ElectionOk:
+		if m.Contribution != nil && floorOf(view.floors, m.ID.Leader) < m.ID.Counter {
+			fail("nothing is set aside")
+		}
+	case star.Accept:
+		if x := q.starOf(m.ID, len(o.s.names)); x.accepted&self == 0 && x.gone&self == 0 {
+			fail("its own vote is not stored")
+		}
+	case star.AcceptOk:
+		if x := q.starOf(m.ID, len(o.s.names)); x.accepted&self == 0 && x.gone&self == 0 {
+			fail("its vote is not stored")
+		}
+	case star.Abort:
+		if x := q.starOf(m.ID, len(o.s.names)); x.committed(0) && x.r&^x.applied != 0 {
+			o.s.fail(Agreement, "%s sends %+v, which is committed", from.id, *m)
+		}
+	case star.Commit:
+		if x := q.starOf(m.ID, len(o.s.names)); !x.committed(0) {
+			o.s.fail(Agreement, "%s sends %+v, accepted by %b of %b", from.id, *m, x.accepted, x.r)
+		}
+	case star.Applied:
+		if x := q.starOf(m.ID, len(o.s.names)); x.applied&self == 0 {
+			fail("it is not applied")
+		}
+	case star.Settled:
+		if x := q.starOf(m.ID, len(o.s.names)); x.r&^x.applied != 0 {
+			fail("not all have applied it")
+		}
+	}
+}
+
+// view returns a site's part in the star instances of the sequence.
+func (q *sequence) view(n *node, durable bool) *starView {
+	if q.views == nil {
+		q.views = make([][2]starView, len(n.s.names))
+	}
+	if durable {
+		return &q.views[n.i][0]
+	}
+	return &q.views[n.i][1]
+}
+
+func (q *sequence) starOf(id star.ID, sites int) *starInstance {
+	x := q.stars[id]
+	if x == nil {
+		x = &starInstance{pledges: make([]avantan.Contribution, sites)}
+		if q.stars == nil {
+			q.stars = make(map[star.ID]*starInstance)
+		}
+		q.stars[id] = x
+	}
+	return x
+}
+
+// lost forgets what a site had handed over and not made durable.
+func (o *observer) lost(n *node) {
+	for _, q := range o.sequences {
+		if q.views != nil {
+			q.views[n.i][1] = q.views[n.i][0]
+		}
+	}
+}
+
+// grants computes what a value grants and checks it; nil if it cannot be.
+func (o *observer) grants(q *sequence, v *avantan.Value, delta core.Tokens) []core.Tokens {
+	policy, err := redistribute.ByName(v.Policy)
+	if err != nil {
+		o.s.fail(Reallocation, "%v: %w", q.id, err)
+		return nil
+	}
+	grants, err := policy.Grants(v.Contributions, delta)
+	if err != nil {
+		o.s.fail(Reallocation, "%v: %w", q.id, err)
+		return nil
+	}
+	backwards := slices.Clone(v.Contributions)
+	slices.Reverse(backwards)
+	again, err := policy.Grants(backwards, delta)
+	if err != nil {
+		o.s.fail(Reallocation, "%v: %w", q.id, err)
+		return nil
+	}
+	slices.Reverse(again)
+	sum := delta
+	for i, c := range v.Contributions {
+		sum += c.Offered - grants[i]
+	}
+	if sum != 0 || !slices.Equal(grants, again) {
+		o.s.fail(Reallocation, "%v: %+v and %d make %v, backwards %v", q.id, v, delta, grants, again)
+		return nil
+	}
+	return grants
+}
