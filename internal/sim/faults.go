@@ -25,8 +25,15 @@ func (s *sim) diskFault() {
 	case slow && s.faults.Has(SlowDisk):
 		s.hit(SlowDisk)
 		n.slowUntil = s.now + micros(500+s.r.IntN(8000))*millisecond
+		s.noted(n, SlowDisk, n.slowUntil)
 	case !slow && s.faults.Has(SyncError):
 		n.badSync = true
+	}
+}
+
+func (s *sim) noted(n *node, f Fault, until micros) {
+	if s.tracing {
+		s.note("%s: %v until %d ms", n.id, f, until/millisecond)
 	}
 }
 
@@ -38,6 +45,7 @@ func (s *sim) pauseSome() {
 	}
 	if n.up && !n.paused() && s.fails(Pause, 700) {
 		n.resumes = s.now + micros(20+s.r.IntN(6000))*millisecond
+		s.noted(n, Pause, n.resumes)
 	}
 }
 

@@ -25,7 +25,6 @@ func (s *sim) heal() {
 	}
 	for _, n := range s.nodes {
 		n.fuse, n.badSync, n.slowUntil = 0, false, 0
-		n.resumes = min(n.resumes, s.now)
 		if !n.up {
 			n.boot()
 		}

@@ -103,7 +103,7 @@ func (s *sim) fail(i Invariant, format string, args ...any) {
 	}
 }
 
-const traceLength = 120000
+const traceLength = 120
 
 type traced struct {
 	at     micros

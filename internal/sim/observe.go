@@ -163,11 +163,15 @@ func (o *observer) durable(n *node, r *core.Records) {
 	if r.Catalogue != nil {
 		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
 	}
+	// What the star instances have moved first: a decision of the other variant
+	// has the sums checked at once.
 	for i := range r.Entities {
 		e := &r.Entities[i]
-		id := sequenceID{e.Name, e.Generation}
-		o.state(n, id, &e.Protocol)
-		o.starRecord(n, o.sequence(id), true, e)
+		o.starRecord(n, o.sequence(sequenceID{e.Name, e.Generation}), true, e)
+	}
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		o.state(n, sequenceID{e.Name, e.Generation}, &e.Protocol)
 	}
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkCatalogue(n, n.durable)

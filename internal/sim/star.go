@@ -202,7 +202,7 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 		if x.r&^(x.applied|self) != 0 {
 			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
 		}
-	case was.Value != nil && x.aborted&x.r&^self == 0:
+	case was.Value != nil && x.aborted&o.membersOf(was.Value)&^self == 0:
 		o.s.fail(Agreement, "%s: %v: takes back what it has accepted in %v, nobody has aborted it", n.id, q.id, was.ID)
 	case durable:
 		if x.aborted&x.r == 0 && x.value != nil && x.r.has(n.i) {
@@ -213,6 +213,15 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 			o.s.fail(Agreement, "%s: %v: aborts %v, which is committed", n.id, q.id, was.ID)
 		}
 	}
+}
+
+// membersOf returns the members of a value, which may be durable nowhere yet.
+func (o *observer) membersOf(v *avantan.Value) members {
+	var r members
+	for _, c := range v.Contributions {
+		r |= 1 << slices.Index(o.s.names, c.Site)
+	}
+	return r
 }
 
 // starMessage checks that a message that leaves rests on what is durable.
