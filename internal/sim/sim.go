@@ -37,7 +37,7 @@ type Options struct {
 // Run runs one seed. Its error tells the seed, what did not hold, and the last
 // things that happened before.
 func Run(o Options) (Report, error) {
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return Report{}, err
 	}
 	// What the trace of a violation needs costs more than all else: a run is
@@ -64,8 +64,8 @@ func Run(o Options) (Report, error) {
 // MaxSites bounds Options.Sites.
 const MaxSites = 9
 
-// validate names what is wrong with the options.
-func (o *Options) validate() error {
+// Validate names what is wrong with the options.
+func (o *Options) Validate() error {
 	if o.Sites < 0 || o.Sites > MaxSites {
 		return fmt.Errorf("sites: %d is not within 0 and %d", o.Sites, MaxSites)
 	}
@@ -185,7 +185,7 @@ func newSim(o Options) *sim {
 	}
 	s.faultsEnd, s.load = micros(15+s.r.IntN(40))*second, load{6, 250}
 	if o.Long {
-		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{10, 600}
+		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{12, 300}
 	}
 	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60}
 	if !o.Calm {

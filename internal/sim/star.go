@@ -23,7 +23,9 @@ type starInstance struct {
 	moves []core.Tokens
 	// pledged, accepted, aborted, applied and gone are who has done so durably.
 	pledged, accepted, aborted, applied, gone members
-	pledges                                   []avantan.Contribution
+	// early are those that have told of a vote that was never in their records.
+	early   members
+	pledges []avantan.Contribution
 }
 
 func (x *starInstance) committed(and members) bool {
@@ -132,6 +134,9 @@ func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView,
 // starAccepted notes that a site has durably accepted a value.
 func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstance, v *avantan.Value) {
 	x.accepted |= 1 << n.i
+	if x.early.has(n.i) {
+		o.s.fail(Durability, "%s: %v: the vote for %v is stored after it was sent", n.id, q.id, id)
+	}
 	if x.value != nil && !x.value.Equal(v) {
 		o.s.fail(Agreement, "%v: %v: accepted are %+v and %+v", q.id, id, x.value, v)
 		return
@@ -231,14 +236,14 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)
 		return
 	}
+	if rec, found := from.durable.entities[e.Entity]; !found || rec.Generation != e.Generation {
+		// It was deleted in the same batch: nothing says any more what was so.
+		return
+	}
 	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	view := q.view(from, true)
 	self := members(1) << from.i
-	fail := func(why string) {
-		if rec, found := from.durable.entities[e.Entity]; found && rec.Generation == e.Generation {
-			o.s.fail(Durability, "%s sends %+v: %s", from.id, *m, why)
-		}
-	}
+	fail := func(why string) { o.s.fail(Durability, "%s sends %+v: %s", from.id, *m, why) }
 	switch m.Kind {
 	case star.Election:
 		if view.reserved < m.ID.Counter {
@@ -248,16 +253,13 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 		if m.Contribution != nil && floorOf(view.floors, m.ID.Leader) < m.ID.Counter {
 			fail("nothing is set aside")
 		}
-	case star.Accept:
+	case star.Accept, star.AcceptOk:
+		// The vote may have ended in the batch that cast it.
 		if x := q.starOf(m.ID, len(o.s.names)); x.accepted&self == 0 && x.gone&self == 0 {
-			fail("its own vote is not stored")
-		}
-	case star.AcceptOk:
-		if x := q.starOf(m.ID, len(o.s.names)); x.accepted&self == 0 && x.gone&self == 0 {
-			fail("its vote is not stored")
+			x.early |= self
 		}
 	case star.Abort:
-		if x := q.starOf(m.ID, len(o.s.names)); x.committed(0) && x.r&^x.applied != 0 {
+		if x := q.starOf(m.ID, len(o.s.names)); x.committed(0) && x.r.has(from.i) && x.r&^x.applied != 0 {
 			o.s.fail(Agreement, "%s sends %+v, which is committed", from.id, *m)
 		}
 	case star.Commit:
