@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -123,6 +124,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		Mode: o.mode, Sites: o.sites, First: o.first, Workers: o.workers,
 		NotHit: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{},
 	}
+	// Little is live at any time: collecting it less often costs memory only.
+	defer debug.SetGCPercent(debug.SetGCPercent(600))
 	began := time.Now()
 	err = l.runSeeds(ctx, o, options, r, began)
 	l.progressDone()

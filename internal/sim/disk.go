@@ -67,7 +67,9 @@ func (m *Memory) Commit(r *core.Records) error {
 	for _, c := range r.Changes {
 		m.changes[c.Number] = c
 	}
-	maps.DeleteFunc(m.changes, func(n uint64, _ core.ChangeRecord) bool { return n < r.ForgetChanges })
+	if r.ForgetChanges > 0 {
+		maps.DeleteFunc(m.changes, func(n uint64, _ core.ChangeRecord) bool { return n < r.ForgetChanges })
+	}
 	if len(r.Block.Records) > 0 {
 		b := r.Block
 		b.Records = slices.Clone(b.Records)

@@ -146,15 +146,14 @@ func (o *observer) drained(n *node, batch *core.Effects) {
 }
 
 func (o *observer) touched(n *node, d *Memory, r *core.Records) {
-	seen := make(map[string]bool)
 	for i := range r.Books {
-		seen[r.Books[i].Name] = true
+		o.checkBooks(n, d, r.Books[i].Name)
 	}
 	for i := range r.Entities {
-		seen[r.Entities[i].Name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		o.checkBooks(n, d, name)
+		name := r.Entities[i].Name
+		if !slices.ContainsFunc(r.Books, func(b core.BooksRecord) bool { return b.Name == name }) {
+			o.checkBooks(n, d, name)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -92,7 +91,7 @@ func (s *sim) run() Report {
 // A long run that has not done enough goes on for so long, so many times.
 const (
 	extension  = 20 * second
-	extensions = 9
+	extensions = 12
 )
 
 // short reports whether a long run has not done enough yet.
@@ -108,12 +107,6 @@ const (
 	millisecond micros = 1000
 	second             = 1000 * millisecond
 )
-
-type event struct {
-	at  micros
-	seq uint64
-	do  func()
-}
 
 type sim struct {
 	o      Options
@@ -185,7 +178,7 @@ func newSim(o Options) *sim {
 	}
 	s.faultsEnd, s.load = micros(15+s.r.IntN(40))*second, load{6, 250}
 	if o.Long {
-		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{12, 300}
+		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{14, 300}
 	}
 	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60}
 	if !o.Calm {
@@ -257,13 +250,13 @@ func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths
 // which they were asked for.
 func (s *sim) after(d micros, do func()) {
 	s.seq++
-	heap.Push(&s.queue, event{at: s.now + max(d, 0), seq: s.seq, do: do})
+	s.queue.push(event{at: s.now + max(d, 0), seq: s.seq, do: do})
 }
 
 // runUntil lets things happen until a time, or until something does not hold.
 func (s *sim) runUntil(end micros) {
 	for s.violation == nil && len(s.queue) > 0 && s.queue[0].at <= end {
-		e := heap.Pop(&s.queue).(event)
+		e := s.queue.pop()
 		s.now = e.at
 		s.events++
 		s.mix(uint64(e.at))
@@ -271,25 +264,4 @@ func (s *sim) runUntil(end micros) {
 		e.do()
 	}
 	s.now = max(s.now, end)
-}
-
-// eventQueue orders events by time, then by number.
-type eventQueue []event
-
-func (q eventQueue) Len() int      { return len(q) }
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q eventQueue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
-}
-
-// Push implements heap.Interface.
-func (q *eventQueue) Push(x any) { *q = append(*q, x.(event)) }
-
-// Pop implements heap.Interface.
-func (q *eventQueue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*q = old[:len(old)-1]
-	return e
 }

@@ -151,7 +151,7 @@ func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstanc
 			i := slices.Index(o.s.names, c.Site)
 			x.r |= 1 << i
 			x.moves[i] = grants[k] - c.Offered
-			if !x.pledged.has(i) || x.pledges[i] != c {
+			if !x.early.has(i) && (!x.pledged.has(i) || x.pledges[i] != c) {
 				o.s.fail(Integrity, "%v: %v: the value has %+v, set aside is %+v", q.id, id, c, x.pledges[i])
 			}
 		}
