@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/mutants"
+)
+
+// mutantsOptions are the flags of mutants.
+type mutantsOptions struct {
+	names   []string
+	options mutants.Options
+	list    bool
+	json    bool
+}
+
+// mutantsCommand is `samya-lab mutants`.
+func (l *lab) mutantsCommand() *cobra.Command {
+	var o mutantsOptions
+	cmd := &cobra.Command{
+		Use:   "mutants [bug...]",
+		Short: "Seed known bugs and see that the tests find them",
+		Long: `Builds the simulator and the search with one known bug after the other, and
+tells which invariant catches it, after how many events. A panic, a hash that
+differs or a failed build does not count. The unchanged code has to pass the
+same seeds. It needs the go command and the source tree, and changes nothing
+there. Name bugs to look for those only.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.names = args
+			return l.mutants(cmd, &o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.options.Root, "root", "", "root of the source tree; empty for that of the working directory")
+	f.Uint64Var(&o.options.First, "first", 1, "first seed")
+	f.Uint64Var(&o.options.Seeds, "seeds", 200, "seeds of each mode that a bug may take")
+	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
+	f.IntVar(&o.options.MaxStates, "max-states", 400_000, "give a search up after so many states; 0 for never")
+	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
+	f.DurationVar(&o.options.Timeout, "timeout", 5*time.Minute, "the longest that one build or one look may take")
+	f.BoolVar(&o.list, "list", false, "list the bugs and do nothing else")
+	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
+	return cmd
+}
+
+// mutants looks for the bugs asked for.
+func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
+	bugs, err := mutants.Catalogue()
+	if err != nil {
+		return fmt.Errorf("read the bugs: %w", err)
+	}
+	if bugs, err = mutants.Select(bugs, o.names); err != nil {
+		return &usageError{err}
+	}
+	if o.list {
+		for _, b := range bugs {
+			if _, err := fmt.Fprintf(l.stdout, "%-34s %-13s %-12s %s\n", b.Name, b.Variant, b.Kind, b.Says); err != nil {
+				return fmt.Errorf("print the bugs: %w", err)
+			}
+		}
+		return nil
+	}
+	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 {
+		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states not below")}
+	}
+	if o.options.Root == "" {
+		out, err := exec.CommandContext(cmd.Context(), "go", "env", "GOMOD").Output()
+		if err != nil {
+			return fmt.Errorf("find the source tree: %w", err)
+		}
+		o.options.Root = filepath.Dir(strings.TrimSpace(string(out)))
+	}
+	done := 0
+	o.options.Progress = func(outcome mutants.Outcome) {
+		line := outcome.Line()
+		if l.isTerminal() {
+			line = "\r\x1b[K" + line
+		}
+		_, _ = fmt.Fprintf(l.stderr, "%d/%d %s\n", done, len(bugs), line)
+		done++
+	}
+	r, err := mutants.Run(cmd.Context(), bugs, o.options)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = json.NewEncoder(l.stdout).Encode(r.Summary())
+	} else {
+		err = r.Print(l.stdout)
+	}
+	if err != nil {
+		return fmt.Errorf("print the results: %w", err)
+	}
+	if !r.OK() {
+		return errViolated
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package mutants_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/mutants"
+)
+
+// root is the root of the module, from this directory.
+const root = "../.."
+
+func catalogue(t *testing.T) []mutants.Bug {
+	t.Helper()
+	bugs, err := mutants.Catalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bugs
+}
+
+// TestCatalogue checks that there are enough bugs of each sort.
+func TestCatalogue(t *testing.T) {
+	bugs := catalogue(t)
+	count := make(map[string]int)
+	for _, b := range bugs {
+		count[b.Variant]++
+		count[b.Kind]++
+	}
+	for what, least := range map[string]int{
+		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "persistence": 6, "retry": 5, "safety": 15,
+	} {
+		if count[what] < least {
+			t.Errorf("%d bugs are %q, want at least %d", count[what], what, least)
+		}
+	}
+	if len(bugs) < 40 {
+		t.Errorf("%d bugs, want at least 40", len(bugs))
+	}
+}
+
+// TestBugsCompile applies every bug and compiles the packages that it changes,
+// all in one build: each changed package becomes one of its own, that only the
+// overlay knows of.
+func TestBugsCompile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a hundred packages")
+	}
+	top, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := make(map[string]string)
+	var packages []string
+	for _, b := range catalogue(t) {
+		changed, err := b.Apply(top)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		dirs := make(map[string]bool)
+		for file := range changed {
+			dirs[path.Dir(file)] = true
+		}
+		for dir := range dirs {
+			at := path.Join("internal/mutants/compiled", strings.ReplaceAll(b.Name, "-", "_"), path.Base(dir))
+			packages = append(packages, "./"+at)
+			sources, err := filepath.Glob(filepath.Join(top, dir, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, source := range sources {
+				name := filepath.Base(source)
+				if strings.HasSuffix(name, "_test.go") {
+					continue
+				}
+				text, ok := changed[path.Join(dir, name)]
+				if !ok {
+					raw, err := os.ReadFile(source)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text = string(raw)
+				}
+				contents[path.Join(at, name)] = text
+			}
+		}
+	}
+	overlay, err := mutants.WriteOverlay(t.TempDir(), top, contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("go", append([]string{"build", "-overlay", overlay}, packages...)...)
+	cmd.Dir = top
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestApplyRefusesRottenBug(t *testing.T) {
+	for name, old := range map[string]string{"nowhere": "no such text\n", "twice": "}\n"} {
+		b := mutants.Bug{Name: name, Edits: []mutants.Edit{{File: "avantan/decide.go", Old: old, New: "x\n"}}}
+		if _, err := b.Apply(root); !errors.Is(err, mutants.ErrRotten) {
+			t.Errorf("%s: got %v, want ErrRotten", name, err)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\n"
+	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
+	b, err := mutants.Parse("n", head+edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Edits) != 2 || b.Edits[0] != (mutants.Edit{File: "a/b.go", Old: "x\ny\n"}) ||
+		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
+		t.Errorf("edits are %+v", b.Edits)
+	}
+	for name, text := range map[string]string{
+		"empty":           "",
+		"no edits":        head,
+		"unknown header":  "x: y\n" + head + edit,
+		"unknown variant": strings.Replace(head, "star\nkind", "sta\nkind", 1) + edit,
+		"unknown kind":    strings.Replace(head, "retry", "try", 1) + edit,
+		"unknown mode":    strings.Replace(head, "auto", "manual", 1) + edit,
+		"unknown mark":    head + "--- other\n",
+		"same text":       head + "--- file a.go\n--- old\nx\n--- new\nx\n",
+		"file outside":    head + "--- file ../a.go\n--- old\nx\n--- new\n",
+	} {
+		if _, err := mutants.Parse(name, text); !errors.Is(err, mutants.ErrFormat) {
+			t.Errorf("%s: got %v, want ErrFormat", name, err)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	bugs := catalogue(t)
+	got, err := mutants.Select(bugs, []string{bugs[3].Name})
+	if err != nil || len(got) != 1 || got[0].Name != bugs[3].Name {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := mutants.Select(bugs, []string{"none"}); !errors.Is(err, mutants.ErrUnknownBug) {
+		t.Errorf("got %v, want ErrUnknownBug", err)
+	}
+}

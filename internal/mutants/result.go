@@ -1,0 +1,203 @@
+package mutants
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/samya-db/samya/internal/mutants/finding"
+)
+
+// Result is what became of all bugs.
+type Result struct {
+	options  Options
+	control  Outcome
+	outcomes []Outcome
+}
+
+// Uncaught names the bugs that no invariant found.
+func (r *Result) Uncaught() []string {
+	names := []string{}
+	for i := range r.outcomes {
+		if how, _ := r.outcomes[i].CaughtBy(); how == "" {
+			names = append(names, r.outcomes[i].Bug.Name)
+		}
+	}
+	return names
+}
+
+// ByExplore counts the bugs that the exhaustive search finds alone.
+func (r *Result) ByExplore() int {
+	n := 0
+	for i := range r.outcomes {
+		if _, f := r.outcomes[i].byExplore(); f.Violations > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// ControlViolations counts what does not hold in the unchanged code: violations,
+// panics and hashes that differ.
+func (r *Result) ControlViolations() int {
+	n := 0
+	for _, found := range []map[string]finding.Finding{r.control.Sim, r.control.Explore} {
+		for _, f := range found {
+			n += f.Violations + f.Panics + f.Hashes
+		}
+	}
+	return n
+}
+
+// OK reports whether all bugs were caught and the unchanged code passes.
+func (r *Result) OK() bool { return len(r.Uncaught()) == 0 && r.ControlViolations() == 0 }
+
+// Summary is the result as one object.
+type Summary struct {
+	Bugs      int      `json:"bugs"`
+	Caught    int      `json:"caught"`
+	Uncaught  []string `json:"uncaught"`
+	ByExplore int      `json:"by_explore"`
+	// Kinds and Variants count the bugs.
+	Kinds    map[string]int `json:"kinds"`
+	Variants map[string]int `json:"variants"`
+	Seeds    uint64         `json:"seeds"`
+	Control  ControlSummary `json:"control"`
+	Results  []BugSummary   `json:"results"`
+}
+
+// ControlSummary is about the unchanged code.
+type ControlSummary struct {
+	Violations int                        `json:"violations"`
+	Sim        map[string]finding.Finding `json:"sim"`
+	Explore    map[string]finding.Finding `json:"explore"`
+}
+
+// BugSummary is about one bug.
+type BugSummary struct {
+	Name    string `json:"name"`
+	Says    string `json:"says"`
+	Rule    string `json:"rule"`
+	Variant string `json:"variant"`
+	Kind    string `json:"kind"`
+	Caught  bool   `json:"caught"`
+	// How is "sim MODE" or "explore VARIANT".
+	How string `json:"how,omitempty"`
+	finding.Finding
+	// ExploreInvariant is the one by which the search finds it.
+	ExploreInvariant string `json:"explore_invariant,omitempty"`
+	// Error says why nothing could be found out.
+	Error string `json:"error,omitempty"`
+}
+
+// Summary sums up.
+func (r *Result) Summary() Summary {
+	s := Summary{
+		Bugs: len(r.outcomes), Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Seeds: r.options.Seeds,
+		Kinds: make(map[string]int), Variants: make(map[string]int), Results: []BugSummary{},
+		Control: ControlSummary{Violations: r.ControlViolations(), Sim: r.control.Sim, Explore: r.control.Explore},
+	}
+	s.Caught = s.Bugs - len(s.Uncaught)
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		s.Kinds[o.Bug.Kind]++
+		s.Variants[o.Bug.Variant]++
+		s.Results = append(s.Results, o.summary())
+	}
+	return s
+}
+
+func (o *Outcome) summary() BugSummary {
+	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind}
+	b.How, b.Finding = o.CaughtBy()
+	b.Caught = b.How != ""
+	_, f := o.byExplore()
+	b.ExploreInvariant = f.Invariant
+	if o.Err != nil {
+		b.Error = o.Err.Error()
+	}
+	if !b.Caught {
+		for _, mode := range Modes() {
+			f := o.Sim[mode]
+			b.Seeds, b.Events, b.Panics, b.Hashes = b.Seeds+f.Seeds, b.Events+f.Events, b.Panics+f.Panics, b.Hashes+f.Hashes
+			if f.Panic != "" {
+				b.Panic = f.Panic
+			}
+		}
+	}
+	return b
+}
+
+// Line tells what became of a bug, or of the control, in one line.
+func (o *Outcome) Line() string {
+	if o.Bug == nil {
+		var seeds, events uint64
+		for _, f := range o.Sim {
+			seeds, events = seeds+f.Seeds, events+f.Events
+		}
+		return fmt.Sprintf("control: %d seeds, %d events", seeds, events)
+	}
+	b := o.summary()
+	return fmt.Sprintf("%s: %s", b.Name, b.outcome())
+}
+
+// outcome tells how a bug was caught, or why it was not.
+func (b *BugSummary) outcome() string {
+	switch {
+	case b.Caught && b.Seed != 0:
+		return fmt.Sprintf("%s by %s, seed %d, event %d", b.Invariant, b.How, b.Seed, b.Event)
+	case b.Caught:
+		return fmt.Sprintf("%s by %s, state %d", b.Invariant, b.How, b.States)
+	case b.Error != "":
+		return "NOT CAUGHT: " + b.Error
+	case b.Panics+b.Hashes > 0:
+		return fmt.Sprintf("NOT CAUGHT: %d of %d seeds panic, %d differ: %s", b.Panics, b.Seeds, b.Hashes, b.Panic)
+	default:
+		return fmt.Sprintf("NOT CAUGHT in %d seeds, %d events", b.Seeds, b.Events)
+	}
+}
+
+// Print writes a table for people.
+func (r *Result) Print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	s := r.Summary()
+	row := func(cells ...any) {
+		for i, c := range cells {
+			if i > 0 {
+				_, _ = fmt.Fprint(t, "\t") // Flush returns the error
+			}
+			_, _ = fmt.Fprint(t, c) // Flush returns the error
+		}
+		_, _ = fmt.Fprintln(t) // Flush returns the error
+	}
+	row("BUG", "VARIANT", "KIND", "CAUGHT", "SEARCH")
+	for i := range s.Results {
+		b := &s.Results[i]
+		search := b.ExploreInvariant
+		if search == "" {
+			search = "-"
+		}
+		row(b.Name, b.Variant, b.Kind, b.outcome(), search)
+	}
+	if err := t.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	_, err := fmt.Fprintf(w, "\n%d of %d bugs caught, %d by the exhaustive search alone; control: %d violations\n",
+		s.Caught, s.Bugs, s.ByExplore, s.Control.Violations)
+	if err != nil {
+		return fmt.Errorf("print the summary: %w", err)
+	}
+	var uncaught []BugSummary
+	for _, b := range s.Results {
+		if slices.Contains(s.Uncaught, b.Name) {
+			uncaught = append(uncaught, b)
+		}
+	}
+	for _, b := range uncaught {
+		if _, err := fmt.Fprintf(w, "NOT CAUGHT: %s: %s (%s)\n", b.Name, b.Says, b.Rule); err != nil {
+			return fmt.Errorf("print the uncaught: %w", err)
+		}
+	}
+	return nil
+}
