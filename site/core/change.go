@@ -234,7 +234,8 @@ func (e *entity) limitAnswer(p *pendingChange) (Answer, bool) {
 	return Answer{Code: r.Outcome, View: v}, true
 }
 
-// answerChanges answers the limit changes that were decided.
+// answerChanges answers the limit changes that were decided, after instances of
+// the entity's sequence were applied: no proposal of this site outlives those.
 func (c *Core) answerChanges(e *entity) {
 	e.changes = slices.DeleteFunc(e.changes, func(p *pendingChange) bool {
 		ans, decided := e.limitAnswer(p)

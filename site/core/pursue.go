@@ -142,6 +142,7 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	}
 	settled := e.hunt.settled
 	if settled != nil {
+		c.answerChanges(e)
 		c.afterInstance(e, *settled)
 	}
 	// A site alone has decided at once what it has begun.
@@ -164,7 +165,6 @@ func (c *Core) protocolEvents(name string, out *avantan.Output) {
 // decides what becomes of the rest and of a debt: press harder, or give up.
 func (c *Core) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
-	c.answerChanges(e)
 	waited := e.queue.len() > 0
 	c.serveQueue(e)
 	if e.queue.len() == 0 && e.left >= 0 {
