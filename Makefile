@@ -16,6 +16,9 @@ TEST_FLAGS ?=
 BENCH ?= .
 BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 5s
+# What `make sim` runs.
+SEEDS ?= 2000
+MODES ?= majority star auto
 OLD ?=
 NEW ?=
 
@@ -47,6 +50,19 @@ test: ## Vet, then run the unit tests and the clusters in one process
 test-process: ## The failure tests at length, on real processes: kill -9, failing disks, partitions, memory
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 15m -v $(TEST_FLAGS) ./internal/failuretest
+
+# Each mode of the protocol; on a violation the seed and how to replay it are told.
+.PHONY: sim
+sim: ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star
+	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode; done
+
+# Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.
+MUTANTS_FLAGS ?=
+
+.PHONY: mutants
+mutants: ## Seed known bugs, one at a time, and see that the simulator and the search catch each
+	$(GO) run ./cmd/samya-lab mutants $(MUTANTS_FLAGS)
 
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler

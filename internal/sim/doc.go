@@ -1,6 +1,6 @@
 // Package sim runs a whole cluster of site cores in one goroutine, on simulated
 // clocks, disks and links that fail, and checks after every event what must
-// hold. It refuses to be used outside tests, and to touch the world: one seed
+// hold. It refuses to touch the world: one seed
 // always gives the same run.
 //
 // What is real: package core with all below it, and, if asked for, the encoding
@@ -11,12 +11,19 @@
 //
 // # What is checked
 //
+// Each item is one or more [Invariant], whose names violations carry.
+//
 //   - Agreement: one value an instance, and a site applies none that no
 //     majority has accepted.
 //   - Conservation, exactly: what a site holds, has set aside and has out is its
 //     first share plus its grants less its offers in the decided instances that
 //     it has applied. Over all sites, with the decided instances settled for
 //     those that have not applied them, that is the limit.
+//   - Star instances: one value each, of pledges that are durable; committed once
+//     all members have durably accepted, and then aborted by none; applied once;
+//     forgotten only where all members have applied them.
+//   - Order: what is durable takes no promise, counter or vote back, and a message
+//     says nothing that its sender's disk does not.
 //   - Books and requests: what a site has out is the sum of the requests that it
 //     has recorded; no request is recorded twice, and no answer that promises a
 //     record leaves before it is durable.

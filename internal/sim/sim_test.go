@@ -3,7 +3,9 @@ package sim_test
 import (
 	"errors"
 	"flag"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/internal/sim"
@@ -13,6 +15,7 @@ import (
 
 var (
 	seeds = flag.Uint64("sim.seeds", 300, "how many seeds to run")
+	long  = flag.Bool("sim.long", false, "run seeds at full length")
 	mode  = flag.String("sim.mode", "", "the protocol; empty for the default")
 	seed  = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
 )
@@ -39,12 +42,118 @@ func TestSeeds(t *testing.T) {
 	}
 	var all sim.Report
 	for n := first; n <= last; n++ {
-		r := run(t, sim.Options{Seed: n, Protocol: *mode})
+		r := run(t, sim.Options{Seed: n, Protocol: *mode, Long: *long})
 		all.Add(r)
 	}
 	t.Logf("%d runs: %v", last-first+1, &all)
 	if missing := all.Missing(); last-first >= 100 && len(missing)+len(all.MissingFaults(sim.AllFaults)) > 0 {
 		t.Errorf("never happened: %v, %v", missing, all.MissingFaults(sim.AllFaults))
+	}
+}
+
+// TestModes runs clusters under the other protocols.
+func TestModes(t *testing.T) {
+	for _, mode := range []string{"star", "auto"} {
+		t.Run(mode, func(t *testing.T) {
+			var all sim.Report
+			for n := range uint64(120) {
+				all.Add(run(t, sim.Options{Seed: 5000 + n, Protocol: mode}))
+			}
+			if all.StarDecided == 0 || all.StarAborted == 0 || all.Instances == 0 {
+				t.Errorf("no star instance was decided, or none aborted: %v", &all)
+			}
+			t.Log(&all)
+		})
+	}
+}
+
+// TestLong runs seeds at full length: they do enough.
+func TestLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seeds at full length")
+	}
+	for _, mode := range []string{"majority", "star", "auto"} {
+		for n := range uint64(3) {
+			o := sim.Options{Seed: 6000 + n, Sites: 5, Protocol: mode, Long: true}
+			r := run(t, o)
+			if why := r.Trivial(o); why != "" {
+				t.Errorf("%s, seed %d does too little: %s", mode, o.Seed, why)
+			}
+		}
+	}
+}
+
+// TestShortSeedsAreTrivial shows that a run that does little is told as such.
+func TestShortSeedsAreTrivial(t *testing.T) {
+	o := sim.Options{Seed: 1, Sites: 3}
+	if r := run(t, o); r.Trivial(o) == "" {
+		t.Errorf("%d requests are enough", r.Requests)
+	}
+}
+
+// TestFaults runs seeds with some faults only, and sees no others.
+func TestFaults(t *testing.T) {
+	for _, list := range []string{"crash,lost-writes", "partition*", "drop,delay,pause", "sync-error"} {
+		set, err := sim.ParseFaults(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sim.Report
+		for n := range uint64(10) {
+			all.Add(run(t, sim.Options{Seed: 7000 + n, Sites: 5, Faults: set}))
+		}
+		if missing := all.MissingFaults(set); len(missing) > 0 {
+			t.Errorf("%s: never happened: %v", list, missing)
+		}
+		for _, f := range (sim.AllFaults &^ set).List() {
+			// A crash that a failed sync brings about can lose writes.
+			if all.Faults[f] > 0 {
+				t.Errorf("%s: %v happened", list, f)
+			}
+		}
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	for list, want := range map[string]int{"all": len(sim.AllFaults.List()), "none": 0, "crash": 1, "crash*": 2, "drop,drop,pause": 2} {
+		set, err := sim.ParseFaults(list)
+		if err != nil || len(set.List()) != want {
+			t.Errorf("%q: %v, %v, want %d", list, set.List(), err, want)
+		}
+	}
+	for _, list := range []string{"", "crush", "crash,", "x*"} {
+		if _, err := sim.ParseFaults(list); err == nil {
+			t.Errorf("%q is taken", list)
+		}
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	for want, o := range map[string]sim.Options{
+		"sites": {Sites: 10}, "protocol": {Protocol: "paxos"},
+	} {
+		if _, err := sim.Run(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want one that names %s", o, err, want)
+		}
+	}
+}
+
+// TestDocumented holds docs/testing.md against what there is.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range sim.Invariants() {
+		if !strings.Contains(string(page), "| `"+string(i)+"` |") {
+			t.Errorf("the page has no invariant %s", i)
+		}
+	}
+	for _, f := range sim.AllFaults.List() {
+		short := strings.TrimPrefix(f.String(), "partition")
+		if !strings.Contains(string(page), "`"+f.String()+"`") && !strings.Contains(string(page), "`"+short+"`") {
+			t.Errorf("the page has no fault %v", f)
+		}
 	}
 }
 
@@ -106,9 +215,10 @@ func TestRefusedOnlyIfNowhere(t *testing.T) {
 func TestSameSeedSameRun(t *testing.T) {
 	hashes := make(map[uint64]bool)
 	for n := range uint64(10) {
-		first := run(t, sim.Options{Seed: 4000 + n})
-		if again := run(t, sim.Options{Seed: 4000 + n}); first != again {
-			t.Errorf("seed %d: %v and %v", 4000+n, first, again)
+		o := sim.Options{Seed: 4000 + n, Protocol: []string{"majority", "star", "auto"}[n%3]}
+		first := run(t, o)
+		if again := run(t, o); first != again {
+			t.Errorf("seed %d: %v and %v", o.Seed, &first, &again)
 		}
 		hashes[first.Hash] = true
 	}

@@ -236,13 +236,13 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 		o.s.fail(Sound, "%s sends: %w", from.id, err)
 		return
 	}
-	if rec, found := from.durable.entities[e.Entity]; !found || rec.Generation != e.Generation {
-		// It was deleted in the same batch: nothing says any more what was so.
-		return
-	}
 	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	view := q.view(from, true)
 	self := members(1) << from.i
+	if rec, found := from.durable.entities[e.Entity]; !found || rec.Generation != e.Generation {
+		o.believe(from, q, m)
+		return
+	}
 	fail := func(why string) { o.s.fail(Durability, "%s sends %+v: %s", from.id, *m, why) }
 	switch m.Kind {
 	case star.Election:
@@ -274,6 +274,35 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 		if x := q.starOf(m.ID, len(o.s.names)); x.r&^x.applied != 0 {
 			fail("not all have applied it")
 		}
+	}
+}
+
+// believe takes a message for what its sender has stored: the entity was deleted
+// in the same batch, so that nothing else tells.
+func (o *observer) believe(from *node, q *sequence, m *star.Message) {
+	x := q.starOf(m.ID, len(o.s.names))
+	self := members(1) << from.i
+	switch m.Kind {
+	case star.ElectionOk:
+		if m.Contribution != nil {
+			x.pledged |= self
+			x.pledges[from.i] = *m.Contribution
+		}
+	case star.Accept:
+		if c, in := m.Value.Of(from.id); in && !x.pledged.has(from.i) {
+			x.pledged |= self
+			x.pledges[from.i] = c
+		}
+		if !x.accepted.has(from.i) {
+			o.starAccepted(from, q, m.ID, x, m.Value)
+		}
+	case star.AcceptOk:
+		x.accepted |= self
+	case star.Commit, star.Applied, star.Settled:
+		x.accepted |= self
+		x.applied |= self
+	case star.Abort:
+		x.aborted |= self
 	}
 }
 
