@@ -46,6 +46,7 @@ there. Name bugs to look for those only.`,
 	f.IntVar(&o.options.MaxStates, "max-states", 400_000, "give a search up after so many states; 0 for never")
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
 	f.DurationVar(&o.options.Timeout, "timeout", 5*time.Minute, "the longest that one build or one look may take")
+	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
 	f.BoolVar(&o.list, "list", false, "list the bugs and do nothing else")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd

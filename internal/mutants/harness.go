@@ -27,6 +27,8 @@ type Options struct {
 	// Bound names the bounds of the search, MaxStates ends it; 0 for never.
 	Bound     string
 	MaxStates int
+	// SkipSearch leaves the search out.
+	SkipSearch bool
 	// Jobs is how many bugs are looked for at once.
 	Jobs int
 	// Timeout bounds each build and each look.
@@ -89,6 +91,7 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	result := &Result{options: o, outcomes: make([]Outcome, len(bugs))}
 	// The control first: all else means nothing if it fails.
 	result.control = h.look(ctx, nil, modesOf(bugs), searched)
+	h.control = result.control
 	h.tell(result.control)
 	if err := result.control.Err; err != nil {
 		return nil, fmt.Errorf("run the unchanged code: %w", err)
@@ -124,7 +127,10 @@ func modesOf(bugs []Bug) []string {
 type harness struct {
 	Options
 	dir string
-	mu  sync.Mutex
+	// control is what was found in the unchanged code: seeds that fail there
+	// tell nothing about a bug, and are left out.
+	control Outcome
+	mu      sync.Mutex
 }
 
 func (h *harness) tell(o Outcome) {
@@ -146,8 +152,15 @@ func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) 
 	}
 	defer func() { _ = os.Remove(binary) }() // the directory goes later
 	for _, mode := range modes {
-		f, err := h.find(ctx, binary, "-mode", mode,
-			"-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(h.Seeds, 10))
+		args := []string{
+			"-mode", mode, "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(h.Seeds, 10),
+		}
+		if bug == nil {
+			args = append(args, "-all")
+		} else {
+			args = append(args, "-skip", join(h.control.Sim[mode].Failed))
+		}
+		f, err := h.find(ctx, binary, args...)
 		if err != nil {
 			o.Err = fmt.Errorf("simulate %s: %w", mode, err)
 			break
@@ -157,6 +170,9 @@ func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) 
 		}
 	}
 	for _, variant := range variants {
+		if h.SkipSearch || h.control.Explore[variant].Violations > 0 {
+			break
+		}
 		f, err := h.find(ctx, binary, "-explore", variant, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates))
 		if err != nil {
 			o.Err = errors.Join(o.Err, fmt.Errorf("search %s: %w", variant, err))
@@ -167,6 +183,14 @@ func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) 
 		}
 	}
 	return o
+}
+
+func join(seeds []uint64) string {
+	text := make([]string, len(seeds))
+	for i, seed := range seeds {
+		text[i] = strconv.FormatUint(seed, 10)
+	}
+	return strings.Join(text, ",")
 }
 
 // build returns the path of a program with the bug in it.

@@ -136,7 +136,11 @@ func (o *Outcome) Line() string {
 		for _, f := range o.Sim {
 			seeds, events = seeds+f.Seeds, events+f.Events
 		}
-		return fmt.Sprintf("control: %d seeds, %d events", seeds, events)
+		line := fmt.Sprintf("control: %d seeds, %d events", seeds, events)
+		if how, f := o.CaughtBy(); how != "" {
+			line += fmt.Sprintf(", FAILS: %s by %s, seed %d, event %d: %s", f.Invariant, how, f.Seed, f.Event, f.Detail)
+		}
+		return line
 	}
 	b := o.summary()
 	return fmt.Sprintf("%s: %s", b.Name, b.outcome())

@@ -23,6 +23,8 @@ type Finding struct {
 	Panics int    `json:"panics,omitempty"`
 	Panic  string `json:"panic,omitempty"`
 	Hashes int    `json:"hashes,omitempty"`
+	// Failed are the seeds that violate an invariant, if all were run.
+	Failed []uint64 `json:"failed,omitempty"`
 	// Skipped says that the variant cannot be searched.
 	Skipped bool `json:"skipped,omitempty"`
 }

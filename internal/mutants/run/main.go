@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/samya-db/samya/internal/explore"
 	"github.com/samya-db/samya/internal/mutants/finding"
@@ -29,6 +31,8 @@ func run() error {
 	mode := flag.String("mode", "", "simulate clusters of this mode")
 	first := flag.Uint64("first", 1, "the first seed")
 	seeds := flag.Uint64("seeds", 100, "how many seeds")
+	all := flag.Bool("all", false, "go on after a violation")
+	skip := flag.String("skip", "", "seeds to leave out, with commas")
 	variant := flag.String("explore", "", "search this variant instead")
 	bound := flag.String("bound", "small", "the bounds of the search")
 	states := flag.Int("max-states", 0, "give up the search after so many states; 0 for never")
@@ -38,7 +42,7 @@ func run() error {
 	if *variant != "" {
 		f, err = search(*variant, *bound, *states)
 	} else {
-		f, err = simulate(*mode, *first, *seeds)
+		f, err = simulate(*mode, *first, *seeds, *all, strings.Split(*skip, ","))
 	}
 	if err != nil {
 		return err
@@ -46,9 +50,12 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
-func simulate(mode string, first, seeds uint64) (finding.Finding, error) {
+func simulate(mode string, first, seeds uint64, all bool, skip []string) (finding.Finding, error) {
 	var f finding.Finding
 	for seed := first; seed < first+seeds; seed++ {
+		if slices.Contains(skip, strconv.FormatUint(seed, 10)) {
+			continue
+		}
 		events, err := seedOnce(mode, seed)
 		f.Seeds++
 		f.Events += events
@@ -66,8 +73,14 @@ func simulate(mode string, first, seeds uint64) (finding.Finding, error) {
 			f.Hashes++
 		default:
 			f.Events += v.Event
-			f.Violations, f.Invariant, f.Seed, f.Event, f.Detail = 1, string(v.Invariant), seed, v.Event, v.Err.Error()
-			return f, nil
+			f.Violations++
+			f.Failed = append(f.Failed, seed)
+			if f.Violations == 1 {
+				f.Invariant, f.Seed, f.Event, f.Detail = string(v.Invariant), seed, v.Event, v.Err.Error()
+			}
+			if !all {
+				return f, nil
+			}
 		}
 	}
 	return f, nil
