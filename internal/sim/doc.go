@@ -1,7 +1,7 @@
 // Package sim runs a whole cluster of site cores in one goroutine, on simulated
 // clocks, disks and links that fail, and checks after every event what must
-// hold. It refuses to touch the world: one seed
-// always gives the same run.
+// hold. It refuses to touch the world: one seed always gives the same run.
+// docs/testing.md tells of it at more length.
 //
 // What is real: package core with all below it, and, if asked for, the encoding
 // of messages and records. What is simulated: the shell around it. Each site

@@ -83,7 +83,7 @@ func (s *sim) partition() {
 	if pick == len(kinds) || !s.faults.Has(kinds[pick]) {
 		return
 	}
-	kind, any := kinds[pick], false
+	kind, cuts := kinds[pick], false
 	for i := range n {
 		for j := range n {
 			cut := false
@@ -100,13 +100,13 @@ func (s *sim) partition() {
 				cut = s.chance(300)
 			}
 			s.cut[i][j] = cut
-			any = any || cut && i != j
+			cuts = cuts || cut && i != j
 		}
 	}
 	if s.tracing {
 		s.note("%v: %v", kind, s.cut)
 	}
-	if any {
+	if cuts {
 		s.hit(kind)
 	}
 }

@@ -71,7 +71,7 @@ func Invariants() []Invariant {
 
 // Violation is the error of a run in which an invariant does not hold. A panic
 // of the code under test is none.
-type Violation struct {
+type Violation struct { //nolint:errname // It is a finding, told and counted; only Run hands it over as an error.
 	Seed      uint64
 	Sites     int
 	Invariant Invariant

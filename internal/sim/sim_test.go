@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("sim.seeds", 300, "how many seeds to run")
+	seeds = flag.Uint64("sim.seeds", 200, "how many seeds to run")
 	long  = flag.Bool("sim.long", false, "run seeds at full length")
 	mode  = flag.String("sim.mode", "", "the protocol; empty for the default")
 	seed  = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
@@ -56,7 +56,7 @@ func TestModes(t *testing.T) {
 	for _, mode := range []string{"star", "auto"} {
 		t.Run(mode, func(t *testing.T) {
 			var all sim.Report
-			for n := range uint64(120) {
+			for n := range uint64(80) {
 				all.Add(run(t, sim.Options{Seed: 5000 + n, Protocol: mode}))
 			}
 			if all.StarDecided == 0 || all.StarAborted == 0 || all.Instances == 0 {

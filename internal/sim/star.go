@@ -43,9 +43,7 @@ type starView struct {
 	applied uint64
 }
 
-// aside is what the view has set aside.
-func (v *starView) aside() core.Tokens { return aside(v.slices) }
-
+// aside is what slices have set aside.
 func aside(list []star.Slice) core.Tokens {
 	var sum core.Tokens
 	for i := range list {
@@ -197,7 +195,7 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 	}
 	if !was.Committed && was.Value != nil && x.committed(0) {
 		o.starApplied(n, q, durable, view, was.ID, x, true)
-		if durable && x.r&^(x.applied) != 0 || !durable && x.r&^(x.applied|self) != 0 {
+		if durable && x.r&^x.applied != 0 || !durable && x.r&^(x.applied|self) != 0 {
 			o.s.fail(Integrity, "%s: %v: forgets %v, applied by %b of %b", n.id, q.id, was.ID, x.applied, x.r)
 		}
 		return
