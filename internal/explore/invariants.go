@@ -164,13 +164,18 @@ type checker struct {
 	accepted [Sites][]int
 	// decided are the accepts of a majority, one of each value.
 	decided []accept
-	name    string
-	views   *[Sites]view
-	broken  []Violation
+	// name says which views are looked at, once they are.
+	name   string
+	views  *[Sites]view
+	broken []Violation
 }
 
 func (c *checker) fail(invariant, format string, args ...any) {
-	c.broken = append(c.broken, Violation{invariant, c.name + ": " + fmt.Sprintf(format, args...)})
+	detail := fmt.Sprintf(format, args...)
+	if c.name != "" {
+		detail = c.name + ": " + detail
+	}
+	c.broken = append(c.broken, Violation{invariant, detail})
 }
 
 // decide finds what has been decided: accepted by a majority at one ballot, at
@@ -195,10 +200,10 @@ func (c *checker) decide() {
 
 func (c *checker) addDecided(id int) {
 	a := c.accepts[id-1]
+	if c.isDecided(entry{a.instance, a.value}) {
+		return
+	}
 	for _, d := range c.decided {
-		if d.instance == a.instance && d.value == a.value {
-			return
-		}
 		if d.instance == a.instance {
 			c.fail(Agreement, "instance %d is decided as %s and as %s", a.instance, c.describe(d.value), c.describe(a.value))
 		}

@@ -26,10 +26,12 @@ type Majority struct {
 	bounds Bounds
 	names  [Sites]avantan.SiteID
 	cfg    [Sites]*avantan.Config
-	values values
+	values *values
 	// accepts numbers (instance, ballot, value) from 1.
 	acceptIDs map[accept]int
 	accepts   []accept
+	// damage, in tests, is what a restart does to what was durable.
+	damage func(*avantan.State)
 }
 
 // accept says that a value was accepted in an instance at a ballot.
@@ -44,7 +46,7 @@ func NewMajority(b Bounds) *Majority {
 	v := &Majority{
 		bounds:    b,
 		names:     [Sites]avantan.SiteID{"a", "b", "c"},
-		values:    values{ids: make(map[string]int)},
+		values:    &values{ids: make(map[string]int)},
 		acceptIDs: make(map[accept]int),
 	}
 	for i, self := range v.names {
@@ -83,7 +85,7 @@ func (v *Majority) Sites() (names [Sites]string) {
 // New implements Variant.
 func (v *Majority) New(site int) Node {
 	b := &books{
-		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: &v.values,
+		site: v.names[site], left: avantan.Tokens(v.bounds.Tokens), limit: v.limit(), values: v.values,
 	}
 	if site < v.bounds.Leaders {
 		b.want = 2
@@ -213,9 +215,10 @@ func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
 func (n *majority) Do(i int) Step {
 	switch act := n.Acts()[i].Name; act {
 	case actBegin:
-		p := avantan.Proposal{}
+		// The leaders want different things, lest one's value pass for the other's.
+		p := avantan.Proposal{Press: avantan.PressAll}
 		if n.site == 0 {
-			p.Change = []byte("1") // raises the limit by one
+			p = avantan.Proposal{Change: []byte("1")} // raises the limit by one
 		}
 		return n.inputs(avantan.Input{Begin: &p})
 	case actAcquire, actRelease:
@@ -228,6 +231,9 @@ func (n *majority) Do(i int) Step {
 		}
 		return Step{}
 	case actCrash:
+		if n.variant.damage != nil {
+			n.variant.damage(&n.state)
+		}
 		n.live = n.disk.clone()
 		n.machine = avantan.New(n.variant.cfg[n.site], n.live, n.state.Clone())
 		// The first Step of a restored Machine sets its timers, whatever the input.

@@ -1,0 +1,138 @@
+package explore
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+)
+
+// walk takes random steps without any of the engine: nothing is remembered,
+// nothing is taken at once, no state stands for another. It calls visit with
+// the nodes after each step.
+func walk(rng *rand.Rand, v Variant, b Bounds, steps int, visit func(nodes [Sites]Node)) {
+	var nodes [Sites]Node
+	for i := range nodes {
+		nodes[i] = v.New(i)
+	}
+	var sent []*Packet
+	known := make(map[string]bool)
+	var used [costs]int
+	for range steps {
+		limits := [costs]int{1, b.Crashes, b.Acquires, min(b.Releases, used[Acquire])}
+		site, cost := rng.IntN(Sites), Free
+		next := nodes[site].Clone()
+		var out Step
+		if len(sent) > 0 && rng.IntN(3) > 0 {
+			p := sent[max(rng.IntN(len(sent)), rng.IntN(len(sent)))] // rather a late one
+			site = p.To
+			next = nodes[site].Clone()
+			out = next.Deliver(p)
+		} else {
+			acts := next.Acts()
+			i := rng.IntN(len(acts))
+			if cost = acts[i].Cost; used[cost] >= limits[cost] {
+				continue
+			}
+			out = next.Do(i)
+		}
+		if out.Beyond {
+			continue
+		}
+		if cost != Free {
+			used[cost]++
+		}
+		nodes[site] = next
+		for i := range out.Send {
+			if p := &out.Send[i]; !known[p.Key] {
+				known[p.Key] = true
+				sent = append(sent, p)
+			}
+		}
+		visit(nodes)
+	}
+}
+
+// searched searches to closure.
+func searched(t *testing.T, v *Majority) *search {
+	t.Helper()
+	s := &search{Options: Options{Bounds: v.bounds}, variant: v, store: newStore(v)}
+	if err := s.run(t.Context()); err != nil || !s.closed || s.violations != nil {
+		t.Fatalf("err %v, closed %v, violations %v", err, s.closed, s.violations)
+	}
+	return s
+}
+
+// found returns what by makes of all states.
+func (s *search) found(by func([Sites]Node) [Sites]string) map[[Sites]string]bool {
+	found := make(map[[Sites]string]bool)
+	for _, g := range s.seen.states {
+		found[by(s.nodes(g))] = true
+	}
+	return found
+}
+
+// checkWalks holds a search against random walks, which share nothing with it
+// but the nodes: where they get to, it must have been.
+func checkWalks(t *testing.T, s *search, v *Majority, by func([Sites]Node) [Sites]string, least int) {
+	t.Helper()
+	found := s.found(by)
+	rng := rand.New(rand.NewPCG(1, 2))
+	visited := make(map[[Sites]string]bool)
+	for range 500 {
+		walk(rng, v, v.bounds, 60, func(nodes [Sites]Node) { visited[by(nodes)] = true })
+	}
+	t.Logf("%d places searched, %d walked to", len(found), len(visited))
+	if len(visited) < least {
+		t.Errorf("the walks get to %d places only", len(visited))
+	}
+	for k := range visited {
+		if !found[k] {
+			t.Fatal("a walk gets to where the search has not been")
+		}
+	}
+}
+
+// keys identifies the cores of a state.
+func keys(nodes [Sites]Node) (k [Sites]string) {
+	for i, n := range nodes {
+		k[i] = string(n.Key(nil))
+	}
+	return k
+}
+
+// durable identifies what is durable in a state, but for what acknowledgements
+// drop and for tokens, which clients move.
+func durable(nodes [Sites]Node) (k [Sites]string) {
+	for i, n := range nodes {
+		n := n.Clone().(*majority)
+		n.state.Kept = nil
+		n.disk.left, n.disk.net = 0, 0
+		k[i] = string(n.disk.key(n.state.Fingerprint(nil)))
+	}
+	return k
+}
+
+func TestReductionsLoseNothing(t *testing.T) {
+	for _, b := range []Bounds{
+		{Instances: 1, Leaders: 2, Ballots: 1, Tokens: 2},
+		{Instances: 1, Leaders: 1, Ballots: 2, Crashes: 1, Tokens: 2},
+	} {
+		v := NewMajority(b)
+		reduced := searched(t, v)
+		b.Plain = true
+		w := NewMajority(b)
+		w.values = v.values // one numbering
+		plain := searched(t, w)
+		got, want := reduced.found(durable), plain.found(durable)
+		t.Logf("%+v: plain %d states, reduced %d, %d durable", b, len(plain.seen.states), len(reduced.seen.states), len(want))
+		if !maps.Equal(got, want) {
+			t.Errorf("%+v: %d durable states instead of %d", b, len(got), len(want))
+		}
+		checkWalks(t, plain, w, keys, 500)
+	}
+}
+
+func TestWalksAreFound(t *testing.T) {
+	v := NewMajority(bounds(t, "small"))
+	checkWalks(t, searched(t, v), v, durable, 500)
+}
