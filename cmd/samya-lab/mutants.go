@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,7 @@ there. Name bugs to look for those only.`,
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
 	f.DurationVar(&o.options.Timeout, "timeout", 5*time.Minute, "the longest that one build or one look may take")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
+	f.BoolVar(&o.options.SkipSim, "search-only", false, "search only, for the bugs that a search may find")
 	f.BoolVar(&o.list, "list", false, "list the bugs and do nothing else")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
@@ -71,6 +73,9 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 	}
 	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 {
 		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states not below")}
+	}
+	if o.options.SkipSim {
+		bugs = slices.DeleteFunc(bugs, func(b mutants.Bug) bool { return b.Explore == "" })
 	}
 	if o.options.Root == "" {
 		out, err := exec.CommandContext(cmd.Context(), "go", "env", "GOMOD").Output()

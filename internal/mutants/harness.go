@@ -27,8 +27,8 @@ type Options struct {
 	// Bound names the bounds of the search, MaxStates ends it; 0 for never.
 	Bound     string
 	MaxStates int
-	// SkipSearch leaves the search out.
-	SkipSearch bool
+	// SkipSearch leaves the search out, SkipSim the simulator.
+	SkipSearch, SkipSim bool
 	// Jobs is how many bugs are looked for at once.
 	Jobs int
 	// Timeout bounds each build and each look.
@@ -127,8 +127,8 @@ func modesOf(bugs []Bug) []string {
 type harness struct {
 	Options
 	dir string
-	// control is what was found in the unchanged code: seeds that fail there
-	// tell nothing about a bug, and are left out.
+	// control is what was found in the unchanged code: seeds that fail there, and
+	// invariants, tell nothing about a bug in that mode, and are left out.
 	control Outcome
 	mu      sync.Mutex
 }
@@ -151,6 +151,9 @@ func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) 
 		return o
 	}
 	defer func() { _ = os.Remove(binary) }() // the directory goes later
+	if h.SkipSim {
+		modes = nil
+	}
 	for _, mode := range modes {
 		args := []string{
 			"-mode", mode, "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(h.Seeds, 10),
@@ -158,7 +161,8 @@ func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) 
 		if bug == nil {
 			args = append(args, "-all")
 		} else {
-			args = append(args, "-skip", join(h.control.Sim[mode].Failed))
+			args = append(args, "-skip", join(h.control.Sim[mode].Failed),
+				"-ignore", strings.Join(h.control.Sim[mode].Broken, ","))
 		}
 		f, err := h.find(ctx, binary, args...)
 		if err != nil {

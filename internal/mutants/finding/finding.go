@@ -23,8 +23,10 @@ type Finding struct {
 	Panics int    `json:"panics,omitempty"`
 	Panic  string `json:"panic,omitempty"`
 	Hashes int    `json:"hashes,omitempty"`
-	// Failed are the seeds that violate an invariant, if all were run.
+	// Failed are the seeds that violate an invariant, if all were run, and Broken
+	// those invariants.
 	Failed []uint64 `json:"failed,omitempty"`
+	Broken []string `json:"broken,omitempty"`
 	// Skipped says that the variant cannot be searched.
 	Skipped bool `json:"skipped,omitempty"`
 }

@@ -33,6 +33,7 @@ func run() error {
 	seeds := flag.Uint64("seeds", 100, "how many seeds")
 	all := flag.Bool("all", false, "go on after a violation")
 	skip := flag.String("skip", "", "seeds to leave out, with commas")
+	ignore := flag.String("ignore", "", "invariants that tell nothing, with commas")
 	variant := flag.String("explore", "", "search this variant instead")
 	bound := flag.String("bound", "small", "the bounds of the search")
 	states := flag.Int("max-states", 0, "give up the search after so many states; 0 for never")
@@ -42,7 +43,7 @@ func run() error {
 	if *variant != "" {
 		f, err = search(*variant, *bound, *states)
 	} else {
-		f, err = simulate(*mode, *first, *seeds, *all, strings.Split(*skip, ","))
+		f, err = simulate(*mode, *first, *seeds, *all, strings.Split(*skip, ","), strings.Split(*ignore, ","))
 	}
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
-func simulate(mode string, first, seeds uint64, all bool, skip []string) (finding.Finding, error) {
+func simulate(mode string, first, seeds uint64, all bool, skip, ignore []string) (finding.Finding, error) {
 	var f finding.Finding
 	for seed := first; seed < first+seeds; seed++ {
 		if slices.Contains(skip, strconv.FormatUint(seed, 10)) {
@@ -71,10 +72,14 @@ func simulate(mode string, first, seeds uint64, all bool, skip []string) (findin
 			return f, err
 		case v.Invariant == sim.Determinism:
 			f.Hashes++
+		case slices.Contains(ignore, string(v.Invariant)):
 		default:
 			f.Events += v.Event
 			f.Violations++
 			f.Failed = append(f.Failed, seed)
+			if !slices.Contains(f.Broken, string(v.Invariant)) {
+				f.Broken = append(f.Broken, string(v.Invariant))
+			}
 			if f.Violations == 1 {
 				f.Invariant, f.Seed, f.Event, f.Detail = string(v.Invariant), seed, v.Event, v.Err.Error()
 			}
