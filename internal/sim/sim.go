@@ -91,7 +91,7 @@ func (s *sim) run() Report {
 // A long run that has not done enough goes on for so long, so many times.
 const (
 	extension  = 20 * second
-	extensions = 12
+	extensions = 24
 )
 
 // short reports whether a long run has not done enough yet.

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/internal/sim"
+)
+
+func runLab(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	l := &lab{stdout: &out, stderr: &errs}
+	code = l.run(t.Context(), args)
+	return code, out.String(), errs.String()
+}
+
+func TestSimUsage(t *testing.T) {
+	for _, test := range []struct{ args, names string }{
+		{"--mode paxos", "paxos"},
+		{"--faults crush", "crush"},
+		{"--sites 10", "sites"},
+		{"--seeds 0", "seeds"},
+		{"--workers 0", "workers"},
+		{"extra", "extra"},
+	} {
+		code, _, stderr := runLab(t, append([]string{"sim"}, strings.Fields(test.args)...)...)
+		if code != exitUsage || !strings.Contains(stderr, test.names) {
+			t.Errorf("%s: exit status %d, %q", test.args, code, stderr)
+		}
+	}
+}
+
+func TestSimJSON(t *testing.T) {
+	code, stdout, stderr := runLab(t, "sim", "--seeds", "2", "--first", "7", "--mode", "auto", "--sites", "3", "--short", "--json")
+	if code != exitOK {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	if strings.Count(stdout, "\n") != 1 {
+		t.Errorf("not one line: %q", stdout)
+	}
+	var r struct {
+		Mode       string
+		Seeds      uint64
+		Events     uint64
+		Violations *int
+		Invariant  *string
+		Speedup    float64
+		Faults     map[string]int
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Mode != "auto" || r.Seeds != 2 || r.Events == 0 || r.Violations == nil || *r.Violations != 0 ||
+		r.Invariant == nil || *r.Invariant != "" || r.Speedup == 0 || r.Faults["crash"] == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSimForPeople(t *testing.T) {
+	code, stdout, stderr := runLab(t, "sim", "--seeds", "1", "--short", "--faults", "crash,pause", "--workers", "1")
+	if code != exitOK {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	for _, want := range []string{"1 from 1 on", "times real time", "begun", "crash ", "violations       0", "stale-snapshot"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "slow-disk") {
+		t.Errorf("faults that were not asked for are told:\n%s", stdout)
+	}
+}
+
+func TestSimTellsViolations(t *testing.T) {
+	o := &simOptions{seeds: 5, first: 10, mode: "star", sites: 3, faults: "crash,pause"}
+	r := &simResult{Mode: o.mode, Workers: 1}
+	v := &sim.Violation{Seed: 12, Sites: 3, Invariant: sim.Agreement, Event: 99, Millis: 1234, Err: errors.New("two values")}
+	r.add(o, sim.Options{Seed: 11, Long: true}, sim.Report{}, nil)
+	r.add(o, sim.Options{Seed: 12, Long: true}, sim.Report{}, v)
+	r.sum(time.Second, sim.AllFaults)
+	if r.Violations != 1 || r.Invariant != sim.Agreement || r.Trivial != 1 || len(r.NotHit) != len(sim.AllFaults.List()) {
+		t.Errorf("%+v", r)
+	}
+	var out bytes.Buffer
+	if err := r.tell(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"agreement does not hold", "two values", "violations       1", "never happened",
+		"replay: samya-lab sim --mode star --sites 3 --faults crash,pause --first 12 --seeds 1\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
