@@ -125,6 +125,12 @@ func (o *Outcome) summary() BugSummary {
 				b.Panic = f.Panic
 			}
 		}
+		for _, f := range o.Explore {
+			b.States, b.Closed, b.Events, b.Panics = b.States+f.States, f.Closed, b.Events+f.Events, b.Panics+f.Panics
+			if f.Panic != "" {
+				b.Panic = f.Panic
+			}
+		}
 	}
 	return b
 }
@@ -136,7 +142,11 @@ func (o *Outcome) Line() string {
 		for _, f := range o.Sim {
 			seeds, events = seeds+f.Seeds, events+f.Events
 		}
-		line := fmt.Sprintf("control: %d seeds, %d events", seeds, events)
+		states := 0
+		for _, f := range o.Explore {
+			states += f.States
+		}
+		line := fmt.Sprintf("control: %d seeds, %d events; %d states", seeds, events, states)
 		if how, f := o.CaughtBy(); how != "" {
 			line += fmt.Sprintf(", FAILS: %s by %s, seed %d, event %d: %s", f.Invariant, how, f.Seed, f.Event, f.Detail)
 		}
@@ -156,9 +166,9 @@ func (b *BugSummary) outcome() string {
 	case b.Error != "":
 		return "NOT CAUGHT: " + b.Error
 	case b.Panics+b.Hashes > 0:
-		return fmt.Sprintf("NOT CAUGHT: %d of %d seeds panic, %d differ: %s", b.Panics, b.Seeds, b.Hashes, b.Panic)
+		return fmt.Sprintf("NOT CAUGHT: %d panics, %d hashes that differ, in %d seeds: %s", b.Panics, b.Hashes, b.Seeds, b.Panic)
 	default:
-		return fmt.Sprintf("NOT CAUGHT in %d seeds, %d events", b.Seeds, b.Events)
+		return fmt.Sprintf("NOT CAUGHT in %d seeds, %d states, %d events", b.Seeds, b.States, b.Events)
 	}
 }
 
