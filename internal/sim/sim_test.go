@@ -168,7 +168,7 @@ func TestEncoded(t *testing.T) {
 		dir := t.TempDir()
 		var opened []*store.Store
 		all.Add(run(t, sim.Options{
-			Seed: 1000 + n, Sites: 3, Encoded: true,
+			Seed: 1000 + n, Sites: 3, Encoded: true, Protocol: []string{"majority", "star"}[n],
 			Disk: func(site core.SiteID) (sim.Disk, error) {
 				s, err := store.Open(store.Options{
 					Dir: filepath.Join(dir, string(site)), Cluster: "sim", Site: site, Members: []core.SiteID{"a", "b", "c"},
@@ -194,7 +194,7 @@ func TestEncoded(t *testing.T) {
 // TestMessagesEncoded takes every message through its real encoding.
 func TestMessagesEncoded(t *testing.T) {
 	for n := range uint64(20) {
-		run(t, sim.Options{Seed: 2000 + n, Encoded: true})
+		run(t, sim.Options{Seed: 2000 + n, Encoded: true, Protocol: []string{"majority", "star", "auto"}[n%3]})
 	}
 }
 
