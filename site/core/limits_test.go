@@ -267,7 +267,7 @@ func TestLimitsAreLearntLate(t *testing.T) {
 	}
 	r.cut["c"] = true
 	for i := range changed {
-		r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: id("e", i), Limit: 2, RequestID: "l", Wait: 5000})
+		r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: id("e", i), Limit: 20, RequestID: "l", Wait: 5000})
 	}
 	r.advance(60_000)
 	delete(r.cut, "c")

@@ -101,3 +101,24 @@ func TestEntitiesAreBounded(t *testing.T) {
 	r.wantCode(r.change("a", core.DeleteEntity, "acme/a", 0, "delete"), core.OK)
 	r.wantCode(r.change("a", core.CreateEntity, "acme/c", 1, "third"), core.OK)
 }
+
+// TestAStarInstanceDoesNotEndAProposal has a limit change under way, which two
+// sites of five cannot decide, while a star instance between the two is
+// applied: the change may still be proposed, so that nothing can be said of it
+// until the first phase has ended.
+func TestAStarInstanceDoesNotEndAProposal(t *testing.T) {
+	r := newRig(t, 5, func(c *core.Config) { c.Protocol = "star" })
+	r.create("acme/vm", 500)
+	r.cut["c"], r.cut["d"], r.cut["e"] = true, true, true
+	for _, name := range []core.SiteID{"a", "b"} {
+		r.step(name, core.Reachable{Sites: []core.SiteID{"a", "b"}})
+	}
+	change := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 600, RequestID: "raise", Wait: 100})
+	acquire := r.acquireAsync("a", "acme/vm", 110, "more", 5000)
+	r.advance(90)
+	r.wantCode(r.answer(acquire), core.OK)
+	r.advance(200)
+	r.unanswered(change)
+	r.advance(1000)
+	r.wantCode(r.answer(change), core.NoQuorum)
+}

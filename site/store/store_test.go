@@ -121,6 +121,13 @@ func TestOpenErrors(t *testing.T) {
 		"short garbage":    {garbage(100), nil, store.ErrFormat, ""},
 		"a page":           {garbage(4096), nil, nil, "too small"},
 		"long garbage":     {garbage(100_000), nil, store.ErrFormat, ""},
+		"cut off": {func(t *testing.T, dir string) {
+			t.Helper()
+			fill(t, dir)
+			if err := os.Truncate(filepath.Join(dir, "site.db"), 3*int64(os.Getpagesize())); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, store.ErrFormat, "bytes of the"},
 		"a bucket missing": {edit(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("books")) }), nil, store.ErrFormat, "books"},
 		"damaged identity": {edit(func(tx *bolt.Tx) error {
 			return tx.Bucket([]byte("identity")).Put([]byte("identity"), []byte{0xff})
