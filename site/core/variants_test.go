@@ -113,9 +113,9 @@ func TestAStarInstanceDoesNotEndAProposal(t *testing.T) {
 	for _, name := range []core.SiteID{"a", "b"} {
 		r.step(name, core.Reachable{Sites: []core.SiteID{"a", "b"}})
 	}
-	change := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 600, RequestID: "raise", Wait: 100})
-	acquire := r.acquireAsync("a", "acme/vm", 110, "more", 5000)
-	r.advance(90)
+	change := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 600, RequestID: "raise", Wait: 200})
+	acquire := r.acquireAsync("a", "acme/vm", 103, "more", 5000)
+	r.advance(150)
 	r.wantCode(r.answer(acquire), core.OK)
 	r.advance(200)
 	r.unanswered(change)
