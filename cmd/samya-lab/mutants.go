@@ -44,7 +44,7 @@ there. Name bugs to look for those only.`,
 	f.Uint64Var(&o.options.First, "first", 1, "first seed")
 	f.Uint64Var(&o.options.Seeds, "seeds", 200, "seeds of each mode that a bug may take")
 	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
-	f.IntVar(&o.options.MaxStates, "max-states", 400_000, "give a search up after so many states; 0 for never")
+	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give a search up after so many states; 0 for never")
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
 	f.DurationVar(&o.options.Timeout, "timeout", 5*time.Minute, "the longest that one build or one look may take")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
