@@ -92,7 +92,6 @@ type simResult struct {
 	SpeedupCore float64            `json:"speedup_per_core"`
 	Requests    int                `json:"requests"`
 	Shares      map[string]float64 `json:"shares"`
-	Needless    int                `json:"waited_needlessly"`
 	// Redistributions count what was begun, decided and aborted.
 	Redistributions map[string]int `json:"redistributions"`
 	Faults          map[string]int `json:"faults"`
@@ -227,7 +226,7 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 	r.Events, r.EventsPerSecond = t.Events, float64(t.Events)/r.Elapsed
 	r.Speedup = r.Simulated / r.Elapsed
 	r.SpeedupCore = r.Simulated / r.Processor
-	r.Requests, r.Needless = t.Requests, t.Needless
+	r.Requests = t.Requests
 	acquires := t.Acquires[sim.OfferSpare] + t.Acquires[sim.OfferAll]
 	waited := t.Waited[sim.OfferSpare] + t.Waited[sim.OfferAll]
 	r.Shares = map[string]float64{
@@ -283,7 +282,6 @@ func (r *simResult) tell(w io.Writer) error {
 		r.Requests, 100*r.Shares["granted"], 100*r.Shares["redistributed"], 100*r.Shares["refused"])
 	line("waited", "%.1f %% of all acquires; %.1f %% where sites offer what they can spare, %.1f %% where they offer all",
 		100*r.Shares["waited"], 100*r.Shares["waited_spare"], 100*r.Shares["waited_all"])
-	line("", "%d of them while their site had the tokens", r.Needless)
 	name := "faults"
 	for _, f := range sim.AllFaults.List() {
 		if n, in := r.Faults[f.String()]; in {

@@ -62,8 +62,6 @@ type call struct {
 	waited bool
 	// served is set once the site has an answer, which may still be under way.
 	served bool
-	// needless is set once it has waited for tokens that the site had.
-	needless bool
 	// mutant is an attempt with another body.
 	mutant bool
 }

@@ -89,7 +89,7 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 	}
 }
 
-// needless counts the acquires that wait for tokens that their site has.
+// needless fails if an acquire waits for tokens that its site has.
 func (o *observer) needless(n *node, batch *core.Effects) {
 	if len(n.waiting) == 0 {
 		return
@@ -110,12 +110,8 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 				continue
 			}
 			kept = append(kept, c)
-			if c.op.tokens <= left && !c.needless {
-				c.needless = true
-				o.s.report.Needless++
-				if o.s.tracing {
-					o.s.note("%s: %v waits, left are %d", n.id, c.op, left)
-				}
+			if c.op.tokens <= left {
+				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, c.op, left)
 			}
 		}
 		clear(list[len(kept):])

@@ -45,6 +45,8 @@ const (
 	Answers Invariant = "answers"
 	// Refusal: a request is refused only if the tokens are nowhere.
 	Refusal Invariant = "refusal"
+	// Serving: no acquire waits at a site that has the tokens for it.
+	Serving Invariant = "serving"
 	// Catalogue: entities, limits and versions are those that the applied
 	// instances say.
 	Catalogue Invariant = "catalogue"
@@ -65,7 +67,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Answers, Refusal, Catalogue, Deadline, Liveness, Bounded, Sound, Determinism,
+		ExactlyOnce, Answers, Refusal, Serving, Catalogue, Deadline, Liveness, Bounded, Sound, Determinism,
 	}
 }
 

@@ -24,8 +24,6 @@ type Report struct {
 	// Waited are the acquires that had to wait, of all Acquires handed over to a
 	// site, by the site's offer policy.
 	Acquires, Waited [2]int
-	// Needless are the acquires that have waited while their site had the tokens.
-	Needless int
 	// Begun and Failed count redistributions at their leaders, GaveUp how often
 	// a site learned that there are no tokens anywhere.
 	Begun, Failed, GaveUp int
@@ -76,7 +74,6 @@ func (r *Report) counts() []count {
 		{"acquires where all is offered", &r.Acquires[OfferAll]},
 		{"waits where spare is offered", &r.Waited[OfferSpare]},
 		{"waits where all is offered", &r.Waited[OfferAll]},
-		{"needless waits", &r.Needless},
 		{"begun", &r.Begun},
 		{"failed", &r.Failed},
 		{"gave up", &r.GaveUp},
@@ -116,7 +113,7 @@ func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * ti
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
-		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") && c.n != &r.Needless {
+		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") {
 			none = append(none, c.name)
 		}
 	}

@@ -144,6 +144,9 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	if settled != nil {
 		c.answerChanges(e)
 		c.afterInstance(e, *settled)
+	} else {
+		// An offer may have been taken back.
+		c.serveQueue(e)
 	}
 	// A site alone has decided at once what it has begun.
 	if in.Begin == nil || settled != nil {

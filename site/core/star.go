@@ -52,6 +52,10 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	settled := e.hunt.settled
+	if settled == nil {
+		// An offer may have been taken back.
+		c.serveQueue(e)
+	}
 	switch {
 	case settled != nil:
 		c.afterInstance(e, *settled)
