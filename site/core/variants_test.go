@@ -26,6 +26,7 @@ func balanced(t *testing.T, r *rig, limit, out core.Tokens) {
 // for half of them, then for all the rest, then for one more.
 func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 	variants(t, func(t *testing.T, protocol string) {
+		t.Helper()
 		r := newRig(t, 5, func(c *core.Config) { c.Protocol = protocol })
 		r.create("acme/vm", 500)
 		first := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
@@ -51,6 +52,7 @@ func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 // set aside: what was set aside is still there, and comes back.
 func TestRestartsWithinAnInstance(t *testing.T) {
 	variants(t, func(t *testing.T, protocol string) {
+		t.Helper()
 		for after := core.Tick(0); after <= 80; after += 5 {
 			r := newRig(t, 5, func(c *core.Config) { c.Protocol = protocol })
 			r.create("acme/vm", 500)

@@ -112,15 +112,15 @@ func TestOpenErrors(t *testing.T) {
 		want   error
 		says   string
 	}{
-		"no members":       {nil, func(o *store.Options) { o.Members = nil }, store.ErrNoMembers, ""},
-		"not a member":     {nil, func(o *store.Options) { o.Site = "sa" }, nil, `"sa"`},
-		"other cluster":    {fill, func(o *store.Options) { o.Cluster = "test" }, store.ErrForeign, `"test"`},
-		"other site":       {fill, func(o *store.Options) { o.Site = "eu" }, store.ErrForeign, `"eu"`},
-		"fewer members":    {fill, func(o *store.Options) { o.Members = o.Members[:2] }, store.ErrMembers, "as"},
-		"other members":    {fill, func(o *store.Options) { o.Members = []core.SiteID{"us", "eu", "sa"} }, store.ErrMembers, "sa"},
-		"short garbage":    {garbage(100), nil, store.ErrFormat, ""},
-		"a page":           {garbage(4096), nil, nil, "too small"},
-		"long garbage":     {garbage(100_000), nil, store.ErrFormat, ""},
+		"no members":    {nil, func(o *store.Options) { o.Members = nil }, store.ErrNoMembers, ""},
+		"not a member":  {nil, func(o *store.Options) { o.Site = "sa" }, nil, `"sa"`},
+		"other cluster": {fill, func(o *store.Options) { o.Cluster = "test" }, store.ErrForeign, `"test"`},
+		"other site":    {fill, func(o *store.Options) { o.Site = "eu" }, store.ErrForeign, `"eu"`},
+		"fewer members": {fill, func(o *store.Options) { o.Members = o.Members[:2] }, store.ErrMembers, "as"},
+		"other members": {fill, func(o *store.Options) { o.Members = []core.SiteID{"us", "eu", "sa"} }, store.ErrMembers, "sa"},
+		"short garbage": {garbage(100), nil, store.ErrFormat, ""},
+		"a page":        {garbage(4096), nil, nil, "too small"},
+		"long garbage":  {garbage(100_000), nil, store.ErrFormat, ""},
 		"cut off": {func(t *testing.T, dir string) {
 			t.Helper()
 			fill(t, dir)
