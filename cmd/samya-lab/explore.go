@@ -35,9 +35,10 @@ between. Every state is checked. A violation is told as the schedule that leads
 to it.
 
 --bound names a set of bounds; the other flags change single ones:
-  small    one ballot a leader: about a second
-  default  two ballots a leader, one crash
-  large    two instances; may take hours and much memory`,
+  small     two rival leaders, one ballot each: about a second
+  sequence  two instances, one leader, two ballots in each: half a minute
+  default   two rival leaders, two ballots each, one crash: minutes
+  large     the same with two crashes: a quarter of an hour, 8 GiB`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.explore(cmd, &o)
@@ -55,7 +56,7 @@ to it.
 	f.BoolVar(&o.bounds.Anywhere, "anywhere", false, "clients go to any site, not to one each")
 	f.Int64Var(&o.bounds.Tokens, "tokens", 0, "tokens of each site at the start")
 	f.BoolVar(&o.bounds.Plain, "plain", false, "without the reductions that rest on the protocol")
-	f.IntVar(&o.options.MaxStates, "max-states", 0, "give up after so many states; 0 for never")
+	f.IntVar(&o.options.MaxStates, "max-states", 50_000_000, "give up, and fail, after so many states; 0 for never")
 	f.StringSliceVar(&o.options.Ignore, "ignore", nil, "invariants not to check")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
@@ -92,7 +93,7 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	// What is live is nearly all there is.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
 	var results []*explore.Result
-	violated := false
+	violated, closed := false, true
 	for _, name := range variants {
 		v, err := explore.New(name, bounds)
 		if err != nil {
@@ -107,7 +108,7 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 			return fmt.Errorf("explore %s: %w", name, err)
 		}
 		results = append(results, r)
-		violated = violated || r.Violations > 0
+		violated, closed = violated || r.Violations > 0, closed && r.Closed
 		if !o.json {
 			if _, err := fmt.Fprint(l.stdout, r); err != nil {
 				return fmt.Errorf("print the result: %w", err)
@@ -119,10 +120,14 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 			return fmt.Errorf("print the results: %w", err)
 		}
 	}
-	if violated {
+	switch {
+	case violated:
 		return errViolated
+	case !closed:
+		return fmt.Errorf("not closed within %d states (--max-states)", o.options.MaxStates)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // isTerminal reports whether people watch stderr.

@@ -30,13 +30,15 @@ type Bounds struct {
 	Plain bool `json:"plain"`
 }
 
+// named are the bounds with a name, smallest first.
 var named = []struct {
 	name   string
 	bounds Bounds
 }{
 	{"small", Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+	{"sequence", Bounds{Instances: 2, Leaders: 1, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
 	{"default", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
-	{"large", Bounds{Instances: 2, Leaders: 2, Ballots: 2, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}},
+	{"large", Bounds{Instances: 1, Leaders: 2, Ballots: 2, Crashes: 2, Acquires: 1, Releases: 1, Tokens: 2}},
 }
 
 // BoundsByName returns the bounds that go by a name.

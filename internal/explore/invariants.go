@@ -28,7 +28,7 @@ const (
 	// ApplyOnce, of a site's books: an instance is applied once, in order.
 	ApplyOnce = "apply-once"
 	// Promises, of a site: what is durable only grows, and nothing is accepted
-	// below a promise.
+	// below a promise; an accept is a promise of its ballot.
 	Promises = "promises"
 	// DurableFirst, of a site: no message leaves that tells of what is not
 	// durable (protocol.md, section 5).
@@ -96,6 +96,8 @@ func (n *majority) checkGrown(old *avantan.State, step *Step) {
 		step.Broken = append(step.Broken, Violation{Promises, fmt.Sprintf("%s: ", n.live.site) + fmt.Sprintf(format, args...)})
 	}
 	switch {
+	case d.AcceptedAt.Compare(d.Promised) > 0:
+		fail("accepts at %v, but its promise is %v", d.AcceptedAt, d.Promised)
 	case d.Applied < old.Applied:
 		fail("applied falls from %d to %d", old.Applied, d.Applied)
 	case d.Applied > old.Applied:
