@@ -37,8 +37,8 @@ to it.
 --bound names a set of bounds; the other flags change single ones:
   small     two rival leaders, one ballot each: about a second
   sequence  two instances, one leader, two ballots in each: half a minute
-  default   two rival leaders, two ballots each, one crash: three minutes, 4 GiB
-  large     the same with two crashes: seven minutes, 6 GiB`,
+  default   two rival leaders, two ballots each, one crash: minutes
+  large     the same with two crashes: a quarter of an hour, 8 GiB`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return l.explore(cmd, &o)
