@@ -33,7 +33,9 @@ func (s *sim) heal() {
 		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
 		n.step(core.Reachable{Sites: all})
 	}
-	s.runUntil(s.now + 40*second)
+	s.runUntil(s.now + 20*second)
+	remembered := s.committed()
+	s.runUntil(s.now + 20*second)
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d operations have no answer", s.pending)
 	}
@@ -49,6 +51,29 @@ func (s *sim) heal() {
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d further limit changes have no answer", s.pending)
 	}
+	// Forgetting is stored with the next record of the entity only, which the
+	// change of its limit has brought.
+	for at := range s.committed() {
+		if remembered[at] {
+			s.fail(Liveness, "after healing, %s never forgets %v of %+v, which is committed", at.site, at.star, at.id)
+		}
+	}
+}
+
+// committed names the star instances that are committed and that a site still
+// remembers, for members that may not know.
+func (s *sim) committed() map[asideAt]bool {
+	set := make(map[asideAt]bool)
+	for _, n := range s.nodes {
+		for name, e := range n.drained.entities {
+			for _, sl := range e.Star.Slices {
+				if sl.Committed {
+					set[asideAt{site: n.id, id: sequenceID{name, e.Generation}, star: sl.ID}] = true
+				}
+			}
+		}
+	}
+	return set
 }
 
 func (s *sim) existsAnywhere(name string) bool {
