@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -23,6 +22,8 @@ import (
 type simOptions struct {
 	seeds, first uint64
 	mode, faults string
+	offer        string
+	perSeed      bool
 	sites        int
 	workers      int
 	short        bool
@@ -54,53 +55,12 @@ also tells what happened before.`,
 	f.StringVar(&o.mode, "mode", "majority", "protocol of all sites: majority, star or auto")
 	f.IntVar(&o.sites, "sites", 5, "sites of a cluster; 0 lets the seed choose 1 to 5")
 	f.StringVar(&o.faults, "faults", "all", "faults that may happen: all, none, or names separated by commas (partition* for all that begin so)")
+	f.StringVar(&o.offer, "offer", "mixed", "offer policy of all sites: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
+	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
-}
-
-// simViolation is what --json tells of a violation.
-type simViolation struct {
-	Seed      uint64        `json:"seed"`
-	Invariant sim.Invariant `json:"invariant"`
-	Event     uint64        `json:"event"`
-	Millis    int64         `json:"at_ms"`
-	Detail    string        `json:"detail"`
-	Replay    string        `json:"replay"`
-}
-
-// simResult is what --json prints, on one line.
-type simResult struct {
-	Mode       string `json:"mode"`
-	Sites      int    `json:"sites"`
-	First      uint64 `json:"first"`
-	Seeds      uint64 `json:"seeds"`
-	Trivial    uint64 `json:"trivial"`
-	Violations int    `json:"violations"`
-	// Invariant is that of the first violation, empty for none.
-	Invariant       sim.Invariant `json:"invariant"`
-	Events          uint64        `json:"events"`
-	EventsPerSecond float64       `json:"events_per_second"`
-	Simulated       float64       `json:"simulated_seconds"`
-	Elapsed         float64       `json:"elapsed_seconds"`
-	Processor       float64       `json:"processor_seconds"`
-	Workers         int           `json:"workers"`
-	// Speedup is simulated time against real time, of all workers; SpeedupCore
-	// against the processor time of the whole program.
-	Speedup     float64            `json:"speedup"`
-	SpeedupCore float64            `json:"speedup_per_core"`
-	Requests    int                `json:"requests"`
-	Shares      map[string]float64 `json:"shares"`
-	// Redistributions count what was begun, decided and aborted.
-	Redistributions map[string]int `json:"redistributions"`
-	Faults          map[string]int `json:"faults"`
-	NotHit          []string       `json:"faults_not_hit"`
-	NotCovered      []string       `json:"faults_not_covered"`
-	Failures        []simViolation `json:"failures"`
-
-	total   sim.Report
-	trivial string
 }
 
 // maxFailures bounds the violations that are told one by one.
@@ -116,6 +76,14 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
 	options := sim.Options{Protocol: o.mode, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short}
+	offers := []string{o.offer}
+	switch o.offer {
+	case "mixed":
+		offers = []string{""}
+	case "compare":
+		offers = []string{"spare", "all"}
+	}
+	options.Offer = offers[0]
 	if err := options.Validate(); err != nil {
 		return &usageError{err}
 	}
@@ -123,13 +91,13 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		return &usageError{errors.New("--seeds must be at least 1, --workers within 1 and 256")}
 	}
 	r := &simResult{
-		Mode: o.mode, Sites: o.sites, First: o.first, Workers: o.workers,
+		Mode: o.mode, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
 		NotHit: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{},
 	}
 	// Little is live at any time: collecting it less often costs memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(600))
 	began, used := time.Now(), processorTime()
-	err = l.runSeeds(ctx, o, options, r, began)
+	err = l.runSeeds(ctx, o, options, offers, r, began)
 	l.progressDone()
 	if err != nil {
 		return fmt.Errorf("sim: %w", err)
@@ -154,8 +122,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	return nil
 }
 
-// runSeeds runs seeds on all workers.
-func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, r *simResult, began time.Time) error {
+// runSeeds runs seeds on all workers, each under every offer policy named.
+func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, offers []string, r *simResult, began time.Time) error {
 	var mu sync.Mutex
 	var told time.Time
 	next := uint64(0)
@@ -174,13 +142,21 @@ func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, 
 			for seed, ok := take(); ok; seed, ok = take() {
 				run := options
 				run.Seed = seed
-				report, err := sim.Run(run)
-				v, violated := errors.AsType[*sim.Violation](err)
-				if err != nil && !violated {
-					return err
+				var reports []sim.Report
+				var v *sim.Violation
+				for _, run.Offer = range offers {
+					report, err := sim.Run(run)
+					reports = append(reports, report)
+					if violation, violated := errors.AsType[*sim.Violation](err); violated {
+						v = violation
+						break
+					}
+					if err != nil {
+						return err
+					}
 				}
 				mu.Lock()
-				r.add(o, run, report, v)
+				r.add(o, run, reports, v)
 				if now := time.Now(); l.isTerminal() && now.Sub(told) > 200*time.Millisecond {
 					told = now
 					_, _ = fmt.Fprintf(l.stderr, "\r\x1b[K%s: %d of %d seeds, %d events, %.0f times real time, %d violations",
@@ -194,62 +170,6 @@ func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, 
 	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-func (r *simResult) add(o *simOptions, run sim.Options, report sim.Report, v *sim.Violation) {
-	r.Seeds++
-	r.total.Add(report)
-	if v == nil {
-		if why := report.Trivial(run); run.Long && why != "" {
-			r.Trivial++
-			r.trivial = fmt.Sprintf("seed %d: %s", run.Seed, why)
-		}
-		return
-	}
-	r.Violations++
-	if r.Invariant == "" {
-		r.Invariant = v.Invariant
-	}
-	replay := fmt.Sprintf("samya-lab sim --mode %s --sites %d --faults %s --first %d --seeds 1", o.mode, o.sites, o.faults, v.Seed)
-	if o.short {
-		replay += " --short"
-	}
-	detail := v.Error()
-	if o.seeds == 1 {
-		detail += "\n" + v.Trace
-	}
-	r.Failures = append(r.Failures, simViolation{v.Seed, v.Invariant, v.Event, v.Millis, detail, replay})
-}
-
-// sum computes what is told from what was counted.
-func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
-	t := &r.total
-	r.Elapsed, r.Simulated = elapsed.Seconds(), t.Simulated().Seconds()
-	r.Events, r.EventsPerSecond = t.Events, float64(t.Events)/r.Elapsed
-	r.Speedup = r.Simulated / r.Elapsed
-	r.SpeedupCore = r.Simulated / r.Processor
-	r.Requests = t.Requests
-	acquires := t.Acquires[sim.OfferSpare] + t.Acquires[sim.OfferAll]
-	waited := t.Waited[sim.OfferSpare] + t.Waited[sim.OfferAll]
-	r.Shares = map[string]float64{
-		"granted":       share(t.Grants, t.Grants+t.Refusals),
-		"refused":       share(t.Refusals, t.Grants+t.Refusals),
-		"redistributed": share(t.Redistributed, t.Grants+t.Refusals),
-		"waited":        share(waited, acquires),
-		"waited_spare":  share(t.Waited[sim.OfferSpare], t.Acquires[sim.OfferSpare]),
-		"waited_all":    share(t.Waited[sim.OfferAll], t.Acquires[sim.OfferAll]),
-	}
-	r.Redistributions = map[string]int{
-		"begun": t.Begun, "decided": t.Instances + t.StarDecided, "aborted": t.Failed,
-		"decided_majority": t.Instances, "decided_star": t.StarDecided, "aborted_star": t.StarAborted,
-	}
-	r.Faults = make(map[string]int)
-	for _, f := range faults.List() {
-		r.Faults[f.String()] = t.Faults[f]
-	}
-	for _, f := range t.MissingFaults(faults) {
-		r.NotHit = append(r.NotHit, f.String())
-	}
-}
-
 // processorTime is what the program has used of all processors so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
@@ -257,46 +177,4 @@ func processorTime() time.Duration {
 		return 0 // only told, never decided upon
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func share(n, of int) float64 {
-	if of == 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
-}
-
-// tell prints the result for people.
-func (r *simResult) tell(w io.Writer) error {
-	var b strings.Builder
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-17s"+format+"\n", append([]any{name}, args...)...)
-	}
-	line("mode", "%s, %d sites", r.Mode, r.Sites)
-	line("seeds", "%d from %d on, %d refused as trivial", r.Seeds, r.First, r.Trivial)
-	line("events", "%d, %.0f a second", r.Events, r.EventsPerSecond)
-	line("time", "%.0f s simulated in %.1f s: %.0f times real time, %.0f a core", r.Simulated, r.Elapsed, r.Speedup, r.SpeedupCore)
-	line("redistributions", "%d begun, %d decided (%d by a majority, %d by their members), %d aborted",
-		r.Redistributions["begun"], r.Redistributions["decided"], r.total.Instances, r.total.StarDecided, r.total.Failed)
-	line("requests", "%d: of the acquires answered %.1f %% granted, %.1f %% of them all after a redistribution, %.1f %% refused",
-		r.Requests, 100*r.Shares["granted"], 100*r.Shares["redistributed"], 100*r.Shares["refused"])
-	line("waited", "%.1f %% of all acquires; %.1f %% where sites offer what they can spare, %.1f %% where they offer all",
-		100*r.Shares["waited"], 100*r.Shares["waited_spare"], 100*r.Shares["waited_all"])
-	name := "faults"
-	for _, f := range sim.AllFaults.List() {
-		if n, in := r.Faults[f.String()]; in {
-			line(name, "%-18v %d", f, n)
-			name = ""
-		}
-	}
-	if len(r.NotHit) > 0 {
-		line("never happened", "%s", strings.Join(r.NotHit, ", "))
-	}
-	line("not covered", "%s", strings.Join(r.NotCovered, ", "))
-	line("violations", "%d", r.Violations)
-	for _, v := range r.Failures {
-		fmt.Fprintf(&b, "\n%s\nreplay: %s\n", v.Detail, v.Replay)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

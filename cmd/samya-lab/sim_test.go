@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ func TestSimUsage(t *testing.T) {
 		{"--sites 10", "sites"},
 		{"--seeds 0", "seeds"},
 		{"--workers 0", "workers"},
+		{"--offer most", "most"},
 		{"extra", "extra"},
 	} {
 		code, _, stderr := runLab(t, append([]string{"sim"}, strings.Fields(test.args)...)...)
@@ -80,8 +82,8 @@ func TestSimTellsViolations(t *testing.T) {
 	o := &simOptions{seeds: 5, first: 10, mode: "star", sites: 3, faults: "crash,pause"}
 	r := &simResult{Mode: o.mode, Workers: 1}
 	v := &sim.Violation{Seed: 12, Sites: 3, Invariant: sim.Agreement, Event: 99, Millis: 1234, Err: errors.New("two values")}
-	r.add(o, sim.Options{Seed: 11, Long: true}, sim.Report{}, nil)
-	r.add(o, sim.Options{Seed: 12, Long: true}, sim.Report{}, v)
+	r.add(o, sim.Options{Seed: 11, Long: true}, []sim.Report{{}}, nil)
+	r.add(o, sim.Options{Seed: 12, Long: true}, []sim.Report{{}}, v)
 	r.sum(time.Second, sim.AllFaults)
 	if r.Violations != 1 || r.Invariant != sim.Agreement || r.Trivial != 1 || len(r.NotHit) != len(sim.AllFaults.List()) {
 		t.Errorf("%+v", r)
@@ -97,5 +99,51 @@ func TestSimTellsViolations(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
+	}
+}
+
+// TestSimWorkers runs the same seeds with one worker and with two: not an event
+// differs.
+func TestSimWorkers(t *testing.T) {
+	var hashes []string
+	for _, workers := range []string{"1", "2"} {
+		code, stdout, stderr := runLab(t, "sim", "--seeds", "4", "--short", "--json", "--per-seed", "--workers", workers)
+		if code != exitOK {
+			t.Fatalf("exit status %d: %s", code, stderr)
+		}
+		var r struct {
+			Hash    string
+			PerSeed []struct{ Hash string } `json:"per_seed"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		hashes = append(hashes, fmt.Sprint(r))
+		if len(r.PerSeed) != 4 || r.PerSeed[0] == r.PerSeed[1] {
+			t.Errorf("%+v", r)
+		}
+	}
+	if hashes[0] != hashes[1] {
+		t.Errorf("one worker has %s, two have %s", hashes[0], hashes[1])
+	}
+}
+
+// TestSimComparesOffers runs each seed under both offer policies: requests wait
+// under both, and never where their site keeps the tokens.
+func TestSimComparesOffers(t *testing.T) {
+	code, stdout, stderr := runLab(t, "sim", "--seeds", "4", "--short", "--json", "--offer", "compare")
+	if code != exitOK {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	var r struct {
+		Kept  *int    `json:"waited_though_kept"`
+		Spare float64 `json:"waiting_share_spare"`
+		All   float64 `json:"waiting_share_all"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Kept == nil || *r.Kept != 0 || r.Spare <= 0 || r.All <= 0 {
+		t.Errorf("%s", stdout)
 	}
 }

@@ -297,7 +297,7 @@ func (n *node) hand(c *call) {
 	if c.waited = n.core.Status().Waiting > before; c.waited {
 		n.waiting[p.entity] = append(n.waiting[p.entity], c)
 	}
-	s.report.acquire(n.cfg.Offer, c.waited)
+	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.has(p.entity) >= p.tokens)
 	n.settle()
 }
 

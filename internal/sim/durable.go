@@ -111,6 +111,7 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 			}
 			kept = append(kept, c)
 			if c.op.tokens <= left {
+				o.s.report.WaitedThoughKept++
 				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, c.op, left)
 			}
 		}

@@ -45,7 +45,7 @@ const (
 	Answers Invariant = "answers"
 	// Refusal: a request is refused only if the tokens are nowhere.
 	Refusal Invariant = "refusal"
-	// Serving: no acquire waits at a site that has the tokens for it.
+	// Serving: no acquire waits for an instance at a site that keeps the tokens for it.
 	Serving Invariant = "serving"
 	// Catalogue: entities, limits and versions are those that the applied
 	// instances say.

@@ -65,6 +65,9 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)
 		n.cfg.MaxWaitingAll = n.cfg.MaxWaiting + 1
 	}
+	if s.o.Offer != "" {
+		n.cfg.Offer = s.o.Offer
+	}
 	if s.o.Hungry {
 		// The paper's policy rejects what it cannot grant whole.
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "demand", "wait", 0, 0
@@ -95,6 +98,12 @@ func (n *node) clock() int64 {
 func (n *node) time() core.Now {
 	ms := float64(n.s.now-n.booted) / float64(millisecond) * n.drift
 	return core.Now{Tick: core.Tick(ms) + 1, Wall: n.wall + n.s.now/millisecond}
+}
+
+// has is what the site has left and has set aside of an entity.
+func (n *node) has(entity string) core.Tokens {
+	e, b := n.drained.entities[entity], n.drained.books[entity]
+	return holdings(&e, &b) - b.Net
 }
 
 // boot starts the site on what its disk holds.

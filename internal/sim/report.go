@@ -21,9 +21,15 @@ type Report struct {
 	Requests int
 	// Redistributed are the grants that had to wait.
 	Grants, Redistributed, Refusals, Releases, Repeats, Reused, Cancels, Overloads int
-	// Waited are the acquires that had to wait, of all Acquires handed over to a
-	// site, by the site's offer policy.
+	// Waited are the acquires that had to wait for an instance, of all Acquires
+	// handed over to a site, by the site's offer policy. WaitedThoughKept are those
+	// of them that waited while their site had the tokens: with the first of them
+	// [Serving] does not hold.
 	Acquires, Waited [2]int
+	WaitedThoughKept int
+	// OwnOffer are those of Waited that the tokens left and those that their own
+	// site had set aside would have served.
+	OwnOffer [2]int
 	// Begun and Failed count redistributions at their leaders, GaveUp how often
 	// a site learned that there are no tokens anywhere.
 	Begun, Failed, GaveUp int
@@ -43,7 +49,7 @@ const (
 )
 
 // acquire counts an acquire handed over to a site.
-func (r *Report) acquire(offer string, waited bool) {
+func (r *Report) acquire(offer string, waited, ownOffer bool) {
 	i := OfferSpare
 	if offer == "all" {
 		i = OfferAll
@@ -51,6 +57,9 @@ func (r *Report) acquire(offer string, waited bool) {
 	r.Acquires[i]++
 	if waited {
 		r.Waited[i]++
+	}
+	if ownOffer {
+		r.OwnOffer[i]++
 	}
 }
 
@@ -74,6 +83,8 @@ func (r *Report) counts() []count {
 		{"acquires where all is offered", &r.Acquires[OfferAll]},
 		{"waits where spare is offered", &r.Waited[OfferSpare]},
 		{"waits where all is offered", &r.Waited[OfferAll]},
+		{"waits for the own offer where spare is offered", &r.OwnOffer[OfferSpare]},
+		{"waits for the own offer where all is offered", &r.OwnOffer[OfferAll]},
 		{"begun", &r.Begun},
 		{"failed", &r.Failed},
 		{"gave up", &r.GaveUp},
@@ -102,6 +113,7 @@ func (r *Report) Add(o Report) {
 	for f, n := range o.Faults {
 		r.Faults[f] += n
 	}
+	r.WaitedThoughKept += o.WaitedThoughKept
 	r.Events += o.Events
 	r.Micros += o.Micros
 }
@@ -118,6 +130,21 @@ func (r *Report) Missing() []string {
 		}
 	}
 	return none
+}
+
+// WaitingShare is the part of the acquires that waited for an instance at sites
+// of an offer policy: OfferSpare or OfferAll.
+func (r *Report) WaitingShare(offer int) float64 { return r.ofAcquires(&r.Waited, offer) }
+
+// OwnOfferShare is the part of the acquires that waited only because their own
+// site, of an offer policy, had set tokens aside.
+func (r *Report) OwnOfferShare(offer int) float64 { return r.ofAcquires(&r.OwnOffer, offer) }
+
+func (r *Report) ofAcquires(n *[2]int, offer int) float64 {
+	if r.Acquires[offer] == 0 {
+		return 0
+	}
+	return float64(n[offer]) / float64(r.Acquires[offer])
 }
 
 // MissingFaults lists the faults of a set that never happened.

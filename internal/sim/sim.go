@@ -16,6 +16,9 @@ type Options struct {
 	Sites int
 	// Protocol is one of core.ProtocolNames, for all sites; empty for the default.
 	Protocol string
+	// Offer is one of core.OfferNames, for all sites; empty lets the seed choose
+	// for each.
+	Offer string
 	// Faults are those that may happen; 0 for all of them.
 	Faults FaultSet
 	// Calm leaves out all faults.
@@ -70,6 +73,9 @@ func (o *Options) Validate() error {
 	}
 	if names := core.ProtocolNames(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
 		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
+	}
+	if names := core.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
+		return fmt.Errorf("offer: %w %q; known: %v", core.ErrUnknownName, o.Offer, names)
 	}
 	return nil
 }

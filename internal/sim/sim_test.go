@@ -5,8 +5,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/site/core"
@@ -130,7 +133,7 @@ func TestParseFaults(t *testing.T) {
 
 func TestOptionsRefused(t *testing.T) {
 	for want, o := range map[string]sim.Options{
-		"sites": {Sites: 10}, "protocol": {Protocol: "paxos"},
+		"sites": {Sites: 10}, "protocol": {Protocol: "paxos"}, "offer": {Offer: "most"},
 	} {
 		if _, err := sim.Run(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want one that names %s", o, err, want)
@@ -224,5 +227,29 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 	if len(hashes) != 10 {
 		t.Errorf("10 seeds have %d hashes", len(hashes))
+	}
+}
+
+// TestProcessorsDoNotMatter runs seeds beside each other on one processor, and
+// again on two: the events are the same.
+func TestProcessorsDoNotMatter(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var hashes [2][6]uint64
+	for i := range hashes {
+		runtime.GOMAXPROCS(i + 1)
+		var group errgroup.Group
+		for n := range hashes[i] {
+			group.Go(func() error {
+				r, err := sim.Run(sim.Options{Seed: 8000 + uint64(n), Protocol: []string{"majority", "star", "auto"}[n%3]})
+				hashes[i][n] = r.Hash
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hashes[0] != hashes[1] || hashes[0][0] == hashes[0][1] {
+		t.Errorf("on one processor %x, on two %x", hashes[0], hashes[1])
 	}
 }
