@@ -8,25 +8,30 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// CatalogueChange is a creation or deletion as the catalogue's sequence
-// decides it.
+// CatalogueChange is a creation or deletion, or a change of the mode, as the
+// catalogue's sequence decides it.
 type CatalogueChange struct {
 	Kind  ChangeKind `json:"kind"`
 	Name  string     `json:"name"`
 	Limit Tokens     `json:"limit,omitempty"`
-	// Generation is the one expected by a deletion; 0 for any.
+	// Mode is the protocol to switch to: SetMode.
+	Mode string `json:"mode,omitempty"`
+	// Generation is the one expected by a deletion, or the version expected by a
+	// change of the mode; 0 for any.
 	Generation uint64 `json:"generation,omitempty"`
 	RequestID  string `json:"request_id"`
 	Body       uint64 `json:"body"`
 }
 
-// catalogue is the sequence that decides which entities exist. Its values are
-// lists of changes; no tokens move in it.
+// catalogue is the sequence that decides which entities exist, and the mode. Its
+// values are lists of changes; no tokens move in it.
 type catalogue struct {
 	c        *Core
 	protocol *avantan.Machine
 	// generation is the last one given out.
 	generation uint64
+	// mode is the last one decided.
+	mode ModeRecord
 	// numbered is how many changes were decided so far.
 	numbered uint64
 	// changes are the last decided ones, oldest first; results finds them.
@@ -119,6 +124,13 @@ func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
 	if r.Change.Body != body {
 		return Answer{Code: Reused}
 	}
+	if r.Change.Kind == SetMode {
+		decided := ModeRecord{Version: r.Generation}
+		if r.Outcome == OK {
+			decided.Protocol = r.Change.Mode
+		}
+		return Answer{Code: r.Outcome, Mode: Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}
+	}
 	return Answer{Code: r.Outcome, View: View{
 		Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1,
 	}}
@@ -134,6 +146,8 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	c := cat.c
 	e, found := c.space.entities.Get(ch.Name)
 	switch {
+	case ch.Kind == SetMode:
+		r.Outcome, r.Generation = cat.settleMode(&ch)
 	case ch.Kind == CreateEntity && found:
 		r.Outcome, r.Generation = Exists, e.generation
 	case ch.Kind == CreateEntity:
@@ -184,14 +198,28 @@ func decodeChanges(v *avantan.Value) ([]CatalogueChange, error) {
 		return nil, fmt.Errorf("decoding changes of the catalogue: %w", err)
 	}
 	for _, ch := range changes {
-		if ch.Kind != CreateEntity && ch.Kind != DeleteEntity {
-			return nil, fmt.Errorf("change of unknown kind %q", ch.Kind)
-		}
-		if ch.Limit < 0 || ch.Limit > MaxTokens || ch.Name == "" || ch.RequestID == "" {
-			return nil, fmt.Errorf("change of %q: out of range", ch.Name)
+		if err := ch.validate(); err != nil {
+			return nil, err
 		}
 	}
 	return changes, nil
+}
+
+func (ch *CatalogueChange) validate() error {
+	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= MaxTokens
+	switch ch.Kind {
+	case CreateEntity, DeleteEntity:
+		good = good && ch.Name != "" && ch.Mode == ""
+	case SetMode:
+		_, known := protocols[ch.Mode]
+		good = good && known && ch.Name == ""
+	default:
+		return fmt.Errorf("change of unknown kind %q", ch.Kind)
+	}
+	if !good {
+		return fmt.Errorf("change %q of %q: out of range", ch.Kind, ch.Name)
+	}
+	return nil
 }
 
 // CanApply implements avantan.Ledger.
@@ -224,6 +252,7 @@ type catalogueSnapshot struct {
 type catalogueWhole struct {
 	Generation uint64         `json:"generation"`
 	Numbered   uint64         `json:"numbered"`
+	Mode       ModeRecord     `json:"mode"`
 	Entities   []createdEntry `json:"entities"`
 	Changes    []ChangeRecord `json:"changes"`
 }
@@ -243,7 +272,9 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 			s.Missed = cat.changes[i:]
 		}
 	} else {
-		s.Whole = &catalogueWhole{Generation: cat.generation, Numbered: cat.numbered, Changes: cat.changes}
+		s.Whole = &catalogueWhole{
+			Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: cat.changes,
+		}
 		cat.c.space.ascend("", func(e *entity) bool {
 			s.Whole.Entities = append(s.Whole.Entities, createdEntry{e.name, e.generation, e.initial})
 			return true
@@ -261,6 +292,11 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 	var s catalogueSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return fmt.Errorf("decoding a snapshot of the catalogue: %w", err)
+	}
+	if s.Whole != nil {
+		if err := s.Whole.Mode.validate(); err != nil {
+			return fmt.Errorf("a snapshot of the catalogue: %w", err)
+		}
 	}
 	cat.applied, cat.dirty = true, true
 	if s.Whole == nil {
@@ -295,7 +331,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 			c.addEntity(en.Name, en.Generation, en.Limit)
 		}
 	}
-	cat.generation, cat.numbered = w.Generation, w.Numbered
+	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
 	cat.changes, cat.results = nil, make(map[string]ChangeRecord)
 	for _, r := range w.Changes {
 		cat.note(r)

@@ -26,13 +26,15 @@ type pendingChange struct {
 	calls []Call
 }
 
-// changeBody is what must be the same in a repeat of a change.
+// changeBody is what must be the same in a repeat of a change. It is stored: of
+// name and mode a change has one.
 func changeBody(ch *Change) uint64 {
-	return bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+	return bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
 }
 
 func (c *Core) change(ch *Change) {
-	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.RequestID == "" {
+	_, known := protocols[ch.Mode]
+	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.RequestID == "" || known != (ch.Kind == SetMode) {
 		c.reply(ch.Call, Answer{Code: Invalid})
 		return
 	}
@@ -57,7 +59,8 @@ func (c *Core) change(ch *Change) {
 		return
 	}
 	p.catalogue = CatalogueChange{
-		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Generation: ch.Expected, RequestID: ch.RequestID, Body: body,
+		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
+		RequestID: ch.RequestID, Body: body,
 	}
 	c.cat.pending = append(c.cat.pending, p)
 	c.pursueCatalogue()

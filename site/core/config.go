@@ -19,7 +19,8 @@ type Config struct {
 	Members []SiteID
 
 	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
-	// modules by name: see the exported name lists of each.
+	// modules by name: see the exported name lists of each. Protocol stands until
+	// the cluster decides on a mode, see SetMode.
 	Protocol, Policy, Offer, Trigger, Forecast, Admission string
 
 	// Retention is how long records of answered requests are kept, in
@@ -102,13 +103,12 @@ func (c *Config) setDefaults() {
 
 // modules are the paper's four modules (Section 4.1.1) as chosen: request
 // handling (admission), prediction (forecast), redistribution (policy, offer,
-// trigger) and protocol.
+// trigger). The fourth, the protocol, can change at run time: see Mode.
 type modules struct {
 	admission Admission
 	forecast  func() (predict.Model, error)
 	offer     OfferPolicy
 	trigger   Trigger
-	protocol  Protocol
 }
 
 // choose resolves the configuration's names. Its errors name the field.
@@ -127,7 +127,7 @@ func (c *Config) choose() (modules, error) {
 	check("offer", err)
 	m.trigger, err = byName("trigger", c.Trigger, triggers)
 	check("trigger", err)
-	m.protocol, err = byName("protocol", c.Protocol, protocols)
+	_, err = byName("protocol", c.Protocol, protocols)
 	check("protocol", err)
 	_, err = redistribute.ByName(c.Policy)
 	check("policy", err)

@@ -74,8 +74,8 @@ func (c *Core) restore(from *Restored) error {
 	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
-		c.cat.generation, c.cat.numbered, state = r.Generation, r.Numbered, r.Protocol
-		if err := state.Validate(); err != nil {
+		c.cat.generation, c.cat.numbered, c.cat.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
+		if err := errors.Join(state.Validate(), r.Mode.validate()); err != nil {
 			return fmt.Errorf("catalogue: %w", err)
 		}
 	}
@@ -158,7 +158,7 @@ func (c *Core) Drain(e *Effects) {
 	if c.cat.dirty {
 		c.cat.dirty = false
 		rec.Catalogue = &CatalogueRecord{
-			Generation: c.cat.generation, Numbered: c.cat.numbered,
+			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.cat.mode,
 			Protocol: c.cat.protocol.State().Clone(),
 		}
 	}
@@ -193,13 +193,15 @@ func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || !c.o
 type Status struct {
 	Entities, Waiting, Requests, Changes int
 	Catalogue                            avantan.Instance
+	// Mode is under which protocol the site begins instances.
+	Mode Mode
 }
 
 // Status counts what the core holds.
 func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Catalogue: c.cat.protocol.State().Applied,
+		Changes: len(c.cat.pending), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
 

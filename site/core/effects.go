@@ -80,8 +80,9 @@ const (
 type Event struct {
 	Kind   EventKind
 	Entity string
-	// Trigger says why an instance was begun.
+	// Trigger says why an instance was begun, and Variant under which variant.
 	Trigger string
+	Variant Variant
 	// Err tells a ProtocolFault.
 	Err error
 }
@@ -160,6 +161,8 @@ type CatalogueRecord struct {
 	Generation uint64
 	// Numbered is the number of changes decided so far.
 	Numbered uint64
+	// Mode is the last one decided.
+	Mode     ModeRecord
 	Protocol avantan.State
 }
 
@@ -172,7 +175,8 @@ type ChangeRecord struct {
 	Change   CatalogueChange  `json:"change"`
 	// Outcome is OK, Exists, NotFound or Mismatch.
 	Outcome Code `json:"outcome"`
-	// Generation is that of the entity created or deleted.
+	// Generation is that of the entity created or deleted; for SetMode the
+	// version of the mode afterwards.
 	Generation uint64 `json:"generation,omitempty"`
 }
 

@@ -82,17 +82,22 @@ const (
 	DeleteEntity ChangeKind = "delete"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
+	// SetMode changes the protocol under which the sites begin instances.
+	SetMode ChangeKind = "mode"
 )
 
 // Change asks a majority of the sites for an administrative change.
 type Change struct {
 	Call Call
 	Kind ChangeKind
+	// Name is the entity's; empty for SetMode.
 	Name string
+	// Mode is one of ProtocolNames: SetMode; else empty.
+	Mode string
 	// Limit is the new limit: CreateEntity, SetLimit.
 	Limit Tokens
 	// Expected is the generation (DeleteEntity) or version (SetLimit) that the
-	// entity must have; 0 for any.
+	// entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// RequestID identifies the change; not empty.
 	RequestID string
@@ -142,7 +147,7 @@ const (
 	Exists
 	// Reused: the request id was used with another body.
 	Reused
-	// Mismatch: the entity has not the expected generation or version.
+	// Mismatch: the entity, or the mode, has not the expected generation or version.
 	Mismatch
 	// Overloaded: too much waits or is remembered already; nothing was done.
 	Overloaded
@@ -183,6 +188,9 @@ type Answer struct {
 	RetryAfter Tick
 	// View is the entity read or changed.
 	View View
+	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
+	// a Mismatch it has the version alone.
+	Mode Mode
 	// Views is the page listed.
 	Views []View
 	// More says that entities follow behind the page.

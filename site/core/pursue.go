@@ -76,22 +76,22 @@ func (c *Core) pursue(e *entity) {
 	busy := e.majority.Open() || e.majority.Waits()
 	switch {
 	case s.Changing && !busy:
-		c.started(e, reason)
+		c.started(e, reason, Majority)
 		c.begin(e)
 	case reason == limitReason || e.hunt.emptyFor(c.now.Tick) > 0:
-	case c.mods.protocol.Choose(c.majorityThere(e)) == Star:
+	case c.variant(e) == Star:
 		if !e.starBusy() {
-			c.started(e, reason)
+			c.started(e, reason, Star)
 			c.beginStar(e)
 		}
 	case !busy:
-		c.started(e, reason)
+		c.started(e, reason, Majority)
 		c.begin(e)
 	}
 }
 
-func (c *Core) started(e *entity, reason string) {
-	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason})
+func (c *Core) started(e *entity, reason string, v Variant) {
+	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
 }
 
 // seemsUp reports whether a site may be reachable.

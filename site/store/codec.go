@@ -88,6 +88,7 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 func encodeCatalogue(c *core.CatalogueRecord) ([]byte, error) {
 	return proto.Marshal(&storev1.Catalogue{
 		Generation: c.Generation, Numbered: c.Numbered, Protocol: encodeProtocol(&c.Protocol),
+		Mode: c.Mode.Protocol, ModeVersion: c.Mode.Version,
 	})
 }
 
@@ -98,6 +99,7 @@ func decodeCatalogue(raw []byte) (*core.CatalogueRecord, error) {
 	}
 	return &core.CatalogueRecord{
 		Generation: p.GetGeneration(), Numbered: p.GetNumbered(), Protocol: decodeProtocol(p.GetProtocol()),
+		Mode: core.ModeRecord{Protocol: p.GetMode(), Version: p.GetModeVersion()},
 	}, nil
 }
 
@@ -106,7 +108,7 @@ func encodeChange(r *core.ChangeRecord) ([]byte, error) {
 	return proto.Marshal(&storev1.ChangeResult{
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
-		Outcome: uint32(r.Outcome), Generation: r.Generation,
+		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
 	})
 }
 
@@ -119,7 +121,7 @@ func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
 		Number: number, Instance: avantan.Instance(p.GetInstance()), Outcome: core.Code(p.GetOutcome()),
 		Generation: p.GetGeneration(),
 		Change: core.CatalogueChange{
-			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()),
+			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
 		},
 	}, nil

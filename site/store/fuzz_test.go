@@ -24,7 +24,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	seed(encodeBooks(nil, &core.BooksRecord{Generation: 1, Left: -2, Net: 3}))
 	seed(encodeEntity(&core.EntityRecord{Generation: 1, Protocol: state, Results: []core.LimitResult{{RequestID: "x"}}}))
-	seed(encodeCatalogue(&core.CatalogueRecord{Generation: 1, Numbered: 2, Protocol: state}))
+	seed(encodeCatalogue(&core.CatalogueRecord{
+		Generation: 1, Numbered: 2, Mode: core.ModeRecord{Protocol: "star", Version: 1}, Protocol: state,
+	}))
 	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.CreateEntity, Name: "e"}}))
 	block, _, err := encodeBlock(nil, nil, &core.RequestBlock{Wall: 5, Records: make([]core.RequestRecord, 3)})
 	seed(block, err)

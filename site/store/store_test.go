@@ -226,13 +226,18 @@ func full() *core.Records {
 			},
 			{Name: "c", Generation: 4},
 		},
-		Catalogue: &core.CatalogueRecord{Generation: 4, Numbered: 9, Protocol: state},
+		Catalogue: &core.CatalogueRecord{
+			Generation: 4, Numbered: 10, Mode: core.ModeRecord{Protocol: "auto", Version: 3}, Protocol: state,
+		},
 		Changes: []core.ChangeRecord{
 			{Number: 8, Instance: 3, Outcome: core.Exists, Generation: 2, Change: core.CatalogueChange{
 				Kind: core.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6,
 			}},
 			{Number: 9, Instance: 4, Change: core.CatalogueChange{
 				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7,
+			}},
+			{Number: 10, Instance: 4, Generation: 3, Change: core.CatalogueChange{
+				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
 			}},
 		},
 	}

@@ -79,6 +79,352 @@ func (SiteHealth) EnumDescriptor() ([]byte, []int) {
 	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+// Mode is the protocol under which the sites begin redistributions.
+type Mode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "majority", "star" or "auto"; empty if none was decided yet, and each site
+	// goes by its own setting.
+	Protocol string `protobuf:"bytes,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Counts the changes decided; 0 for none.
+	Version       uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mode) Reset() {
+	*x = Mode{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mode) ProtoMessage() {}
+
+func (x *Mode) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mode.ProtoReflect.Descriptor instead.
+func (*Mode) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Mode) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *Mode) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// SiteMode is what one site goes by.
+type SiteMode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The protocol in force at the site.
+	Protocol string `protobuf:"bytes,2,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// The version of the last change of the mode that the site knows of; while it
+	// is 0 its own setting is in force.
+	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The site's own setting (--protocol).
+	Configured string `protobuf:"bytes,4,opt,name=configured,proto3" json:"configured,omitempty"`
+	// Whether the site answered. If not, all else is empty.
+	Known         bool `protobuf:"varint,5,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteMode) Reset() {
+	*x = SiteMode{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteMode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteMode) ProtoMessage() {}
+
+func (x *SiteMode) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteMode.ProtoReflect.Descriptor instead.
+func (*SiteMode) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SiteMode) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteMode) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *SiteMode) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SiteMode) GetConfigured() string {
+	if x != nil {
+		return x.Configured
+	}
+	return ""
+}
+
+func (x *SiteMode) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+type GetModeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetModeRequest) Reset() {
+	*x = GetModeRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetModeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetModeRequest) ProtoMessage() {}
+
+func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetModeRequest.ProtoReflect.Descriptor instead.
+func (*GetModeRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+type GetModeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The mode decided last, of the sites that answered.
+	Mode *Mode `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteMode `protobuf:"bytes,3,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetModeResponse) Reset() {
+	*x = GetModeResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetModeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetModeResponse) ProtoMessage() {}
+
+func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetModeResponse.ProtoReflect.Descriptor instead.
+func (*GetModeResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *GetModeResponse) GetMode() *Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return nil
+}
+
+func (x *GetModeResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *GetModeResponse) GetSites() []*SiteMode {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+type SetModeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "majority", "star" or "auto".
+	Protocol string `protobuf:"bytes,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// Change only if the mode's version is this; 0 changes any version.
+	ExpectedVersion uint64 `protobuf:"varint,2,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetModeRequest) Reset() {
+	*x = SetModeRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetModeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetModeRequest) ProtoMessage() {}
+
+func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
+func (*SetModeRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SetModeRequest) GetProtocol() string {
+	if x != nil {
+		return x.Protocol
+	}
+	return ""
+}
+
+func (x *SetModeRequest) GetExpectedVersion() uint64 {
+	if x != nil {
+		return x.ExpectedVersion
+	}
+	return 0
+}
+
+func (x *SetModeRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type SetModeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The mode after the change.
+	Mode          *Mode `protobuf:"bytes,1,opt,name=mode,proto3" json:"mode,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetModeResponse) Reset() {
+	*x = SetModeResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetModeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetModeResponse) ProtoMessage() {}
+
+func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
+func (*SetModeResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SetModeResponse) GetMode() *Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return nil
+}
+
 type ListSitesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -87,7 +433,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -99,7 +445,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -112,7 +458,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 type ListSitesResponse struct {
@@ -129,7 +475,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -141,7 +487,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -154,7 +500,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -197,7 +543,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -209,7 +555,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -222,7 +568,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Site) GetName() string {
@@ -264,7 +610,30 @@ var File_samya_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\x12\n" +
+	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"<\n" +
+	"\x04Mode\x12\x1a\n" +
+	"\bprotocol\x18\x01 \x01(\tR\bprotocol\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"\x8a\x01\n" +
+	"\bSiteMode\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x1a\n" +
+	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x1e\n" +
+	"\n" +
+	"configured\x18\x04 \x01(\tR\n" +
+	"configured\x12\x14\n" +
+	"\x05known\x18\x05 \x01(\bR\x05known\"\x10\n" +
+	"\x0eGetModeRequest\"{\n" +
+	"\x0fGetModeResponse\x12\"\n" +
+	"\x04mode\x18\x01 \x01(\v2\x0e.samya.v1.ModeR\x04mode\x12\x1a\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12(\n" +
+	"\x05sites\x18\x03 \x03(\v2\x12.samya.v1.SiteModeR\x05sites\"v\n" +
+	"\x0eSetModeRequest\x12\x1a\n" +
+	"\bprotocol\x18\x01 \x01(\tR\bprotocol\x12)\n" +
+	"\x10expected_version\x18\x02 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"5\n" +
+	"\x0fSetModeResponse\x12\"\n" +
+	"\x04mode\x18\x01 \x01(\v2\x0e.samya.v1.ModeR\x04mode\"\x12\n" +
 	"\x10ListSitesRequest\"t\n" +
 	"\x11ListSitesResponse\x12$\n" +
 	"\x05sites\x18\x01 \x03(\v2\x0e.samya.v1.SiteR\x05sites\x12\x18\n" +
@@ -283,9 +652,11 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032V\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xd6\x01\n" +
 	"\x0eClusterService\x12D\n" +
-	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\x12>\n" +
+	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\x12>\n" +
+	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_cluster_proto_rawDescOnce sync.Once
@@ -300,25 +671,38 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(SiteHealth)(0),             // 0: samya.v1.SiteHealth
-	(*ListSitesRequest)(nil),    // 1: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),   // 2: samya.v1.ListSitesResponse
-	(*Site)(nil),                // 3: samya.v1.Site
-	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
+	(*Mode)(nil),                // 1: samya.v1.Mode
+	(*SiteMode)(nil),            // 2: samya.v1.SiteMode
+	(*GetModeRequest)(nil),      // 3: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),     // 4: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),      // 5: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),     // 6: samya.v1.SetModeResponse
+	(*ListSitesRequest)(nil),    // 7: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),   // 8: samya.v1.ListSitesResponse
+	(*Site)(nil),                // 9: samya.v1.Site
+	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
-	3, // 0: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	0, // 1: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	4, // 2: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	1, // 3: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	2, // 4: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	1,  // 0: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	2,  // 1: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	1,  // 2: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	9,  // 3: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	0,  // 4: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	10, // 5: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	7,  // 6: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	3,  // 7: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	5,  // 8: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	8,  // 9: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	4,  // 10: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	6,  // 11: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	9,  // [9:12] is the sub-list for method output_type
+	6,  // [6:9] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -332,7 +716,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

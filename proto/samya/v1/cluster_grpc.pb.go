@@ -20,17 +20,25 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ClusterService_ListSites_FullMethodName = "/samya.v1.ClusterService/ListSites"
+	ClusterService_GetMode_FullMethodName   = "/samya.v1.ClusterService/GetMode"
+	ClusterService_SetMode_FullMethodName   = "/samya.v1.ClusterService/SetMode"
 )
 
 // ClusterServiceClient is the client API for ClusterService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ClusterService tells about the sites of a cluster.
+// ClusterService tells about the sites of a cluster and how they agree.
 type ClusterServiceClient interface {
 	// ListSites lists the member sites and what the answering process knows of
 	// each.
 	ListSites(ctx context.Context, in *ListSitesRequest, opts ...grpc.CallOption) (*ListSitesResponse, error)
+	// GetMode reads the protocol mode. A site answers for itself alone; an app
+	// manager asks all sites.
+	GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error)
+	// SetMode changes the protocol mode of all sites, as a majority of them
+	// decides. What is under way ends under the mode that it began under.
+	SetMode(ctx context.Context, in *SetModeRequest, opts ...grpc.CallOption) (*SetModeResponse, error)
 }
 
 type clusterServiceClient struct {
@@ -51,15 +59,41 @@ func (c *clusterServiceClient) ListSites(ctx context.Context, in *ListSitesReque
 	return out, nil
 }
 
+func (c *clusterServiceClient) GetMode(ctx context.Context, in *GetModeRequest, opts ...grpc.CallOption) (*GetModeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetModeResponse)
+	err := c.cc.Invoke(ctx, ClusterService_GetMode_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) SetMode(ctx context.Context, in *SetModeRequest, opts ...grpc.CallOption) (*SetModeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetModeResponse)
+	err := c.cc.Invoke(ctx, ClusterService_SetMode_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServiceServer is the server API for ClusterService service.
 // All implementations must embed UnimplementedClusterServiceServer
 // for forward compatibility.
 //
-// ClusterService tells about the sites of a cluster.
+// ClusterService tells about the sites of a cluster and how they agree.
 type ClusterServiceServer interface {
 	// ListSites lists the member sites and what the answering process knows of
 	// each.
 	ListSites(context.Context, *ListSitesRequest) (*ListSitesResponse, error)
+	// GetMode reads the protocol mode. A site answers for itself alone; an app
+	// manager asks all sites.
+	GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error)
+	// SetMode changes the protocol mode of all sites, as a majority of them
+	// decides. What is under way ends under the mode that it began under.
+	SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error)
 	mustEmbedUnimplementedClusterServiceServer()
 }
 
@@ -72,6 +106,12 @@ type UnimplementedClusterServiceServer struct{}
 
 func (UnimplementedClusterServiceServer) ListSites(context.Context, *ListSitesRequest) (*ListSitesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSites not implemented")
+}
+func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeRequest) (*GetModeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetMode not implemented")
+}
+func (UnimplementedClusterServiceServer) SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetMode not implemented")
 }
 func (UnimplementedClusterServiceServer) mustEmbedUnimplementedClusterServiceServer() {}
 func (UnimplementedClusterServiceServer) testEmbeddedByValue()                        {}
@@ -112,6 +152,42 @@ func _ClusterService_ListSites_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_GetMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetModeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).GetMode(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_GetMode_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).GetMode(ctx, req.(*GetModeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_SetMode_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetModeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).SetMode(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_SetMode_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).SetMode(ctx, req.(*SetModeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ClusterService_ServiceDesc is the grpc.ServiceDesc for ClusterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -122,6 +198,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSites",
 			Handler:    _ClusterService_ListSites_Handler,
+		},
+		{
+			MethodName: "GetMode",
+			Handler:    _ClusterService_GetMode_Handler,
+		},
+		{
+			MethodName: "SetMode",
+			Handler:    _ClusterService_SetMode_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -705,7 +705,11 @@ type Catalogue struct {
 	// The number of changes decided.
 	Numbered uint64 `protobuf:"varint,2,opt,name=numbered,proto3" json:"numbered,omitempty"`
 	// The state of the sequence.
-	Protocol      *ProtocolState `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	Protocol *ProtocolState `protobuf:"bytes,3,opt,name=protocol,proto3" json:"protocol,omitempty"`
+	// The protocol mode decided last; empty for none.
+	Mode string `protobuf:"bytes,4,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The number of changes of the mode decided.
+	ModeVersion   uint64 `protobuf:"varint,5,opt,name=mode_version,json=modeVersion,proto3" json:"mode_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -761,18 +765,32 @@ func (x *Catalogue) GetProtocol() *ProtocolState {
 	return nil
 }
 
+func (x *Catalogue) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Catalogue) GetModeVersion() uint64 {
+	if x != nil {
+		return x.ModeVersion
+	}
+	return 0
+}
+
 // ChangeResult is a decided change of the catalogue with its outcome.
 type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance that decided it.
 	Instance uint64 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
-	// What the change does: "create" or "delete".
+	// What the change does: "create", "delete" or "mode".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The entity's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The limit of a creation.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The generation a deletion expected.
+	// The generation a deletion expected, or the version a change of the mode did.
 	Expected uint64 `protobuf:"varint,5,opt,name=expected,proto3" json:"expected,omitempty"`
 	// The request's id.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -780,8 +798,10 @@ type ChangeResult struct {
 	Body uint64 `protobuf:"fixed64,7,opt,name=body,proto3" json:"body,omitempty"`
 	// The outcome's code.
 	Outcome uint32 `protobuf:"varint,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// The generation of the entity created or deleted.
-	Generation    uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The generation of the entity created or deleted, or the mode's version.
+	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The protocol mode changed to.
+	Mode          string `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -877,6 +897,13 @@ func (x *ChangeResult) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *ChangeResult) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
 }
 
 // RequestBlock holds the requests that one commit answered.
@@ -992,13 +1019,15 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x06pledge\x18\x05 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x123\n" +
 	"\texposures\x18\x06 \x03(\v2\x15.samya.peer.v1.BallotR\texposures\x12\x14\n" +
 	"\x05built\x18\a \x01(\bR\x05built\x12'\n" +
-	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\x82\x01\n" +
+	"\x04kept\x18\b \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\"\xb9\x01\n" +
 	"\tCatalogue\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x1a\n" +
 	"\bnumbered\x18\x02 \x01(\x04R\bnumbered\x129\n" +
-	"\bprotocol\x18\x03 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\"\xf1\x01\n" +
+	"\bprotocol\x18\x03 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12\x12\n" +
+	"\x04mode\x18\x04 \x01(\tR\x04mode\x12!\n" +
+	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\x85\x02\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -1011,7 +1040,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\aoutcome\x18\b \x01(\rR\aoutcome\x12\x1e\n" +
 	"\n" +
 	"generation\x18\t \x01(\x04R\n" +
-	"generation\"<\n" +
+	"generation\x12\x12\n" +
+	"\x04mode\x18\n" +
+	" \x01(\tR\x04mode\"<\n" +
 	"\fRequestBlock\x12\x12\n" +
 	"\x04wall\x18\x01 \x01(\x03R\x04wall\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\fR\arecordsB8Z6github.com/samya-db/samya/proto/samya/store/v1;storev1b\x06proto3"

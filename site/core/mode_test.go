@@ -1,0 +1,178 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+func (r *rig) setMode(site core.SiteID, mode, id string) core.Answer {
+	r.t.Helper()
+	call := r.changeAsync(site, core.Change{Kind: core.SetMode, Mode: mode, RequestID: id})
+	r.advance(2000)
+	return r.answer(call)
+}
+
+func (r *rig) wantMode(mode string, version uint64) {
+	r.t.Helper()
+	for _, name := range r.names {
+		if got := r.cores[name].Status().Mode; got.Protocol() != mode || got.Decided.Version != version {
+			r.t.Errorf("%s goes by %+v, want %s, version %d", name, got, mode, version)
+		}
+	}
+}
+
+func TestAnswersOfModeChanges(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.wantMode("majority", 0)
+	set := func(mode string, expected uint64, id string) core.Change {
+		return core.Change{Kind: core.SetMode, Mode: mode, Expected: expected, RequestID: id}
+	}
+	for _, tc := range []struct {
+		name    string
+		at      core.SiteID
+		ch      core.Change
+		want    core.Code
+		decided core.ModeRecord
+	}{
+		{"first", "a", set("star", 0, "1"), core.OK, core.ModeRecord{Protocol: "star", Version: 1}},
+		{"expected", "b", set("auto", 1, "2"), core.OK, core.ModeRecord{Protocol: "auto", Version: 2}},
+		{"repeated elsewhere", "c", set("star", 0, "1"), core.OK, core.ModeRecord{Protocol: "star", Version: 1}},
+		{"id of another mode", "c", set("auto", 0, "1"), core.Reused, core.ModeRecord{}},
+		{"id of another version", "a", set("star", 2, "1"), core.Reused, core.ModeRecord{}},
+		{"id of a creation", "a", core.Change{Kind: core.CreateEntity, Name: "star", RequestID: "1"}, core.Reused, core.ModeRecord{}},
+		{"another version", "a", set("majority", 1, "3"), core.Mismatch, core.ModeRecord{Version: 2}},
+		{"mismatch again", "b", set("majority", 1, "3"), core.Mismatch, core.ModeRecord{Version: 2}},
+		{"the same mode", "b", set("auto", 2, "4"), core.OK, core.ModeRecord{Protocol: "auto", Version: 3}},
+		{"unknown mode", "b", set("paxos", 0, "5"), core.Invalid, core.ModeRecord{}},
+		{"no mode", "b", set("", 0, "6"), core.Invalid, core.ModeRecord{}},
+		{
+			"creation with a mode", "b", core.Change{Kind: core.CreateEntity, Name: "e", Mode: "star", RequestID: "7"},
+			core.Invalid, core.ModeRecord{},
+		},
+	} {
+		call := r.changeAsync(tc.at, tc.ch)
+		r.advance(2000)
+		if a := r.answer(call); a.Code != tc.want || a.Mode.Decided != tc.decided {
+			t.Errorf("%s: %v, %+v; want %v, %+v", tc.name, a.Code, a.Mode, tc.want, tc.decided)
+		}
+	}
+	r.wantMode("auto", 3)
+}
+
+// TestModeIsDurable restarts all sites, and goes by what was decided whatever
+// they are configured for.
+func TestModeIsDurable(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.wantCode(r.setMode("a", "star", "1"), core.OK)
+	r.tweak = func(c *core.Config) { c.Protocol = "auto" }
+	for _, name := range r.names {
+		r.restart(name)
+	}
+	r.wantMode("star", 1)
+}
+
+// TestModeIsLearntLate has a site miss a change of the mode, alone and then with
+// more other changes than are kept: it learns of it either way.
+func TestModeIsLearntLate(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.cut["c"] = true
+	r.wantCode(r.setMode("a", "star", "1"), core.OK)
+	r.cut["c"] = false
+	r.advance(10_000)
+	r.wantMode("star", 1)
+	r.cut["c"] = true
+	r.wantCode(r.setMode("a", "auto", "2"), core.OK)
+	for n := range 5000 {
+		r.changeAsync("a", core.Change{Kind: core.DeleteEntity, Name: "none", RequestID: id("none", n)})
+	}
+	r.advance(5000)
+	r.cut["c"] = false
+	r.advance(20_000)
+	r.wantMode("auto", 2)
+	r.restart("c")
+	r.wantMode("auto", 2)
+}
+
+// TestModeNeedsAMajority changes the mode where there is none: nothing is done.
+func TestModeNeedsAMajority(t *testing.T) {
+	r := newRig(t, 5, nil)
+	for _, name := range []core.SiteID{"c", "d", "e"} {
+		r.cut[name] = true
+	}
+	call := r.changeAsync("a", core.Change{Kind: core.SetMode, Mode: "star", RequestID: "1", Wait: 1000})
+	r.advance(20_000)
+	r.wantCode(r.answer(call), core.NoQuorum)
+	r.cut = make(map[core.SiteID]bool)
+	r.advance(20_000)
+	r.wantMode("majority", 0)
+}
+
+// TestModeSaysWhatBegins cuts two sites off from three: under the majority
+// variant they get nothing from each other, under the others they do.
+func TestModeSaysWhatBegins(t *testing.T) {
+	for _, configured := range core.ProtocolNames() {
+		for mode, want := range map[string]core.Code{"majority": core.OutOfTokens, "star": core.OK, "auto": core.OK} {
+			r := newRig(t, 5, func(c *core.Config) { c.Protocol = configured })
+			r.create("acme/vm", 500)
+			r.wantCode(r.setMode("c", mode, "1"), core.OK)
+			for _, name := range []core.SiteID{"a", "b", "c"} {
+				r.cut[name] = true
+			}
+			call := r.acquireAsync("d", "acme/vm", 150, "more", 10_000)
+			r.advance(20_000)
+			if a := r.answer(call); a.Code != want {
+				t.Errorf("configured %s, decided %s: %v, want %v", configured, mode, a.Code, want)
+			}
+		}
+	}
+}
+
+// TestWhatIsOpenEndsUnderItsOwn switches at every moment of an instance that
+// begins under another variant: it ends under that one, and no token is lost.
+func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
+	for _, tc := range []struct{ from, to string }{{"majority", "star"}, {"star", "majority"}, {"star", "auto"}} {
+		for at := core.Tick(0); at <= 120; at += 10 {
+			r := newRig(t, 5, func(c *core.Config) { c.Protocol = tc.from })
+			r.create("acme/vm", 500)
+			// The switch is decided while the instance is under way: at its
+			// beginning, in its middle, or just after it.
+			change := r.changeAsync("e", core.Change{Kind: core.SetMode, Mode: tc.to, RequestID: "switch"})
+			r.advance(at)
+			acquire := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
+			r.advance(60_000)
+			r.wantCode(r.answer(change), core.OK)
+			r.wantCode(r.answer(acquire), core.OK)
+			balanced(t, r, 500, 250)
+			r.wantMode(tc.to, 1)
+		}
+	}
+}
+
+// TestSlicesOutliveTheMode leaves slices of a star instance undecided, as one
+// of its members is out of reach, and switches to the majority variant
+// meanwhile: they end once that member is back.
+func TestSlicesOutliveTheMode(t *testing.T) {
+	r := newRig(t, 5, func(c *core.Config) { c.Protocol = "star" })
+	r.create("acme/vm", 500)
+	r.acquireAsync("a", "acme/vm", 500, "all", 60_000)
+	// The offers have come to the leader; one of those asked is gone before it
+	// has accepted.
+	r.advance(25)
+	r.cut["e"] = true
+	r.advance(5000)
+	if v := r.view("b", "acme/vm"); v.Offered == 0 {
+		t.Fatalf("nothing is set aside: %+v", v)
+	}
+	r.wantCode(r.setMode("b", "majority", "1"), core.OK)
+	if v := r.view("b", "acme/vm"); v.Offered == 0 {
+		t.Errorf("what was set aside is gone with the mode: %+v", v)
+	}
+	r.cut["e"] = false
+	r.advance(60_000)
+	r.wantMode("majority", 1)
+	balanced(t, r, 500, r.view("a", "acme/vm").Net)
+	if v := r.view("b", "acme/vm"); v.Moved == 0 {
+		t.Errorf("no star instance was applied: %+v", v)
+	}
+}
