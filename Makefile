@@ -18,7 +18,7 @@ BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 5s
 # What `make sim` runs.
 SEEDS ?= 2000
-MODES ?= majority star auto
+MODES ?= majority star auto switch
 OLD ?=
 NEW ?=
 

@@ -52,7 +52,7 @@ also tells what happened before.`,
 	f := cmd.Flags()
 	f.Uint64Var(&o.seeds, "seeds", 100, "how many seeds to run")
 	f.Uint64Var(&o.first, "first", 1, "the first seed")
-	f.StringVar(&o.mode, "mode", "majority", "protocol of all sites: majority, star or auto")
+	f.StringVar(&o.mode, "mode", "majority", "protocol of all sites: majority, star or auto; switch: the administrator switches it all the time")
 	f.IntVar(&o.sites, "sites", 5, "sites of a cluster; 0 lets the seed choose 1 to 5")
 	f.StringVar(&o.faults, "faults", "all", "faults that may happen: all, none, or names separated by commas (partition* for all that begin so)")
 	f.StringVar(&o.offer, "offer", "mixed", "offer policy of all sites: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
@@ -116,6 +116,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		return errViolated
 	case r.Seeds >= enoughSeeds && len(r.NotHit) > 0:
 		return fmt.Errorf("sim: faults that never happened: %s", strings.Join(r.NotHit, ", "))
+	case r.Seeds >= enoughSeeds && r.Mode == sim.Switching && r.Switches == 0:
+		return errors.New("sim: the mode was never switched")
 	case r.Trivial > max(1, r.Seeds/100):
 		return fmt.Errorf("sim: %d of %d seeds are trivial, the last with %s", r.Trivial, r.Seeds, r.trivial)
 	}

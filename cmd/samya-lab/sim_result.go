@@ -80,6 +80,8 @@ type simResult struct {
 	// PerSeed is in the order of the seeds.
 	PerSeed []simSeed          `json:"per_seed,omitempty"`
 	Shares  map[string]float64 `json:"shares"`
+	// Switches counts the changes of the protocol mode that were decided.
+	Switches int `json:"mode_switches"`
 	// Redistributions count what was begun, decided and aborted.
 	Redistributions map[string]int `json:"redistributions"`
 	Faults          map[string]int `json:"faults"`
@@ -140,7 +142,7 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 	r.Events, r.EventsPerSecond = t.Events, float64(t.Events)/r.Elapsed
 	r.Speedup = r.Simulated / r.Elapsed
 	r.SpeedupCore = r.Simulated / r.Processor
-	r.Requests = t.Requests
+	r.Requests, r.Switches = t.Requests, t.Switches
 	r.Hash, r.simServing = hash(r.hash), serving(t)
 	slices.SortFunc(r.PerSeed, func(a, b simSeed) int { return cmp.Compare(a.Seed, b.Seed) })
 	r.Shares = map[string]float64{
@@ -180,6 +182,9 @@ func (r *simResult) tell(w io.Writer) error {
 	line("time", "%.0f s simulated in %.1f s: %.0f times real time, %.0f a core", r.Simulated, r.Elapsed, r.Speedup, r.SpeedupCore)
 	line("redistributions", "%d begun, %d decided (%d by a majority, %d by their members), %d aborted",
 		r.Redistributions["begun"], r.Redistributions["decided"], r.total.Instances, r.total.StarDecided, r.total.Failed)
+	if r.Switches > 0 {
+		line("mode switches", "%d decided", r.Switches)
+	}
 	line("requests", "%d: of the acquires answered %.1f %% granted, %.1f %% of them all after a redistribution, %.1f %% refused",
 		r.Requests, 100*r.Shares["granted"], 100*r.Shares["redistributed"], 100*r.Shares["refused"])
 	line("serving", "%d requests waited for an instance though their site kept the tokens", r.WaitedThoughKept)

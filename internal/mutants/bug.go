@@ -44,8 +44,8 @@ func Variants() []string { return []string{"majority", "star", "core", "redistri
 // marks [S], the order of persistence, or repeated requests.
 func Kinds() []string { return []string{"rule", "safety", "persistence", "retry"} }
 
-// Modes are the modes of a cluster.
-func Modes() []string { return []string{"majority", "star", "auto"} }
+// Modes are the modes of a cluster; see package sim.
+func Modes() []string { return []string{"majority", "star", "auto", "switch"} }
 
 var (
 	// ErrFormat is matched by the error for a file that does not describe a bug.

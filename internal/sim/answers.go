@@ -135,9 +135,11 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	op.decided = true
 	if len(o.s.nodes) > 1 {
 		want, ok := o.catalogue.results[op.requestID]
-		if !ok || want.code != a.Code || want.generation != a.View.Generation {
-			o.s.fail(Answers, "%s answers %v: %v, generation %d; decided is %+v", n.id, op, a.Code, a.View.Generation, want)
+		got := catalogueResult{a.Code, a.View.Generation + a.Mode.Decided.Version}
+		if !ok || want != got {
+			o.s.fail(Answers, "%s answers %v: %+v; decided is %+v", n.id, op, got, want)
 		}
+		o.modeSet(n, op, &a)
 	}
 	if a.Code == core.OK && op.kind == remove {
 		o.s.report.Deletes++

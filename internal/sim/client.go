@@ -16,6 +16,7 @@ const (
 	create
 	remove
 	setLimit
+	setMode
 )
 
 // op is one operation of a client, with all its attempts.
@@ -28,6 +29,7 @@ type op struct {
 	entity    string
 	tokens    core.Tokens
 	limit     core.Tokens
+	mode      string
 	expected  uint64
 	wait      micros
 	// site takes all attempts of an acquire or release.
@@ -48,7 +50,7 @@ type op struct {
 
 // String implements fmt.Stringer.
 func (p *op) String() string {
-	kind := [...]string{"acquire", "release", "create", "delete", "set limit"}[p.kind]
+	kind := [...]string{"acquire", "release", "create", "delete", "set limit", "set mode " + p.mode}[p.kind]
 	return fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
 }
@@ -318,6 +320,10 @@ func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
 		}
 	case remove:
 		return &core.Change{Call: c, Kind: core.DeleteEntity, Name: p.entity, RequestID: p.requestID, Wait: wait}
+	case setMode:
+		return &core.Change{
+			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+		}
 	default:
 		return &core.Change{
 			Call: c, Kind: core.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,

@@ -40,6 +40,9 @@ func (s *sim) heal() {
 		s.fail(Liveness, "after healing, %d operations have no answer", s.pending)
 	}
 	s.agree()
+	if s.switcher != nil {
+		s.switcher.next()
+	}
 	// Every entity must still be able to decide.
 	for _, name := range s.admin.names {
 		if !s.existsAnywhere(name) {
@@ -115,6 +118,7 @@ func (s *sim) agree() {
 			s.fail(Liveness, "after healing, %s and %s have applied different parts of the catalogue", n.id, first.id)
 		}
 	}
+	s.sameMode()
 }
 
 func sameEntity(a, b core.EntityRecord) bool {

@@ -50,6 +50,9 @@ const (
 	// Catalogue: entities, limits and versions are those that the applied
 	// instances say.
 	Catalogue Invariant = "catalogue"
+	// ModeKept: a site begins instances under the variant that the mode in force
+	// there says.
+	ModeKept Invariant = "mode"
 	// Deadline: every request is answered in time, and what is due is done.
 	Deadline Invariant = "deadline"
 	// Liveness: after healing nothing stays set aside, nothing waits, all sites
@@ -67,7 +70,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Answers, Refusal, Serving, Catalogue, Deadline, Liveness, Bounded, Sound, Determinism,
+		ExactlyOnce, Answers, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, Sound, Determinism,
 	}
 }
 

@@ -157,6 +157,7 @@ func (q *sequence) settle(o *observer) error {
 type catalogueState struct {
 	generation, numbered uint64
 	entities             map[string]uint64
+	mode                 core.ModeRecord
 }
 
 // catalogueModel settles the catalogue's chosen values.
@@ -164,6 +165,8 @@ type catalogueModel struct {
 	states []catalogueState
 	// results are the outcomes by request id.
 	results map[string]catalogueResult
+	// switches counts the changes of the mode to another one.
+	switches int
 }
 
 type catalogueResult struct {
@@ -186,7 +189,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		}
 	}
 	last := m.states[len(m.states)-1]
-	next := catalogueState{last.generation, last.numbered, make(map[string]uint64)}
+	next := catalogueState{last.generation, last.numbered, make(map[string]uint64), last.mode}
 	maps.Copy(next.entities, last.entities)
 	var created []creation
 	for _, ch := range changes {
@@ -197,6 +200,8 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		g, found := next.entities[ch.Name]
 		r := catalogueResult{generation: g}
 		switch {
+		case ch.Kind == core.SetMode:
+			r = m.settleMode(&next, &ch)
 		case ch.Kind == core.CreateEntity && found:
 			r.code = core.Exists
 		case ch.Kind == core.CreateEntity:

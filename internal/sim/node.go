@@ -48,17 +48,23 @@ type node struct {
 	// slowUntil is until when its disk is slow; badSync fails the next sync.
 	slowUntil micros
 	badSync   bool
+	// told is how many sites the last hint said to be up, itself included, and
+	// toldAt when, in events; drainedAt is when the last batch was drained.
+	told              int
+	toldAt, drainedAt uint64
+	// failed is when it last found no majority, by entity.
+	failed map[string]micros
 }
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
-	n := &node{s: s, i: i, id: id, durable: NewMemory()}
+	n := &node{s: s, i: i, id: id, durable: NewMemory(), failed: make(map[string]micros)}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
-		Protocol:  s.o.Protocol,
+		Protocol:  s.configured(),
 		Retention: retention / millisecond,
 	}
 	if s.chance(250) {
@@ -119,7 +125,7 @@ func (n *node) boot() {
 	}
 	n.life++
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
-	n.resumes, n.slowUntil, n.badSync = 0, 0, false
+	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
 	n.drained = n.durable.clone()
 	cfg := n.cfg
@@ -232,6 +238,7 @@ func (n *node) step(in core.Input) {
 		n.awake(func() { n.step(in) })
 		return
 	}
+	n.tell(in)
 	n.core.Step(n.time(), in)
 	n.settle()
 }
@@ -310,12 +317,17 @@ func (n *node) drain() {
 			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
 		case core.RedistributionStarted:
 			s.report.Begun++
+			n.began(&e)
 		case core.RedistributionFailed:
 			s.report.Failed++
+			if e.Variant == core.Majority {
+				n.failed[e.Entity] = s.now
+			}
 		case core.GaveUp:
 			s.report.GaveUp++
 		}
 	}
+	n.drainedAt = s.events
 	if err := n.drained.Commit(&batch.Records); err != nil {
 		s.fail(Sound, "%s: %w", n.id, err)
 	}

@@ -104,6 +104,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 			o.s.report.Creates++
 			o.settle(e)
 		}
+		o.s.report.Switches = o.catalogue.switches
 	}
 }
 
@@ -233,6 +234,9 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 	if d.catalogue.Generation != want.generation || d.catalogue.Numbered != want.numbered {
 		o.s.fail(Catalogue, "%s: catalogue after %d: generation %d, %d changes; want %d, %d", n.id, at,
 			d.catalogue.Generation, d.catalogue.Numbered, want.generation, want.numbered)
+	}
+	if d.catalogue.Mode != want.mode {
+		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.catalogue.Mode, want.mode)
 	}
 	got := make(map[string]uint64)
 	for name, e := range d.entities {

@@ -38,6 +38,8 @@ type Report struct {
 	Instances, StarDecided, StarAborted                            int
 	CatchUps, Recoveries, Cut                                      int
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
+	// Switches are the changes of the mode that were decided, to another one.
+	Switches int
 	// Faults counts the faults that happened, by cell.
 	Faults [faultCount]int
 }
@@ -99,6 +101,7 @@ func (r *Report) counts() []count {
 		{"limits", &r.Limits},
 		{"raises", &r.Raises},
 		{"lowerings", &r.Lowerings},
+		{"mode switches decided", &r.Switches},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
 	}
@@ -125,7 +128,7 @@ func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * ti
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
-		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") {
+		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") && !strings.HasPrefix(c.name, "mode ") {
 			none = append(none, c.name)
 		}
 	}

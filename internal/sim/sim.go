@@ -14,7 +14,7 @@ type Options struct {
 	Seed uint64
 	// Sites is the size of the cluster; 0 lets the seed choose 1 to 5.
 	Sites int
-	// Protocol is one of core.ProtocolNames, for all sites; empty for the default.
+	// Protocol is one of Modes; empty for the default of a site.
 	Protocol string
 	// Offer is one of core.OfferNames, for all sites; empty lets the seed choose
 	// for each.
@@ -71,7 +71,7 @@ func (o *Options) Validate() error {
 	if o.Sites < 0 || o.Sites > MaxSites {
 		return fmt.Errorf("sites: %d is not within 0 and %d", o.Sites, MaxSites)
 	}
-	if names := core.ProtocolNames(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
+	if names := Modes(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
 		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
 	}
 	if names := core.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
@@ -140,7 +140,9 @@ type sim struct {
 	observe *observer
 	clients []*client
 	admin   *admin
-	ops     int
+	// switcher is nil unless the mode is Switching.
+	switcher *switcher
+	ops      int
 	// opsByKey finds acquires and releases, changes are all others.
 	opsByKey map[core.RequestKey]*op
 	changes  []*op
@@ -212,6 +214,9 @@ func newSim(o Options) *sim {
 			s.latency[j][i] = s.latency[i][j]
 		}
 	}
+	if o.Protocol == Switching {
+		s.switcher = s.newSwitcher()
+	}
 	for i, name := range s.names {
 		s.nodes = append(s.nodes, s.newNode(i, name))
 	}
@@ -223,6 +228,9 @@ func (s *sim) start() {
 		n.boot()
 	}
 	s.startClients()
+	if s.switcher != nil {
+		s.every(s.switcher.pause, s.switcher.next)
+	}
 	if s.chances.crashes > 0 {
 		s.every(s.chances.crashes, s.crashSome)
 	}

@@ -56,7 +56,7 @@ func TestSeeds(t *testing.T) {
 
 // TestModes runs clusters under the other protocols.
 func TestModes(t *testing.T) {
-	for _, mode := range []string{"star", "auto"} {
+	for _, mode := range []string{"star", "auto", sim.Switching} {
 		t.Run(mode, func(t *testing.T) {
 			var all sim.Report
 			for n := range uint64(80) {
@@ -64,6 +64,9 @@ func TestModes(t *testing.T) {
 			}
 			if all.StarDecided == 0 || all.StarAborted == 0 || all.Instances == 0 {
 				t.Errorf("no star instance was decided, or none aborted: %v", &all)
+			}
+			if (all.Switches > 0) != (mode == sim.Switching) {
+				t.Errorf("the mode was switched %d times", all.Switches)
 			}
 			t.Log(&all)
 		})
@@ -75,7 +78,7 @@ func TestLong(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seeds at full length")
 	}
-	for _, mode := range []string{"majority", "star", "auto"} {
+	for _, mode := range sim.Modes() {
 		for n := range uint64(3) {
 			o := sim.Options{Seed: 6000 + n, Sites: 5, Protocol: mode, Long: true}
 			r := run(t, o)

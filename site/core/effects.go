@@ -80,8 +80,9 @@ const (
 type Event struct {
 	Kind   EventKind
 	Entity string
-	// Trigger says why an instance was begun, and Variant under which variant.
+	// Trigger says why an instance was begun.
 	Trigger string
+	// Variant is that of an instance begun or failed.
 	Variant Variant
 	// Err tells a ProtocolFault.
 	Err error

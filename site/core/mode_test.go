@@ -47,8 +47,10 @@ func TestAnswersOfModeChanges(t *testing.T) {
 		{"unknown mode", "b", set("paxos", 0, "5"), core.Invalid, core.ModeRecord{}},
 		{"no mode", "b", set("", 0, "6"), core.Invalid, core.ModeRecord{}},
 		{
-			"creation with a mode", "b", core.Change{Kind: core.CreateEntity, Name: "e", Mode: "star", RequestID: "7"},
-			core.Invalid, core.ModeRecord{},
+			"creation with a mode", "b",
+			core.Change{Kind: core.CreateEntity, Name: "e", Mode: "star", RequestID: "7"},
+			core.Invalid,
+			core.ModeRecord{},
 		},
 	} {
 		call := r.changeAsync(tc.at, tc.ch)

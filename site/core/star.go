@@ -65,7 +65,7 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 		e.hunt.press = avantan.PressAll
 	}
 	if out.Failed != star.FailedNot {
-		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: e.name})
+		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: e.name, Variant: Star})
 	}
 	if in.Begin == nil || settled != nil || out.Failed != star.FailedNot {
 		c.pursue(e)

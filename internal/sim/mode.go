@@ -1,0 +1,152 @@
+package sim
+
+import "github.com/samya-db/samya/site/core"
+
+// Switching is the mode of a run in which the cluster starts under protocols
+// that the seed picks, and the administrator switches them all the time.
+const Switching = "switch"
+
+// Modes are those of a run: all protocols, and Switching.
+func Modes() []string { return append(core.ProtocolNames(), Switching) }
+
+// switcher is the administrator of the protocol mode.
+type switcher struct {
+	s *sim
+	// first are the protocols that sites are configured for: one for all of them,
+	// or several.
+	first []string
+	// pause is how many milliseconds lie between two switches on average.
+	pause int
+}
+
+func (s *sim) newSwitcher() *switcher {
+	names := core.ProtocolNames()
+	w := &switcher{s: s, first: names, pause: 1000 + s.r.IntN(12_000)}
+	if !s.chance(300) {
+		w.first = []string{names[s.r.IntN(len(names))]}
+	}
+	return w
+}
+
+// configured returns the protocol that the next site is configured for.
+func (s *sim) configured() string {
+	if s.switcher == nil {
+		return s.o.Protocol
+	}
+	return s.switcher.first[s.r.IntN(len(s.switcher.first))]
+}
+
+// next switches to some mode, the one there is included.
+func (w *switcher) next() {
+	s := w.s
+	names := core.ProtocolNames()
+	p := &op{
+		kind: setMode, mode: names[s.r.IntN(len(names))], wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
+	}
+	if s.chance(300) {
+		// Mostly the version that there is, or will be once it gets there.
+		p.expected = s.observe.catalogue.last().mode.Version + uint64(s.r.IntN(2))
+	}
+	s.issue(p)
+}
+
+// last returns the catalogue after all that is chosen.
+func (m *catalogueModel) last() *catalogueState { return &m.states[len(m.states)-1] }
+
+// settleMode is what a decided change of the mode means.
+func (m *catalogueModel) settleMode(next *catalogueState, ch *core.CatalogueChange) catalogueResult {
+	if ch.Generation != 0 && ch.Generation != next.mode.Version {
+		return catalogueResult{code: core.Mismatch, generation: next.mode.Version}
+	}
+	if next.mode.Protocol != ch.Mode {
+		m.switches++
+	}
+	next.mode = core.ModeRecord{Protocol: ch.Mode, Version: next.mode.Version + 1}
+	return catalogueResult{generation: next.mode.Version}
+}
+
+// modeSet checks the answer to a change of the mode, beside what is decided.
+func (o *observer) modeSet(n *node, op *op, a *core.Answer) {
+	if a.Code == core.OK && a.Mode.Decided.Protocol != op.mode {
+		o.s.fail(Answers, "%s answers %v: mode %+v", n.id, op, a.Mode)
+	}
+}
+
+// excuse is for how long a site goes by having found no majority, at most, with
+// how late it may show what it began.
+const excuse = 15 * second
+
+// began checks that a site begins an instance as the mode in force there says.
+// What it goes by when it does is not known exactly: it gets the benefit of the
+// doubt.
+func (n *node) began(e *core.Event) {
+	after := n.core.Status().Mode
+	before := core.Mode{Configured: after.Configured}
+	if c := n.drained.catalogue; c != nil {
+		before.Decided = c.Mode
+	}
+	if after.Decided.Version > before.Decided.Version+1 {
+		return
+	}
+	if !n.mayBegin(before.Protocol(), e) && !n.mayBegin(after.Protocol(), e) {
+		n.s.fail(ModeKept, "%s begins an instance of %q for %q, variant %d; the mode is %+v, before %+v, reachable are %d",
+			n.id, e.Entity, e.Trigger, e.Variant, after, before, n.told)
+	}
+}
+
+func (n *node) mayBegin(protocol string, e *core.Event) bool {
+	sure := n.told > 0 && n.toldAt <= n.drainedAt
+	quorum := n.told > len(n.s.names)/2
+	switch {
+	case e.Variant == core.Majority && n.changing(e.Entity):
+		return true
+	case protocol == "majority":
+		return e.Variant == core.Majority
+	case protocol == "star":
+		return e.Variant == core.Star
+	case e.Variant == core.Majority:
+		return !sure || quorum
+	}
+	failed, ever := n.failed[e.Entity]
+	return !sure || !quorum || ever && n.s.now < failed+excuse
+}
+
+// changing reports whether a limit change of an entity may be under way at a
+// site.
+func (n *node) changing(entity string) bool {
+	for c := range n.calls {
+		if c.op.kind == setLimit && c.op.entity == entity {
+			return true
+		}
+	}
+	return false
+}
+
+// tell notes what a site is told of the others.
+func (n *node) tell(in core.Input) {
+	if r, ok := in.(core.Reachable); ok {
+		n.told, n.toldAt = 1+len(r.Sites), n.s.events
+	}
+}
+
+// sameMode checks that all sites go by the same decision, and that a site that
+// knows of one goes by it.
+func (s *sim) sameMode() {
+	for _, n := range s.nodes {
+		m := n.core.Status().Mode
+		if n.drained.mode() != s.nodes[0].drained.mode() {
+			s.fail(Catalogue, "after healing, the mode of %s is %+v, of %s %+v", n.id, n.drained.mode(), s.nodes[0].id, s.nodes[0].drained.mode())
+		}
+		if m.Decided != n.drained.mode() {
+			s.fail(Catalogue, "after healing, %s goes by %+v, stored is %+v", n.id, m, n.drained.mode())
+		}
+	}
+}
+
+// mode is the last one decided that is stored.
+func (m *Memory) mode() core.ModeRecord {
+	if m.catalogue == nil {
+		return core.ModeRecord{}
+	}
+	return m.catalogue.Mode
+}
