@@ -47,6 +47,9 @@
 //   - For the same reason a state stands for every state with the same cores
 //     whose sites have sent no more and which has no more crashes left. Such a
 //     state is not searched again. Invariants look at cores alone.
+//   - After a step of one site only what it may hear, and what others newly hear
+//     of it, is looked at. Of a box that has grown by a packet only the packet is.
+//   - Invariants are checked once for each combination of cores.
 //   - States are searched by rank, roughly by progress, so that of states that
 //     stand for each other the largest tends to come first.
 //

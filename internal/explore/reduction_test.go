@@ -3,6 +3,7 @@ package explore
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -135,4 +136,44 @@ func TestReductionsLoseNothing(t *testing.T) {
 func TestWalksAreFound(t *testing.T) {
 	v := NewMajority(bounds(t, "small"))
 	checkWalks(t, searched(t, v), v, durable, 500)
+}
+
+// TestOnlyWhatAStepTouches holds what the search looks at again after a step
+// against looking at everything: the same states, the same steps out of them,
+// and nothing broken in a state that is not checked.
+func TestOnlyWhatAStepTouches(t *testing.T) {
+	s := searched(t, NewMajority(Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}))
+	steps := 0
+	for i, g := range s.seen.states {
+		if w := s.store.whole(g); w != g {
+			t.Fatalf("state %d is not whole", i)
+		}
+		s.successors(g, func(to global, site int, _ uint32) bool {
+			steps++
+			if got, want := s.store.after(to, site, g.site[site]), s.store.whole(to); got != want {
+				t.Fatalf("a step of site %d leads from %v to %v, with all looked at to %v", site, g, got, want)
+			}
+			return true
+		})
+		if broken := s.variant.Check(s.nodes(g)); broken != nil {
+			t.Fatalf("state %d was not checked: %v", i, broken)
+		}
+	}
+	more := 0
+	for id := range s.store.fulls {
+		for box := range s.store.boxes {
+			n, ok := s.store.pairs.get(uint64(id+1)<<32 | uint64(box))
+			if !ok {
+				continue
+			}
+			more++
+			got, want := s.store.answers[n], s.store.hear(uint32(id), uint32(box))
+			if got.whole != want.whole || !slices.Equal(s.store.edges[got.next.from:got.next.to], s.store.edges[want.next.from:want.next.to]) {
+				t.Fatalf("site %d that may hear %v: %v, with all looked at %v", id, s.store.boxes[box], got, want)
+			}
+		}
+	}
+	if steps < 100_000 || more < 10_000 {
+		t.Errorf("only %d steps and %d answers", steps, more)
+	}
 }

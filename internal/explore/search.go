@@ -66,7 +66,7 @@ func (s *search) run(ctx context.Context) error {
 		g.site[i] = s.store.full(full{core: s.store.core(i, s.variant.New(i))})
 	}
 	s.seen.store = s.store
-	s.reach(g, 0)
+	s.reach(s.store.whole(g), 0)
 	next := time.Now().Add(time.Second)
 	for turn := 0; ; turn++ {
 		i, more := s.open.pop()
@@ -103,20 +103,21 @@ func (s *search) run(ctx context.Context) error {
 // expand takes every step that is possible in a state.
 func (s *search) expand(i uint32) {
 	g := s.seen.states[i]
-	s.successors(g, func(to global, broken uint32) bool {
+	s.successors(g, func(to global, site int, broken uint32) bool {
 		s.transitions++
 		if list := s.broken(s.store.results[broken].broken); list != nil {
 			s.violations, s.at, s.step = list, i, broken
 			return false
 		}
-		s.reach(to, i)
+		s.reach(s.store.after(to, site, g.site[site]), i)
 		return s.violations == nil
 	})
 }
 
 // successors calls f with each state that a step of one site leads to, before
-// the others have answered, and with the result of a step that breaks something.
-func (s *search) successors(g global, f func(to global, broken uint32) bool) {
+// the others have answered, that site, and the result of a step that breaks
+// something.
+func (s *search) successors(g global, f func(to global, site int, broken uint32) bool) {
 	take := func(site int, sp span) bool {
 		for n := sp.from; n < sp.to; n++ {
 			e := &s.store.edges[n]
@@ -131,7 +132,7 @@ func (s *search) successors(g global, f func(to global, broken uint32) bool) {
 				continue
 			}
 			to.site[site] = e.to
-			if !f(to, e.broken) {
+			if !f(to, site, e.broken) {
 				return false
 			}
 		}
@@ -167,9 +168,10 @@ func (s *search) affordable(g global, c Cost) bool {
 	}
 }
 
-// reach notes a state and checks it if it is new.
+// reach notes a whole state and checks it if its cores have not been together
+// before: invariants look at nothing else.
 func (s *search) reach(g global, parent uint32) {
-	g = s.store.whole(g)
+	groups := s.seen.groups
 	if !s.seen.add(g, parent) {
 		return
 	}
@@ -179,6 +181,9 @@ func (s *search) reach(g global, parent uint32) {
 		rank += s.store.cores[s.store.fulls[id].core].rank
 	}
 	s.open.push(rank, i)
+	if s.seen.groups == groups {
+		return
+	}
 	if broken := s.broken(s.variant.Check(s.nodes(g))); broken != nil {
 		s.violations, s.at = broken, i
 	}
