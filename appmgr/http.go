@@ -43,6 +43,10 @@ var operations = map[resource]map[string]operation{
 	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
 	resRelease: {http.MethodPost: {"Release", (*api).release}},
 	resSites:   {http.MethodGet: {"ListSites", (*api).listSites}},
+	resMode: {
+		http.MethodGet: {"GetMode", (*api).getMode},
+		http.MethodPut: {"SetMode", (*api).setMode},
+	},
 	resLive:    {http.MethodGet: {"livez", (*api).live}},
 	resReady:   {http.MethodGet: {"readyz", (*api).ready}},
 	resMetrics: {http.MethodGet: {"metrics", (*api).showMetrics}},

@@ -58,6 +58,15 @@ func TestHTTPAnswers(t *testing.T) {
 					`{"name":"eu","region":"eu","address":"eu","health":"serving","round_trip_ms":132},` +
 					`{"name":"au","region":"au","address":"au","health":"serving","round_trip_ms":160}]}`,
 			},
+			{
+				"GET", "/v1/mode", "", 200,
+				`{"protocol":"star","version":2,"complete":true,"sites":[` +
+					`{"site":"us","protocol":"star","version":2,"configured":"majority","known":true},` +
+					`{"site":"eu","protocol":"auto","version":1,"configured":"majority","known":true},` +
+					`{"site":"au","protocol":"majority","version":0,"configured":"majority","known":true}]}`,
+			},
+			{"PUT", "/v1/mode", `{"protocol":"auto"}`, 200, `{"protocol":"auto","version":4}`},
+			{"PUT", "/v1/mode", `{"protocol":"star","expected_version":3,"request_id":"x"}`, 200, `{"protocol":"star","version":4}`},
 			{"GET", "/livez", "", 200, "ok"},
 			{"GET", "/readyz", "", 200, "ok"},
 			{"HEAD", "/v1/sites", "", 200, "*"},
@@ -201,6 +210,11 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "get of a verb", method: "GET", target: acq, reason: apierr.MethodNotAllowed, problem: "POST"},
 			{what: "put of a collection", method: "PUT", target: "/v1/entities", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, POST"},
 			{what: "delete of sites", method: "DELETE", target: "/v1/sites", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
+			{what: "post to the mode", method: "POST", target: "/v1/mode", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
+			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
+			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
+			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},
+			{what: "reused id", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","request_id":"reused"}`, reason: apierr.RequestIDReused},
 			{what: "post to health", method: "POST", target: "/livez", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
 		} {
 			rec := r.ask(t, c.method, c.target, c.body, c.head...)

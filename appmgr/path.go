@@ -18,6 +18,7 @@ const (
 	resAcquire
 	resRelease
 	resSites
+	resMode
 	resLive
 	resReady
 	resMetrics
@@ -36,6 +37,8 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 	switch escaped {
 	case "/v1/sites":
 		return resSites, "", nil
+	case "/v1/mode":
+		return resMode, "", nil
 	case "/livez":
 		return resLive, "", nil
 	case "/readyz":

@@ -1,6 +1,7 @@
 package appmgr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -111,6 +112,26 @@ func (f *fakeSite) ListSites(context.Context, *samyav1.ListSitesRequest) (*samya
 		resp.Sites = append(resp.Sites, &samyav1.Site{Name: m})
 	}
 	return resp, nil
+}
+
+// modes are what the fake sites go by: only the first knows of the last change.
+var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu": {Protocol: "auto", Version: 1}}
+
+func (f *fakeSite) GetMode(context.Context, *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
+	m := modes[f.name]
+	return &samyav1.GetModeResponse{Mode: m, Sites: []*samyav1.SiteMode{{
+		Site: f.name, Protocol: cmp.Or(m.GetProtocol(), "majority"), Version: m.GetVersion(), Configured: "majority", Known: true,
+	}}}, nil
+}
+
+func (f *fakeSite) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samyav1.SetModeResponse, error) {
+	if v := r.GetExpectedVersion(); v != 0 && v != 3 {
+		return nil, apierr.New(apierr.VersionMismatch, "version is 3")
+	}
+	if r.GetRequestId() == "reused" {
+		return nil, apierr.Reused(r.GetRequestId(), f.name)
+	}
+	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
 }
 
 func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {

@@ -70,15 +70,27 @@ func (s entities) DeleteEntity(
 }
 
 func (s entities) change(ctx context.Context, ch *core.Change) (core.Answer, error) {
-	var idErr error
-	if ch.RequestID == "" {
-		ch.RequestID = ulid.Make().String()
-	} else {
-		idErr = name.RequestID("request_id", ch.RequestID)
-	}
-	err := errors.Join(name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), idErr)
+	err := errors.Join(
+		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), optionalID(ch.RequestID),
+	)
 	if err != nil {
 		return core.Answer{}, apierr.FromName(err)
+	}
+	return s.decide(ctx, ch)
+}
+
+// optionalID checks a request id, if there is one.
+func optionalID(id string) error {
+	if id == "" {
+		return nil
+	}
+	return name.RequestID("request_id", id)
+}
+
+// decide has a change, whose fields are checked, decided by the sites.
+func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error) {
+	if ch.RequestID == "" {
+		ch.RequestID = ulid.Make().String()
 	}
 	if err := expired(ctx); err != nil {
 		return core.Answer{}, err

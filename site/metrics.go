@@ -132,13 +132,15 @@ var (
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
+	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
+	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descChanges, descPeers,
+		descEntities, descWaiting, descInbox, descRequests, descChanges, descPeers, descMode, descVersion,
 	} {
 		ch <- d
 	}
@@ -161,4 +163,12 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descWaiting, st.Waiting)
 	gauge(descRequests, st.Requests)
 	gauge(descChanges, st.Changes)
+	for _, mode := range core.ProtocolNames() {
+		in := 0.
+		if mode == st.Mode.Protocol() {
+			in = 1
+		}
+		ch <- prometheus.MustNewConstMetric(descMode, prometheus.GaugeValue, in, mode)
+	}
+	gauge(descVersion, int(st.Mode.Decided.Version))
 }

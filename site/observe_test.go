@@ -214,6 +214,7 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 		"reason":  regexp.MustCompile(`^[A-Z_]+$`),
 		"outcome": regexp.MustCompile(`^(applied|no_quorum|no_tokens)$`),
 		"trigger": regexp.MustCompile(`^(reactive|limit|debt)$`),
+		"mode":    regexp.MustCompile(`^(auto|majority|star)$`),
 		"le":      regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
 	}
 	_, _, body := fetch(t, http.MethodGet, "http://"+c.Site("us").HTTPAddr()+"/metrics")

@@ -173,6 +173,30 @@ func TestSites(t *testing.T) {
 		"\ncluster demo, as seen by am-us\n")
 }
 
+func TestMode(t *testing.T) {
+	s := newShell(t)
+	s.expect("mode", exitOK, ""+
+		"no mode was decided; each site goes by its own --protocol\n\n"+
+		"SITE  IN FORCE  VERSION  --protocol\n"+
+		"eu    ?         ?        ?\n"+
+		"us    majority  0        majority\n"+
+		"\nNot every site answered.\n")
+	s.expect("mode set auto", exitOK, "the mode is now auto (version 1)\n")
+	s.expect("mode set star --expected-version 1 --json", exitOK, "{\n  \"protocol\": \"star\",\n  \"version\": 2\n}\n")
+	s.expect("mode set auto --expected-version 1", exitFailed,
+		"samya: change the mode: VERSION_MISMATCH: version 1 expected, it is 2\n"+
+			"  somebody else changed it; read it again with: samya mode\n")
+	s.expect("mode set paxos", exitUsage, "samya: mode: must be one of auto, majority, star\n  see samya mode set --help\n")
+	code, stdout, _ := s.run("mode --json")
+	var got httpapi.ModeStatus
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {
+		t.Fatalf("exit status %d, %v: %s", code, err, stdout)
+	}
+	if got.Protocol != "star" || got.Version != 2 || len(got.Sites) != 2 || got.Sites[1].Protocol != "star" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestErrorsSayWhatToDo(t *testing.T) {
 	s := newShell(t)
 	foreign := httptest.NewServer(http.NotFoundHandler())

@@ -68,6 +68,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		return say(exitInterrupted)
 	}
 	if e, ok := errors.AsType[*apierr.Error](err); ok {
+		if e.Reason == apierr.VersionMismatch && cmd.CommandPath() == "samya mode set" {
+			return say(exitFailed, "somebody else changed it; read it again with: samya mode")
+		}
 		return explainAnswer(e, cmp.Or(e.Entity, cmd.Flags().Arg(0)), say)
 	}
 	if e, ok := errors.AsType[*httpapi.UnreachableError](err); ok {

@@ -86,7 +86,7 @@ Exit status:
 	)
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.demoCommand(),
-		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.sitesCommand(),
+		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.sitesCommand(), p.modeCommand(),
 		p.versionCommand(),
 	)
 	return root

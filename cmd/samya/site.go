@@ -91,7 +91,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 
 // moduleUses says what each of a site's modules decides.
 var moduleUses = map[string]string{
-	"protocol":  "how redistributions are agreed",
+	"protocol":  "how redistributions are agreed, until the cluster decides on a mode (samya mode)",
 	"policy":    "who gets how many tokens",
 	"offer":     "what a site gives to a redistribution",
 	"trigger":   "when a redistribution starts",

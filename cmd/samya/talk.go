@@ -33,6 +33,7 @@ type talker struct {
 	program *program
 	addr    string
 	output  string
+	json    bool
 }
 
 // talk makes cmd a command that talks to a cluster, and gives it the flags of
@@ -41,6 +42,7 @@ func (p *program) talk(cmd *cobra.Command) *talker {
 	t := &talker{program: p}
 	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager")
 	cmd.PersistentFlags().StringVarP(&t.output, "output", "o", "text", "form of the result: text or json")
+	cmd.PersistentFlags().BoolVar(&t.json, "json", false, "print JSON, as -o json does")
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)))
 	if cmd.GroupID == "" {
 		cmd.GroupID = groupTalk
@@ -57,6 +59,9 @@ func must(err error) {
 
 // client returns a client, after checking the shared flags.
 func (t *talker) client() (*httpapi.Client, error) {
+	if t.json {
+		t.output = "json"
+	}
 	if t.output != "text" && t.output != "json" {
 		return nil, &usageError{fmt.Errorf("output: %q, must be text or json", t.output)}
 	}

@@ -50,7 +50,8 @@ const (
 	MethodNotAllowed Reason = "METHOD_NOT_ALLOWED"
 	// RouteNotFound: no resource or call has that address.
 	RouteNotFound Reason = "ROUTE_NOT_FOUND"
-	// VersionMismatch: the entity's version is not the one expected. Its HTTP
+	// VersionMismatch: the version of the entity, or of the mode, is not the one
+	// expected. Its HTTP
 	// status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
 	// Overloaded: the process has more work than it can do in time and refused
@@ -102,7 +103,7 @@ var table = map[Reason]row{
 	UnsupportedMediaType: {codes.InvalidArgument, http.StatusUnsupportedMediaType, "Unsupported media type", true},
 	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
 	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
-	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "The entity has another version", true},
+	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
 	Overloaded:           {codes.Unavailable, http.StatusServiceUnavailable, "Overloaded", true},
 	SiteUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, "No site can be reached", true},
 	NoQuorum:             {codes.Unavailable, http.StatusServiceUnavailable, "No majority of sites can be reached", true},

@@ -57,6 +57,15 @@ func TestEveryCall(t *testing.T) {
 	if err != nil || sites.Cluster != "demo" || len(sites.Sites) != 2 || sites.Sites[0].RoundTripMS != nil || *sites.Sites[1].RoundTripMS != 0.25 {
 		t.Errorf("sites: %+v, %v", sites, err)
 	}
+	if mode, err := c.SetMode(ctx, "auto", 0, "m"); err != nil || mode != (httpapi.Mode{Protocol: "auto", Version: 1}) {
+		t.Errorf("set the mode: %+v, %v", mode, err)
+	}
+	if _, err := c.SetMode(ctx, "star", 2, ""); !errors.Is(err, apierr.VersionMismatch) {
+		t.Errorf("set the mode of another version: %v", err)
+	}
+	if mode, err := c.GetMode(ctx); err != nil || mode.Protocol != "auto" || len(mode.Sites) != 2 || mode.Sites[0].Known {
+		t.Errorf("mode: %+v, %v", mode, err)
+	}
 	if err := c.DeleteEntity(ctx, "acme/vm"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
@@ -64,7 +73,9 @@ func TestEveryCall(t *testing.T) {
 		"POST http://am:8080/v1/entities", "PATCH http://am:8080/v1/entities/acme/vm",
 		"POST http://am:8080/v1/entities/acme/vm:acquire", "POST http://am:8080/v1/entities/acme/vm:release",
 		"GET http://am:8080/v1/entities/acme/vm", "GET http://am:8080/v1/entities?page_size=7&page_token=acme%2Fa&prefix=acme%2F",
-		"GET http://am:8080/v1/sites", "DELETE http://am:8080/v1/entities/acme/vm",
+		"GET http://am:8080/v1/sites",
+		"PUT http://am:8080/v1/mode", "PUT http://am:8080/v1/mode", "GET http://am:8080/v1/mode",
+		"DELETE http://am:8080/v1/entities/acme/vm",
 	}
 	if d := cmp.Diff(want, m.Requests()); d != "" {
 		t.Errorf("requests (-want +got):\n%s", d)

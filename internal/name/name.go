@@ -7,7 +7,9 @@
 package name
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -100,6 +102,18 @@ func Site(field, s string) error {
 		}
 	}
 	return nil
+}
+
+// Modes returns the protocols under which sites can begin redistributions, in
+// the order of their names.
+func Modes() []string { return []string{"auto", "majority", "star"} }
+
+// Mode checks a protocol: one of [Modes].
+func Mode(field, s string) error {
+	if slices.Contains(Modes(), s) {
+		return nil
+	}
+	return &Error{field, "must be one of " + strings.Join(Modes(), ", ")}
 }
 
 // Tokens checks a number of tokens to acquire or release: 1 to [MaxTokens].

@@ -31,6 +31,15 @@ func check(t *testing.T, err error, field, want string) {
 	}
 }
 
+func TestMode(t *testing.T) {
+	for _, mode := range name.Modes() {
+		check(t, name.Mode("protocol", mode), "", "")
+	}
+	for _, mode := range []string{"", "paxos", "Star", " star"} {
+		check(t, name.Mode("protocol", mode), "protocol", "must be one of auto, majority, star")
+	}
+}
+
 func TestEntity(t *testing.T) {
 	const letters = ", allowed are letters, digits, '.', '_', '-' and '/'"
 	const gap = "empty segment: begins or ends with '/', or has '//'"

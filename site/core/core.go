@@ -129,6 +129,8 @@ func (c *Core) Step(now Now, in Input) {
 		c.cancel(in.Call)
 	case *Read:
 		c.read(in)
+	case *ReadMode:
+		c.reply(in.Call, Answer{Mode: c.modeNow()})
 	case *List:
 		c.list(in)
 	case *Change:

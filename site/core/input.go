@@ -62,6 +62,9 @@ type Read struct {
 	Entity string
 }
 
+// ReadMode asks what this site goes by.
+type ReadMode struct{ Call Call }
+
 // List asks for entities in the order of their names.
 type List struct {
 	Call   Call
@@ -126,6 +129,7 @@ func (*Acquire) input()  {}
 func (*Release) input()  {}
 func (*Cancel) input()   {}
 func (*Read) input()     {}
+func (*ReadMode) input() {}
 func (*List) input()     {}
 func (*Change) input()   {}
 func (Deliver) input()   {}
@@ -189,7 +193,7 @@ type Answer struct {
 	// View is the entity read or changed.
 	View View
 	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
-	// a Mismatch it has the version alone.
+	// a Mismatch it has the version alone. Of a ReadMode it is the one in force.
 	Mode Mode
 	// Views is the page listed.
 	Views []View

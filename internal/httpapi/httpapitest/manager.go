@@ -4,6 +4,7 @@
 package httpapitest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +35,7 @@ type Manager struct {
 	mu       sync.Mutex
 	entities map[string]*entity
 	requests []string
+	mode     httpapi.Mode
 }
 
 type entity struct {
@@ -105,6 +107,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 			{Name: "eu", Region: "eu-west", Address: "127.0.0.1:7002", Health: "unreachable"},
 			{Name: m.SiteName, Region: "us-east", Address: "127.0.0.1:7001", Health: "serving", RoundTripMS: new(0.25)},
 		}}, nil
+	case r.URL.Path == "/v1/mode":
+		return m.ofMode(r)
 	case r.URL.Path == "/v1/entities" && r.Method == http.MethodPost:
 		return m.create(r)
 	case r.URL.Path == "/v1/entities":
@@ -115,6 +119,34 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.one(r, entityName)
 	}
 	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
+}
+
+// ofMode reads or changes the mode; of its two sites one does not answer.
+func (m *Manager) ofMode(r *http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Method == http.MethodGet {
+		us := httpapi.SiteMode{
+			Site: m.SiteName, Protocol: cmp.Or(m.mode.Protocol, "majority"), Version: m.mode.Version,
+			Configured: "majority", Known: true,
+		}
+		return httpapi.ModeStatus{Mode: m.mode, Sites: []httpapi.SiteMode{{Site: "eu"}, us}}, nil
+	}
+	var body struct {
+		Protocol        string `json:"protocol"`
+		ExpectedVersion uint64 `json:"expected_version"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, apierr.Wrap(apierr.MalformedJSON, err)
+	}
+	if err := name.Mode("protocol", body.Protocol); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if body.ExpectedVersion != 0 && body.ExpectedVersion != m.mode.Version {
+		return nil, apierr.New(apierr.VersionMismatch, "version %d expected, it is %d", body.ExpectedVersion, m.mode.Version)
+	}
+	m.mode = httpapi.Mode{Protocol: body.Protocol, Version: m.mode.Version + 1}
+	return m.mode, nil
 }
 
 func (m *Manager) create(r *http.Request) (any, error) {

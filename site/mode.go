@@ -1,0 +1,48 @@
+package site
+
+import (
+	"context"
+	"errors"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// GetMode implements samyav1.ClusterServiceServer: what this site goes by.
+func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
+	if err := expired(ctx); err != nil {
+		return nil, err
+	}
+	in := &core.ReadMode{}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	m := a.Mode
+	return &samyav1.GetModeResponse{
+		Mode: modeOf(m.Decided), Complete: len(s.members.Sites) == 1,
+		Sites: []*samyav1.SiteMode{{
+			Site: s.cfg.Name, Protocol: m.Protocol(), Version: m.Decided.Version, Configured: m.Configured, Known: true,
+		}},
+	}, nil
+}
+
+// SetMode implements samyav1.ClusterServiceServer.
+func (s cluster) SetMode(ctx context.Context, r *samyav1.SetModeRequest) (*samyav1.SetModeResponse, error) {
+	if err := errors.Join(name.Mode("protocol", r.GetProtocol()), optionalID(r.GetRequestId())); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	a, err := s.decide(ctx, &core.Change{
+		Kind: core.SetMode, Mode: r.GetProtocol(), Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.SetModeResponse{Mode: modeOf(a.Mode.Decided)}, nil
+}
+
+func modeOf(m core.ModeRecord) *samyav1.Mode {
+	return &samyav1.Mode{Protocol: m.Protocol, Version: m.Version}
+}
