@@ -51,8 +51,8 @@ const (
 	// RouteNotFound: no resource or call has that address.
 	RouteNotFound Reason = "ROUTE_NOT_FOUND"
 	// VersionMismatch: the version of the entity, or of the mode, is not the one
-	// expected. Its HTTP
-	// status is 409, not 412, which RFC 9110 keeps for conditions in headers.
+	// expected. Its HTTP status is 409, not 412, which RFC 9110 keeps for
+	// conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
 	// Overloaded: the process has more work than it can do in time and refused
 	// the request before beginning it.
