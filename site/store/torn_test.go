@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/store"
+)
+
+const (
+	sector = 512
+	// metaEnd is where the two meta pages end, which stand first.
+	metaEnd = 2 * 4096
+	// metaBytes is how much of a meta page counts: its head, and what is summed up.
+	metaBytes = 16 + 64
+)
+
+// TestTornCommits loses power while a commit is written. What the disk has then
+// is the file before, with any of the sectors of the commit's pages, as long as
+// these are not synced; or with all of them, and a part of the meta page. The
+// site finds the state before, or the one after if the meta page is whole, and
+// goes on from there.
+func TestTornCommits(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		run := &torn{rt: rt, dir: dir}
+		s := run.open(dir)
+		var batch batches
+		for range rapid.IntRange(0, 12).Draw(rt, "batches before") {
+			run.commit(s, batch.draw(rt))
+		}
+		before, stateBefore := run.file(), run.load(s)
+		run.commit(s, batch.draw(rt))
+		after, stateAfter := run.file(), run.load(s)
+		if err := s.Close(); err != nil {
+			rt.Fatal(err)
+		}
+		next := batch.draw(rt)
+		for range 3 {
+			image, whole := tear(rt, before, after)
+			want := stateBefore
+			if whole {
+				want = stateAfter
+			}
+			run.check(image, want, next)
+		}
+	})
+}
+
+// tear draws what a disk may have of a commit, and tells whether the commit is
+// whole.
+func tear(rt *rapid.T, before, after []byte) (image []byte, whole bool) {
+	image = slices.Clone(before)
+	if len(after) > len(before) && rapid.Bool().Draw(rt, "grown") {
+		image = append(image, make([]byte, len(after)-len(before))...)
+	}
+	changed := changedSectors(image, after)
+	if rapid.Bool().Draw(rt, "pages unsynced") {
+		for _, at := range changed {
+			if rapid.Bool().Draw(rt, "written") {
+				copy(image[at:], after[at:at+sector])
+			}
+		}
+		return image, false
+	}
+	image = append(image, make([]byte, len(after)-len(image))...)
+	copy(image[metaEnd:], after[metaEnd:])
+	// Which of the two meta pages the commit wrote.
+	page := 0
+	if bytes.Equal(before[:metaEnd/2], after[:metaEnd/2]) {
+		page = metaEnd / 2
+	}
+	// Disks write whole sectors. A sum guards what counts, so that not even
+	// half of a sector would do harm.
+	cut := sector * rapid.IntRange(0, metaEnd/2/sector).Draw(rt, "sectors of the meta page")
+	if rapid.Bool().Draw(rt, "within a sector") {
+		cut = rapid.IntRange(0, metaBytes).Draw(rt, "bytes of the meta page")
+	}
+	copy(image[page:page+cut], after[page:])
+	return image, bytes.Equal(image[page:page+metaBytes], after[page:page+metaBytes])
+}
+
+// changedSectors returns the sectors behind the meta pages that differ, those
+// that lie in both files.
+func changedSectors(image, after []byte) []int {
+	var changed []int
+	for at := metaEnd; at+sector <= min(len(image), len(after)); at += sector {
+		if !bytes.Equal(image[at:at+sector], after[at:at+sector]) {
+			changed = append(changed, at)
+		}
+	}
+	return changed
+}
+
+// torn is one store whose commits are torn.
+type torn struct {
+	rt  *rapid.T
+	dir string
+}
+
+func (r *torn) open(dir string) *store.Store {
+	s, err := store.Open(options(dir))
+	if err != nil {
+		r.rt.Fatalf("opening: %v", err)
+	}
+	return s
+}
+
+func (r *torn) commit(s *store.Store, records *core.Records) {
+	if err := s.Commit(records); err != nil {
+		r.rt.Fatal(err)
+	}
+}
+
+func (r *torn) load(s *store.Store) core.Restored {
+	state, err := s.Load()
+	if err != nil {
+		r.rt.Fatalf("loading: %v", err)
+	}
+	return state
+}
+
+func (r *torn) file() []byte {
+	b, err := os.ReadFile(filepath.Join(r.dir, "site.db"))
+	if err != nil {
+		r.rt.Fatal(err)
+	}
+	return b
+}
+
+// check starts on what the disk has and goes on from there.
+func (r *torn) check(image []byte, want core.Restored, next *core.Records) {
+	dir, err := os.MkdirTemp(r.dir, "")
+	if err != nil {
+		r.rt.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "site.db"), image, 0o600); err != nil {
+		r.rt.Fatal(err)
+	}
+	s := r.open(dir)
+	if got := r.load(s); !reflect.DeepEqual(got, want) {
+		r.rt.Fatalf("got %+v\nwant %+v", got, want)
+	}
+	r.commit(s, next)
+	on := r.load(s)
+	if err := s.Close(); err != nil {
+		r.rt.Fatal(err)
+	}
+	s = r.open(dir)
+	if got := r.load(s); !reflect.DeepEqual(got, on) {
+		r.rt.Fatalf("after one more commit: got %+v\nwant %+v", got, on)
+	}
+	if err := s.Close(); err != nil {
+		r.rt.Fatal(err)
+	}
+}
+
+// batches draws the records of a run, whose blocks and changes are numbered.
+type batches struct{ block, change uint64 }
+
+func (b *batches) draw(rt *rapid.T) *core.Records {
+	names := []string{"a", "a/b", "b", "z"}
+	var r core.Records
+	if rapid.Bool().Draw(rt, "delete") {
+		r.Deleted = []string{rapid.SampledFrom(names).Draw(rt, "deleted")}
+	}
+	for _, name := range names {
+		if !rapid.Bool().Draw(rt, "put "+name) {
+			continue
+		}
+		left := core.Tokens(rapid.Int64().Draw(rt, "left"))
+		results := make([]core.LimitResult, rapid.IntRange(0, 60).Draw(rt, "results"))
+		for i := range results {
+			results[i] = core.LimitResult{RequestID: name, Body: uint64(i), Limit: left}
+		}
+		r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: b.block, Results: results})
+		if len(results) == 0 {
+			r.Entities[len(r.Entities)-1].Results = nil
+		}
+		r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: b.block, Left: left})
+	}
+	// Up to several pages, so that the file grows.
+	if n := rapid.IntRange(0, 400).Draw(rt, "requests"); n > 0 {
+		b.block++
+		r.Block = core.RequestBlock{Sequence: b.block, Wall: rapid.Int64().Draw(rt, "wall"), Records: make([]core.RequestRecord, n)}
+		key := rapid.Uint64().Draw(rt, "key")
+		for i := range r.Block.Records {
+			r.Block.Records[i] = core.RequestRecord{Key: core.RequestKey{byte(key), byte(key >> 8), 2: byte(i), 3: byte(i >> 8)}, Body: key + uint64(i)}
+		}
+	}
+	if rapid.Bool().Draw(rt, "change") {
+		b.change++
+		r.Changes = []core.ChangeRecord{{Number: b.change, Change: core.CatalogueChange{Name: names[0]}}}
+		r.Catalogue = &core.CatalogueRecord{Numbered: b.change}
+	}
+	r.ForgetBlocks = rapid.Uint64Range(0, b.block).Draw(rt, "forget blocks")
+	return &r
+}
