@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,6 +43,11 @@ type Process struct {
 	Data string
 	// Log is the file its output goes to, appended to by every start.
 	Log string
+	// Under is a command line that the program is put behind, such as that of a
+	// tracer; empty: none. It must become the program, as exec does: the process
+	// that is started is the one that is signalled and waited for. It may be
+	// changed while the process does not run.
+	Under []string
 
 	bin   string
 	spawn *spawner
@@ -73,7 +79,8 @@ func (p *Process) Start() error {
 	}
 	defer func() { _ = log.Close() }() // the child has its own
 	// No context ends the process: Stop and Kill do, by whoever owns the cluster.
-	cmd := exec.CommandContext(context.Background(), p.bin, p.Args...)
+	argv := slices.Concat(p.Under, []string{p.bin}, p.Args)
+	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
