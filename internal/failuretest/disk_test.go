@@ -1,10 +1,9 @@
 package failuretest
 
 import (
-	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -66,62 +65,34 @@ func TestFailedSyncStopsTheSite(t *testing.T) {
 	}
 }
 
-// TestKillAtASystemCall kills a site as it begins a write or a sync, under
-// callers who make it redistribute, and checks after each restart that nothing
-// acknowledged was lost.
-func TestKillAtASystemCall(t *testing.T) {
+// TestDiskErrorsAtAnyCall lets writes and syncs of sites fail under load, once
+// or from then on, with the errors of a broken and of a full disk. Whichever
+// call it is, the site ends and answers nothing more, and its next start knows
+// all that was acknowledged.
+func TestDiskErrorsAtAnyCall(t *testing.T) {
 	needStrace(t)
-	const limit = 60
-	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
-	clients := dialAll(t, cluster)
-	create(t, limit, clients...)
-	m := &movers{clients: clients}
-	kills, open, repeated := 0, 0, 0
-	for _, name := range []string{"pwrite64", "fdatasync"} {
-		for _, n := range pick([]int{1, 2, 30}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 24, 32, 40}) {
-			if killAt(t, cluster, m, name, n) {
-				open++
-			}
-			kills++
-			repeated += m.check(t, limit)
-			if t.Failed() {
-				t.Fatalf("after a kill at %s number %d of a thread", name, n)
-			}
+	seed := seedOf(t)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	h := &hits{began: time.Now(), all: pick(5, 100)}
+	v := newVictim(t, "auto")
+	kill(t, v.site)
+	v.begin()
+	for n := range h.all {
+		in := injection{call: "pwrite64", errno: "ENOSPC", when: fmt.Sprint(2 + rng.IntN(40))}
+		if n%2 == 1 {
+			in = injection{call: "fdatasync", errno: "EIO", when: fmt.Sprint(3 + rng.IntN(25))}
+		}
+		if n/2%2 == 1 {
+			in.when += "+"
+		}
+		got, _ := v.round(n, startUp+phase(rng.IntN(int(phases-startUp))), in)
+		h.add(t, got)
+		if t.Failed() {
+			t.Fatalf("after %s", in)
 		}
 	}
-	redistributions := clients[0].share(t).GetRedistributions()
-	if redistributions == 0 || long() && open == 0 {
-		t.Error("kills met acquires and releases alone, no redistribution")
-	}
-	t.Logf("%d kills, %d of them with an open instance; %d redistributions, %d answers repeated", kills, open, redistributions, repeated)
-}
-
-// killAt has callers move tokens until the first site is killed at the n-th
-// call of a name that one of its threads makes, starts it again and settles
-// what has no outcome. It reports whether an instance was open at the site.
-func killAt(t *testing.T, cluster *proc.Cluster, m *movers, name string, n int) (open bool) {
-	t.Helper()
-	site := cluster.Site(0)
-	m.prefix = fmt.Sprintf("kill-%s-%d", name, n)
-	tr := attach(t, site.PID(), "-e", "trace="+name, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", name, n))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m.run(ctx, 6)
-	}()
-	err := expectDeath(t, cluster, site)
-	cancel()
-	<-done
-	tr.wait()
-	if signal := killedBy(err); signal != syscall.SIGKILL {
-		t.Errorf("the site was ended by %v, want SIGKILL: %v", signal, err)
-	}
-	if calls := strings.Count(tr.text(), name+"("); calls < n {
-		t.Errorf("the site was killed after %d %s, want at least %d", calls, name, n)
-	}
-	open = instanceOpen(t, site.Data)
-	restart(t, site)
-	m.settle(t)
-	return open
+	v.end()
+	h.finish(v)
+	t.Logf("seed %d: %d failing disks in %s\n%s", seed, h.done, time.Since(h.began).Round(time.Second), h)
+	report(t, h.figures())
 }

@@ -170,13 +170,15 @@ func instanceOpen(t *testing.T, dir string) bool {
 	var state storev1.EntityState
 	err = db.View(func(tx *bolt.Tx) error {
 		raw := tx.Bucket([]byte("entities")).Get([]byte(entity))
-		if raw == nil {
-			return fmt.Errorf("no entity %s", entity)
-		}
 		return proto.Unmarshal(raw, &state)
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, slice := range state.GetStar().GetSlices() {
+		if !slice.GetCommitted() {
+			return true
+		}
 	}
 	return state.GetProtocol().GetPledge() != nil || state.GetProtocol().GetAccepted() != nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -31,6 +33,24 @@ func pick[T any](short, atLength T) T {
 	return short
 }
 
+// seedEnv set to a number makes the tests that draw lots draw the same ones.
+// What real processes do with them is not the same each time.
+const seedEnv = "SAMYA_TEST_SEED"
+
+// seedOf returns the seed to be used, a new one unless it is given.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	text := os.Getenv(seedEnv)
+	if text == "" {
+		return rand.Uint64N(1 << 32)
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", seedEnv, err)
+	}
+	return seed
+}
+
 // scratch is where the program is built, and goes when the tests end.
 var scratch string
 
@@ -43,6 +63,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(scratch); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+		}
+		if text := summary(); long() && text != "" {
+			fmt.Printf("\nSummary:\n%s\n", text)
 		}
 		os.Exit(code)
 	}))

@@ -36,19 +36,6 @@ type given struct {
 	answer answer
 }
 
-// run has callers move tokens until ctx ends.
-func (m *movers) run(ctx context.Context, callers int) {
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				m.move(ctx)
-			}
-		})
-	}
-	all.Wait()
-}
-
 // move makes one request. Most acquires come to the first site and all releases
 // to the others, so that the first one runs short again and again.
 func (m *movers) move(ctx context.Context) {

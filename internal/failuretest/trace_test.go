@@ -180,13 +180,13 @@ func checkAnswers(calls []systemCall, client string) (answers int, err error) {
 	return answers, nil
 }
 
-// answersAfterFailure counts the answers that leave after a sync has failed,
-// and tells whether one has.
+// answersAfterFailure counts the answers that leave after a write or a sync of
+// the database has failed, and tells whether one has.
 func answersAfterFailure(calls []systemCall, client string) (answers int, failed bool) {
 	at := 0
 	for _, c := range calls {
 		switch {
-		case c.name == "fdatasync" && c.failed && at == 0:
+		case (c.name == "fdatasync" || c.name == "pwrite64") && c.failed && at == 0:
 			at = c.ended
 		case at != 0 && c.began > at && c.carriesAnswer(client):
 			answers++

@@ -1,0 +1,186 @@
+package failuretest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hits counts where sites were hit, over all victims.
+type hits struct {
+	mu     sync.Mutex
+	began  time.Time
+	done   int
+	all    int
+	at     [phases][points]int
+	open   int
+	counts victimCounts
+}
+
+func (h *hits) add(t *testing.T, got hit) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done++
+	h.at[got.phase][got.point]++
+	if got.open {
+		h.open++
+	}
+	if h.done%50 == 0 {
+		t.Logf("%d of %d hits, %d with an open instance, %s", h.done, h.all, h.open, time.Since(h.began).Round(time.Second))
+	}
+}
+
+func (h *hits) finish(v *victim) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts.add(v.counts)
+}
+
+// missing names the points and phases that were not hit at all.
+func (h *hits) missing() []string {
+	var names []string
+	for p := range points {
+		n := 0
+		for ph := range phases {
+			n += h.at[ph][p]
+		}
+		if n == 0 {
+			names = append(names, p.String())
+		}
+	}
+	for ph := range phases {
+		n := 0
+		for p := range points {
+			n += h.at[ph][p]
+		}
+		if n == 0 {
+			names = append(names, ph.String())
+		}
+	}
+	if h.open == 0 {
+		names = append(names, "open instance")
+	}
+	return names
+}
+
+// String is the table of what was hit.
+func (h *hits) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-18s", "")
+	for p := range points {
+		fmt.Fprintf(&b, "%13s", p)
+	}
+	fmt.Fprintf(&b, "%10s\n", "all")
+	var columns [points]int
+	sum := 0
+	for ph := range phases {
+		fmt.Fprintf(&b, "%-18s", ph)
+		row := 0
+		for p := range points {
+			fmt.Fprintf(&b, "%13d", h.at[ph][p])
+			columns[p] += h.at[ph][p]
+			row += h.at[ph][p]
+		}
+		fmt.Fprintf(&b, "%10d\n", row)
+		sum += row
+	}
+	fmt.Fprintf(&b, "%-18s", "all")
+	for p := range points {
+		fmt.Fprintf(&b, "%13d", columns[p])
+	}
+	fmt.Fprintf(&b, "%10d\nwith an open instance at the site: %d\n", sum, h.open)
+	c := h.counts
+	fmt.Fprintf(&b, "acknowledged %d: granted %d, released %d, catalogue changes %d; refused %d; unknown and settled %d; lost %d",
+		c.acknowledged(), c.granted, c.released, c.changed, c.refused, c.unknown, c.lost)
+	return b.String()
+}
+
+// figures are those of the table's summary line.
+func (h *hits) figures() figures {
+	c := h.counts
+	return figures{
+		{"hits", h.done},
+		{"open", h.open},
+		{"acknowledged", c.acknowledged()},
+		{"unknown", c.unknown},
+		{"lost", c.lost},
+	}
+}
+
+// plan is one hit to be made.
+type plan struct {
+	load phase
+	in   injection
+}
+
+// killPlans walk n over the calls of each thread, for each kind of call and
+// each load. A start makes few calls, so that there n is small; the other loads
+// begin where most starts have ended.
+func killPlans(n int) []plan {
+	loads := []phase{redistributions, acquires, changes, redistributions, startUp, releases, acquires, redistributions}
+	var plans []plan
+	for i := range n {
+		p := plan{load: loads[i/2%len(loads)], in: injection{call: "pwrite64"}}
+		walk := i / (2 * len(loads))
+		// In steps, so that a short run sees all. A commit makes some five writes
+		// and two syncs, in any of about six threads.
+		number := 3 + 17*walk%120
+		if i%2 == 1 {
+			p.in.call, number = "fdatasync", 3+7*walk%50
+		}
+		if p.load == startUp {
+			number = 1 + walk%4
+		}
+		p.in.when = fmt.Sprint(number)
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// bootstraps hits the first start of all, on an empty directory, at each call.
+func bootstraps() []plan {
+	var plans []plan
+	for n := 1; n <= 2; n++ {
+		for _, call := range []string{"pwrite64", "fdatasync"} {
+			plans = append(plans, plan{in: injection{call: call, when: fmt.Sprint(n)}})
+		}
+	}
+	return plans
+}
+
+// TestKillAtAnyWriteOrSync kills sites as they begin a write or a sync of their
+// database, over and over, under callers who make them redistribute and change
+// the catalogue, and starts them again on what is on disk. Each time all that
+// was acknowledged since the kill before is asked for again.
+func TestKillAtAnyWriteOrSync(t *testing.T) {
+	needStrace(t)
+	protocols := pick([]string{"auto"}, []string{"majority", "star", "auto"})
+	plans := killPlans(pick(24, 1000))
+	h := &hits{began: time.Now(), all: len(plans) + len(protocols)*len(bootstraps())}
+	t.Run("victims", func(t *testing.T) {
+		for i, protocol := range protocols {
+			t.Run(protocol, func(t *testing.T) {
+				t.Parallel()
+				v := newVictim(t, protocol)
+				for n, p := range bootstraps() {
+					h.add(t, v.first(n, p.in))
+				}
+				v.begin()
+				for n := i; n < len(plans) && !t.Failed(); n += len(protocols) {
+					got, _ := v.round(n, plans[n].load, plans[n].in)
+					h.add(t, got)
+				}
+				v.end()
+				h.finish(v)
+			})
+		}
+	})
+	t.Logf("%d kills in %s\n%s", h.done, time.Since(h.began).Round(time.Second), h)
+	report(t, h.figures())
+	if missing := h.missing(); long() && len(missing) > 0 {
+		t.Errorf("never hit: %s", strings.Join(missing, ", "))
+	}
+}
