@@ -12,8 +12,8 @@ type Fault uint8
 const (
 	// Crash ends a site between two events.
 	Crash Fault = iota
-	// CrashMidEffects ends a site between two effects of a batch: after its
-	// records are durable, before, between or after its messages and replies.
+	// CrashMidEffects ends a site between two effects of a batch: before or after
+	// its records are durable, between or after its messages and replies.
 	CrashMidEffects
 	// LostWrites loses batches at a crash that were handed over and not synced.
 	LostWrites

@@ -44,6 +44,8 @@ type op struct {
 	maybe, decided bool
 	open           int
 	answers        map[uint64]string
+	// once is set if no answer makes the client ask again.
+	once bool
 	// until is when the last attempt must be answered.
 	until micros
 }
@@ -345,7 +347,7 @@ func (p *op) returned(c *call, a core.Answer) {
 	}
 	final := a.Code == core.OK || a.Code == core.OutOfTokens || p.kind > release && p.decided
 	// What is not there may come to be, but need not.
-	again := !final && (s.chance(500) || s.healed && a.Code != core.NotFound)
+	again := !final && !p.once && (s.chance(500) || s.healed && a.Code != core.NotFound)
 	if again {
 		s.after(micros(100+s.r.IntN(1000))*millisecond, p.attempt)
 		return

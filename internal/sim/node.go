@@ -199,7 +199,10 @@ func (n *node) crash() {
 	}
 	// What was handed over reaches the disk in order, up to some point.
 	kept := len(n.flights)
-	if s.faults.Has(LostWrites) {
+	switch {
+	case s.byHand:
+		kept = 0
+	case s.faults.Has(LostWrites):
 		kept = s.r.IntN(kept + 1)
 	}
 	for _, batch := range n.flights[:kept] {
@@ -221,6 +224,9 @@ func (n *node) crash() {
 		n.wall = n.clock()
 	}
 	s.observe.checkSite(n)
+	if s.byHand {
+		return
+	}
 	life := n.life
 	s.after(micros(s.r.IntN(3000))*millisecond, func() {
 		if !n.up && n.life == life {
@@ -361,6 +367,9 @@ func (n *node) synced() {
 		n.crash()
 		return
 	}
+	if n.burns() {
+		return
+	}
 	n.flights = n.flights[1:]
 	if !n.persist(batch) || n.burns() {
 		return
@@ -414,6 +423,9 @@ func (n *node) burns() bool {
 // send puts a message on its link.
 func (s *sim) send(from *node, e core.Envelope) {
 	s.observe.message(from, &e)
+	if s.sending != nil {
+		s.sending(from, &e)
+	}
 	to := s.nodes[slices.Index(s.names, e.To())]
 	if e.Message.Kind == avantan.CatchUp {
 		s.report.CatchUps++

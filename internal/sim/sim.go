@@ -150,6 +150,10 @@ type sim struct {
 	pending   int
 	faultsEnd micros
 	healed    bool
+	// byHand is set in scenarios: what crashed stays down until it is started.
+	// sending, if set, sees every message just before it leaves.
+	byHand  bool
+	sending func(from *node, e *core.Envelope)
 }
 
 // chances are how likely faults are in this run, in thousandths.
