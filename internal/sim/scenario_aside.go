@@ -49,16 +49,21 @@ type blocks int64
 const untilMended blocks = -1
 
 // Bounds on how long offers stay set aside, in milliseconds, by the default
-// time-outs of core.Config: Window 450, Patience 1500, MaxBackoff 2000. The time
-// that messages and syncs take is in them.
+// time-outs of core.Config: Window 450, Patience 1500, Backoff 50. A way of a
+// message and its sync takes up to 100 of them here.
 const (
-	// aPhase is an instance without failure, with a leader that waits for a site
-	// that does not answer: a Window and two round trips.
-	aPhase blocks = 450 + 600
-	// aTurn is until the next leader is done: Patience, its back-off, an instance.
-	aTurn = 1500 + 2000 + aPhase
-	// turns is where the first that asks or leads may be disturbed by another.
-	turns = 1500 + 2*aTurn
+	// anInstance is one without failure, from the value on.
+	anInstance blocks = 400
+	// aLead is an instance whose leader waits for a site that does not answer.
+	aLead = 450 + 600
+	// oneTurn is Patience and an instance led by another site, twoTurns with a
+	// question to the leader that has no answer before.
+	oneTurn  = 1500 + aLead
+	twoTurns = 1500 + oneTurn
+	// aVote is Patience and a vote against, asking is Patience and a question to
+	// all members with its answers.
+	aVote  = 1500 + 100
+	asking = 1500 + 400
 )
 
 func asideScenarios() []Scenario {
@@ -66,32 +71,32 @@ func asideScenarios() []Scenario {
 	for _, l := range []lossScenario{
 		{
 			name: "leader-crash-before-value", about: "the leader crashes when the others have set offers aside for it",
-			loss: loss{at: promised, leader: true, crash: true}, majority: turns, star: 1500 + 600, auto: turns,
+			loss: loss{at: promised, leader: true, crash: true}, majority: twoTurns, star: aVote, auto: twoTurns,
 		},
 		{
 			name: "leader-cut-before-value", about: "the leader is cut off when the others have set offers aside for it",
-			loss: loss{at: promised, leader: true}, majority: turns, star: 1500 + 600, auto: turns,
+			loss: loss{at: promised, leader: true}, majority: twoTurns, star: aVote, auto: twoTurns,
 		},
 		{
 			name: "leader-crash-after-value", about: "the leader crashes when the value has left to some",
-			loss: loss{at: proposed, leader: true, crash: true}, majority: turns, star: 2*1500 + 2*aPhase, auto: turns,
+			loss: loss{at: proposed, leader: true, crash: true}, majority: oneTurn, star: asking, auto: oneTurn,
 		},
 		{
 			name: "leader-cut-after-value", about: "the leader is cut off when the value has left to some",
-			loss: loss{at: proposed, leader: true}, majority: turns, star: 2*1500 + 2*aPhase, auto: turns,
+			loss: loss{at: proposed, leader: true}, majority: oneTurn, star: asking, auto: oneTurn,
 		},
 		{
 			name: "cohort-crash", about: "a site that is in the value crashes before it has voted",
-			loss: loss{at: proposed, cohorts: 1, crash: true}, majority: aPhase, star: untilMended, auto: aPhase,
+			loss: loss{at: proposed, cohorts: 1, crash: true}, majority: anInstance, star: untilMended, auto: anInstance,
 		},
 		{
 			name: "cohort-cut", about: "a site that is in the value is cut off before it has voted",
-			loss: loss{at: proposed, cohorts: 1}, majority: aPhase, star: untilMended, auto: aPhase,
+			loss: loss{at: proposed, cohorts: 1}, majority: anInstance, star: untilMended, auto: anInstance,
 		},
 		{
 			name: "leader-and-cohort-crash", about: "the leader and one site that is in the value crash once the value has left to all",
 			loss:     loss{at: proposedToAll, leader: true, cohorts: 1, crash: true},
-			majority: turns, star: untilMended, auto: turns,
+			majority: oneTurn, star: untilMended, auto: oneTurn,
 		},
 		{
 			name: "majority-lost-after-value", about: "the leader and two sites that are in the value crash once the value has left to all",
@@ -100,11 +105,11 @@ func asideScenarios() []Scenario {
 		},
 		{
 			name: "pair-leader-crash-before-value", about: "of two sites that are left of five, the one that leads crashes before it has built a value",
-			loss: loss{at: promised, leader: true, crash: true, alive: 2}, star: 1500 + 600, auto: 1500 + 600,
+			loss: loss{at: promised, leader: true, crash: true, alive: 2}, star: aVote, auto: aVote,
 		},
 		{
 			name: "pair-leader-crash-after-value", about: "of two sites that are left of five, the one that leads crashes once the value has left",
-			loss: loss{at: proposedToAll, leader: true, crash: true, alive: 2}, star: 600, auto: 600,
+			loss: loss{at: proposedToAll, leader: true, crash: true, alive: 2}, star: anInstance, auto: anInstance,
 		},
 		{
 			name: "pair-cohort-crash", about: "of two sites that are left of five, the other one crashes before its vote",
@@ -112,7 +117,7 @@ func asideScenarios() []Scenario {
 		},
 		{
 			name: "no-majority", about: "one of two sites that are left of five asks for offers, and finds no majority",
-			loss: loss{at: promised, alive: 2}, majority: aPhase,
+			loss: loss{at: promised, alive: 2}, majority: 450 + 100,
 		},
 	} {
 		list = append(list, l.scenario())
