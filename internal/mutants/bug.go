@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,6 +25,8 @@ type Bug struct {
 	Variant, Kind string
 	// Modes are the modes of the cluster in which it is looked for.
 	Modes []string
+	// Sites is the size of those clusters; 0 if the seeds choose it.
+	Sites int
 	// Explore names the variant whose exhaustive search finds it; empty for none.
 	Explore string
 	// Edits change the code.
@@ -104,6 +107,7 @@ func Select(bugs []Bug, names []string) ([]Bug, error) {
 //	variant: majority
 //	kind: safety
 //	modes: majority auto
+//	sites: 7
 //	explore: majority
 //	--- file avantan/accept.go
 //	--- old
@@ -159,6 +163,9 @@ func Parse(name, text string) (Bug, error) {
 	return b, nil
 }
 
+// maxSites is the size of the largest cluster that can be simulated.
+const maxSites = 9
+
 // header reads a line ahead of the edits.
 func (b *Bug) header(line string) error {
 	key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
@@ -177,6 +184,12 @@ func (b *Bug) header(line string) error {
 		b.Modes = strings.Fields(value)
 	case ok && key == "explore":
 		b.Explore = value
+	case ok && key == "sites":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxSites {
+			return fmt.Errorf("sites: %q is not within 1 and %d", value, maxSites)
+		}
+		b.Sites = n
 	default:
 		return fmt.Errorf("line %q", line)
 	}

@@ -42,35 +42,49 @@ type Options struct {
 type Outcome struct {
 	// Bug is nil for the control.
 	Bug *Bug
-	// Sim and Explore are what was found, by mode; Explore is nil if the bug was
-	// not searched for.
-	Sim     map[string]finding.Finding
-	Explore map[string]finding.Finding
-	// Err says why nothing could be found out: the build failed, or a time-out.
+	// Found is what each way to look has found, in their order.
+	Found []Found
+	// Err says why something could not be found out: the build failed, or a
+	// time-out.
 	Err error
+}
+
+// Found is what one way to look for a bug has found. The way is "sim" with the
+// mode and what is special about the clusters, or "explore" with the variant.
+type Found struct {
+	Way string `json:"way"`
+	finding.Finding
 }
 
 // CaughtBy returns the finding that catches the bug, the simulator's first, and
 // how it was found; "" if nothing does.
 func (o *Outcome) CaughtBy() (how string, f finding.Finding) {
-	for _, mode := range Modes() {
-		if f := o.Sim[mode]; f.Violations > 0 {
-			return "sim " + mode, f
+	for i := range o.Found {
+		if o.Found[i].Violations > 0 {
+			return o.Found[i].Way, o.Found[i].Finding
 		}
-	}
-	if variant, f := o.byExplore(); f.Violations > 0 {
-		return "explore " + variant, f
 	}
 	return "", finding.Finding{}
 }
 
-func (o *Outcome) byExplore() (string, finding.Finding) {
-	for variant, f := range o.Explore {
-		if f.Violations > 0 {
-			return variant, f
+// byExplore returns the finding by which the search catches the bug.
+func (o *Outcome) byExplore() finding.Finding {
+	for i := range o.Found {
+		if f := &o.Found[i]; f.Violations > 0 && strings.HasPrefix(f.Way, "explore ") {
+			return f.Finding
 		}
 	}
-	return "", finding.Finding{}
+	return finding.Finding{}
+}
+
+// in returns what one way has found; nothing if it was not taken.
+func (o *Outcome) in(w way) finding.Finding {
+	for i := range o.Found {
+		if o.Found[i].Way == w.String() {
+			return o.Found[i].Finding
+		}
+	}
+	return finding.Finding{}
 }
 
 // Run looks for each of the bugs, and for none in the unchanged code. It fails
@@ -81,33 +95,22 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 		return nil, fmt.Errorf("make a directory for the bugs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left over harms nobody
-	h := &harness{Options: o, dir: dir}
-	var searched []string
-	for i := range bugs {
-		if v := bugs[i].Explore; v != "" && !slices.Contains(searched, v) {
-			searched = append(searched, v)
-		}
-	}
+	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs))}
 	result := &Result{options: o, outcomes: make([]Outcome, len(bugs))}
 	// The control first: all else means nothing if it fails.
-	result.control = h.look(ctx, nil, modesOf(bugs), searched)
+	result.control = h.look(ctx, nil, waysOf(bugs))
 	h.control = result.control
 	h.tell(result.control)
 	if err := result.control.Err; err != nil {
 		return nil, fmt.Errorf("run the unchanged code: %w", err)
 	}
 	var wait sync.WaitGroup
-	slots := make(chan struct{}, max(1, o.Jobs))
+	looks := make(chan struct{}, max(1, o.Jobs))
 	for i := range bugs {
-		slots <- struct{}{}
+		looks <- struct{}{}
 		wait.Go(func() {
-			defer func() { <-slots }()
-			bug := &bugs[i]
-			var search []string
-			if bug.Explore != "" {
-				search = []string{bug.Explore}
-			}
-			result.outcomes[i] = h.look(ctx, bug, bug.Modes, search)
+			defer func() { <-looks }()
+			result.outcomes[i] = h.look(ctx, &bugs[i], bugs[i].ways())
 			h.tell(result.outcomes[i])
 		})
 	}
@@ -118,17 +121,64 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	return result, nil
 }
 
-func modesOf(bugs []Bug) []string {
-	return slices.DeleteFunc(Modes(), func(mode string) bool {
-		return !slices.ContainsFunc(bugs, func(b Bug) bool { return slices.Contains(b.Modes, mode) })
-	})
+// way is one way to look for a bug.
+type way struct {
+	// explore is a variant to search; else seeds of the mode are simulated.
+	explore, mode string
+	// sites is the size of the cluster, 0 if the seeds choose it.
+	sites int
+	// hungry has the clients ask for all there is while nothing fails.
+	hungry bool
+}
+
+// String names the way in reports.
+func (w way) String() string {
+	switch {
+	case w.explore != "":
+		return "explore " + w.explore
+	case w.hungry:
+		return "sim " + w.mode + " hungry"
+	case w.sites > 0:
+		return fmt.Sprintf("sim %s sites %d", w.mode, w.sites)
+	}
+	return "sim " + w.mode
+}
+
+// ways lists how a bug is looked for, in this order.
+func (b *Bug) ways() []way {
+	var list []way
+	for _, mode := range b.Modes {
+		list = append(list, way{mode: mode, sites: b.Sites})
+	}
+	for _, mode := range b.Modes {
+		list = append(list, way{mode: mode, hungry: true})
+	}
+	if b.Explore != "" {
+		list = append(list, way{explore: b.Explore})
+	}
+	return list
+}
+
+// waysOf lists all ways in which any of the bugs is looked for.
+func waysOf(bugs []Bug) []way {
+	var list []way
+	for i := range bugs {
+		for _, w := range bugs[i].ways() {
+			if !slices.Contains(list, w) {
+				list = append(list, w)
+			}
+		}
+	}
+	return list
 }
 
 type harness struct {
 	Options
 	dir string
+	// slots has room for all programs that may run at once.
+	slots chan struct{}
 	// control is what was found in the unchanged code: seeds that fail there, and
-	// invariants, tell nothing about a bug in that mode, and are left out.
+	// invariants, tell nothing about a bug in that way, and are left out.
 	control Outcome
 	mu      sync.Mutex
 }
@@ -142,52 +192,82 @@ func (h *harness) tell(o Outcome) {
 	h.Progress(o)
 }
 
-// look builds the code with a bug, or without, and runs it in every way given.
-func (h *harness) look(ctx context.Context, bug *Bug, modes, variants []string) Outcome {
-	o := Outcome{Bug: bug, Sim: make(map[string]finding.Finding), Explore: make(map[string]finding.Finding)}
+// look builds the code with a bug, or without, and runs it in every way given:
+// with a bug, seeds are simulated until one catches it.
+func (h *harness) look(ctx context.Context, bug *Bug, ways []way) Outcome {
+	o := Outcome{Bug: bug}
 	binary, err := h.build(ctx, bug)
 	if err != nil {
 		o.Err = err
 		return o
 	}
 	defer func() { _ = os.Remove(binary) }() // the directory goes later
-	if h.SkipSim {
-		modes = nil
+	if bug == nil {
+		h.lookEverywhere(ctx, &o, binary, ways)
+		return o
 	}
-	for _, mode := range modes {
-		args := []string{
-			"-mode", mode, "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(h.Seeds, 10),
+	for _, w := range ways {
+		if how, _ := o.CaughtBy(); how != "" && w.explore == "" {
+			continue
 		}
-		if bug == nil {
-			args = append(args, "-all")
-		} else {
-			args = append(args, "-skip", join(h.control.Sim[mode].Failed),
-				"-ignore", strings.Join(h.control.Sim[mode].Broken, ","))
-		}
-		f, err := h.find(ctx, binary, args...)
-		if err != nil {
-			o.Err = fmt.Errorf("simulate %s: %w", mode, err)
-			break
-		}
-		if o.Sim[mode] = f; f.Violations > 0 && bug != nil {
-			break
-		}
-	}
-	for _, variant := range variants {
-		if h.SkipSearch || h.control.Explore[variant].Violations > 0 {
-			break
-		}
-		f, err := h.find(ctx, binary, "-explore", variant, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates))
-		if err != nil {
-			o.Err = errors.Join(o.Err, fmt.Errorf("search %s: %w", variant, err))
-			break
-		}
-		if !f.Skipped {
-			o.Explore[variant] = f
-		}
+		h.lookIn(ctx, &o, binary, w)
 	}
 	return o
 }
+
+// lookEverywhere runs the unchanged code in all ways, several at once.
+func (h *harness) lookEverywhere(ctx context.Context, o *Outcome, binary string, ways []way) {
+	parts := make([]Outcome, len(ways))
+	var wait sync.WaitGroup
+	for i, w := range ways {
+		wait.Go(func() { h.lookIn(ctx, &parts[i], binary, w) })
+	}
+	wait.Wait()
+	for _, part := range parts {
+		o.Found, o.Err = append(o.Found, part.Found...), errors.Join(o.Err, part.Err)
+	}
+}
+
+// lookIn runs a program in one way, unless that is left out.
+func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) {
+	known := h.control.in(w)
+	var args []string
+	if w.explore != "" {
+		if h.SkipSearch || known.Violations > 0 {
+			return
+		}
+		args = []string{"-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates)}
+	} else {
+		if h.SkipSim {
+			return
+		}
+		seeds := h.Seeds
+		if w.hungry {
+			seeds = max(1, seeds/hungryPart)
+		}
+		args = []string{
+			"-mode", w.mode, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry),
+			"-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(seeds, 10),
+		}
+		if o.Bug == nil {
+			args = append(args, "-all")
+		} else {
+			args = append(args, "-skip", join(known.Failed), "-ignore", strings.Join(known.Broken, ","))
+		}
+	}
+	h.slots <- struct{}{}
+	defer func() { <-h.slots }()
+	f, err := h.find(ctx, binary, args...)
+	if err != nil {
+		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, err))
+	} else if !f.Skipped {
+		o.Found = append(o.Found, Found{Way: w.String(), Finding: f})
+	}
+}
+
+// hungryPart is how many seeds there are for one in which clients are hungry:
+// such a seed tells of the rules of refusing only.
+const hungryPart = 4
 
 func join(seeds []uint64) string {
 	text := make([]string, len(seeds))

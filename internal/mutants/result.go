@@ -31,7 +31,7 @@ func (r *Result) Uncaught() []string {
 func (r *Result) ByExplore() int {
 	n := 0
 	for i := range r.outcomes {
-		if _, f := r.outcomes[i].byExplore(); f.Violations > 0 {
+		if f := r.outcomes[i].byExplore(); f.Violations > 0 {
 			n++
 		}
 	}
@@ -42,10 +42,9 @@ func (r *Result) ByExplore() int {
 // panics and hashes that differ.
 func (r *Result) ControlViolations() int {
 	n := 0
-	for _, found := range []map[string]finding.Finding{r.control.Sim, r.control.Explore} {
-		for _, f := range found {
-			n += f.Violations + f.Panics + f.Hashes
-		}
+	for i := range r.control.Found {
+		f := &r.control.Found[i]
+		n += f.Violations + f.Panics + f.Hashes
 	}
 	return n
 }
@@ -69,9 +68,8 @@ type Summary struct {
 
 // ControlSummary is about the unchanged code.
 type ControlSummary struct {
-	Violations int                        `json:"violations"`
-	Sim        map[string]finding.Finding `json:"sim"`
-	Explore    map[string]finding.Finding `json:"explore"`
+	Violations int     `json:"violations"`
+	Found      []Found `json:"found"`
 }
 
 // BugSummary is about one bug.
@@ -82,7 +80,7 @@ type BugSummary struct {
 	Variant string `json:"variant"`
 	Kind    string `json:"kind"`
 	Caught  bool   `json:"caught"`
-	// How is "sim MODE" or "explore VARIANT".
+	// How is the way that catches it, see [Found].
 	How string `json:"how,omitempty"`
 	finding.Finding
 	// ExploreInvariant is the one by which the search finds it.
@@ -96,7 +94,7 @@ func (r *Result) Summary() Summary {
 	s := Summary{
 		Bugs: len(r.outcomes), Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Seeds: r.options.Seeds,
 		Kinds: make(map[string]int), Variants: make(map[string]int), Results: []BugSummary{},
-		Control: ControlSummary{Violations: r.ControlViolations(), Sim: r.control.Sim, Explore: r.control.Explore},
+		Control: ControlSummary{Violations: r.ControlViolations(), Found: r.control.Found},
 	}
 	s.Caught = s.Bugs - len(s.Uncaught)
 	for i := range r.outcomes {
@@ -112,21 +110,15 @@ func (o *Outcome) summary() BugSummary {
 	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind}
 	b.How, b.Finding = o.CaughtBy()
 	b.Caught = b.How != ""
-	_, f := o.byExplore()
-	b.ExploreInvariant = f.Invariant
+	b.ExploreInvariant = o.byExplore().Invariant
 	if o.Err != nil {
 		b.Error = o.Err.Error()
 	}
 	if !b.Caught {
-		for _, mode := range Modes() {
-			f := o.Sim[mode]
-			b.Seeds, b.Events, b.Panics, b.Hashes = b.Seeds+f.Seeds, b.Events+f.Events, b.Panics+f.Panics, b.Hashes+f.Hashes
-			if f.Panic != "" {
-				b.Panic = f.Panic
-			}
-		}
-		for _, f := range o.Explore {
-			b.States, b.Closed, b.Events, b.Panics = b.States+f.States, f.Closed, b.Events+f.Events, b.Panics+f.Panics
+		for i := range o.Found {
+			f := &o.Found[i]
+			b.Seeds, b.Events, b.States = b.Seeds+f.Seeds, b.Events+f.Events, b.States+f.States
+			b.Panics, b.Hashes, b.Closed = b.Panics+f.Panics, b.Hashes+f.Hashes, f.Closed
 			if f.Panic != "" {
 				b.Panic = f.Panic
 			}
@@ -139,12 +131,13 @@ func (o *Outcome) summary() BugSummary {
 func (o *Outcome) Line() string {
 	if o.Bug == nil {
 		var seeds, events uint64
-		for _, f := range o.Sim {
-			seeds, events = seeds+f.Seeds, events+f.Events
-		}
 		states := 0
-		for _, f := range o.Explore {
-			states += f.States
+		for i := range o.Found {
+			f := &o.Found[i]
+			seeds, states = seeds+f.Seeds, states+f.States
+			if f.States == 0 {
+				events += f.Events
+			}
 		}
 		line := fmt.Sprintf("control: %d seeds, %d events; %d states", seeds, events, states)
 		if how, f := o.CaughtBy(); how != "" {

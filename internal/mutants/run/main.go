@@ -29,6 +29,9 @@ func main() {
 
 func run() error {
 	mode := flag.String("mode", "", "simulate clusters of this mode")
+	var o sim.Options
+	flag.IntVar(&o.Sites, "sites", 0, "clusters of so many sites; 0 lets the seed choose")
+	flag.BoolVar(&o.Hungry, "hungry", false, "nothing fails, and clients ask for all there is")
 	first := flag.Uint64("first", 1, "the first seed")
 	seeds := flag.Uint64("seeds", 100, "how many seeds")
 	all := flag.Bool("all", false, "go on after a violation")
@@ -43,7 +46,8 @@ func run() error {
 	if *variant != "" {
 		f, err = search(*variant, *bound, *states)
 	} else {
-		f, err = simulate(*mode, *first, *seeds, *all, strings.Split(*skip, ","), strings.Split(*ignore, ","))
+		o.Protocol, o.Calm = *mode, o.Hungry
+		f, err = simulate(o, *first, *seeds, *all, strings.Split(*skip, ","), strings.Split(*ignore, ","))
 	}
 	if err != nil {
 		return err
@@ -51,13 +55,14 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(f)
 }
 
-func simulate(mode string, first, seeds uint64, all bool, skip, ignore []string) (finding.Finding, error) {
+func simulate(o sim.Options, first, seeds uint64, all bool, skip, ignore []string) (finding.Finding, error) {
 	var f finding.Finding
 	for seed := first; seed < first+seeds; seed++ {
 		if slices.Contains(skip, strconv.FormatUint(seed, 10)) {
 			continue
 		}
-		events, err := seedOnce(mode, seed)
+		o.Seed = seed
+		events, err := seedOnce(o)
 		f.Seeds++
 		f.Events += events
 		v, violated := errors.AsType[*sim.Violation](err)
@@ -96,13 +101,13 @@ type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func seedOnce(mode string, seed uint64) (events uint64, err error) {
+func seedOnce(o sim.Options) (events uint64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{p}
 		}
 	}()
-	r, err := sim.Run(sim.Options{Seed: seed, Protocol: mode})
+	r, err := sim.Run(o)
 	return r.Events, err
 }
 
