@@ -19,6 +19,7 @@ import (
 type mutantsOptions struct {
 	names   []string
 	options mutants.Options
+	sample  int
 	list    bool
 	json    bool
 }
@@ -42,10 +43,11 @@ there. Name bugs to look for those only.`,
 	f := cmd.Flags()
 	f.StringVar(&o.options.Root, "root", "", "root of the source tree; empty for that of the working directory")
 	f.Uint64Var(&o.options.First, "first", 1, "first seed")
-	f.Uint64Var(&o.options.Seeds, "seeds", 200, "seeds of each mode that a bug may take")
+	f.Uint64Var(&o.options.Seeds, "seeds", 400, "seeds of each mode that a bug may take")
 	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
 	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give a search up after so many states; 0 for never")
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
+	f.IntVar(&o.sample, "sample", 0, "so many bugs only, evenly spread; 0 for all")
 	f.DurationVar(&o.options.Timeout, "timeout", 5*time.Minute, "the longest that one build or one look may take")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
 	f.BoolVar(&o.options.SkipSim, "search-only", false, "search only, for the bugs that a search may find")
@@ -63,6 +65,7 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 	if bugs, err = mutants.Select(bugs, o.names); err != nil {
 		return &usageError{err}
 	}
+	bugs = mutants.Sample(bugs, o.sample)
 	if o.list {
 		for _, b := range bugs {
 			if _, err := fmt.Fprintf(l.stdout, "%-34s %-13s %-12s %s\n", b.Name, b.Variant, b.Kind, b.Says); err != nil {
@@ -71,8 +74,8 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 		}
 		return nil
 	}
-	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 {
-		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states not below")}
+	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 || o.sample < 0 {
+		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states and --sample not below")}
 	}
 	if o.options.SkipSim {
 		bugs = slices.DeleteFunc(bugs, func(b mutants.Bug) bool { return b.Explore == "" })
@@ -84,19 +87,20 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 		}
 		o.options.Root = filepath.Dir(strings.TrimSpace(string(out)))
 	}
-	done := 0
+	done, began := 0, time.Now()
 	o.options.Progress = func(outcome mutants.Outcome) {
 		line := outcome.Line()
 		if l.isTerminal() {
 			line = "\r\x1b[K" + line
 		}
-		_, _ = fmt.Fprintf(l.stderr, "%d/%d %s\n", done, len(bugs), line)
+		_, _ = fmt.Fprintf(l.stderr, "%d/%d %v %s\n", done, len(bugs), time.Since(began).Round(time.Second), line)
 		done++
 	}
 	r, err := mutants.Run(cmd.Context(), bugs, o.options)
 	if err != nil {
 		return err
 	}
+	_, _ = fmt.Fprintf(l.stderr, "%d bugs in %v\n", len(bugs), time.Since(began).Round(time.Second))
 	if o.json {
 		err = json.NewEncoder(l.stdout).Encode(r.Summary())
 	} else {

@@ -48,7 +48,10 @@ func Variants() []string { return []string{"majority", "star", "core", "redistri
 func Kinds() []string { return []string{"rule", "safety", "persistence", "retry"} }
 
 // Modes are the modes of a cluster; see package sim.
-func Modes() []string { return []string{"majority", "star", "auto", "switch"} }
+func Modes() []string { return []string{"majority", "star", "auto", switching} }
+
+// switching is the mode in which sites are under several variants at once.
+const switching = "switch"
 
 var (
 	// ErrFormat is matched by the error for a file that does not describe a bug.
@@ -98,6 +101,19 @@ func Select(bugs []Bug, names []string) ([]Bug, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(bugs), func(b Bug) bool { return !slices.Contains(names, b.Name) }), nil
+}
+
+// Sample returns n of the bugs, evenly spread over the list; all for 0 or more
+// than there are.
+func Sample(bugs []Bug, n int) []Bug {
+	if n == 0 || n >= len(bugs) {
+		return bugs
+	}
+	picked := make([]Bug, n)
+	for i := range picked {
+		picked[i] = bugs[i*len(bugs)/n]
+	}
+	return picked
 }
 
 // Parse reads a bug:

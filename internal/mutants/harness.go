@@ -29,7 +29,7 @@ type Options struct {
 	MaxStates int
 	// SkipSearch leaves the search out, SkipSim the simulator.
 	SkipSearch, SkipSim bool
-	// Jobs is how many bugs are looked for at once.
+	// Jobs is how many programs run at once.
 	Jobs int
 	// Timeout bounds each build and each look.
 	Timeout time.Duration
@@ -151,7 +151,10 @@ func (b *Bug) ways() []way {
 		list = append(list, way{mode: mode, sites: b.Sites})
 	}
 	for _, mode := range b.Modes {
-		list = append(list, way{mode: mode, hungry: true})
+		// Between variants, tokens may be set aside in the instance of another.
+		if mode != switching {
+			list = append(list, way{mode: mode, hungry: true})
+		}
 	}
 	if b.Explore != "" {
 		list = append(list, way{explore: b.Explore})

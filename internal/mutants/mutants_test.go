@@ -31,9 +31,13 @@ func TestCatalogue(t *testing.T) {
 	for _, b := range bugs {
 		count[b.Variant]++
 		count[b.Kind]++
+		if b.Explore != "" {
+			count["searched"]++
+		}
 	}
 	for what, least := range map[string]int{
 		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "persistence": 6, "retry": 5, "safety": 15,
+		"searched": 15,
 	} {
 		if count[what] < least {
 			t.Errorf("%d bugs are %q, want at least %d", count[what], what, least)
@@ -112,7 +116,7 @@ func TestApplyRefusesRottenBug(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\n"
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nsites: 7\n"
 	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
 	b, err := mutants.Parse("n", head+edit)
 	if err != nil {
@@ -122,12 +126,16 @@ func TestParse(t *testing.T) {
 		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
 		t.Errorf("edits are %+v", b.Edits)
 	}
+	if b.Sites != 7 {
+		t.Errorf("%d sites, want 7", b.Sites)
+	}
 	for name, text := range map[string]string{
 		"empty":           "",
 		"no edits":        head,
 		"unknown header":  "x: y\n" + head + edit,
 		"unknown variant": strings.Replace(head, "star\nkind", "sta\nkind", 1) + edit,
 		"unknown kind":    strings.Replace(head, "retry", "try", 1) + edit,
+		"too many sites":  strings.Replace(head, "sites: 7", "sites: 10", 1) + edit,
 		"unknown mode":    strings.Replace(head, "auto", "manual", 1) + edit,
 		"unknown mark":    head + "--- other\n",
 		"same text":       head + "--- file a.go\n--- old\nx\n--- new\nx\n",
@@ -136,6 +144,22 @@ func TestParse(t *testing.T) {
 		if _, err := mutants.Parse(name, text); !errors.Is(err, mutants.ErrFormat) {
 			t.Errorf("%s: got %v, want ErrFormat", name, err)
 		}
+	}
+}
+
+func TestSample(t *testing.T) {
+	bugs := catalogue(t)
+	for n, want := range map[int]int{0: len(bugs), 7: 7, len(bugs): len(bugs), len(bugs) + 1: len(bugs)} {
+		if got := mutants.Sample(bugs, n); len(got) != want {
+			t.Errorf("%d bugs of %d are %d", n, len(bugs), len(got))
+		}
+	}
+	variants := make(map[string]bool)
+	for _, b := range mutants.Sample(bugs, 12) {
+		variants[b.Variant] = true
+	}
+	if len(variants) != len(mutants.Variants()) {
+		t.Errorf("a sample of 12 is of the variants %v only", variants)
 	}
 }
 

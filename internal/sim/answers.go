@@ -39,6 +39,9 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
 	}
 	switch {
+	case c.mutant && c.op.kind > release:
+		o.mutantChanged(n, c.op, a)
+		return
 	case c.mutant:
 		if a.Code != core.Reused {
 			o.s.fail(ExactlyOnce, "%s answers %v with another body: %v", n.id, c.op, a.Code)
@@ -144,6 +147,24 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	if a.Code == core.OK && op.kind == remove {
 		o.s.report.Deletes++
 	}
+}
+
+// mutantChanged checks the answer to another change under a used id: if the
+// id is known it is refused. Limits have their ids in the generation and for so
+// many changes only.
+func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
+	switch a.Code {
+	case core.Reused:
+		o.s.report.Reused++
+		return
+	case core.NoQuorum, core.Unknown, core.Overloaded:
+		return
+	}
+	if g := a.View.Generation; op.kind == setLimit &&
+		(op.answers[g] == "" || !o.sequence(sequenceID{op.entity, g}).results[op.requestID]) {
+		return
+	}
+	o.s.fail(ExactlyOnce, "%s answers another change under the id of %v: %v", n.id, op, a.Code)
 }
 
 func (o *observer) limitSet(n *node, op *op, a core.Answer) {

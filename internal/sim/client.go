@@ -118,6 +118,10 @@ func (c *client) next() {
 		return
 	}
 	again := func() { s.after(micros(1+s.r.IntN(2*c.pause))*millisecond, c.next) }
+	if s.now >= s.faultsEnd-s.load.quiet {
+		again()
+		return
+	}
 	p := &op{kind: acquire, entity: s.admin.names[s.r.IntN(len(s.admin.names))], site: s.r.IntN(len(s.nodes))}
 	// Some sites are hotter than others.
 	if s.chance(500) {
@@ -169,6 +173,9 @@ func (a *admin) next() {
 	switch {
 	case s.chance(120):
 		p.kind = remove
+		if s.chance(400) {
+			p.expected = s.someGeneration(p.entity)
+		}
 	case s.chance(300) || !s.existsAnywhere(p.entity):
 		p.kind = create
 	case s.chance(200):
@@ -176,6 +183,15 @@ func (a *admin) next() {
 	}
 	s.issue(p)
 	s.after(micros(1+s.r.IntN(2*a.pause))*millisecond, a.next)
+}
+
+// someGeneration is one that an entity has or had at some site; 0 for any.
+func (s *sim) someGeneration(name string) uint64 {
+	known := s.observe.created[name]
+	if len(known) == 0 {
+		return 0
+	}
+	return known[s.r.IntN(len(known))].id.generation
 }
 
 // opOf finds an operation by its key.
@@ -297,7 +313,7 @@ func (n *node) hand(c *call) {
 		return
 	}
 	before := n.core.Status().Waiting
-	n.core.Step(n.time(), p.input(c, p.tokens, p.limit))
+	n.feed(p.input(c, p.tokens, p.limit))
 	if c.waited = n.core.Status().Waiting > before; c.waited {
 		n.waiting[p.entity] = append(n.waiting[p.entity], c)
 	}
@@ -321,7 +337,9 @@ func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
 			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, RequestID: p.requestID, Wait: wait,
 		}
 	case remove:
-		return &core.Change{Call: c, Kind: core.DeleteEntity, Name: p.entity, RequestID: p.requestID, Wait: wait}
+		return &core.Change{
+			Call: c, Kind: core.DeleteEntity, Name: p.entity, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+		}
 	case setMode:
 		return &core.Change{
 			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait,
@@ -352,8 +370,12 @@ func (p *op) returned(c *call, a core.Answer) {
 		s.after(micros(100+s.r.IntN(1000))*millisecond, p.attempt)
 		return
 	}
-	if final && p.kind <= release {
+	switch {
+	case !final:
+	case p.kind <= release:
 		p.extras()
+	case s.chance(5 * s.chances.mutant):
+		p.mutate()
 	}
 	p.end(&a)
 }
@@ -377,6 +399,24 @@ func (p *op) extras() {
 			})
 		})
 	}
+}
+
+// mutate asks for another change under the id of one that was decided, at any
+// site.
+func (p *op) mutate() {
+	s, other := p.s, *p
+	other.limit++
+	other.expected++
+	s.after(s.r.Int64N(5*second), func() {
+		n := s.nodes[s.r.IntN(len(s.nodes))]
+		n.awake(func() {
+			if n.up {
+				c := &call{op: p, mutant: true, done: true}
+				n.calls[c] = true
+				n.step(other.input(c, 0, other.limit))
+			}
+		})
+	})
 }
 
 func (p *op) end(a *core.Answer) {

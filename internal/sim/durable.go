@@ -89,6 +89,19 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 	}
 }
 
+// forgets checks that the records of requests stay for as long as repeats of
+// them are promised the first answer.
+func (o *observer) forgets(n *node, r *core.Records) {
+	if r.ForgetBlocks == 0 {
+		return
+	}
+	for sequence, b := range n.drained.blocks {
+		if age := n.calendar - b.Wall; sequence < r.ForgetBlocks && age <= retention/millisecond {
+			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age)
+		}
+	}
+}
+
 // needless fails if an acquire waits for tokens that its site has.
 func (o *observer) needless(n *node, batch *core.Effects) {
 	if len(n.waiting) == 0 {

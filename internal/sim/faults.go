@@ -121,5 +121,10 @@ func (s *sim) hint() {
 			up = append(up, m.id)
 		}
 	}
-	n.step(core.Reachable{Sites: up})
+	n.awake(func() {
+		// What a pause held back must not come after what is told at the end.
+		if !s.healed {
+			n.step(core.Reachable{Sites: up})
+		}
+	})
 }

@@ -22,6 +22,9 @@ func (s *sim) heal() {
 	}
 	for i := range s.cut {
 		clear(s.cut[i])
+		for j := range s.latency[i] {
+			s.latency[i][j] /= s.chances.far
+		}
 	}
 	for _, n := range s.nodes {
 		n.fuse, n.badSync, n.slowUntil = 0, false, 0
@@ -34,8 +37,13 @@ func (s *sim) heal() {
 		n.step(core.Reachable{Sites: all})
 	}
 	s.runUntil(s.now + 20*second)
-	remembered := s.committed()
+	remembered, aside := s.committed(), s.aside()
 	s.runUntil(s.now + 20*second)
+	for at := range s.atRest() {
+		if aside[at] {
+			s.fail(Liveness, "after healing, tokens stay set aside: %+v", at)
+		}
+	}
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d operations have no answer", s.pending)
 	}
@@ -61,6 +69,7 @@ func (s *sim) heal() {
 			s.fail(Liveness, "after healing, %s never forgets %v of %+v, which is committed", at.site, at.star, at.id)
 		}
 	}
+	s.takeAll()
 }
 
 // committed names the star instances that are committed and that a site still

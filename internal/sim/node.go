@@ -48,6 +48,8 @@ type node struct {
 	// slowUntil is until when its disk is slow; badSync fails the next sync.
 	slowUntil micros
 	badSync   bool
+	// calendar is the latest that its calendar has said since it started.
+	calendar int64
 	// told is how many sites the last hint said to be up, itself included, and
 	// toldAt when, in events; drainedAt is when the last batch was drained.
 	told              int
@@ -125,6 +127,7 @@ func (n *node) boot() {
 	}
 	n.life++
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
+	n.calendar = 0
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
 	n.drained = n.durable.clone()
@@ -245,8 +248,15 @@ func (n *node) step(in core.Input) {
 		return
 	}
 	n.tell(in)
-	n.core.Step(n.time(), in)
+	n.feed(in)
 	n.settle()
+}
+
+// feed hands the core an input.
+func (n *node) feed(in core.Input) {
+	now := n.time()
+	n.calendar = max(n.calendar, now.Wall)
+	n.core.Step(now, in)
 }
 
 func (n *node) paused() bool { return n.s.now < n.resumes }
@@ -290,7 +300,7 @@ func (n *node) wake() {
 	n.wakeSet = 0
 	now := n.time()
 	if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
-		n.core.Step(now, core.Wake{})
+		n.feed(core.Wake{})
 		if at := n.core.WakeAt(); at != 0 && at <= now.Tick {
 			n.s.fail(Deadline, "%s: woken at %d, wants to be woken at %d again", n.id, now.Tick, at)
 		}
@@ -334,6 +344,7 @@ func (n *node) drain() {
 		}
 	}
 	n.drainedAt = s.events
+	s.observe.forgets(n, &batch.Records)
 	if err := n.drained.Commit(&batch.Records); err != nil {
 		s.fail(Sound, "%s: %w", n.id, err)
 	}

@@ -163,11 +163,19 @@ type chances struct {
 	crashes, partitions, disks, pauses, storms int
 	sync                                       micros
 	depth                                      int
+	// far is how many times as far from each other the sites are, as long as
+	// there are faults: a leader then often stops waiting too early.
+	far micros
 }
 
 // load says how many clients there are at least, and how long they pause at
 // most, in milliseconds.
-type load struct{ clients, pause int }
+type load struct {
+	clients, pause int
+	// quiet is how long before the faults end clients cease, so that only the
+	// administrator has sites learn of one another.
+	quiet micros
+}
 
 func newSim(o Options) *sim {
 	s := &sim{o: o, r: rand.New(rand.NewPCG(o.Seed, 0x5a3b)), hash: 14695981039346656037}
@@ -188,11 +196,14 @@ func newSim(o Options) *sim {
 	if o.Calm {
 		s.faults = 0
 	}
-	s.faultsEnd, s.load = micros(15+s.r.IntN(40))*second, load{6, 250}
+	s.faultsEnd, s.load = micros(15+s.r.IntN(40))*second, load{clients: 6, pause: 250}
 	if o.Long {
-		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{14, 300}
+		s.faultsEnd, s.load = micros(120+s.r.IntN(20))*second, load{clients: 14, pause: 300}
 	}
-	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60}
+	if s.chance(300) {
+		s.load.quiet = 12 * second
+	}
+	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60, far: 1}
 	if !o.Calm {
 		s.chances.drop, s.chances.repeat, s.chances.delay = s.r.IntN(120), s.r.IntN(100), s.r.IntN(20)
 		s.chances.lostReply, s.chances.cancel = s.r.IntN(100), s.r.IntN(150)
@@ -207,6 +218,9 @@ func newSim(o Options) *sim {
 		if s.chance(200) {
 			s.chances.sync *= 10
 		}
+		if s.chance(250) {
+			s.chances.far = micros(2 + s.r.IntN(3))
+		}
 	}
 	s.cut, s.latency, s.arrived = make([][]bool, n), make([][]micros, n), make([][]micros, n)
 	for i := range n {
@@ -214,7 +228,7 @@ func newSim(o Options) *sim {
 	}
 	for i := range n {
 		for j := range i {
-			s.latency[i][j] = micros(1+s.r.IntN(150)) * millisecond
+			s.latency[i][j] = micros(1+s.r.IntN(150)) * millisecond * s.chances.far
 			s.latency[j][i] = s.latency[i][j]
 		}
 	}

@@ -364,5 +364,8 @@ func (o *observer) grants(q *sequence, v *avantan.Value, delta core.Tokens) []co
 		o.s.fail(Reallocation, "%v: %+v and %d make %v, backwards %v", q.id, v, delta, grants, again)
 		return nil
 	}
+	if err := keepsPromises(v, delta, grants); err != nil {
+		o.s.fail(Reallocation, "%v: %+v and %d make %v: %w", q.id, v, delta, grants, err)
+	}
 	return grants
 }

@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core"
+)
+
+// keepsPromises checks what a policy promises beyond its sum, as far as it can be
+// told from the grants alone. The amounts simulated are far from overflowing.
+func keepsPromises(v *avantan.Value, delta core.Tokens, grants []core.Tokens) error {
+	pool := delta
+	for _, c := range v.Contributions {
+		pool += c.Offered
+	}
+	for i, c := range v.Contributions {
+		if pool >= 0 && grants[i] < 0 || pool <= 0 && grants[i] > 0 && v.Policy == redistribute.Demand {
+			return fmt.Errorf("%s is granted %d of a pool of %d", c.Site, grants[i], pool)
+		}
+	}
+	switch {
+	case pool < 0:
+		return nil
+	case v.Policy == redistribute.Demand:
+		return servesWaiting(v.Contributions, pool, grants)
+	default:
+		return servesLargest(v.Contributions, pool, grants)
+	}
+}
+
+// servesWaiting checks that waiting acquires come first, the site with the
+// smallest sum ahead of the others, and then all that sites expect, if it is
+// there.
+func servesWaiting(cs []avantan.Contribution, pool core.Tokens, grants []core.Tokens) error {
+	var queued, wanted core.Tokens
+	for _, c := range cs {
+		queued, wanted = queued+c.Queued, wanted+c.Wanted
+	}
+	for i, c := range cs {
+		if queued <= pool && grants[i] < c.Queued || wanted <= pool && grants[i] < c.Wanted {
+			return fmt.Errorf("%s is granted %d of a pool of %d that would do for all", c.Site, grants[i], pool)
+		}
+		for k, d := range cs {
+			if grants[i] < c.Queued && d.Queued > c.Queued && grants[k] > 0 {
+				return fmt.Errorf("%s, where less waits, is served after %s", c.Site, d.Site)
+			}
+		}
+	}
+	return nil
+}
+
+// servesLargest checks that the paper's algorithm rejects the smallest wants
+// first, so that the largest is granted if it fits at all.
+func servesLargest(cs []avantan.Contribution, pool core.Tokens, grants []core.Tokens) error {
+	var most core.Tokens
+	for _, c := range cs {
+		most = max(most, c.Wanted-c.Offered)
+	}
+	if most <= 0 || most > pool {
+		return nil
+	}
+	for i, c := range cs {
+		if c.Wanted-c.Offered == most && grants[i] >= most {
+			return nil
+		}
+	}
+	return fmt.Errorf("the largest want, %d, is granted to nobody out of %d", most, pool)
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"github.com/samya-db/samya/redistribute"
+	"github.com/samya-db/samya/site/core"
+)
+
+// atRest names what is set aside, and looks for debts that nobody pays: where
+// the sites together have tokens, none is in debt once nothing fails.
+func (s *sim) atRest() map[asideAt]bool {
+	for _, name := range s.admin.names {
+		free, everywhere := s.free(name)
+		if free < 0 || !everywhere {
+			continue
+		}
+		for _, n := range s.nodes {
+			if left := n.drained.books[name].Left; left < 0 {
+				s.fail(Liveness, "after healing, %s stays %d in debt of %q, the sites together have %d", n.id, -left, name, free)
+			}
+		}
+	}
+	return s.aside()
+}
+
+// free is how many tokens of an entity the sites have left together; everywhere
+// says that all of them know it.
+func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
+	everywhere = true
+	for _, n := range s.nodes {
+		_, found := n.drained.entities[name]
+		everywhere = everywhere && found
+		left += n.drained.books[name].Left
+	}
+	return left, everywhere
+}
+
+// nearby is so near that a site which has first to learn of the instance before
+// still answers within the window of a leader.
+const nearby = 60 * millisecond
+
+// takeAll has one site asked for all tokens that there are of each entity:
+// where nothing fails and no site is slow, they can be had.
+func (s *sim) takeAll() {
+	for i := range s.latency {
+		for j := range s.latency[i] {
+			s.latency[i][j] = min(s.latency[i][j], nearby)
+		}
+	}
+	for _, name := range s.admin.names {
+		free, everywhere := s.free(name)
+		n := s.nodes[s.r.IntN(len(s.nodes))]
+		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
+			// The paper's policy splits equally what it does not grant.
+			continue
+		}
+		p := &op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second}
+		p.then = func(a *core.Answer) {
+			if a == nil || a.Code != core.OK {
+				s.fail(Refusal, "after healing, %s refuses %v, which the sites together have: %+v", n.id, p, a)
+			}
+		}
+		s.issue(p)
+	}
+	s.runUntil(s.now + 20*second)
+	if s.pending > 0 {
+		s.fail(Liveness, "after healing, %d further acquires have no answer", s.pending)
+	}
+}
