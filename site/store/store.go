@@ -99,12 +99,22 @@ type Store struct {
 // errors wrap the package's Err values where one applies.
 func Open(o Options) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && len(o.Members) == 0 {
+	_, err := os.Stat(path)
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if isNew && len(o.Members) == 0 {
 		return nil, ErrNoMembers
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
+	if isNew {
+		return create(path, &o)
+	}
+	return openFile(path, &o)
+}
+
+// openFile opens a database, or makes it.
+func openFile(path string, o *Options) (*Store, error) {
 	if err := whole(path); err != nil {
 		return nil, opening(path, err)
 	}
@@ -120,7 +130,7 @@ func Open(o Options) (*Store, error) {
 		return nil, opening(path, err)
 	}
 	s := &Store{db: db}
-	if err := s.claim(&o); err != nil {
+	if err := s.claim(o); err != nil {
 		return nil, errors.Join(fmt.Errorf("claiming %s: %w", path, err), db.Close())
 	}
 	return s, nil

@@ -206,3 +206,43 @@ func (b *batches) draw(rt *rapid.T) *core.Records {
 	r.ForgetBlocks = rapid.Uint64Range(0, b.block).Draw(rt, "forget blocks")
 	return &r
 }
+
+// TestTornFirstStart: whatever a first start that was cut off has left, the next
+// one makes a new database.
+func TestTornFirstStart(t *testing.T) {
+	whole := func() []byte {
+		o := options(t.TempDir())
+		closed(t, open(t, o))
+		b, err := os.ReadFile(filepath.Join(o.Dir, "site.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}()
+	rapid.Check(t, func(rt *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		left := make([]byte, sector*rapid.IntRange(0, len(whole)/sector).Draw(rt, "sectors"))
+		for at := 0; at < len(left); at += sector {
+			if rapid.IntRange(0, 4).Draw(rt, "written") > 0 {
+				copy(left[at:at+sector], whole[at:])
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "site.db.new-1"), left, 0o600); err != nil {
+			rt.Fatal(err)
+		}
+		r := &torn{rt: rt, dir: dir}
+		s := r.open(dir)
+		if got := r.load(s); !reflect.DeepEqual(got, core.Restored{}) {
+			rt.Fatalf("got %+v", got)
+		}
+		if err := s.Close(); err != nil {
+			rt.Fatal(err)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || files[0].Name() != "site.db" {
+			rt.Fatalf("the directory holds %v, %v", files, err)
+		}
+	})
+}
