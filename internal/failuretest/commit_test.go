@@ -2,6 +2,10 @@ package failuretest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,4 +48,42 @@ func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
 		t.Errorf("%d answers seen, want %d", answers, requests)
 	}
 	t.Logf("%d answers, each after a commit of its own that was synced: pages, fdatasync, meta page, fdatasync", answers)
+}
+
+// TestANewDatabaseHasItsNameOnceItIsWhole watches the first start of a site. Its
+// database is synced under another name; then it gets its own, and the
+// directory that this name stands in is synced before the site serves.
+func TestANewDatabaseHasItsNameOnceItIsWhole(t *testing.T) {
+	needStrace(t)
+	cluster := start(t, proc.Config{Sites: []string{"us"}})
+	site := cluster.Site(0)
+	kill(t, site)
+	if err := os.RemoveAll(site.Data); err != nil {
+		t.Fatal(err)
+	}
+	output := filepath.Join(t.TempDir(), "strace")
+	site.Under = []string{
+		"strace", "-D", "-f", "-q", "-y", "-o", output,
+		"-e", "trace=link,linkat,rename,renameat,renameat2,fsync,pwrite64,fdatasync", "--",
+	}
+	restart(t, site)
+	pid := site.PID()
+	kill(t, site)
+	var word strings.Builder
+	calls := map[string]*regexp.Regexp{
+		"w": regexp.MustCompile(`^\d+ +pwrite64\(\d+<[^>]*/site\.db[^>]*>`),
+		"s": regexp.MustCompile(`^\d+ +fdatasync\(\d+<[^>]*/site\.db[^>]*>\) += 0`),
+		"N": regexp.MustCompile(`^\d+ +(link|rename)\w*\(.*/site\.db".* = 0`),
+		"D": regexp.MustCompile(`^\d+ +fsync\(\d+<` + regexp.QuoteMeta(site.Data) + `>\) += 0`),
+	}
+	for line := range strings.Lines(traceOf(t, output, pid)) {
+		for letter, call := range calls {
+			if call.MatchString(line) {
+				word.WriteString(letter)
+			}
+		}
+	}
+	if want := regexp.MustCompile(`^(w+s)+ND(s?w+s)*$`); !want.MatchString(word.String()) {
+		t.Errorf("a first start does %q, want %s: writes, syncs, the name, the directory", word.String(), want)
+	}
 }
