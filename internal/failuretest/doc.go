@@ -3,8 +3,9 @@
 // judges sites by nothing but their API, their files, their system calls and
 // their ends.
 //
-// Each file tells one story: kill -9 under load, the order of system calls
-// around a commit, a disk that fails, a partition, repeats, foreign data
-// directories, memory, and stopping. Each story has a short form, for every
-// run of the tests, and a long one, for `make test-process`.
+// Each file tells one story: kill -9 under load, kills and disk errors at any
+// write or sync, the order of system calls around a commit, chaos, partitions,
+// histories of one site, repeats, foreign data directories, memory, and
+// stopping. Each story has a short form, for every run of the tests, and a long
+// one, for `make chaos`.
 package failuretest

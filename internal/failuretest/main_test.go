@@ -54,7 +54,11 @@ func seedOf(t *testing.T) uint64 {
 // scratch is where the program is built, and goes when the tests end.
 var scratch string
 
+// TestMain also lets this program play a site, with a hook that loses messages.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "site" {
+		os.Exit(playSite(os.Args[2:]))
+	}
 	var err error
 	if scratch, err = os.MkdirTemp("", "samya-failuretest-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -99,7 +103,10 @@ const patience = 30 * time.Second
 // test reads the deaths itself.
 func start(t *testing.T, cfg proc.Config) *proc.Cluster {
 	t.Helper()
-	cfg.Bin, cfg.Cluster = samya(t), "failuretest"
+	cfg.Cluster = "failuretest"
+	if cfg.Bin == "" {
+		cfg.Bin = samya(t)
+	}
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}

@@ -1,0 +1,71 @@
+package failuretest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/samya-db/samya/site"
+)
+
+// cutsFlag names a directory to a site that this test program plays. While a
+// file FROM-TO is in it, what site FROM sends to site TO is lost.
+const cutsFlag = "--cuts"
+
+// playSite runs one site of the product in this process, as `samya site` does,
+// with the transport's fault hook: the program itself has no flag for it.
+func playSite(args []string) int {
+	var cfg site.Config
+	var members, join, cuts string
+	var lifeline bool
+	f := flag.NewFlagSet("site", flag.ContinueOnError)
+	f.StringVar(&cfg.Name, "name", "", "")
+	f.StringVar(&cfg.Region, "region", "", "")
+	f.StringVar(&cfg.Cluster, "cluster", "", "")
+	f.StringVar(&cfg.Listen, "listen", "", "")
+	f.StringVar(&cfg.HTTP, "http", "", "")
+	f.StringVar(&cfg.Gossip, "gossip", "", "")
+	f.StringVar(&cfg.GossipPreset, "gossip-preset", "", "")
+	f.StringVar(&cfg.DataDir, "data", "", "")
+	f.DurationVar(&cfg.RequestRetention, "request-retention", 0, "")
+	f.StringVar(&members, "members", "", "")
+	f.StringVar(&join, "join", "", "")
+	f.StringVar(&cuts, strings.TrimPrefix(cutsFlag, "--"), "", "")
+	f.String("wan", "", "")
+	f.BoolVar(&lifeline, "exit-with-stdin", false, "")
+	for _, m := range cfg.Modules() {
+		f.StringVar(m.Choice, m.Name, "", "")
+	}
+	if err := f.Parse(args); err != nil {
+		return 2
+	}
+	cfg.Members, cfg.Join = strings.Split(members, ","), strings.Split(join, ",")
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	cfg.Fault = func(to string) bool {
+		_, err := os.Stat(cutFile(cuts, cfg.Name, to))
+		return err == nil
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	if lifeline {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that counts
+			stop()
+		}()
+	}
+	if err := site.Run(ctx, cfg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// cutFile is the file that cuts the link from one site to another.
+func cutFile(dir, from, to string) string { return filepath.Join(dir, from+"-"+to) }
