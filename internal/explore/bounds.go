@@ -57,6 +57,7 @@ var variants = []struct {
 	make func(Bounds) Variant
 }{
 	{"majority", func(b Bounds) Variant { return NewMajority(b) }},
+	{"star", func(b Bounds) Variant { return NewStar(b) }},
 }
 
 // Variants returns the names that New knows.

@@ -272,10 +272,22 @@ func (n *majority) Deliver(p *Packet) Step {
 // Urgent implements Node. An acknowledgement drops what is kept for its sender.
 // It left when the sender had durably applied (DurableFirst), so nobody reads
 // the entry any more: whether it is dropped now or later shows nowhere else.
-func (n *majority) Urgent(p *Packet) bool {
+func (n *majority) Urgent(p *Packet, _ Node) bool {
 	m := p.Body.(*avantan.Message)
 	return !n.variant.bounds.Plain && m.Kind == avantan.Applied && m.Applied <= n.machine.State().Applied
 }
+
+// Past implements Node: all of it is needed, since instances follow each other.
+func (n *majority) Past() Past { return Past{} }
+
+// Stale implements Node.
+func (n *majority) Stale(*Packet) bool { return false }
+
+// Dead implements Node.
+func (n *majority) Dead(*Packet) bool { return false }
+
+// Forget implements Node.
+func (n *majority) Forget(uint64) Node { return n }
 
 // inputs runs the Machine.
 func (n *majority) inputs(ins ...avantan.Input) Step {

@@ -20,6 +20,12 @@ type store struct {
 	// steps maps core and input to an index of results.
 	steps   table
 	results []result
+	// forgot maps a core and a set of instances to the core without their past,
+	// cleared a box of which they are the past for a core to the box without their
+	// messages, and about are the instances of each box.
+	forgot  map[past]uint32
+	cleared map[clearing]uint32
+	about   []uint64
 
 	// A box is the set of messages that one site has sent to another: packet
 	// numbers, increasing. Box 0 is empty.
@@ -49,6 +55,7 @@ type core struct {
 	site int
 	rank int
 	acts []Act
+	past Past
 }
 
 type full struct {
@@ -69,8 +76,11 @@ func (r *result) pure(core uint32) bool {
 	return !r.beyond && r.core == core && len(r.broken) == 0
 }
 
-// growth is a box and a packet that it does not hold.
-type growth struct{ box, packet uint32 }
+// growth is a box and a packet that it does not hold, if known.
+type growth struct {
+	box, packet uint32
+	known       bool
+}
 
 // edge is a step that leads to another full site.
 type edge struct {
@@ -102,6 +112,9 @@ func newStore(v Variant) *store {
 		boxIDs:    map[string]uint32{"": 0},
 		grownFrom: make([]growth, 1),
 		fullIDs:   make(map[full]uint32),
+		forgot:    make(map[past]uint32),
+		cleared:   make(map[clearing]uint32),
+		about:     make([]uint64, 1),
 		results:   make([]result, 1),
 	}
 }
@@ -122,7 +135,7 @@ func (s *store) core(site int, n Node) uint32 {
 		return id
 	}
 	id := uint32(len(s.cores))
-	s.cores = append(s.cores, core{node: n, site: site, rank: n.Rank(), acts: n.Acts()})
+	s.cores = append(s.cores, core{node: n, site: site, rank: n.Rank(), acts: n.Acts(), past: n.Past()})
 	s.coreIDs[string(s.key)] = id
 	return id
 }
@@ -186,8 +199,8 @@ func (s *store) grow(box, p uint32) uint32 {
 		return b
 	}
 	b := s.box(slices.Insert(slices.Clone(s.boxes[box]), i, p))
-	if int(b) == len(s.grownFrom) {
-		s.grownFrom = append(s.grownFrom, growth{box, p})
+	if !s.grownFrom[b].known {
+		s.grownFrom[b] = growth{box, p, true}
 	}
 	s.grown.put(key, b)
 	return b
@@ -203,6 +216,12 @@ func (s *store) box(list []uint32) uint32 {
 	}
 	id := uint32(len(s.boxes))
 	s.boxes = append(s.boxes, list)
+	var about uint64
+	for _, p := range list {
+		about |= s.packets[p].Instance
+	}
+	s.about = append(s.about, about)
+	s.grownFrom = append(s.grownFrom, growth{})
 	s.boxIDs[string(s.key)] = id
 	return id
 }
@@ -288,7 +307,7 @@ func (s *store) hear(id, box uint32) reply {
 }
 
 func (s *store) urgent(core, p uint32, r *result) bool {
-	return len(r.broken) == 0 && s.cores[core].node.Urgent(s.packets[p])
+	return len(r.broken) == 0 && s.cores[core].node.Urgent(s.packets[p], s.cores[r.core].node)
 }
 
 // oneMore is pair for a box that is larger by one packet than one of which it
@@ -296,6 +315,9 @@ func (s *store) urgent(core, p uint32, r *result) bool {
 func (s *store) oneMore(id, box uint32) (reply, bool) {
 	from := s.grownFrom[box]
 	var known reply
+	if !from.known {
+		return reply{}, false
+	}
 	if from.box == 0 {
 		known = reply{whole: id}
 	} else if i, ok := s.pairs.get(uint64(id+1)<<32 | uint64(from.box)); ok {
@@ -386,6 +408,7 @@ func (s *store) moved(g *global, news *fresh, site int, before, now uint32) {
 	}
 }
 
+// settle lets sites hear what is new to them, and forgets what is over.
 func (s *store) settle(g global, news fresh) global {
 	for again := true; again; {
 		again = false
@@ -403,6 +426,7 @@ func (s *store) settle(g global, news fresh) global {
 				}
 			}
 		}
+		again = again || s.forget(&g, &news)
 	}
 	return g
 }

@@ -26,10 +26,13 @@ func (s *search) trace() []string {
 	}
 	g := t.whole(start)
 	for _, i := range path[1:] {
-		g = t.tell(g, func(to global, _ uint32) bool { return s.store.whole(to) == s.seen.states[i] })
+		t.tell(g, func(to global, site int, _ uint32) bool {
+			return s.store.after(to, site, g.site[site]) == s.seen.states[i]
+		})
+		g = s.seen.states[i]
 	}
 	if s.step != 0 {
-		t.tell(g, func(_ global, broken uint32) bool { return broken == s.step })
+		t.tell(g, func(_ global, _ int, broken uint32) bool { return broken == s.step })
 	}
 	return t.lines
 }
@@ -47,8 +50,8 @@ func (t *teller) line(what string, site int, id uint32) {
 	t.printf("%-4s %s: %v", t.variant.Sites()[site], what, t.store.cores[t.store.fulls[id].core].node)
 }
 
-// tell finds the step that leads on, tells it, and returns what it leads to.
-func (t *teller) tell(g global, leadsOn func(to global, broken uint32) bool) global {
+// tell finds the step that leads on, and tells it and what follows at once.
+func (t *teller) tell(g global, leadsOn func(to global, site int, broken uint32) bool) {
 	for site := range g.site {
 		id := g.site[site]
 		f := t.store.fulls[id]
@@ -70,14 +73,14 @@ func (t *teller) tell(g global, leadsOn func(to global, broken uint32) bool) glo
 			if len(r.broken) > 0 {
 				broken = i
 			}
-			if (broken != 0 || to.site[site] != id) && leadsOn(to, broken) {
+			if (broken != 0 || to.site[site] != id) && leadsOn(to, site, broken) {
 				t.step(site, f.core, input, r)
-				return t.whole(to)
+				t.whole(to)
+				return
 			}
 		}
 	}
 	t.printf("(no step found that leads on)")
-	return g
 }
 
 // inputs are the acts of a site and the messages on their way to it.
@@ -132,7 +135,7 @@ func (t *teller) whole(g global) global {
 					continue
 				}
 				r := t.store.step(f.core, input)
-				urgent := !act && !r.beyond && len(r.broken) == 0 && t.store.cores[f.core].node.Urgent(t.store.packets[input])
+				urgent := !act && !r.beyond && t.store.urgent(f.core, input, r)
 				if !urgent && !r.pure(f.core) {
 					continue
 				}

@@ -35,14 +35,37 @@ type Node interface {
 	Do(i int) Step
 	// Deliver hands the site a message.
 	Deliver(p *Packet) Step
-	// Urgent reports whether a message is delivered here as soon as it is there.
-	// The variant says why no violation is missed by that.
-	Urgent(p *Packet) bool
+	// Urgent reports whether a message that leads to another node is delivered
+	// here as soon as it is there. The variant says why no violation is missed by
+	// that.
+	Urgent(p *Packet, to Node) bool
+	// Past says what of the past the node knows.
+	Past() Past
+	// Stale reports whether a message of an instance that goes on nowhere any more
+	// makes no difference here, ever again, and Dead whether its delivery, which
+	// leads to another node, can as well come at once.
+	Stale(p *Packet) bool
+	Dead(p *Packet) bool
+	// Forget returns a copy without the record of some instances, which go on
+	// nowhere any more. The variant says why no violation is missed by that.
+	Forget(instances uint64) Node
 	// Rank is a number that seldom falls from one step to the next. States are
 	// searched in the order of the sum of their ranks; nothing else rests on it.
 	Rank() int
 	// String describes the node in one line, for a trace.
 	String() string
+}
+
+// Past are sets of instances, as bits in the variant's own numbering. An
+// instance that is ended for one site and open for none goes on nowhere.
+type Past struct {
+	// Recorded are those that the node holds something of for the invariants alone.
+	Recorded uint64
+	// Open are those that may still go on here.
+	Open uint64
+	// Ended are those of which this site is the one to say that they have begun,
+	// and no longer begin.
+	Ended uint64
 }
 
 // Cost is what an act takes from a budget that all sites share.
@@ -81,6 +104,8 @@ type Step struct {
 // Packet is a message between two sites. It does not change.
 type Packet struct {
 	From, To int
+	// Instance is the instance it is about, as a bit; 0 if the variant keeps them.
+	Instance uint64
 	// Key is the same for equal messages only.
 	Key string
 	// Body is the message.

@@ -1,0 +1,458 @@
+package explore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/redistribute"
+)
+
+// Star is Avantan[*] (Samya, section 4.3.2) as package star has it.
+type Star struct {
+	bounds Bounds
+	names  [Sites]avantan.SiteID
+	cfg    [Sites]*star.Config
+	values *values
+	// instances numbers the instances.
+	instances []star.ID
+	// damage, in tests, is what a restart does to what was durable.
+	damage func(*star.State)
+}
+
+// NewStar returns the any-subset variant within bounds, which must be valid.
+func NewStar(b Bounds) *Star {
+	v := &Star{
+		bounds: b,
+		names:  [Sites]avantan.SiteID{"a", "b", "c"},
+		values: &values{ids: make(map[string]int)},
+	}
+	for i, self := range v.names {
+		v.cfg[i] = &star.Config{
+			Self: self, Members: v.names[:], Window: window, Patience: patience,
+			Backoff: backoff, MaxBackoff: 16 * backoff, MaxSlices: star.MaxSlices,
+			Policy: redistribute.Demand, Rand: &random{uint64(i)},
+		}
+		if err := v.cfg[i].Validate(); err != nil {
+			panic(err) // a constant
+		}
+	}
+	return v
+}
+
+// Name implements Variant.
+func (v *Star) Name() string { return "star" }
+
+// Sites implements Variant.
+func (v *Star) Sites() (names [Sites]string) {
+	for i, n := range v.names {
+		names[i] = string(n)
+	}
+	return names
+}
+
+// New implements Variant.
+func (v *Star) New(site int) Node {
+	b := &starBooks{site: v.names[site], left: v.tokens(), values: v.values}
+	return &starNode{variant: v, site: site, live: b, disk: b.clone(), machine: star.New(v.cfg[site], b, star.State{})}
+}
+
+// tokens are what each site starts with: so many more than the bounds say that
+// no site is ever short of the token that it offers to each instance.
+func (v *Star) tokens() avantan.Tokens {
+	return avantan.Tokens(v.bounds.Tokens) + avantan.Tokens(v.bounds.Leaders*v.bounds.Ballots+v.bounds.Acquires)
+}
+
+// limit is the entity's limit.
+func (v *Star) limit() avantan.Tokens { return Sites * v.tokens() }
+
+func (v *Star) index(id avantan.SiteID) int { return slices.Index(v.names[:], id) }
+
+// starNode is one site.
+type starNode struct {
+	variant *Star
+	site    int
+	machine *star.Machine
+	live    *starBooks
+	// state and disk are what is durable.
+	state star.State
+	disk  *starBooks
+	// counters counts the instances that this site has led, last is the counter
+	// of the last one.
+	counters int
+	last     uint64
+	// withdrawn are the values that were accepted here, durably, and of which the
+	// offer was taken back since, in the order of the instances. All else that was
+	// ever durable of a vote can be told by what is durable still.
+	withdrawn []starEntry
+	// accepted is all that was ever durably accepted here. It follows from the rest.
+	accepted []starEntry
+}
+
+// Clone implements Node.
+func (n *starNode) Clone() Node {
+	c := *n
+	c.live, c.disk = n.live.clone(), n.disk.clone()
+	c.machine = n.machine.Clone(c.live)
+	// What is durable is replaced as a whole, never changed.
+	c.withdrawn = slices.Clone(n.withdrawn)
+	return &c
+}
+
+// Key implements Node.
+func (n *starNode) Key(dst []byte) []byte {
+	dst = n.live.key(n.machine.Fingerprint(dst))
+	dst = n.disk.key(n.state.Fingerprint(dst))
+	dst = binary.AppendUvarint(append(dst, byte(n.counters)), n.last)
+	for _, e := range n.withdrawn {
+		dst = binary.AppendUvarint(append(dst, e.id.Leader...), e.id.Counter)
+		dst = binary.AppendUvarint(dst, uint64(e.value))
+	}
+	return dst
+}
+
+// Rank implements Node.
+func (n *starNode) Rank() int {
+	r := 2*n.counters + 6*(len(n.withdrawn)+len(n.live.log))
+	for i := range n.machine.State().Slices {
+		r++
+		if n.machine.State().Slices[i].Value != nil {
+			r += 3
+		}
+	}
+	for _, f := range n.machine.State().Floors {
+		r += int(f.Counter % 32)
+	}
+	return r
+}
+
+// The names of further acts that are no time-outs.
+const (
+	actSettle = "settles for the offers it has"
+	actRetry  = "has backed off"
+	actForget = "waits for an election no longer"
+)
+
+// starAct is an act: for a time-out, the timer that fires; late says that an
+// accepted value has waited for its whole patience.
+type starAct struct {
+	Act
+	timer star.Timer
+	id    star.ID
+	late  bool
+}
+
+// Acts implements Node.
+func (n *starNode) Acts() []Act {
+	var acts []Act
+	for _, a := range n.acts() {
+		acts = append(acts, a.Act)
+	}
+	return acts
+}
+
+func (n *starNode) acts() []starAct {
+	var acts []starAct
+	b, m := n.variant.bounds, n.machine
+	add := func(name string, cost Cost) { acts = append(acts, starAct{Act: Act{name, cost}}) }
+	timer := func(name string, t star.Timer, id star.ID, late bool) {
+		acts = append(acts, starAct{Act{name, Free}, t, id, late})
+	}
+	id, collects := m.Collecting()
+	if n.leads() && n.counters < b.Ballots && !collects && (b.Plain || !m.Open()) {
+		add(actBegin, Free)
+	}
+	if collects {
+		timer(actSettle, star.TimerCollect, id, false)
+	}
+	unvoted := false
+	for i := range m.State().Slices {
+		id := m.State().Slices[i].ID
+		unvoted = unvoted || m.State().Slices[i].Value == nil
+		timer(fmt.Sprintf("looks after %v", id), star.TimerSlice, id, false)
+		if m.Running(star.TimerLate, id) {
+			timer(fmt.Sprintf("looks after %v, others need not wait for it", id), star.TimerSlice, id, true)
+		}
+	}
+	if m.Waits() {
+		timer(actRetry, star.TimerRetry, star.ID{}, false)
+	}
+	if id, waits := m.Waiting(); waits {
+		timer(actForget, star.TimerWaiting, id, false)
+	}
+	// A request changes left and net by opposite amounts, so it makes a difference
+	// to a later offer only, and no offer is made before this one is voted on.
+	if b.Plain || !unvoted {
+		if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
+			add(actAcquire, Acquire)
+		}
+		if b.Anywhere || n.site == Sites-1 {
+			add(actRelease, Release)
+		}
+	}
+	add(actCrash, Crash)
+	return acts
+}
+
+func (n *starNode) leads() bool { return n.site < n.variant.bounds.Leaders }
+
+// Do implements Node.
+func (n *starNode) Do(i int) Step {
+	a := n.acts()[i]
+	switch a.Name {
+	case actBegin:
+		// One leader takes what comes first, the other waits for all that comes.
+		p := star.Proposal{Press: avantan.PressSpare, Short: 1}
+		if n.site == 0 {
+			p = star.Proposal{Press: avantan.PressAll, Short: math.MaxInt64}
+		}
+		return n.inputs(star.Input{Begin: &p}, a)
+	case actAcquire, actRelease:
+		d := avantan.Tokens(1)
+		if a.Name == actRelease {
+			d = -1
+		}
+		for _, b := range []*starBooks{n.live, n.disk} {
+			b.left, b.net = b.left-d, b.net+d
+		}
+		return Step{}
+	case actCrash:
+		if n.variant.damage != nil {
+			n.state = n.state.Clone()
+			n.variant.damage(&n.state)
+		}
+		n.live = n.disk.clone()
+		n.machine = star.New(n.variant.cfg[n.site], n.live, n.state.Clone())
+		// The first Step of a restored Machine resumes, whatever the input.
+		return n.inputs(star.Input{}, a)
+	default:
+		return n.inputs(star.Input{}, a)
+	}
+}
+
+// fire makes a timer due, or none.
+func (n *starNode) fire(a starAct) {
+	n.machine.Retime(func(t star.Timer, id star.ID, _ avantan.Tick) avantan.Tick {
+		due := a.timer == t && a.id == id || a.late && t == star.TimerLate && a.id == id
+		if due || t == star.TimerRetry && !n.machine.Waits() {
+			return 0
+		}
+		return far
+	})
+}
+
+// Deliver implements Node.
+func (n *starNode) Deliver(p *Packet) Step {
+	return n.inputs(star.Input{Receive: p.Body.(*star.Message)}, starAct{})
+}
+
+// Urgent implements Node.
+//
+// What tells of durable applies is delivered at once where the value is applied
+// already: it makes a site forget, once all of R have applied. What a site does
+// that remembers is to tell those of R of the commit, and they have all applied
+// it. So nothing is missed; and if a site forgets too early, early is where it
+// does harm.
+//
+// What tells a site that has accepted of the accepts of others is delivered at
+// once if it is not the last. A site that knows of more accepts does all that it
+// would do otherwise: it commits by the last, which need not arrive, it aborts by
+// the same messages, and it asks fewer sites, of which it had asked before.
+//
+// What makes a site take its offer back is delivered at once: the instance will
+// not be decided with this site. To go on with it could only keep the site from
+// taking part in others, which it need not do, and make it tell others that it
+// has accepted, in vain. If that was wrong, an early end is what shows it: what
+// the site has said before remains said. (Offers do not depend on what is left
+// as long as each site has tokens enough for all instances.)
+func (n *starNode) Urgent(p *Packet, to Node) bool {
+	m := p.Body.(*star.Message)
+	if n.variant.bounds.Plain {
+		return false
+	}
+	before, after := slice(n.machine.State(), m.ID), slice(to.(*starNode).machine.State(), m.ID)
+	switch m.Kind {
+	case star.Applied, star.Settled:
+		return before != nil && before.Committed
+	case star.Discard, star.Abort:
+		return len(to.(*starNode).machine.State().Slices) < len(n.machine.State().Slices)
+	case star.Accept, star.AcceptOk:
+		return before != nil && before.Value != nil && !before.Committed && after != nil && !after.Committed
+	default:
+		return false
+	}
+}
+
+// inputs runs the Machine.
+func (n *starNode) inputs(in star.Input, a starAct) Step {
+	var step Step
+	n.fire(a)
+	n.run(in, &step)
+	if !n.variant.bounds.Plain {
+		n.machine.Simplify()
+		// A value accepted and undecided waits for its whole patience at once. What
+		// that brings is questions, which need not arrive, and that this site need
+		// not wait for the outcome before it begins another instance, which it need
+		// not do either.
+		for _, sl := range slices.Clone(n.machine.State().Slices) {
+			if n.machine.Running(star.TimerLate, sl.ID) {
+				n.fire(starAct{timer: star.TimerSlice, id: sl.ID, late: true})
+				n.run(star.Input{}, &step)
+			}
+		}
+		n.machine.Simplify()
+	}
+	n.fire(starAct{})
+	step.Broken = append(step.Broken, n.live.broken...)
+	n.live.broken = nil
+	n.checkSent(&step)
+	n.conclude()
+	return step
+}
+
+// conclude finds all that was ever durably accepted.
+func (n *starNode) conclude() {
+	n.accepted = append(slices.Clone(n.disk.log), n.withdrawn...)
+	for i := range n.state.Slices {
+		if sl := &n.state.Slices[i]; sl.Value != nil && !sl.Committed {
+			n.accepted = append(n.accepted, starEntry{sl.ID, n.variant.values.id(sl.Value)})
+		}
+	}
+}
+
+// number returns the number of an instance.
+func (v *Star) number(id star.ID) int {
+	i := slices.Index(v.instances, id)
+	if i < 0 {
+		i = len(v.instances)
+		v.instances = append(v.instances, id)
+	}
+	return i
+}
+
+// bit returns an instance as a bit, or 0 if nothing is forgotten.
+func (v *Star) bit(id star.ID) uint64 {
+	if v.bounds.Plain {
+		return 0
+	}
+	return 1 << v.number(id)
+}
+
+// Past implements Node.
+func (n *starNode) Past() (p Past) {
+	v := n.variant
+	for _, list := range [][]starEntry{n.disk.log, n.live.log, n.withdrawn} {
+		for _, e := range list {
+			p.Recorded |= v.bit(e.id)
+		}
+	}
+	for _, st := range []*star.State{&n.state, n.machine.State()} {
+		for i := range st.Slices {
+			p.Open |= v.bit(st.Slices[i].ID)
+		}
+	}
+	if id, collects := n.machine.Collecting(); collects {
+		p.Open |= v.bit(id)
+	}
+	for _, id := range v.instances {
+		if id.Leader == n.live.site && id.Counter <= n.last {
+			p.Ended |= v.bit(id)
+		}
+	}
+	return p
+}
+
+// Stale implements Node. That the message changes nothing now was tried. It will
+// not later, since only slices, floors and the instance that collects decide
+// what becomes of it; an election may still find the site free.
+func (n *starNode) Stale(p *Packet) bool {
+	m := p.Body.(*star.Message)
+	return m.Kind != star.Election || m.ID.Counter <= floor(n.machine.State(), m.ID.Leader) &&
+		m.ID.Counter <= floor(&n.state, m.ID.Leader)
+}
+
+// Dead implements Node. An election of which nothing can come is pledged to at
+// once, if the site does not lead. Until the answer ends it, the site can do
+// less, and nobody else does anything else for it.
+func (n *starNode) Dead(p *Packet) bool {
+	_, collects := n.machine.Collecting()
+	return !collects && p.Body.(*star.Message).Kind == star.Election
+}
+
+// Forget implements Node. An instance that no site has a slice of, durable or
+// not, and whose leader does not collect for it, has either been applied by all
+// of R or been aborted. What it did to the books it has done everywhere: undone
+// everywhere, it leaves the sum as it is. (That it had this effect was checked
+// when it came about; offers do not depend on what is left.) From here on it
+// looks like one that was aborted: floors remember that it was there.
+func (n *starNode) Forget(instances uint64) Node {
+	c := n.Clone().(*starNode)
+	over := func(e starEntry) bool { return instances>>n.variant.number(e.id)&1 == 1 }
+	for _, b := range []*starBooks{c.live, c.disk} {
+		for _, e := range b.log {
+			if over(e) {
+				b.left -= n.variant.values.gain(e.value, b.site)
+			}
+		}
+		b.log = slices.DeleteFunc(b.log, over)
+	}
+	c.withdrawn = slices.DeleteFunc(c.withdrawn, over)
+	c.conclude()
+	return c
+}
+
+// run is one Step of the Machine and what its caller does with it.
+func (n *starNode) run(in star.Input, step *Step) {
+	out := n.machine.Step(1, in)
+	if out.Err != nil {
+		step.Broken = append(step.Broken, Violation{SelfCheck, fmt.Sprintf("%s: %v", n.live.site, out.Err)})
+	}
+	if out.Persist {
+		old := n.state
+		n.state, n.disk = n.machine.State().Clone(), n.live.clone()
+		n.remember(&old, step)
+	}
+	if id, collects := n.machine.Collecting(); collects && id.Counter != n.last {
+		n.led(id, step)
+	}
+	for i := range out.Messages {
+		m := &out.Messages[i]
+		if m.Kind == star.Busy && !n.variant.bounds.Plain {
+			continue // it tells why an instance fails, no more
+		}
+		if m.Kind == star.Election && m.ID.Counter != n.last {
+			// It has been given up in the same step.
+			n.led(m.ID, step)
+		}
+		step.Send = append(step.Send, Packet{
+			From: n.site, To: n.variant.index(m.To), Instance: n.variant.bit(m.ID), Key: string(m.Fingerprint(nil)), Body: m, Text: starText(m),
+		})
+	}
+}
+
+// led counts an instance led here.
+func (n *starNode) led(id star.ID, step *Step) {
+	if id.Counter < n.last {
+		n.broke(step, Promises, "counter %d comes after %d", id.Counter, n.last)
+	}
+	n.last = id.Counter
+	n.counters++
+	step.Beyond = step.Beyond || n.counters > n.variant.bounds.Ballots || !n.leads()
+}
+
+func (n *starNode) broke(step *Step, invariant, format string, args ...any) {
+	step.Broken = append(step.Broken, Violation{invariant, fmt.Sprintf("%s: ", n.live.site) + fmt.Sprintf(format, args...)})
+}
+
+// slice returns the slice of an instance, or nil.
+func slice(s *star.State, id star.ID) *star.Slice {
+	for i := range s.Slices {
+		if s.Slices[i].ID == id {
+			return &s.Slices[i]
+		}
+	}
+	return nil
+}
