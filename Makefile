@@ -58,6 +58,14 @@ sim: ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star
 	$(GO) build -o bin/samya-lab ./cmd/samya-lab
 	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode; done
 
+# Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--variant star --bound large"`.
+EXPLORE_FLAGS ?=
+
+.PHONY: explore
+explore: ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
+	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+	bin/samya-lab explore $(EXPLORE_FLAGS)
+
 # Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.
 MUTANTS_FLAGS ?=
 

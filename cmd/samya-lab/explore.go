@@ -35,9 +35,11 @@ between. Every state is checked. A violation is told as the schedule that leads
 to it.
 
 --bound names a set of bounds; the other flags change single ones:
-  small     two rival leaders, one ballot each: about a second
-  sequence  two instances, one leader, two ballots in each: half a minute
-  default   two rival leaders, two ballots each, one crash: minutes
+  small     two rival leaders, one ballot or counter each: a second
+  sequence  one leader, two ballots or counters; majority: in each of two
+            instances: half a minute
+  default   two rival leaders, two ballots or counters each, one crash: minutes,
+            4 GiB
   large     the same with two crashes: a quarter of an hour, 8 GiB`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

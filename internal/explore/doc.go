@@ -1,8 +1,8 @@
 // Package explore runs the real state machines of three sites through every
 // schedule within small bounds, checks every state that can come about, and
 // refuses to sample: a search either closes or says that it did not. It tests
-// what decides, [avantan.Machine.Step]; clocks, disks and networks are choices
-// that the search makes.
+// what decides, [avantan.Machine.Step] and [star.Machine.Step]; clocks, disks and
+// networks are choices that the search makes.
 //
 // # What a state is
 //
@@ -61,8 +61,28 @@
 //   - A client's request comes while no offer is out. It changes left and net by
 //     opposite amounts, so it shows in a later offer only.
 //
+// The majority variant has one more: a client's request comes while no offer is
+// out. It changes left and net by opposite amounts, so it shows in a later offer
+// only. The any-subset variant has these; each is argued where it is written
+// (star_reduce.go):
+//
+//   - A value accepted and undecided waits for its whole patience at once.
+//   - What only adds to what is known of others' accepts, what ends an offer, and
+//     what tells of applies where the value is applied, is delivered at once
+//     (Node.Urgent). What commits is not: it may come late, or never.
+//   - Sites offer one token to each instance and have enough for all, so that
+//     instances are tied together by the protocol alone. Then clients' requests
+//     can come last (Variant.RequestsLast).
+//   - An instance that goes on nowhere is forgotten (Node.Past): its record in
+//     the books and votes, once a last check has seen it, and those of its
+//     messages which make no difference where they would arrive. Each of them is
+//     delivered once more before, to see that.
+//
 // The tests compare what is durable in all states of a search with and without
-// them, and the plain search with one that has no reductions at all.
+// them, or, under the any-subset variant, what can come of each instance; and
+// the plain search with one that has no reductions at all. The price is paid in
+// bugs: one that only shows where a reduction rests on a rule that the bug breaks
+// may be found by other invariants, later, or by a plain search alone.
 //
 // # What is not searched
 //
@@ -75,5 +95,5 @@
 // # Another variant
 //
 // A [Variant] makes a [Node] of each site and checks the invariants across them;
-// see [Majority]. The search knows nothing else of a protocol.
+// see [Majority] and [Star]. The search knows nothing else of a protocol.
 package explore

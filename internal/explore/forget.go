@@ -35,6 +35,7 @@ func (s *store) forget(g *global, news *fresh) bool {
 			}
 		}
 	}
+	before := *g
 	changed := false
 	for site, id := range g.site {
 		f := s.fulls[id]
@@ -47,6 +48,9 @@ func (s *store) forget(g *global, news *fresh) bool {
 		if !ok {
 			to = s.core(site, c.node.Forget(key.instances))
 			s.forgot[key] = to
+		}
+		if !changed && s.watch != nil {
+			s.watch(before)
 		}
 		f.core = to
 		s.moved(g, news, site, id, s.alone(s.full(f)))

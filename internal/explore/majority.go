@@ -99,6 +99,9 @@ func (v *Majority) New(site int) Node {
 // limit is the entity's limit at the start.
 func (v *Majority) limit() avantan.Tokens { return Sites * avantan.Tokens(v.bounds.Tokens) }
 
+// RequestsLast implements Variant: what is left shows in offers.
+func (v *Majority) RequestsLast() bool { return false }
+
 func (v *Majority) index(id avantan.SiteID) int { return slices.Index(v.names[:], id) }
 
 func (v *Majority) acceptID(a accept) int {

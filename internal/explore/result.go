@@ -43,7 +43,9 @@ type Result struct {
 	// Healed states were let run on and came to rest.
 	Healed  int     `json:"healed"`
 	Seconds float64 `json:"seconds"`
-	Bounds  Bounds  `json:"bounds"`
+	// Memory is what the process had from the system at the end, in bytes.
+	Memory uint64 `json:"memory_bytes"`
+	Bounds Bounds `json:"bounds"`
 	// Closed says that no state within the bounds was left out.
 	Closed bool `json:"closed"`
 }
@@ -52,9 +54,10 @@ type Result struct {
 func (r *Result) String() string {
 	var s strings.Builder
 	b := r.Bounds
-	fmt.Fprintf(&s, "%s: %d sites, instances %d, leaders %d with %d ballots each, crashes %d, acquires %d, releases %d\n",
-		r.Variant, Sites, b.Instances, b.Leaders, b.Ballots, b.Crashes, b.Acquires, b.Releases)
-	fmt.Fprintf(&s, "  %d distinct states, %d transitions, depth %d, %.1f s\n", r.States, r.Transitions, r.Depth, r.Seconds)
+	fmt.Fprintf(&s, "%s: %d sites, instances %d, leaders %d with %d %s each, crashes %d, acquires %d, releases %d\n",
+		r.Variant, Sites, b.Instances, b.Leaders, b.Ballots, ballots(r.Variant), b.Crashes, b.Acquires, b.Releases)
+	fmt.Fprintf(&s, "  %d distinct states, %d transitions, depth %d, %.1f s, %d MiB\n",
+		r.States, r.Transitions, r.Depth, r.Seconds, r.Memory>>20)
 	fmt.Fprintf(&s, "  %d distinct states of a site, %d distinct messages, %d steps of the state machine\n", r.SiteStates, r.Messages, r.Steps)
 	fmt.Fprintf(&s, "  %d states healed: all instances ended, no offer stuck\n", r.Healed)
 	for _, line := range r.Trace {
@@ -71,6 +74,14 @@ func (r *Result) String() string {
 		s.WriteString("  NOT CLOSED: no violation found so far\n")
 	}
 	return s.String()
+}
+
+// ballots is what a variant calls the attempts of a leader.
+func ballots(variant string) string {
+	if variant == "star" {
+		return "counters"
+	}
+	return "ballots"
 }
 
 // Joined is what several searches have found, added up.
@@ -96,6 +107,7 @@ func Join(results []*Result) any {
 		sum.Steps += r.Steps
 		sum.Healed += r.Healed
 		sum.Seconds += r.Seconds
+		sum.Memory = max(sum.Memory, r.Memory)
 		sum.Closed = sum.Closed && r.Closed
 	}
 	return Joined{&sum, results}

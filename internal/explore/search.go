@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -10,7 +11,8 @@ type Options struct {
 	Bounds Bounds
 	// MaxStates stops a search that has found so many states; 0 for none.
 	MaxStates int
-	// HealEvery heals every n-th state, of at most HealMost; 0 for none. Healing
+	// HealEvery heals every n-th state, of at most HealMost; 0 for none. It heals
+	// many times as many of the first, so that small searches heal some. Healing
 	// runs the real time-outs, so it costs far more than a state.
 	HealEvery, HealMost int
 	// Ignore names invariants that are not checked, to see which other finds the
@@ -35,9 +37,16 @@ func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 		Variant: v.Name(), States: len(s.seen.states), Transitions: s.transitions, Depth: s.depth(),
 		SiteStates: len(s.store.cores), Messages: len(s.store.packets), Steps: len(s.store.results) - 1,
 		Healed: s.healed, Violations: len(s.violations), Broken: s.violations, Trace: s.trace(),
-		Seconds: time.Since(s.begun).Seconds(), Bounds: o.Bounds, Closed: s.closed,
+		Seconds: time.Since(s.begun).Seconds(), Memory: memory(), Bounds: o.Bounds, Closed: s.closed,
 	}
 	return r, err
+}
+
+// memory is what the process has from the system.
+func memory() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Sys
 }
 
 type search struct {
@@ -47,6 +56,8 @@ type search struct {
 	seen    visited
 	open    queue
 	ignore  map[string]bool
+	// requestsLast is what the variant says.
+	requestsLast bool
 
 	transitions int64
 	healed      int
@@ -54,6 +65,8 @@ type search struct {
 	begun       time.Time
 
 	violations []Violation
+	// lost are those of a state that has lost its past since.
+	lost []Violation
 	// at is the state that violates, or the one before a step that does.
 	at uint32
 	// step is the result of that step, if it is one.
@@ -66,6 +79,10 @@ func (s *search) run(ctx context.Context) error {
 		g.site[i] = s.store.full(full{core: s.store.core(i, s.variant.New(i))})
 	}
 	s.seen.store = s.store
+	s.requestsLast = s.variant.RequestsLast()
+	if s.store.watch == nil {
+		s.store.watch = s.look
+	}
 	s.reach(s.store.whole(g), 0)
 	next := time.Now().Add(time.Second)
 	for turn := 0; ; turn++ {
@@ -89,7 +106,7 @@ func (s *search) run(ctx context.Context) error {
 			continue
 		}
 		s.expand(i)
-		if s.HealEvery > 0 && int(i)%s.HealEvery == 0 && s.healed < s.HealMost && s.violations == nil {
+		if s.heals(i) {
 			s.heal(i)
 		}
 		if s.violations != nil || s.MaxStates > 0 && len(s.seen.states) >= s.MaxStates {
@@ -110,6 +127,9 @@ func (s *search) expand(i uint32) {
 			return false
 		}
 		s.reach(s.store.after(to, site, g.site[site]), i)
+		if s.lost != nil && s.violations == nil {
+			s.violations, s.at = s.lost, uint32(len(s.seen.states)-1)
+		}
 		return s.violations == nil
 	})
 }
@@ -118,10 +138,14 @@ func (s *search) expand(i uint32) {
 // the others have answered, that site, and the result of a step that breaks
 // something.
 func (s *search) successors(g global, f func(to global, site int, broken uint32) bool) {
+	last := g.used&requestBits != 0 && s.requestsLast
 	take := func(site int, sp span) bool {
 		for n := sp.from; n < sp.to; n++ {
 			e := &s.store.edges[n]
 			to := g
+			if last && e.cost != Acquire && e.cost != Release {
+				continue
+			}
 			if e.cost != Free {
 				if !s.affordable(g, e.cost) {
 					continue
@@ -143,7 +167,7 @@ func (s *search) successors(g global, f func(to global, site int, broken uint32)
 			return
 		}
 		for from := range g.site {
-			if from == site {
+			if from == site || last {
 				continue
 			}
 			box := s.store.fulls[g.site[from]].out[site]
@@ -186,6 +210,28 @@ func (s *search) reach(g global, parent uint32) {
 	}
 	if broken := s.broken(s.variant.Check(s.nodes(g))); broken != nil {
 		s.violations, s.at = broken, i
+	}
+}
+
+// heals reports whether a state is to be healed.
+func (s *search) heals(i uint32) bool {
+	if s.HealEvery == 0 || s.healed >= s.HealMost || s.violations != nil {
+		return false
+	}
+	every := s.HealEvery
+	if int(i) < healOften*every {
+		every = max(1, every/healOften)
+	}
+	return int(i)%every == 0
+}
+
+// healOften is how many times as often the first states are healed.
+const healOften = 50
+
+// look checks a state that is about to lose its past.
+func (s *search) look(g global) {
+	if s.lost == nil {
+		s.lost = s.broken(s.variant.Check(s.nodes(g)))
 	}
 }
 

@@ -168,10 +168,8 @@ func (n *starNode) acts() []starAct {
 	if collects {
 		timer(actSettle, star.TimerCollect, id, false)
 	}
-	unvoted := false
 	for i := range m.State().Slices {
 		id := m.State().Slices[i].ID
-		unvoted = unvoted || m.State().Slices[i].Value == nil
 		timer(fmt.Sprintf("looks after %v", id), star.TimerSlice, id, false)
 		if m.Running(star.TimerLate, id) {
 			timer(fmt.Sprintf("looks after %v, others need not wait for it", id), star.TimerSlice, id, true)
@@ -183,15 +181,11 @@ func (n *starNode) acts() []starAct {
 	if id, waits := m.Waiting(); waits {
 		timer(actForget, star.TimerWaiting, id, false)
 	}
-	// A request changes left and net by opposite amounts, so it makes a difference
-	// to a later offer only, and no offer is made before this one is voted on.
-	if b.Plain || !unvoted {
-		if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
-			add(actAcquire, Acquire)
-		}
-		if b.Anywhere || n.site == Sites-1 {
-			add(actRelease, Release)
-		}
+	if (b.Anywhere || n.site == 0) && n.live.left >= 1 {
+		add(actAcquire, Acquire)
+	}
+	if b.Anywhere || n.site == Sites-1 {
+		add(actRelease, Release)
 	}
 	add(actCrash, Crash)
 	return acts
@@ -249,43 +243,6 @@ func (n *starNode) Deliver(p *Packet) Step {
 	return n.inputs(star.Input{Receive: p.Body.(*star.Message)}, starAct{})
 }
 
-// Urgent implements Node.
-//
-// What tells of durable applies is delivered at once where the value is applied
-// already: it makes a site forget, once all of R have applied. What a site does
-// that remembers is to tell those of R of the commit, and they have all applied
-// it. So nothing is missed; and if a site forgets too early, early is where it
-// does harm.
-//
-// What tells a site that has accepted of the accepts of others is delivered at
-// once if it is not the last. A site that knows of more accepts does all that it
-// would do otherwise: it commits by the last, which need not arrive, it aborts by
-// the same messages, and it asks fewer sites, of which it had asked before.
-//
-// What makes a site take its offer back is delivered at once: the instance will
-// not be decided with this site. To go on with it could only keep the site from
-// taking part in others, which it need not do, and make it tell others that it
-// has accepted, in vain. If that was wrong, an early end is what shows it: what
-// the site has said before remains said. (Offers do not depend on what is left
-// as long as each site has tokens enough for all instances.)
-func (n *starNode) Urgent(p *Packet, to Node) bool {
-	m := p.Body.(*star.Message)
-	if n.variant.bounds.Plain {
-		return false
-	}
-	before, after := slice(n.machine.State(), m.ID), slice(to.(*starNode).machine.State(), m.ID)
-	switch m.Kind {
-	case star.Applied, star.Settled:
-		return before != nil && before.Committed
-	case star.Discard, star.Abort:
-		return len(to.(*starNode).machine.State().Slices) < len(n.machine.State().Slices)
-	case star.Accept, star.AcceptOk:
-		return before != nil && before.Value != nil && !before.Committed && after != nil && !after.Committed
-	default:
-		return false
-	}
-}
-
 // inputs runs the Machine.
 func (n *starNode) inputs(in star.Input, a starAct) Step {
 	var step Step
@@ -321,87 +278,6 @@ func (n *starNode) conclude() {
 			n.accepted = append(n.accepted, starEntry{sl.ID, n.variant.values.id(sl.Value)})
 		}
 	}
-}
-
-// number returns the number of an instance.
-func (v *Star) number(id star.ID) int {
-	i := slices.Index(v.instances, id)
-	if i < 0 {
-		i = len(v.instances)
-		v.instances = append(v.instances, id)
-	}
-	return i
-}
-
-// bit returns an instance as a bit, or 0 if nothing is forgotten.
-func (v *Star) bit(id star.ID) uint64 {
-	if v.bounds.Plain {
-		return 0
-	}
-	return 1 << v.number(id)
-}
-
-// Past implements Node.
-func (n *starNode) Past() (p Past) {
-	v := n.variant
-	for _, list := range [][]starEntry{n.disk.log, n.live.log, n.withdrawn} {
-		for _, e := range list {
-			p.Recorded |= v.bit(e.id)
-		}
-	}
-	for _, st := range []*star.State{&n.state, n.machine.State()} {
-		for i := range st.Slices {
-			p.Open |= v.bit(st.Slices[i].ID)
-		}
-	}
-	if id, collects := n.machine.Collecting(); collects {
-		p.Open |= v.bit(id)
-	}
-	for _, id := range v.instances {
-		if id.Leader == n.live.site && id.Counter <= n.last {
-			p.Ended |= v.bit(id)
-		}
-	}
-	return p
-}
-
-// Stale implements Node. That the message changes nothing now was tried. It will
-// not later, since only slices, floors and the instance that collects decide
-// what becomes of it; an election may still find the site free.
-func (n *starNode) Stale(p *Packet) bool {
-	m := p.Body.(*star.Message)
-	return m.Kind != star.Election || m.ID.Counter <= floor(n.machine.State(), m.ID.Leader) &&
-		m.ID.Counter <= floor(&n.state, m.ID.Leader)
-}
-
-// Dead implements Node. An election of which nothing can come is pledged to at
-// once, if the site does not lead. Until the answer ends it, the site can do
-// less, and nobody else does anything else for it.
-func (n *starNode) Dead(p *Packet) bool {
-	_, collects := n.machine.Collecting()
-	return !collects && p.Body.(*star.Message).Kind == star.Election
-}
-
-// Forget implements Node. An instance that no site has a slice of, durable or
-// not, and whose leader does not collect for it, has either been applied by all
-// of R or been aborted. What it did to the books it has done everywhere: undone
-// everywhere, it leaves the sum as it is. (That it had this effect was checked
-// when it came about; offers do not depend on what is left.) From here on it
-// looks like one that was aborted: floors remember that it was there.
-func (n *starNode) Forget(instances uint64) Node {
-	c := n.Clone().(*starNode)
-	over := func(e starEntry) bool { return instances>>n.variant.number(e.id)&1 == 1 }
-	for _, b := range []*starBooks{c.live, c.disk} {
-		for _, e := range b.log {
-			if over(e) {
-				b.left -= n.variant.values.gain(e.value, b.site)
-			}
-		}
-		b.log = slices.DeleteFunc(b.log, over)
-	}
-	c.withdrawn = slices.DeleteFunc(c.withdrawn, over)
-	c.conclude()
-	return c
 }
 
 // run is one Step of the Machine and what its caller does with it.

@@ -80,7 +80,7 @@ func (n *starNode) remember(old *star.State, step *Step) {
 	}
 	for i := range old.Slices {
 		was := &old.Slices[i]
-		if slice(d, was.ID) != nil || was.Value == nil {
+		if slice(d, was.ID) != nil || was.Value == nil || was.Committed {
 			continue
 		}
 		if _, applied := n.disk.applied(was.ID); !applied {
@@ -103,7 +103,7 @@ func (n *starNode) compare(sl *star.Slice, old *star.State, step *Step) {
 	case was == nil && sl.ID.Leader == n.live.site && sl.ID.Counter < n.last:
 		n.broke(step, Votes, "builds %v again after %d", sl.ID, n.last)
 	}
-	if _, applied := n.disk.applied(sl.ID); applied != sl.Committed {
+	if _, applied := n.disk.applied(sl.ID); applied != sl.Committed && (was == nil || !was.Committed) {
 		n.broke(step, Exclusivity, "%v is committed: %v, and applied: %v", sl.ID, sl.Committed, applied)
 	}
 }
@@ -148,7 +148,7 @@ func (n *starNode) unfounded(m *star.Message) string {
 	case star.Commit, star.Applied, star.Settled:
 		// What is over everywhere has been applied, if it is still told of.
 		over := m.ID.Counter <= floor(d, m.ID.Leader) || m.ID.Leader == n.live.site && m.ID.Counter <= n.last
-		if !applied && (sl != nil || !over || n.voted(m.ID).value != 0) {
+		if !applied && (sl != nil && !sl.Committed || !over || n.voted(m.ID).value != 0) {
 			return "not applied"
 		}
 	}

@@ -11,6 +11,9 @@ type Variant interface {
 	Sites() [Sites]string
 	// New returns a site as it is at the start.
 	New(site int) Node
+	// RequestsLast says that no step depends on clients' requests that came before,
+	// so that they need be searched after all other steps only.
+	RequestsLast() bool
 	// Check returns the invariants across sites that do not hold, or nil. It
 	// leaves the nodes alone.
 	Check(nodes [Sites]Node) []Violation

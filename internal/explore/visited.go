@@ -7,7 +7,10 @@ type global struct {
 	used uint32
 }
 
-const crashBits = 0xff << (8 * uint32(Crash))
+const (
+	crashBits   = 0xff << (8 * uint32(Crash))
+	requestBits = 0xff<<(8*uint32(Acquire)) | 0xff<<(8*uint32(Release))
+)
 
 // group is what a state has in common with those that it may stand for: the
 // sites without what they have sent, and the budgets without crashes.
