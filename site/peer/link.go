@@ -21,6 +21,8 @@ import (
 type link struct {
 	owner *Links
 	to    core.SiteID
+	// heard tells that the member has brought its own link up.
+	heard chan struct{}
 
 	mu     sync.Mutex
 	queue  []*peerv1.ProtocolMessage
@@ -66,10 +68,42 @@ func (k *link) run(ctx context.Context) {
 		}
 		k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelDebug, "link to a peer is down",
 			slog.String("peer", string(k.to)), slog.Any("error", err))
-		if wan.Wait(ctx, pause) != nil {
-			return
+		if k.rest(ctx, pause) {
+			pause = minPause
+		} else {
+			pause = min(2*pause, maxPause)
 		}
-		pause = min(2*pause, maxPause)
+	}
+}
+
+// rest waits for a pause, or until the member is heard of, and reports whether
+// it was. A member that was down for long is so linked as soon as it is up: it
+// may need others before it serves.
+func (k *link) rest(ctx context.Context, pause time.Duration) (heard bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-k.heard:
+		return true
+	}
+	return false
+}
+
+// hear notes that the member has brought its own link up.
+func (k *link) hear() {
+	select {
+	case k.heard <- struct{}{}:
+	default:
+	}
+}
+
+// forget drops what was heard before the link was up.
+func (k *link) forget() {
+	select {
+	case <-k.heard:
+	default:
 	}
 }
 
@@ -95,6 +129,7 @@ func (k *link) connect(ctx context.Context) error {
 	if err := k.introduce(stream, cancel); err != nil {
 		return err
 	}
+	k.forget()
 	k.owner.setConnected(k.to, true)
 	defer k.owner.setConnected(k.to, false)
 	k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "link to a peer is up",

@@ -79,7 +79,7 @@ func New(cfg Config) *Links {
 	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link), closing: make(chan struct{})}
 	for _, m := range cfg.Members {
 		if m != cfg.Self {
-			l.links[m] = &link{owner: l, to: m, signal: make(chan struct{}, 1)}
+			l.links[m] = &link{owner: l, to: m, heard: make(chan struct{}, 1), signal: make(chan struct{}, 1)}
 		}
 	}
 	return l

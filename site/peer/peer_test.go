@@ -204,6 +204,37 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
+// TestWhoIsHeardOfIsLinkedAtOnce: a member that comes back is linked when its own
+// link arrives, not when the pause between two attempts is over.
+func TestWhoIsHeardOfIsLinkedAtOnce(t *testing.T) {
+	b := newBook()
+	var attempts atomic.Int32
+	us := start(t, b, "us", func(c *peer.Config) {
+		c.Address = func(to core.SiteID) string {
+			if to == "eu" {
+				attempts.Add(1)
+			}
+			return b.of(to)
+		}
+	})
+	// After that many the pause is 2 s, the longest.
+	const longest = 7
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); attempts.Load() < longest; <-tick.C {
+		if time.Since(began) > patience {
+			t.Fatalf("%d attempts in %s", attempts.Load(), patience)
+		}
+	}
+	began := time.Now()
+	eu := start(t, b, "eu", nil)
+	eu.awaitLinked("us")
+	us.awaitLinked("eu")
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("linked after %s", took)
+	}
+}
+
 // TestQueueIsBounded: for a peer that is not there a bounded number of messages
 // is kept, the oldest.
 func TestQueueIsBounded(t *testing.T) {
