@@ -67,15 +67,14 @@ func TestFailedSyncStopsTheSite(t *testing.T) {
 
 // TestDiskErrorsAtAnyCall lets writes and syncs of sites fail under load, once
 // or from then on, with the errors of a broken and of a full disk. Whichever
-// call it is, the site ends and answers nothing more, and its next start knows
-// all that was acknowledged.
+// call it is, the site ends with an error, and its next start knows all that was
+// acknowledged.
 func TestDiskErrorsAtAnyCall(t *testing.T) {
 	needStrace(t)
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	h := &hits{began: time.Now(), all: pick(5, 100)}
-	v := newVictim(t, "auto")
-	kill(t, v.site)
+	v := newVictim(t, "auto", threeSites...)
 	v.begin()
 	for n := range h.all {
 		in := injection{call: "pwrite64", errno: "ENOSPC", when: fmt.Sprint(2 + rng.IntN(40))}

@@ -37,16 +37,12 @@ func (in injection) does() string {
 func (in injection) String() string { return in.call + ":" + in.does() + ":when=" + in.when }
 
 // under puts a site's next start under strace. The site stays the child of the
-// test (-D). Its calls are shown in the file named output, those on sockets if
-// sockets is set.
-func (in injection) under(p *proc.Process, output string, sockets bool) {
-	p.Under = []string{"strace", "-D", "-f", "-q", "-o", output}
-	if sockets {
-		p.Under = append(p.Under, traced...)
-	} else {
-		p.Under = append(p.Under, "-y", "-s", "0", "-e", "trace=pwrite64,fdatasync")
+// test (-D). Its calls on the database are shown in the file named output.
+func (in injection) under(p *proc.Process, output string) {
+	p.Under = []string{
+		"strace", "-D", "-f", "-q", "-y", "-s", "0", "-o", output,
+		"-e", "trace=pwrite64,fdatasync", "-e", "inject=" + in.String(), "--",
 	}
-	p.Under = append(p.Under, "-e", "inject="+in.String(), "--")
 }
 
 // traceOf waits until strace has written of the end of a process, and returns
@@ -154,7 +150,7 @@ func TestPointOfATrace(t *testing.T) {
 	}
 }
 
-// onDatabase leaves out the calls on sockets.
+// onDatabase leaves out the calls on anything else.
 func onDatabase(calls []systemCall) []systemCall {
 	var only []systemCall
 	for _, c := range calls {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
+	ossignal "os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -52,7 +52,7 @@ func playSite(args []string) int {
 		_, err := os.Stat(cutFile(cuts, cfg.Name, to))
 		return err == nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, stop := ossignal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if lifeline {
 		go func() {
