@@ -47,6 +47,7 @@ func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
 	if answers != requests {
 		t.Errorf("%d answers seen, want %d", answers, requests)
 	}
+	report(t, figures{{"answers", answers}})
 	t.Logf("%d answers, each after a commit of its own that was synced: pages, fdatasync, meta page, fdatasync", answers)
 }
 

@@ -11,25 +11,39 @@ import (
 	"github.com/samya-db/samya/internal/proc"
 )
 
-// TestFailedSyncStopsTheSite lets the syncs of a running site fail. The request
-// under way is not acknowledged, nothing is after it, the site ends and says
-// why, and its next start knows all that was acknowledged.
-func TestFailedSyncStopsTheSite(t *testing.T) {
+// TestFailingDiskStopsTheSite lets the syncs of a running site fail, or its
+// writes, for want of space, under one client who sends one request at a time.
+// The request under way is not acknowledged, nothing is after it, the site ends
+// and says why, and its next start knows all that was acknowledged.
+func TestFailingDiskStopsTheSite(t *testing.T) {
 	needStrace(t)
 	const limit = 1000
 	cluster := start(t, proc.Config{Sites: []string{"us"}})
 	site := cluster.Site(0)
 	c := dial(t, site)
 	create(t, limit, c)
-	m := &movers{clients: []*client{c}, prefix: "eio"}
+	m := &movers{clients: []*client{c}}
 	// strace counts a thread's calls from when it attached: the first sync of a
 	// commit makes pages durable, the second the meta page.
-	for round, from := range pick([]int{1, 2}, []int{1, 2, 3, 4, 7, 12, 1, 2}) {
-		m.prefix = fmt.Sprint("eio-", round)
+	ins := []injection{
+		{call: "fdatasync", errno: "EIO", when: "1+"},
+		{call: "pwrite64", errno: "ENOSPC", when: "1+"},
+		{call: "fdatasync", errno: "EIO", when: "2+"},
+		{call: "pwrite64", errno: "ENOSPC", when: "4+"},
+	}
+	if long() {
+		for _, when := range []string{"1", "2", "3+", "4", "7+", "12", "25+"} {
+			ins = append(ins, injection{call: "fdatasync", errno: "EIO", when: when}, injection{call: "pwrite64", errno: "ENOSPC", when: when})
+		}
+	}
+	says := map[string]string{"EIO": "input/output error", "ENOSPC": "no space left on device"}
+	repeated := 0
+	for round, in := range ins {
+		m.prefix = fmt.Sprint("failing-", round)
 		for range 20 {
 			m.move(t.Context())
 		}
-		tr := attach(t, site.PID(), append(traced, "-e", fmt.Sprintf("inject=fdatasync:error=EIO:when=%d+", from))...)
+		tr := attach(t, site.PID(), append(traced, "-e", "inject="+in.String())...)
 		acknowledged := len(m.given)
 		began := time.Now()
 		for len(m.unknown) == 0 && time.Since(began) < patience {
@@ -47,7 +61,7 @@ func TestFailedSyncStopsTheSite(t *testing.T) {
 		if status := exitStatus(expectDeath(t, cluster, site)); status <= 0 {
 			t.Errorf("the site ends with status %d, want one above 0", status)
 		}
-		if log := site.Tail(3); !strings.Contains(log, "could not make its state durable") || !strings.Contains(log, "input/output error") {
+		if log := site.Tail(3); !strings.Contains(log, "could not make its state durable") || !strings.Contains(log, says[in.errno]) {
 			t.Errorf("the log does not say why the site ended:\n%s", log)
 		}
 		tr.wait()
@@ -56,13 +70,15 @@ func TestFailedSyncStopsTheSite(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after, failed := answersAfterFailure(calls, c.localAddr()); !failed || after != 0 {
-			t.Errorf("a sync failed: %t; %d answers left the site after that", failed, after)
+			t.Errorf("%s: a call failed: %t; %d answers left the site after that", in, failed, after)
 		}
 		restart(t, site)
 		unknown := m.settle(t)
-		t.Logf("syncs fail from number %d of a thread on: %d acknowledged meanwhile, %d unknown and settled, %d answers repeated",
-			from, acknowledged, unknown, m.check(t, limit))
+		again := m.check(t, limit)
+		repeated += again
+		t.Logf("%s: %d acknowledged meanwhile, %d unknown and settled, %d answers repeated", in, acknowledged, unknown, again)
 	}
+	report(t, figures{{"failures", len(ins)}, {"answers repeated", repeated}})
 }
 
 // TestDiskErrorsAtAnyCall lets writes and syncs of sites fail under load, once

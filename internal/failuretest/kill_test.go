@@ -96,6 +96,16 @@ func TestKillUnderLoad(t *testing.T) {
 	if stats.Granted == 0 || stats.Released == 0 {
 		t.Errorf("no load was made: %+v", stats)
 	}
+	report(t, figures{
+		{"kills", rounds},
+		{"open", open},
+		{"requests", stats.Requests},
+		{"acknowledged", stats.Granted + stats.Released},
+		{"settled", stats.Resolved},
+		{"max acquired", l.Ledger().MaxAcquired(entity).Tokens},
+		{"limit", limit},
+		{"answers repeated", repeated},
+	})
 	t.Logf("rounds %d, with an open instance %d, requests %d, acknowledged %d (granted %d, released %d), refused %d, "+
 		"failed %d, unknown %d, resolved %d, max acquired %d of %d, answers repeated %d",
 		rounds, open, stats.Requests, stats.Granted+stats.Released, stats.Granted, stats.Released, stats.Refused,

@@ -51,6 +51,12 @@ func TestMemoryIsFlat(t *testing.T) {
 	if after.disk > 2*before.disk {
 		t.Errorf("the database grows from %d kB to %d kB", before.disk, after.disk)
 	}
+	report(t, figures{
+		{"kB of memory before", before.rss},
+		{"kB of memory after", after.rss},
+		{"kB of disk before", before.disk},
+		{"kB of disk after", after.disk},
+	})
 }
 
 // constantLoad acquires and releases about 800 times a second, in steps of 10 ms,

@@ -93,10 +93,17 @@ func (m *movers) settle(t *testing.T) int {
 }
 
 // check repeats every request that was answered and compares the answers, then
-// the books with what the callers hold. It returns how many it repeated.
+// the books with what the callers hold. It returns how many it repeated. Before,
+// it uses each id for another request: a site that has lost the first one would
+// not refuse that.
 func (m *movers) check(t *testing.T, limit int64) int {
 	t.Helper()
 	for _, g := range m.given {
+		other := g.answer
+		other.asked++
+		if probe := repeat(t.Context(), g.client, other); probe.reason != apierr.RequestIDReused {
+			t.Errorf("%s answered %+v, and another request under its id %+v", g.client.site.Name, g.answer, probe)
+		}
 		if again := repeat(t.Context(), g.client, g.answer); again != g.answer {
 			t.Errorf("%s answered %+v, and the repeat %+v", g.client.site.Name, g.answer, again)
 		}
