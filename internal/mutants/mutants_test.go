@@ -34,10 +34,13 @@ func TestCatalogue(t *testing.T) {
 		if b.Explore != "" {
 			count["searched"]++
 		}
+		if mode := b.Modes[0]; mode == "auto" || mode == "switch" {
+			count["auto or switch"]++
+		}
 	}
 	for what, least := range map[string]int{
 		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "persistence": 6, "retry": 5, "safety": 15,
-		"searched": 15,
+		"searched": 15, "auto or switch": 8,
 	} {
 		if count[what] < least {
 			t.Errorf("%d bugs are %q, want at least %d", count[what], what, least)

@@ -316,6 +316,7 @@ func (n *node) hand(c *call) {
 	n.feed(p.input(c, p.tokens, p.limit))
 	if c.waited = n.core.Status().Waiting > before; c.waited {
 		n.waiting[p.entity] = append(n.waiting[p.entity], c)
+		n.contradict(c)
 	}
 	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.has(p.entity) >= p.tokens)
 	n.settle()
@@ -378,45 +379,6 @@ func (p *op) returned(c *call, a core.Answer) {
 		p.mutate()
 	}
 	p.end(&a)
-}
-
-// extras repeat an answered request, as it was and with another body.
-func (p *op) extras() {
-	s := p.s
-	if s.chance(50) {
-		s.after(s.r.Int64N(5*second), func() { s.nodes[p.site].hand(&call{op: p, done: true}) })
-	}
-	if s.chance(s.chances.mutant) {
-		s.after(s.r.Int64N(5*second), func() {
-			n := s.nodes[p.site]
-			n.awake(func() {
-				if !n.up {
-					return
-				}
-				c := &call{op: p, mutant: true, done: true}
-				n.calls[c] = true
-				n.step(p.input(c, p.tokens+1, p.limit))
-			})
-		})
-	}
-}
-
-// mutate asks for another change under the id of one that was decided, at any
-// site.
-func (p *op) mutate() {
-	s, other := p.s, *p
-	other.limit++
-	other.expected++
-	s.after(s.r.Int64N(5*second), func() {
-		n := s.nodes[s.r.IntN(len(s.nodes))]
-		n.awake(func() {
-			if n.up {
-				c := &call{op: p, mutant: true, done: true}
-				n.calls[c] = true
-				n.step(other.input(c, 0, other.limit))
-			}
-		})
-	})
 }
 
 func (p *op) end(a *core.Answer) {

@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"cmp"
+
+	"github.com/samya-db/samya/site/core"
+)
 
 // Switching is the mode of a run in which the cluster starts under protocols
 // that the seed picks, and the administrator switches them all the time.
@@ -88,11 +92,14 @@ func (n *node) began(e *core.Event) {
 	if after.Decided.Version > before.Decided.Version+1 {
 		return
 	}
-	if !n.mayBegin(before.Protocol(), e) && !n.mayBegin(after.Protocol(), e) {
+	if !n.mayBegin(inForce(before), e) && !n.mayBegin(inForce(after), e) {
 		n.s.fail(ModeKept, "%s begins an instance of %q for %q, variant %d; the mode is %+v, before %+v, reachable are %d",
 			n.id, e.Entity, e.Trigger, e.Variant, after, before, n.told)
 	}
 }
+
+// inForce is the protocol that a site has to go by.
+func inForce(m core.Mode) string { return cmp.Or(m.Decided.Protocol, m.Configured) }
 
 func (n *node) mayBegin(protocol string, e *core.Event) bool {
 	sure := n.told > 0 && n.toldAt <= n.drainedAt

@@ -21,6 +21,9 @@ type Report struct {
 	Requests int
 	// Redistributed are the grants that had to wait.
 	Grants, Redistributed, Refusals, Releases, Repeats, Reused, Cancels, Overloads int
+	// Contradicted are the acquires whose id came again with another body while
+	// they waited.
+	Contradicted int
 	// Waited are the acquires that had to wait for an instance, of all Acquires
 	// handed over to a site, by the site's offer policy. WaitedThoughKept are those
 	// of them that waited while their site had the tokens: with the first of them
@@ -79,6 +82,7 @@ func (r *Report) counts() []count {
 		{"releases", &r.Releases},
 		{"repeats", &r.Repeats},
 		{"reused", &r.Reused},
+		{"contradicted while waiting", &r.Contradicted},
 		{"cancels", &r.Cancels},
 		{"overloads", &r.Overloads},
 		{"acquires where spare is offered", &r.Acquires[OfferSpare]},

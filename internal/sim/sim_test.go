@@ -174,7 +174,7 @@ func TestEncoded(t *testing.T) {
 		dir := t.TempDir()
 		var opened []*store.Store
 		all.Add(run(t, sim.Options{
-			Seed: 1000 + n, Sites: 3, Encoded: true, Protocol: []string{"majority", "star"}[n],
+			Seed: 1000 + n, Sites: 3, Encoded: true, Protocol: []string{"star", sim.Switching}[n],
 			Disk: func(site core.SiteID) (sim.Disk, error) {
 				s, err := store.Open(store.Options{
 					Dir: filepath.Join(dir, string(site)), Cluster: "sim", Site: site, Members: []core.SiteID{"a", "b", "c"},
@@ -200,7 +200,7 @@ func TestEncoded(t *testing.T) {
 // TestMessagesEncoded takes every message through its real encoding.
 func TestMessagesEncoded(t *testing.T) {
 	for n := range uint64(20) {
-		run(t, sim.Options{Seed: 2000 + n, Encoded: true, Protocol: []string{"majority", "star", "auto"}[n%3]})
+		run(t, sim.Options{Seed: 2000 + n, Encoded: true, Protocol: sim.Modes()[n%4]})
 	}
 }
 
@@ -221,7 +221,7 @@ func TestRefusedOnlyIfNowhere(t *testing.T) {
 func TestSameSeedSameRun(t *testing.T) {
 	hashes := make(map[uint64]bool)
 	for n := range uint64(10) {
-		o := sim.Options{Seed: 4000 + n, Protocol: []string{"majority", "star", "auto"}[n%3]}
+		o := sim.Options{Seed: 4000 + n, Protocol: sim.Modes()[n%4]}
 		first := run(t, o)
 		if again := run(t, o); first != again {
 			t.Errorf("seed %d: %v and %v", o.Seed, &first, &again)
@@ -243,7 +243,7 @@ func TestProcessorsDoNotMatter(t *testing.T) {
 		var group errgroup.Group
 		for n := range hashes[i] {
 			group.Go(func() error {
-				r, err := sim.Run(sim.Options{Seed: 8000 + uint64(n), Protocol: []string{"majority", "star", "auto"}[n%3]})
+				r, err := sim.Run(sim.Options{Seed: 8000 + uint64(n), Protocol: sim.Modes()[n%4]})
 				hashes[i][n] = r.Hash
 				return err
 			})

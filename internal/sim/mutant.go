@@ -1,0 +1,63 @@
+package sim
+
+// extras repeat an answered request, as it was and with another body.
+func (p *op) extras() {
+	s := p.s
+	if s.chance(50) {
+		s.after(s.r.Int64N(5*second), func() { s.nodes[p.site].hand(&call{op: p, done: true}) })
+	}
+	if s.chance(s.chances.mutant) {
+		s.after(s.r.Int64N(5*second), func() {
+			n := s.nodes[p.site]
+			n.awake(func() {
+				if n.up {
+					n.mutant(p)
+				}
+			})
+		})
+	}
+}
+
+// mutate asks for another change under the id of one that was decided, at any
+// site.
+func (p *op) mutate() {
+	s, other := p.s, *p
+	other.limit++
+	other.expected++
+	s.after(s.r.Int64N(5*second), func() {
+		n := s.nodes[s.r.IntN(len(s.nodes))]
+		n.awake(func() {
+			if n.up {
+				c := &call{op: p, mutant: true, done: true}
+				n.calls[c] = true
+				n.step(other.input(c, 0, other.limit))
+			}
+		})
+	})
+}
+
+// mutant repeats a request with another body at a site that knows the first.
+func (n *node) mutant(p *op) {
+	c := &call{op: p, mutant: true, done: true}
+	n.calls[c] = true
+	n.step(p.input(c, p.tokens+1, p.limit))
+}
+
+// contradict sends an acquire that has begun to wait again with another body, if
+// it still waits by then.
+func (n *node) contradict(c *call) {
+	s, life := n.s, n.life
+	if !s.chance(s.chances.mutant) {
+		return
+	}
+	s.after(s.r.Int64N(c.op.wait+1), func() {
+		n.awake(func() {
+			// What the core has answered and not handed over yet is unknown here.
+			waits := n.up && n.life == life && n.calls[c] && !c.served && !c.cancelled
+			if waits && !n.core.Pending() {
+				s.report.Contradicted++
+				n.mutant(c.op)
+			}
+		})
+	})
+}
