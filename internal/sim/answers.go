@@ -160,9 +160,11 @@ func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
 	case core.NoQuorum, core.Unknown, core.Overloaded:
 		return
 	}
-	if g := a.View.Generation; op.kind == setLimit &&
-		(op.answers[g] == "" || !o.sequence(sequenceID{op.entity, g}).results[op.requestID]) {
-		return
+	if g := a.View.Generation; op.kind == setLimit {
+		q := o.sequence(sequenceID{op.entity, g})
+		if op.answers[g] == "" || !q.results[op.requestID] || q.forgotten[op.requestID] {
+			return
+		}
 	}
 	o.s.fail(ExactlyOnce, "%s answers another change under the id of %v: %v", n.id, op, a.Code)
 }
@@ -182,14 +184,15 @@ func (o *observer) limitSet(n *node, op *op, a core.Answer) {
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
 	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
-	if g := a.View.Generation; op.answers[g] != "" && op.answers[g] != got {
+	g := a.View.Generation
+	if op.answers[g] != "" && op.answers[g] != got && !o.sequence(sequenceID{op.entity, g}).forgotten[op.requestID] {
 		o.s.fail(ExactlyOnce, "%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
 	} else if op.answers == nil {
 		op.answers = make(map[uint64]string)
 	}
-	op.answers[a.View.Generation] = got
+	op.answers[g] = got
 	op.decided = true
-	if len(o.s.nodes) > 1 && !o.sequence(sequenceID{op.entity, a.View.Generation}).everHeld(op.requestID) {
+	if len(o.s.nodes) > 1 && !o.sequence(sequenceID{op.entity, g}).everHeld(op.requestID) {
 		o.s.fail(Answers, "%s answers %v: %v, nothing is decided", n.id, op, a.Code)
 	}
 }

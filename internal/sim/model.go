@@ -43,7 +43,10 @@ type sequence struct {
 	// promises are the last durable states by site.
 	promises []promise
 	results  map[string]bool
-	order    []string
+	// forgotten are the changes whose outcomes sites have dropped: their ids may
+	// run anew.
+	forgotten map[string]bool
+	order     []string
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
@@ -61,6 +64,7 @@ func newSequence(id sequenceID) *sequence {
 	return &sequence{
 		id: id, proposed: make(map[vote]*avantan.Value), accepts: make(map[vote]map[core.SiteID]bool),
 		chosen: make(map[avantan.Instance]*avantan.Value), results: make(map[string]bool),
+		forgotten: make(map[string]bool),
 	}
 }
 
@@ -127,6 +131,7 @@ func (q *sequence) settle(o *observer) error {
 				q.order = append(q.order, ch.RequestID)
 				if len(q.order) > keptResults {
 					delete(q.results, q.order[0])
+					q.forgotten[q.order[0]] = true
 					q.order = q.order[1:]
 				}
 				if ch.Expected == 0 || ch.Expected == now.version {
