@@ -55,6 +55,10 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e := apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
+	case core.Unvouched:
+		e := apierr.New(apierr.SiteUnavailable, "site %s is %s; nothing was done", s.cfg.Name, s.waiting(a.Missing))
+		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
+		return e
 	case core.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}

@@ -35,6 +35,13 @@ type Config struct {
 	// fixed by it. For an existing one it may be left empty.
 	Members []string
 
+	// Unvouched has the site serve at once. By default it first waits until half
+	// of the other members, rounded up, have vouched that DataDir is the latest
+	// they know of; a site cut off from them waits. Only who knows that no later
+	// data exists may set it: tokens granted twice would not be noticed. A member
+	// that knows of later data still stops the site.
+	Unvouched bool
+
 	// Listen is the host:port of the gRPC listener, for clients and peers.
 	Listen string
 	// HTTP is the host:port of /livez, /readyz and /metrics.

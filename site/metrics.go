@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/site/core"
@@ -80,6 +81,9 @@ func (s *Site) Happened(e core.Event) {
 		m.redistributions.WithLabelValues("no_quorum").Inc()
 	case core.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()
+	case core.Serving:
+		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
+		s.log.Info("the site serves")
 	case core.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)

@@ -91,6 +91,7 @@ func (s *Site) open() error {
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Run:  core.Run(rand.Uint64() | 1), Unvouched: s.cfg.Unvouched,
 	}, restored)
 	if err != nil {
 		return err
@@ -107,6 +108,9 @@ func (s *Site) open() error {
 		},
 		Connected: s.reachable, Logger: s.log,
 	})
+	if missing := c.Status().Missing; missing > 0 {
+		s.log.Info(s.waiting(missing))
+	}
 	s.engine = engine.New(engine.Config{Core: c, Store: s.store, Sender: s.links, Observer: s})
 	s.metrics = newMetrics(s)
 	var listen net.ListenConfig
@@ -155,6 +159,8 @@ func (s *Site) serveOn() {
 		grpc.UnaryInterceptor(s.metrics.count),
 	)
 	s.health = health.NewServer()
+	// Until the core says that the data is vouched for.
+	s.health.SetServingStatus("", healthv1.HealthCheckResponse_NOT_SERVING)
 	samyav1.RegisterTokenServiceServer(s.grpcServer, tokens{Site: s})
 	samyav1.RegisterEntityServiceServer(s.grpcServer, entities{Site: s})
 	samyav1.RegisterClusterServiceServer(s.grpcServer, cluster{Site: s})
@@ -181,12 +187,23 @@ func (s *Site) HTTPAddr() string { return s.httpListener.Addr().String() }
 // livez says that the process runs.
 func (s *Site) livez(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// readyz says whether clients are answered: the core handles inputs.
+// waiting says what a site waits for that lacks so many members' word.
+func (s *Site) waiting(missing int) string {
+	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members.Sites)-1)
+}
+
+// readyz says whether clients are answered: the core handles inputs, and the
+// site's data is vouched for.
 func (s *Site) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
-	if _, err := s.engine.Status(ctx); err != nil {
+	st, err := s.engine.Status(ctx)
+	if err != nil {
 		plain(w, http.StatusServiceUnavailable, "not ready: "+err.Error()+"\n")
+		return
+	}
+	if st.Missing > 0 {
+		plain(w, http.StatusServiceUnavailable, "not ready: "+s.waiting(st.Missing)+"\n")
 		return
 	}
 	plain(w, http.StatusOK, "ok\n")
@@ -213,7 +230,13 @@ func (s *Site) Run(ctx context.Context) error {
 	defer stopEngine()
 	linksCtx, stopLinks := context.WithCancel(engineCtx)
 	defer stopLinks()
-	group.Go(func() error { return s.engine.Run(engineCtx) })
+	group.Go(func() error {
+		err := s.engine.Run(engineCtx)
+		if _, stale := errors.AsType[*core.StaleError](err); stale {
+			return fmt.Errorf("the data in %s is refused: %w", s.cfg.DataDir, err)
+		}
+		return err
+	})
 	group.Go(func() error { s.links.Run(linksCtx); return nil })
 	group.Go(func() error { s.watch(linksCtx); return nil })
 	group.Go(func() error { return ignoreClosed(s.grpcServer.Serve(s.grpcListener)) })
@@ -233,7 +256,6 @@ func (s *Site) Run(ctx context.Context) error {
 		stopEngine()
 		return nil
 	})
-	s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 	s.log.Info("the site is up", "cluster", s.cfg.Cluster, "site", s.cfg.Name, "region", s.cfg.Region,
 		"members", s.members.Sites, "grpc", s.GRPCAddr(), "http", s.HTTPAddr(), "gossip", s.membership.Addr())
 	err = group.Wait()

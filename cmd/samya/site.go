@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -67,6 +68,11 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 				switch {
 				case errors.Is(err, store.ErrNoMembers):
 					return &hintError{fmt.Errorf("site %s: %w", cfg.Name, err), "name all sites of the cluster with --members"}
+				case stale(err):
+					return &hintError{
+						fmt.Errorf("site %s: %w", cfg.Name, err),
+						"put the latest data of this site in --data; what it held cannot be told from other data",
+					}
 				case err != nil:
 					return fmt.Errorf("site %s: %w", cfg.Name, err)
 				}
@@ -78,6 +84,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	s.flags(f, "127.0.0.1:7101", "127.0.0.1:7201")
 	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
+	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
@@ -87,6 +94,12 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	}
 	s.completions(cmd)
 	return cmd
+}
+
+// stale reports whether a site was started on data that is not its latest.
+func stale(err error) bool {
+	_, is := errors.AsType[*core.StaleError](err)
+	return is
 }
 
 // moduleUses says what each of a site's modules decides.

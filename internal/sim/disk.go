@@ -21,13 +21,18 @@ type Memory struct {
 	books     map[string]core.BooksRecord
 	blocks    map[uint64]core.RequestBlock
 	requests  map[core.RequestKey]core.RequestRecord
+
+	incarnation core.Incarnation
+	commits     core.Commits
+	remembered  map[core.SiteID]core.Remembered
 }
 
 var _ Disk = (*Memory)(nil)
 
 // NewMemory makes an empty one.
-func NewMemory() *Memory {
+func NewMemory(incarnation core.Incarnation) *Memory {
 	return &Memory{
+		incarnation: incarnation, remembered: make(map[core.SiteID]core.Remembered),
 		changes:  make(map[uint64]core.ChangeRecord),
 		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
 		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
@@ -37,7 +42,7 @@ func NewMemory() *Memory {
 func (m *Memory) clone() *Memory {
 	c := *m
 	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
-	c.blocks, c.requests = maps.Clone(m.blocks), maps.Clone(m.requests)
+	c.blocks, c.requests, c.remembered = maps.Clone(m.blocks), maps.Clone(m.requests), maps.Clone(m.remembered)
 	return &c
 }
 
@@ -89,6 +94,12 @@ func (m *Memory) Commit(r *core.Records) error {
 			return true
 		})
 	}
+	if r.Commits != 0 {
+		m.commits = r.Commits
+	}
+	for _, p := range r.Remembered {
+		m.remembered[p.Site] = p
+	}
 	return nil
 }
 
@@ -109,6 +120,7 @@ func (m *Memory) Load() (core.Restored, error) {
 	}
 	r.Books = inOrder(m.books)
 	r.Blocks = inOrder(m.blocks)
+	r.Incarnation, r.Commits, r.Remembered = m.incarnation, m.commits, inOrder(m.remembered)
 	return r, nil
 }
 

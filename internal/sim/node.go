@@ -60,7 +60,7 @@ type node struct {
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
-	n := &node{s: s, i: i, id: id, durable: NewMemory(), failed: make(map[string]micros)}
+	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros)}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
@@ -93,6 +93,12 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 			return n
 		}
 		n.other = other
+		// A real disk draws it.
+		restored, err := other.Load()
+		if err != nil {
+			s.fail(Sound, "%s: loading: %w", id, err)
+		}
+		n.durable.incarnation = restored.Incarnation
 	}
 	return n
 }

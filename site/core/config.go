@@ -60,6 +60,18 @@ type Config struct {
 	Bin     Tick
 	Horizon int
 
+	// Run is the random id of this start, drawn anew for each. The site then
+	// serves only once enough members vouch for its data; see guard. 0 is for
+	// tests of other things: nothing is asked, told or checked.
+	Run Run
+	// Unvouched has the site serve before any member has vouched: the operator
+	// knows that the data is the latest. A member that knows better stops it.
+	Unvouched bool
+	// Tell is the pause between two times that members are asked to vouch or told
+	// how far this site's data has come, and the longest that what they told is
+	// remembered in memory only; default 1000.
+	Tell Tick
+
 	// Rand is the source of jitter.
 	Rand avantan.Rand
 }
@@ -97,6 +109,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.GiveUp, 500)
 	orDefault(&c.MaxGiveUp, 2000)
 	orDefault(&c.Sync, 5000)
+	orDefault(&c.Tell, 1000)
 	orDefault(&c.Bin, 1000)
 	orDefault(&c.Horizon, 6)
 }

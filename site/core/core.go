@@ -26,6 +26,7 @@ type Core struct {
 	timers       timers
 	// reachable are the sites that seem to be up; nil if nothing was said yet.
 	reachable []SiteID
+	guard     guard
 
 	now Now
 	out Effects
@@ -67,6 +68,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 	if err := c.restore(&from); err != nil {
 		return nil, fmt.Errorf("restoring the core: %w", err)
 	}
+	c.startGuard(&from)
 	return c, nil
 }
 
@@ -120,6 +122,10 @@ func (c *Core) restore(from *Restored) error {
 func (c *Core) Step(now Now, in Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
+	if !c.guard.open {
+		c.stepGuarded(in)
+		return
+	}
 	switch in := in.(type) {
 	case *Acquire:
 		c.acquire(in)
@@ -138,7 +144,7 @@ func (c *Core) Step(now Now, in Input) {
 	case Deliver:
 		c.deliver(in)
 	case Reachable:
-		c.reachable = append([]SiteID{}, in.Sites...)
+		c.reach(in.Sites)
 	case Stop:
 		c.stop()
 	case Wake:
@@ -167,8 +173,11 @@ func (c *Core) Drain(e *Effects) {
 	if len(rec.Block.Records) > 0 {
 		c.requests.seal(&rec.Block, c.now.Wall)
 	}
-	// Also without new records: a full table takes none before old ones go.
-	rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
+	if c.guard.open {
+		// Also without new records: a full table takes none before old ones go.
+		rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
+	}
+	c.seal()
 	*e, c.out = c.out, *e
 }
 
@@ -189,11 +198,14 @@ func (c *Core) record(rec *Records, e *entity) {
 }
 
 // Pending reports whether Drain would return anything.
-func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || !c.out.Empty() }
+func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || !c.out.Empty() }
 
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
 	Entities, Waiting, Requests, Changes int
+	// Missing is how many members must vouch for the site's data before it
+	// serves; 0 once it does.
+	Missing   int
 	Catalogue                            avantan.Instance
 	// Mode is under which protocol the site begins instances.
 	Mode Mode
@@ -203,7 +215,7 @@ type Status struct {
 func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Changes: len(c.cat.pending), Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
 
@@ -286,6 +298,13 @@ func (c *Core) deliver(d Deliver) {
 				Kind: ProtocolFault, Entity: env.Entity,
 				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
 			})
+			continue
+		}
+		switch {
+		case env.Vouch != nil:
+			c.vouch(d.From, env)
+			continue
+		case !c.takes(d.From, env):
 			continue
 		}
 		if env.Entity == "" {

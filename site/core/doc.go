@@ -14,7 +14,9 @@
 //     still waits for the batches before it: its replies reveal their state.
 //  4. If a transaction fails nothing of that batch or a later one leaves, and
 //     the core is abandoned: its memory is ahead of its disk.
-//  5. Step is called with a [Wake] when the time of [Core.WakeAt] has come.
+//  5. Nothing leaves any more, and the core is abandoned, once [Core.Refused]
+//     returns an error.
+//  6. Step is called with a [Wake] when the time of [Core.WakeAt] has come.
 //
 // Many inputs stepped between two Drains share one transaction: that is group
 // commit.

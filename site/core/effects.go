@@ -5,7 +5,8 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// Envelope is a protocol message with the sequence it belongs to.
+// Envelope is a protocol message with the sequence it belongs to, or a message
+// about the sender's own data.
 type Envelope struct {
 	// Entity and Generation name the sequence; empty and 0 for the catalogue's.
 	Entity     string
@@ -14,10 +15,18 @@ type Envelope struct {
 	Message avantan.Message
 	// Star is of the star variant.
 	Star *star.Message
+	// Vouch, if set, is a message about data, and all above is empty.
+	Vouch *Vouch
+	// Mark is how far the sender's data had come when the message left: what it
+	// rests on is not later.
+	Mark Mark
 }
 
 // From returns the sender.
 func (e *Envelope) From() SiteID {
+	if e.Vouch != nil {
+		return e.Vouch.From
+	}
 	if e.Star != nil {
 		return e.Star.From
 	}
@@ -26,6 +35,9 @@ func (e *Envelope) From() SiteID {
 
 // To returns the receiver.
 func (e *Envelope) To() SiteID {
+	if e.Vouch != nil {
+		return e.Vouch.To
+	}
 	if e.Star != nil {
 		return e.Star.To
 	}
@@ -74,6 +86,8 @@ const (
 	GaveUp
 	// ProtocolFault: a message or decision was refused as impossible.
 	ProtocolFault
+	// Serving: the site begins to serve: enough members vouch for its data.
+	Serving
 )
 
 // Event is one thing a metric may count.
@@ -107,12 +121,18 @@ type Records struct {
 	Changes []ChangeRecord
 	// ForgetChanges: change records with lower numbers are to be deleted.
 	ForgetChanges uint64
+	// Commits is the number of this transaction, to be stored; 0 for one that
+	// changes nothing but Remembered.
+	Commits Commits
+	// Remembered are to be stored by site.
+	Remembered []Remembered
 }
 
 // Empty reports whether there is nothing to make durable.
 func (r *Records) Empty() bool {
 	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
-		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0
+		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0 &&
+		r.Commits == 0 && len(r.Remembered) == 0
 }
 
 func (r *Records) reset() {
@@ -125,6 +145,8 @@ func (r *Records) reset() {
 		Entities: r.Entities[:0],
 		Deleted:  r.Deleted[:0],
 		Changes:  r.Changes[:0],
+
+		Remembered: r.Remembered[:0],
 	}
 }
 
@@ -191,4 +213,9 @@ type Restored struct {
 	Books    []BooksRecord
 	// Blocks in the order of their sequences.
 	Blocks []RequestBlock
+	// Incarnation is that of the data, Commits the last one stored.
+	Incarnation Incarnation
+	Commits     Commits
+	// Remembered of other members, in any order.
+	Remembered []Remembered
 }

@@ -166,11 +166,14 @@ const (
 	Stopping
 	// Invalid: the arguments are out of range (zero or negative tokens).
 	Invalid
+	// Unvouched: too few members have vouched for the site's data so far;
+	// nothing was done.
+	Unvouched
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
-	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid",
+	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 }
 
 // String returns the code's name.
@@ -190,6 +193,9 @@ type Answer struct {
 	Left Tokens
 	// RetryAfter is when another try may fare better; 0 for no idea.
 	RetryAfter Tick
+	// Missing is how many members must vouch for the site's data before it serves
+	// (Unvouched).
+	Missing int
 	// View is the entity read or changed.
 	View View
 	// Mode is the one decided by a SetMode, with a repeat the one decided then; of

@@ -48,8 +48,8 @@ func newRig(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	for i := range n {
 		r.names = append(r.names, core.SiteID(rune('a'+i)))
 	}
-	for _, name := range r.names {
-		r.disks[name] = sim.NewMemory()
+	for i, name := range r.names {
+		r.disks[name] = sim.NewMemory(core.Incarnation(i + 1))
 		r.restart(name)
 	}
 	return r

@@ -99,7 +99,10 @@ func (c *Core) scheduleCatalogue() {
 
 // WakeAt returns when Step must be called with a Wake.
 func (c *Core) WakeAt() Tick {
-	t := c.cat.wake
+	if !c.guard.open {
+		return c.guard.wakeAt()
+	}
+	t := earlier(c.cat.wake, c.guard.wakeAt())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -108,6 +111,7 @@ func (c *Core) WakeAt() Tick {
 
 // wake does what time brings.
 func (c *Core) wake() {
+	c.wakeGuard()
 	if c.cat.wake <= c.now.Tick {
 		c.wakeCatalogue()
 	}

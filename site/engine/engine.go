@@ -196,8 +196,8 @@ func (e *Engine) now() core.Now {
 	return core.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
 }
 
-// Run runs the engine until ctx ends, when it returns nil, or a commit fails,
-// when it returns why. Calls that have no answer by then get ErrStopped.
+// Run runs the engine until ctx ends, when it returns nil, or a commit fails or
+// the site's data is refused, when it returns why. Calls that have no answer by then get ErrStopped.
 func (e *Engine) Run(ctx context.Context) error {
 	var committer sync.WaitGroup
 	committer.Go(e.commit)
@@ -229,6 +229,10 @@ func (e *Engine) loop(ctx context.Context) {
 		e.step(taken)
 		if at := c.WakeAt(); at != 0 && at <= now.Tick {
 			c.Step(now, core.Wake{})
+		}
+		if err := c.Refused(); err != nil {
+			e.fail(err)
+			return
 		}
 		if c.Pending() {
 			select {
@@ -303,19 +307,23 @@ func (e *Engine) broken() bool {
 	return e.stopped
 }
 
-// commit carries out batches, in order. After a failure it carries out none.
+// commit carries out batches, in order. After a failure, or once the core is
+// refused, it carries out none.
 func (e *Engine) commit() {
 	for batch := range e.batches {
-		if e.failure != nil {
+		if e.broken() {
 			continue
 		}
 		if !batch.Records.Empty() {
 			began := time.Now()
 			if err := e.cfg.Store.Commit(&batch.Records); err != nil {
-				e.fail(err)
+				e.fail(fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
 				continue
 			}
 			e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
+			if e.broken() {
+				continue
+			}
 		}
 		if len(batch.Messages) > 0 {
 			e.cfg.Sender.Send(batch.Messages)
@@ -346,7 +354,9 @@ func (e *Engine) answer(replies []core.Reply) {
 
 func (e *Engine) fail(err error) {
 	e.mu.Lock()
-	e.failure = fmt.Errorf("the site stops, as it could not make its state durable: %w", err)
+	if e.failure == nil {
+		e.failure = err
+	}
 	e.stopped = true
 	e.mu.Unlock()
 	e.nudge()

@@ -23,7 +23,10 @@ func (s *Store) Commit(r *core.Records) error {
 		if err := putCatalogue(tx, r); err != nil {
 			return err
 		}
-		return s.putRequests(tx, r)
+		if err := s.putRequests(tx, r); err != nil {
+			return err
+		}
+		return s.putGuard(tx, r)
 	})
 	if err != nil {
 		return fmt.Errorf("committing to the store: %w", err)

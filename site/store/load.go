@@ -10,7 +10,10 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-var errKey = errors.New("a key that is no number")
+var (
+	errKey    = errors.New("a key that is no number")
+	errNumber = errors.New("a value that is no number")
+)
 
 // Load reads everything back, as a restarted core needs it.
 func (s *Store) Load() (core.Restored, error) {
@@ -22,6 +25,9 @@ func (s *Store) Load() (core.Restored, error) {
 				return err
 			}
 			r.Catalogue = c
+		}
+		if err := loadGuard(tx.Bucket(bucketGuard), &r); err != nil {
+			return err
 		}
 		return errors.Join(
 			each(tx.Bucket(bucketEntities), &r.Entities, byName(decodeEntity)),

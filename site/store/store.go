@@ -5,6 +5,8 @@
 // The file's buckets, and what a commit costs in them:
 //
 //	identity   whose data this is, and the member set; written at bootstrap
+//	guard      which data this is, the number of the last commit, and the marks
+//	           of other members' data; so small that it is a part of the root page
 //	books      one small value an entity; one leaf page per hot entity
 //	entities   one value an entity; written when its sequence moves
 //	catalogue  the catalogue's sequence and its last changes
@@ -17,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,16 +57,22 @@ const (
 
 var (
 	bucketIdentity  = []byte("identity")
+	bucketGuard     = []byte("guard")
 	bucketBooks     = []byte("books")
 	bucketEntities  = []byte("entities")
 	bucketCatalogue = []byte("catalogue")
 	bucketChanges   = []byte("changes")
 	bucketRequests  = []byte("requests")
-	buckets         = [][]byte{bucketIdentity, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests}
+	buckets         = [][]byte{bucketIdentity, bucketGuard, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests}
 
 	keyIdentity  = []byte("identity")
 	keyMembers   = []byte("members")
 	keyCatalogue = []byte("catalogue")
+
+	// Keys of bucketGuard; a member's mark stands under prefixMember and its name.
+	keyIncarnation = []byte("incarnation")
+	keyCommits     = []byte("commits")
+	prefixMember   = []byte("of ")
 )
 
 // Options say where the data is and whose it must be.
@@ -77,6 +86,9 @@ type Options struct {
 	// Members is the member set that a new directory is bootstrapped with. For
 	// an existing one it may be empty; else it must be the same set.
 	Members []core.SiteID
+	// Incarnation names a new directory's data for ever; 0 for a random one. An
+	// existing directory has its own.
+	Incarnation core.Incarnation
 }
 
 // Members is a durable member set.
@@ -93,6 +105,7 @@ type Store struct {
 	members Members
 	// scratch is reused from commit to commit.
 	scratch, packed []byte
+	commits         [8]byte
 }
 
 // Open opens or bootstraps a data directory and locks it until Close. Its
@@ -234,7 +247,12 @@ func (s *Store) bootstrap(tx *bolt.Tx, o *Options) error {
 		set.Sites = append(set.Sites, string(m))
 	}
 	id := tx.Bucket(bucketIdentity)
+	incarnation := uint64(o.Incarnation)
+	for incarnation == 0 {
+		incarnation = rand.Uint64()
+	}
 	return errors.Join(
+		tx.Bucket(bucketGuard).Put(keyIncarnation, sequenceKey(incarnation)),
 		putMessage(id, keyIdentity, &storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)}),
 		putMessage(id, keyMembers, set),
 	)

@@ -22,8 +22,12 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
+const incarnation core.Incarnation = 1<<63 + 5
+
 func options(dir string) store.Options {
-	return store.Options{Dir: dir, Cluster: "prod", Site: "us", Members: []core.SiteID{"us", "eu", "as"}}
+	return store.Options{
+		Dir: dir, Cluster: "prod", Site: "us", Members: []core.SiteID{"us", "eu", "as"}, Incarnation: incarnation,
+	}
 }
 
 func open(t *testing.T, o store.Options) *store.Store {
@@ -58,7 +62,7 @@ func TestBootstrap(t *testing.T) {
 	if got := s.Members(); !reflect.DeepEqual(got, want) {
 		t.Errorf("members %+v", got)
 	}
-	if r := load(t, s); !reflect.DeepEqual(r, core.Restored{}) {
+	if r := load(t, s); !reflect.DeepEqual(r, core.Restored{Incarnation: incarnation}) {
 		t.Errorf("a new store holds %+v", r)
 	}
 	closed(t, s)
@@ -240,6 +244,11 @@ func full() *core.Records {
 				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
 			}},
 		},
+		Commits: 12,
+		Remembered: []core.Remembered{
+			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9},
+			{Site: "eu", Mark: core.Mark{Incarnation: 4, Run: 5, Commits: 6}},
+		},
 	}
 }
 
@@ -255,7 +264,7 @@ func TestRoundTrip(t *testing.T) {
 	got := load(t, s)
 	if !reflect.DeepEqual(got, core.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
-		Blocks: []core.RequestBlock{want.Block},
+		Blocks: []core.RequestBlock{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -326,7 +335,7 @@ func TestAgainstMaps(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		maps := sim.NewMemory()
+		maps := sim.NewMemory(incarnation)
 		block, change := uint64(0), uint64(0)
 		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
 			var r core.Records
@@ -352,6 +361,13 @@ func TestAgainstMaps(t *testing.T) {
 				change++
 				r.Changes = []core.ChangeRecord{{Number: change, Change: core.CatalogueChange{Name: names.Draw(rt, "changed")}}}
 				r.Catalogue = &core.CatalogueRecord{Numbered: change}
+			}
+			if rapid.Bool().Draw(rt, "count") {
+				r.Commits = core.Commits(rapid.Uint64().Draw(rt, "commits"))
+			}
+			for _, name := range rapid.SliceOfDistinct(names, func(n string) string { return n }).Draw(rt, "remembered") {
+				mark := core.Mark{Incarnation: 1, Run: 2, Commits: core.Commits(block)}
+				r.Remembered = append(r.Remembered, core.Remembered{Site: core.SiteID(name), Mark: mark, Before: 1})
 			}
 			r.ForgetBlocks = rapid.Uint64Range(0, block).Draw(rt, "forget blocks")
 			r.ForgetChanges = rapid.Uint64Range(0, change).Draw(rt, "forget changes")

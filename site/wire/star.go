@@ -46,7 +46,7 @@ func decodeStar(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope,
 		return core.Envelope{}, fmt.Errorf("star message of unknown kind %d", m.GetKind())
 	}
 	return core.Envelope{
-		Entity: p.GetEntity(), Generation: p.GetGeneration(),
+		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Star: &star.Message{
 			Kind: kind, From: from, To: to,
 			ID:           star.ID{Leader: avantan.SiteID(m.GetLeader()), Counter: m.GetCounter()},

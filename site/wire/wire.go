@@ -14,8 +14,8 @@ import (
 // Version is the version of the messages this build speaks; Oldest the oldest
 // it understands.
 const (
-	Version = 1
-	Oldest  = 1
+	Version = 2
+	Oldest  = 2
 )
 
 var kinds = map[avantan.Kind]peerv1.MessageKind{
@@ -37,12 +37,17 @@ var kindsBack = inverse(kinds)
 // Encode returns an envelope's protobuf form. It shares nothing with the
 // envelope but byte slices.
 func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
-	if e.Star != nil {
-		return &peerv1.ProtocolMessage{Entity: e.Entity, Generation: e.Generation, Star: encodeStar(e.Star)}
+	switch {
+	case e.Vouch != nil:
+		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Vouch: encodeVouch(e.Vouch)}
+	case e.Star != nil:
+		return &peerv1.ProtocolMessage{
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Star: encodeStar(e.Star),
+		}
 	}
 	m := &e.Message
 	return &peerv1.ProtocolMessage{
-		Entity: e.Entity, Generation: e.Generation,
+		Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark),
 		Kind: kinds[m.Kind], Instance: uint64(m.Instance),
 		Ballot: Ballot(m.Ballot), Promised: Ballot(m.Promised), Press: uint32(m.Press),
 		Contribution: contribution(m.Contribution), AcceptedAt: Ballot(m.AcceptedAt),
@@ -53,6 +58,9 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 // Decode returns the envelope that a protobuf message stands for, sent by one
 // site to another. Its only error is for a kind this build does not know.
 func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
+	if p.GetVouch() != nil {
+		return decodeVouch(p, from, to)
+	}
 	if p.GetStar() != nil {
 		return decodeStar(p, from, to)
 	}
@@ -61,7 +69,7 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, err
 		return core.Envelope{}, fmt.Errorf("message of unknown kind %d", p.GetKind())
 	}
 	e := core.Envelope{
-		Entity: p.GetEntity(), Generation: p.GetGeneration(),
+		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
 		Message: avantan.Message{
 			Kind: kind, From: from, To: to, Instance: avantan.Instance(p.GetInstance()),
 			Ballot: BallotOf(p.GetBallot()), Promised: BallotOf(p.GetPromised()),

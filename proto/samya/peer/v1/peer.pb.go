@@ -21,6 +21,71 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// VouchKind names the messages about data.
+type VouchKind int32
+
+const (
+	// Never sent.
+	VouchKind_VOUCH_KIND_UNSPECIFIED VouchKind = 0
+	// The sender asks whether its data is the latest.
+	VouchKind_VOUCH_KIND_ASK VouchKind = 1
+	// It is, as far as the sender remembers, and that is remembered.
+	VouchKind_VOUCH_KIND_YES VouchKind = 2
+	// It is not.
+	VouchKind_VOUCH_KIND_NO VouchKind = 3
+	// The sender takes nothing from this run before it is asked to vouch.
+	VouchKind_VOUCH_KIND_WHO VouchKind = 4
+	// Nothing but the mark.
+	VouchKind_VOUCH_KIND_TELL VouchKind = 5
+)
+
+// Enum value maps for VouchKind.
+var (
+	VouchKind_name = map[int32]string{
+		0: "VOUCH_KIND_UNSPECIFIED",
+		1: "VOUCH_KIND_ASK",
+		2: "VOUCH_KIND_YES",
+		3: "VOUCH_KIND_NO",
+		4: "VOUCH_KIND_WHO",
+		5: "VOUCH_KIND_TELL",
+	}
+	VouchKind_value = map[string]int32{
+		"VOUCH_KIND_UNSPECIFIED": 0,
+		"VOUCH_KIND_ASK":         1,
+		"VOUCH_KIND_YES":         2,
+		"VOUCH_KIND_NO":          3,
+		"VOUCH_KIND_WHO":         4,
+		"VOUCH_KIND_TELL":        5,
+	}
+)
+
+func (x VouchKind) Enum() *VouchKind {
+	p := new(VouchKind)
+	*p = x
+	return p
+}
+
+func (x VouchKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (VouchKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (VouchKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+}
+
+func (x VouchKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use VouchKind.Descriptor instead.
+func (VouchKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
 // StarKind names the messages of the star variant.
 type StarKind int32
 
@@ -90,11 +155,11 @@ func (x StarKind) String() string {
 }
 
 func (StarKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
 }
 
 func (StarKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+	return &file_samya_peer_v1_peer_proto_enumTypes[1]
 }
 
 func (x StarKind) Number() protoreflect.EnumNumber {
@@ -103,7 +168,7 @@ func (x StarKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StarKind.Descriptor instead.
 func (StarKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
 }
 
 // MessageKind names the messages of the majority protocol.
@@ -179,11 +244,11 @@ func (x MessageKind) String() string {
 }
 
 func (MessageKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[2].Descriptor()
 }
 
 func (MessageKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[1]
+	return &file_samya_peer_v1_peer_proto_enumTypes[2]
 }
 
 func (x MessageKind) Number() protoreflect.EnumNumber {
@@ -192,7 +257,7 @@ func (x MessageKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MessageKind.Descriptor instead.
 func (MessageKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 type LinkRequest struct {
@@ -568,7 +633,12 @@ type ProtocolMessage struct {
 	Snapshot []byte `protobuf:"bytes,13,opt,name=snapshot,proto3" json:"snapshot,omitempty"`
 	// A message of the star variant; if it is set, only entity and generation
 	// count besides it.
-	Star          *StarMessage `protobuf:"bytes,14,opt,name=star,proto3" json:"star,omitempty"`
+	Star *StarMessage `protobuf:"bytes,14,opt,name=star,proto3" json:"star,omitempty"`
+	// How far the sender's data had come when the message left.
+	Mark *Mark `protobuf:"bytes,15,opt,name=mark,proto3" json:"mark,omitempty"`
+	// A message about the sender's own data; if it is set, only mark counts
+	// besides it.
+	Vouch         *Vouch `protobuf:"bytes,16,opt,name=vouch,proto3" json:"vouch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +771,149 @@ func (x *ProtocolMessage) GetStar() *StarMessage {
 	return nil
 }
 
+func (x *ProtocolMessage) GetMark() *Mark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
+func (x *ProtocolMessage) GetVouch() *Vouch {
+	if x != nil {
+		return x.Vouch
+	}
+	return nil
+}
+
+// Mark says how far a site's data has come.
+type Mark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The random id that the data was given when it was made.
+	Incarnation uint64 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The random id of the site's start.
+	Run uint64 `protobuf:"fixed64,2,opt,name=run,proto3" json:"run,omitempty"`
+	// How many transactions have changed what the site holds.
+	Commits       uint64 `protobuf:"varint,3,opt,name=commits,proto3" json:"commits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mark) Reset() {
+	*x = Mark{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mark) ProtoMessage() {}
+
+func (x *Mark) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mark.ProtoReflect.Descriptor instead.
+func (*Mark) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Mark) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Mark) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+func (x *Mark) GetCommits() uint64 {
+	if x != nil {
+		return x.Commits
+	}
+	return 0
+}
+
+// Vouch is a message about whether a site's data is its latest.
+type Vouch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is said.
+	Kind VouchKind `protobuf:"varint,1,opt,name=kind,proto3,enum=samya.peer.v1.VouchKind" json:"kind,omitempty"`
+	// Whose data is asked about: as it was at the start of that run. In WHO, the
+	// mark that came with the message that was not taken.
+	Asked *Mark `protobuf:"bytes,2,opt,name=asked,proto3" json:"asked,omitempty"`
+	// NO: what the sender remembers of it.
+	Known         *Mark `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Vouch) Reset() {
+	*x = Vouch{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Vouch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Vouch) ProtoMessage() {}
+
+func (x *Vouch) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Vouch.ProtoReflect.Descriptor instead.
+func (*Vouch) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Vouch) GetKind() VouchKind {
+	if x != nil {
+		return x.Kind
+	}
+	return VouchKind_VOUCH_KIND_UNSPECIFIED
+}
+
+func (x *Vouch) GetAsked() *Mark {
+	if x != nil {
+		return x.Asked
+	}
+	return nil
+}
+
+func (x *Vouch) GetKnown() *Mark {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
 // StarMessage is one message of the star variant.
 type StarMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -722,7 +935,7 @@ type StarMessage struct {
 
 func (x *StarMessage) Reset() {
 	*x = StarMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +947,7 @@ func (x *StarMessage) String() string {
 func (*StarMessage) ProtoMessage() {}
 
 func (x *StarMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +960,7 @@ func (x *StarMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarMessage.ProtoReflect.Descriptor instead.
 func (*StarMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StarMessage) GetKind() StarKind {
@@ -805,7 +1018,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +1030,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +1043,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -866,7 +1079,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +1091,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +1104,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Contribution) GetSite() string {
@@ -945,7 +1158,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1170,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1183,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -1009,7 +1222,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1234,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1247,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Kept) GetPeer() string {
@@ -1081,7 +1294,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xc1\x04\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x96\x05\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -1100,7 +1313,17 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\aapplied\x18\v \x01(\x04R\aapplied\x12'\n" +
 	"\x04kept\x18\f \x03(\v2\x13.samya.peer.v1.KeptR\x04kept\x12\x1a\n" +
 	"\bsnapshot\x18\r \x01(\fR\bsnapshot\x12.\n" +
-	"\x04star\x18\x0e \x01(\v2\x1a.samya.peer.v1.StarMessageR\x04star\"\xef\x01\n" +
+	"\x04star\x18\x0e \x01(\v2\x1a.samya.peer.v1.StarMessageR\x04star\x12'\n" +
+	"\x04mark\x18\x0f \x01(\v2\x13.samya.peer.v1.MarkR\x04mark\x12*\n" +
+	"\x05vouch\x18\x10 \x01(\v2\x14.samya.peer.v1.VouchR\x05vouch\"T\n" +
+	"\x04Mark\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +
+	"\acommits\x18\x03 \x01(\x04R\acommits\"\x8b\x01\n" +
+	"\x05Vouch\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.samya.peer.v1.VouchKindR\x04kind\x12)\n" +
+	"\x05asked\x18\x02 \x01(\v2\x13.samya.peer.v1.MarkR\x05asked\x12)\n" +
+	"\x05known\x18\x03 \x01(\v2\x13.samya.peer.v1.MarkR\x05known\"\xef\x01\n" +
 	"\vStarMessage\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.samya.peer.v1.StarKindR\x04kind\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x18\n" +
@@ -1124,7 +1347,14 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Kept\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x04R\binstance\x12*\n" +
-	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x8b\x02\n" +
+	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x8b\x01\n" +
+	"\tVouchKind\x12\x1a\n" +
+	"\x16VOUCH_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eVOUCH_KIND_ASK\x10\x01\x12\x12\n" +
+	"\x0eVOUCH_KIND_YES\x10\x02\x12\x11\n" +
+	"\rVOUCH_KIND_NO\x10\x03\x12\x12\n" +
+	"\x0eVOUCH_KIND_WHO\x10\x04\x12\x13\n" +
+	"\x0fVOUCH_KIND_TELL\x10\x05*\x8b\x02\n" +
 	"\bStarKind\x12\x19\n" +
 	"\x15STAR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12STAR_KIND_ELECTION\x10\x01\x12\x19\n" +
@@ -1167,49 +1397,57 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
-	(StarKind)(0),           // 0: samya.peer.v1.StarKind
-	(MessageKind)(0),        // 1: samya.peer.v1.MessageKind
-	(*LinkRequest)(nil),     // 2: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 3: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 4: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 5: samya.peer.v1.Hello
-	(*Batch)(nil),           // 6: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 7: samya.peer.v1.ProtocolMessage
-	(*StarMessage)(nil),     // 8: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 9: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 10: samya.peer.v1.Contribution
-	(*Value)(nil),           // 11: samya.peer.v1.Value
-	(*Kept)(nil),            // 12: samya.peer.v1.Kept
+	(VouchKind)(0),          // 0: samya.peer.v1.VouchKind
+	(StarKind)(0),           // 1: samya.peer.v1.StarKind
+	(MessageKind)(0),        // 2: samya.peer.v1.MessageKind
+	(*LinkRequest)(nil),     // 3: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 4: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 5: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 6: samya.peer.v1.Hello
+	(*Batch)(nil),           // 7: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 8: samya.peer.v1.ProtocolMessage
+	(*Mark)(nil),            // 9: samya.peer.v1.Mark
+	(*Vouch)(nil),           // 10: samya.peer.v1.Vouch
+	(*StarMessage)(nil),     // 11: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 12: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 13: samya.peer.v1.Contribution
+	(*Value)(nil),           // 14: samya.peer.v1.Value
+	(*Kept)(nil),            // 15: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	5,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	6,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	3,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	5,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	7,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	1,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	9,  // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	9,  // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	10, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	9,  // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	11, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	12, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	8,  // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	0,  // 13: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	10, // 14: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	11, // 15: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	10, // 16: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	11, // 17: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	2,  // 18: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	4,  // 19: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	19, // [19:20] is the sub-list for method output_type
-	18, // [18:19] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	6,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	7,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	4,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	6,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	8,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	2,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	12, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	12, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	13, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	12, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	14, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	15, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	11, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	9,  // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	10, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	0,  // 15: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	9,  // 16: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	9,  // 17: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	1,  // 18: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	13, // 19: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	14, // 20: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	13, // 21: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	14, // 22: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	3,  // 23: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	5,  // 24: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	24, // [24:25] is the sub-list for method output_type
+	23, // [23:24] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -1227,8 +1465,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   11,
+			NumEnums:      3,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

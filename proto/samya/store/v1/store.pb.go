@@ -141,6 +141,61 @@ func (x *MemberSet) GetSites() []string {
 	return nil
 }
 
+// Remembered is what a site remembers of another's data.
+type Remembered struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The latest that it has told.
+	Mark *v1.Mark `protobuf:"bytes,1,opt,name=mark,proto3" json:"mark,omitempty"`
+	// The run before that of mark.
+	Before        uint64 `protobuf:"fixed64,2,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Remembered) Reset() {
+	*x = Remembered{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Remembered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Remembered) ProtoMessage() {}
+
+func (x *Remembered) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Remembered.ProtoReflect.Descriptor instead.
+func (*Remembered) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Remembered) GetMark() *v1.Mark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
+func (x *Remembered) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
 // Books are one entity's books at this site.
 type Books struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -156,7 +211,7 @@ type Books struct {
 
 func (x *Books) Reset() {
 	*x = Books{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[2]
+	mi := &file_samya_store_v1_store_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -168,7 +223,7 @@ func (x *Books) String() string {
 func (*Books) ProtoMessage() {}
 
 func (x *Books) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[2]
+	mi := &file_samya_store_v1_store_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -181,7 +236,7 @@ func (x *Books) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Books.ProtoReflect.Descriptor instead.
 func (*Books) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{2}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Books) GetGeneration() uint64 {
@@ -230,7 +285,7 @@ type EntityState struct {
 
 func (x *EntityState) Reset() {
 	*x = EntityState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[3]
+	mi := &file_samya_store_v1_store_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -242,7 +297,7 @@ func (x *EntityState) String() string {
 func (*EntityState) ProtoMessage() {}
 
 func (x *EntityState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[3]
+	mi := &file_samya_store_v1_store_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -255,7 +310,7 @@ func (x *EntityState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntityState.ProtoReflect.Descriptor instead.
 func (*EntityState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{3}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EntityState) GetGeneration() uint64 {
@@ -329,7 +384,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -341,7 +396,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[4]
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -354,7 +409,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{4}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -391,7 +446,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +458,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +471,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StarID) GetLeader() string {
@@ -450,7 +505,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +517,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +530,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -525,7 +580,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +592,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +605,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -613,7 +668,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +680,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +693,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -716,7 +771,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +783,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +796,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -808,7 +863,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +875,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -833,7 +888,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -920,7 +975,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +987,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1000,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -974,6 +1029,10 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\tMemberSet\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05sites\x18\x02 \x03(\tR\x05sites\"M\n" +
+	"\n" +
+	"Remembered\x12'\n" +
+	"\x04mark\x18\x01 \x01(\v2\x13.samya.peer.v1.MarkR\x04mark\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x06R\x06before\"M\n" +
 	"\x05Books\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1059,46 +1118,49 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
-	(*Books)(nil),           // 2: samya.store.v1.Books
-	(*EntityState)(nil),     // 3: samya.store.v1.EntityState
-	(*StarState)(nil),       // 4: samya.store.v1.StarState
-	(*StarID)(nil),          // 5: samya.store.v1.StarID
-	(*StarSlice)(nil),       // 6: samya.store.v1.StarSlice
-	(*LimitResult)(nil),     // 7: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),   // 8: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),       // 9: samya.store.v1.Catalogue
-	(*ChangeResult)(nil),    // 10: samya.store.v1.ChangeResult
-	(*RequestBlock)(nil),    // 11: samya.store.v1.RequestBlock
-	(*v1.Contribution)(nil), // 12: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 13: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 14: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 15: samya.peer.v1.Kept
+	(*Remembered)(nil),      // 2: samya.store.v1.Remembered
+	(*Books)(nil),           // 3: samya.store.v1.Books
+	(*EntityState)(nil),     // 4: samya.store.v1.EntityState
+	(*StarState)(nil),       // 5: samya.store.v1.StarState
+	(*StarID)(nil),          // 6: samya.store.v1.StarID
+	(*StarSlice)(nil),       // 7: samya.store.v1.StarSlice
+	(*LimitResult)(nil),     // 8: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),   // 9: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),       // 10: samya.store.v1.Catalogue
+	(*ChangeResult)(nil),    // 11: samya.store.v1.ChangeResult
+	(*RequestBlock)(nil),    // 12: samya.store.v1.RequestBlock
+	(*v1.Mark)(nil),         // 13: samya.peer.v1.Mark
+	(*v1.Contribution)(nil), // 14: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 15: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 16: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 17: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	7,  // 0: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	8,  // 1: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	4,  // 2: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
-	6,  // 3: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	5,  // 4: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	5,  // 5: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	12, // 6: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	13, // 7: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	14, // 8: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	14, // 9: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	13, // 10: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	12, // 11: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	14, // 12: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	15, // 13: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	8,  // 14: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	13, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	8,  // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	9,  // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	5,  // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	7,  // 4: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	6,  // 5: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	6,  // 6: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	14, // 7: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	15, // 8: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	16, // 9: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	16, // 10: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	15, // 11: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	14, // 12: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	16, // 13: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	17, // 14: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	9,  // 15: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -1112,7 +1174,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

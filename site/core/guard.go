@@ -1,0 +1,385 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Incarnation is the random id that a site's data was given when it was made;
+// never 0.
+type Incarnation uint64
+
+// Run is the random id of one start of a site; never 0 where a site is guarded.
+type Run uint64
+
+// Commits counts the transactions that have changed what a site holds, over
+// all runs on the same data. What it remembers of others does not count.
+type Commits uint64
+
+// Mark says how far a site's data has come.
+type Mark struct {
+	Incarnation Incarnation
+	Run         Run
+	Commits     Commits
+}
+
+// Remembered is what a site durably remembers of another's data.
+type Remembered struct {
+	Site SiteID
+	// Mark is the latest that Site has told, in the last run vouched for.
+	Mark Mark
+	// Before is the run vouched for before that one; 0 for none. What is late of
+	// it is still taken.
+	Before Run
+}
+
+// VouchKind names the messages about a site's own data.
+type VouchKind uint8
+
+const (
+	// VouchAsk: is Asked, the sender's data at its start, the latest?
+	VouchAsk VouchKind = iota + 1
+	// VouchYes: the receiver's data, Asked, is remembered, and no later one.
+	VouchYes
+	// VouchNo: the sender remembers Known of the receiver, which Asked is not.
+	VouchNo
+	// VouchWho: the sender has not vouched for the receiver's run, and takes
+	// nothing from it before it is asked to.
+	VouchWho
+	// VouchTell: nothing but the mark that goes with every message.
+	VouchTell
+)
+
+// Vouch is a message about a site's own data.
+type Vouch struct {
+	Kind     VouchKind
+	From, To SiteID
+	Asked    Mark
+	Known    Mark
+}
+
+// StaleError says that a site was started on data that is not its latest.
+type StaleError struct {
+	// By is the member that remembers Known; Mine is what the data says.
+	By          SiteID
+	Mine, Known Mark
+}
+
+// Error says what is wrong with the data.
+func (e *StaleError) Error() string {
+	if e.Mine.Incarnation != e.Known.Incarnation {
+		return fmt.Sprintf("it is not the data that this site had: site %q remembers incarnation %016x at commit %d, this is %016x at commit %d",
+			e.By, uint64(e.Known.Incarnation), e.Known.Commits, uint64(e.Mine.Incarnation), e.Mine.Commits)
+	}
+	return fmt.Sprintf("it is an older copy: site %q remembers commit %d of it, it stands at commit %d",
+		e.By, e.Known.Commits, e.Mine.Commits)
+}
+
+const (
+	// forgiving is how many rounds pass between two questions to a member that
+	// does not seem to be up.
+	forgiving = 10
+	// pressing is the shortest pause between two questions to one member, or
+	// between two answers that its run is not known.
+	pressing Tick = 200
+)
+
+// guard sees that the site serves only on data that enough members vouch for,
+// that members can vouch for it later, and remembers theirs.
+type guard struct {
+	// start is what the data was when this run began; without a Run there is no
+	// guard.
+	start   Mark
+	commits Commits
+	peers   []guardedPeer
+	// missing is how many more members must vouch before the site serves.
+	missing int
+	open    bool
+	refused error
+	// nextRound is when members are asked or told again; 0 for never.
+	nextRound Tick
+	// forgetful: some peer's memory is not handed over to become durable yet. It
+	// goes with the next transaction, or by itself at flushAt or if flush is set.
+	forgetful, flush bool
+	flushAt          Tick
+}
+
+// guardedPeer is another member.
+type guardedPeer struct {
+	Remembered
+	// dirty: Remembered is not handed over yet.
+	dirty bool
+	// vouched: it has vouched for this run.
+	vouched bool
+	// askedAt, repliedAt and toldAt are when it was last asked, answered VouchWho
+	// and sent anything with a mark; told is the latest mark it was sent.
+	askedAt, repliedAt, toldAt Tick
+	told                       Commits
+}
+
+func (c *Core) startGuard(from *Restored) {
+	g := &c.guard
+	g.start = Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
+	g.commits = from.Commits
+	for _, m := range c.cfg.Members {
+		if m == c.cfg.Self {
+			continue
+		}
+		p := guardedPeer{Remembered: Remembered{Site: m}, told: from.Commits}
+		if i := slices.IndexFunc(from.Remembered, func(r Remembered) bool { return r.Site == m }); i >= 0 {
+			p.Remembered = from.Remembered[i]
+		}
+		g.peers = append(g.peers, p)
+	}
+	if g.start.Run == 0 {
+		g.open = true
+		return
+	}
+	g.missing = len(c.cfg.Members) / 2
+	if len(g.peers) > 0 {
+		g.nextRound = 1
+	}
+	if g.missing == 0 || c.cfg.Unvouched {
+		c.serve()
+	}
+}
+
+// serve begins to serve.
+func (c *Core) serve() {
+	c.guard.open, c.guard.missing = true, 0
+	c.out.Events = append(c.out.Events, Event{Kind: Serving})
+}
+
+// Refused says why the site must stop at once: a [StaleError]; nil if it need
+// not. Nothing that was gathered before is handed over any more.
+func (c *Core) Refused() error { return c.guard.refused }
+
+// disown ends this run.
+func (c *Core) disown(err error) {
+	c.guard = guard{start: c.guard.start, refused: err, missing: max(1, c.guard.missing)}
+	c.out.Reset()
+	clear(c.touched)
+	c.touched, c.cat.dirty = c.touched[:0], false
+}
+
+// stepGuarded handles an input while nobody may be served.
+func (c *Core) stepGuarded(in Input) {
+	no := Answer{Code: Unvouched, Missing: c.guard.missing}
+	switch in := in.(type) {
+	case *Acquire:
+		c.reply(in.Call, no)
+	case *Release:
+		c.reply(in.Call, no)
+	case *Read:
+		c.reply(in.Call, no)
+	case *List:
+		c.reply(in.Call, no)
+	case *Change:
+		c.reply(in.Call, no)
+	case Stop:
+		c.stopping = true
+	}
+	if c.guard.refused != nil {
+		return
+	}
+	switch in := in.(type) {
+	case Deliver:
+		for i := range in.Messages {
+			e := &in.Messages[i]
+			if e.Vouch != nil && e.From() == in.From && e.To() == c.cfg.Self {
+				c.vouch(in.From, e)
+			}
+		}
+	case Reachable:
+		c.reach(in.Sites)
+	case Wake:
+		c.wakeGuard()
+	}
+}
+
+// reach notes who is up, and asks those who came up.
+func (c *Core) reach(sites []SiteID) {
+	c.reachable = append([]SiteID{}, sites...)
+	for i := range c.guard.peers {
+		if p := &c.guard.peers[i]; c.guard.nextRound != 0 && c.seemsUp(p.Site) {
+			c.ask(p)
+		}
+	}
+}
+
+func (c *Core) guarded(site SiteID) *guardedPeer {
+	for i := range c.guard.peers {
+		if p := &c.guard.peers[i]; p.Site == site {
+			return p
+		}
+	}
+	return nil
+}
+
+// ask asks a member that has not vouched to do so, but not too often.
+func (c *Core) ask(p *guardedPeer) {
+	if p.vouched || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
+		return
+	}
+	p.askedAt = c.now.Tick
+	c.say(p.Site, Vouch{Kind: VouchAsk, Asked: c.guard.start})
+}
+
+func (c *Core) say(to SiteID, v Vouch) {
+	v.From, v.To = c.cfg.Self, to
+	c.out.Messages = append(c.out.Messages, Envelope{Vouch: &v})
+}
+
+// vouch handles a message about data.
+func (c *Core) vouch(from SiteID, e *Envelope) {
+	g, v, p := &c.guard, e.Vouch, c.guarded(from)
+	if p == nil || g.start.Run == 0 {
+		return
+	}
+	switch v.Kind {
+	case VouchAsk:
+		c.answerAsk(p, v.Asked)
+	case VouchYes:
+		// An answer to another run says nothing of this one.
+		if v.Asked != g.start || p.vouched {
+			return
+		}
+		p.vouched = true
+		if g.missing--; g.missing <= 0 && !g.open {
+			c.serve()
+		}
+	case VouchNo:
+		if v.Asked == g.start && (v.Known.Incarnation != g.start.Incarnation || v.Known.Commits > g.start.Commits) {
+			c.disown(&StaleError{By: from, Mine: g.start, Known: v.Known})
+		}
+	case VouchWho:
+		if v.Asked.Run == g.start.Run && p.vouched {
+			// It has lost its memory of this run.
+			p.vouched = false
+			g.nextRound = max(1, c.now.Tick)
+		}
+		c.ask(p)
+	case VouchTell:
+		c.heard(p, e.Mark)
+	}
+}
+
+// answerAsk says whether a member's data is the latest, as far as this site
+// remembers.
+func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
+	if asked.Incarnation == 0 || asked.Run == 0 {
+		return
+	}
+	known := p.Mark
+	newRun := known.Run != asked.Run
+	if known.Run != 0 && (known.Incarnation != asked.Incarnation || newRun && asked.Commits < known.Commits) {
+		c.say(p.Site, Vouch{Kind: VouchNo, Asked: asked, Known: known})
+		return
+	}
+	if newRun {
+		p.Mark, p.Before = asked, known.Run
+		c.memorize(p)
+	}
+	// What is vouched for is durable before the answer leaves.
+	c.guard.flush = c.guard.flush || p.dirty
+	c.say(p.Site, Vouch{Kind: VouchYes, Asked: asked})
+}
+
+// heard notes the mark that came with a member's message, and reports whether
+// the message may be taken: this site has vouched for the run it is of.
+func (c *Core) heard(p *guardedPeer, m Mark) bool {
+	switch {
+	case p == nil || m.Incarnation != p.Mark.Incarnation:
+	case m.Run == p.Mark.Run:
+		if m.Commits > p.Mark.Commits {
+			p.Mark.Commits = m.Commits
+			c.memorize(p)
+		}
+		return true
+	case m.Run == p.Before && m.Commits <= p.Mark.Commits:
+		return true
+	}
+	if p != nil && (p.repliedAt == 0 || c.now.Tick >= p.repliedAt+pressing) {
+		p.repliedAt = c.now.Tick
+		c.say(p.Site, Vouch{Kind: VouchWho, Asked: m})
+	}
+	return false
+}
+
+// takes reports whether a message of the protocols may be taken.
+func (c *Core) takes(from SiteID, e *Envelope) bool {
+	return c.guard.start.Run == 0 || c.heard(c.guarded(from), e.Mark)
+}
+
+// memorize has what is remembered of a member made durable in a while.
+func (c *Core) memorize(p *guardedPeer) {
+	g := &c.guard
+	p.dirty = true
+	if !g.forgetful {
+		g.forgetful, g.flushAt = true, c.now.Tick+c.cfg.Tell
+	}
+}
+
+// wakeAt is when the guard has something to do; 0 for never.
+func (g *guard) wakeAt() Tick { return earlier(g.nextRound, g.flushAt) }
+
+// wakeGuard asks who has not vouched, and tells the others how far this site's
+// data has come if they do not know.
+func (c *Core) wakeGuard() {
+	g := &c.guard
+	if g.flushAt != 0 && g.flushAt <= c.now.Tick {
+		g.flush, g.flushAt = true, 0
+	}
+	if g.nextRound == 0 || g.nextRound > c.now.Tick {
+		return
+	}
+	g.nextRound = 0
+	for i := range g.peers {
+		p := &g.peers[i]
+		switch up := c.seemsUp(p.Site); {
+		case !p.vouched:
+			if up || p.askedAt == 0 || c.now.Tick >= p.askedAt+forgiving*c.cfg.Tell {
+				c.ask(p)
+			}
+		case p.told == g.commits:
+			continue
+		case up && c.now.Tick >= p.toldAt+c.cfg.Tell:
+			c.say(p.Site, Vouch{Kind: VouchTell})
+		}
+		g.nextRound = c.now.Tick + c.cfg.Tell
+	}
+}
+
+// seal counts the transaction that is about to be handed over, adds to it what
+// is to be remembered, and marks the messages that leave after it.
+func (c *Core) seal() {
+	g, rec := &c.guard, &c.out.Records
+	if !rec.Empty() {
+		g.commits++
+		rec.Commits = g.commits
+		if g.nextRound == 0 && g.start.Run != 0 && len(g.peers) > 0 {
+			g.nextRound = c.now.Tick + c.cfg.Tell
+		}
+	}
+	if g.forgetful && (g.flush || rec.Commits != 0) {
+		for i := range g.peers {
+			if p := &g.peers[i]; p.dirty {
+				p.dirty = false
+				rec.Remembered = append(rec.Remembered, p.Remembered)
+			}
+		}
+		g.forgetful, g.flushAt = false, 0
+	}
+	g.flush = false
+	if g.start.Run == 0 {
+		return
+	}
+	mark := Mark{Incarnation: g.start.Incarnation, Run: g.start.Run, Commits: g.commits}
+	for i := range c.out.Messages {
+		e := &c.out.Messages[i]
+		e.Mark = mark
+		if p := c.guarded(e.To()); p != nil {
+			p.told, p.toldAt = g.commits, c.now.Tick
+		}
+	}
+}
