@@ -38,6 +38,13 @@ func (o *observer) reply(n *node, r core.Reply) {
 	if o.s.tracing {
 		o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
 	}
+	if a.Code == core.Unvouched {
+		o.unvouched(n, c, a)
+		return
+	}
+	if n.stale != nil {
+		o.s.fail(StaleData, "%s, on stale data, answers %v: %+v", n.id, c.op, a)
+	}
 	switch {
 	case c.mutant && c.op.kind > release:
 		o.mutantChanged(n, c.op, a)

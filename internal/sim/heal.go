@@ -116,6 +116,9 @@ func (s *sim) agree() {
 	}
 	first := s.nodes[0]
 	for _, n := range s.nodes {
+		if !n.vouchedFor() {
+			return
+		}
 		if st := n.core.Status(); st.Waiting != 0 || st.Changes != 0 {
 			s.fail(Liveness, "after healing, %s still has %+v", n.id, st)
 		}

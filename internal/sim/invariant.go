@@ -60,6 +60,10 @@ const (
 	Liveness Invariant = "liveness"
 	// Bounded: queues, slices and retained decisions stay within their bounds.
 	Bounded Invariant = "bounded"
+	// StaleData: a site started on data that is not its latest changes, serves and
+	// sends nothing; no site is refused on its latest; what is vouched for is
+	// durably remembered.
+	StaleData Invariant = "stale-data"
 	// Sound: what correct sites send and store is accepted by correct sites.
 	Sound Invariant = "sound"
 	// Determinism: the same seed gives the same events.
@@ -70,7 +74,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Answers, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, Sound, Determinism,
+		ExactlyOnce, Answers, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound, Determinism,
 	}
 }
 

@@ -31,9 +31,12 @@ type node struct {
 
 	// durable is the disk; drained is what it will be when all batches are.
 	durable, drained *Memory
-	other            Disk
-	flights          []*core.Effects
-	spare            []*core.Effects
+	// copied is an older copy of durable; stale is what the site runs on instead,
+	// if not nil.
+	copied, stale *Memory
+	other         Disk
+	flights       []*core.Effects
+	spare         []*core.Effects
 	// lastSync is when the last batch under way will be durable.
 	lastSync micros
 	// fuse, if not 0, is after how many effects of batches the site crashes.
@@ -123,7 +126,7 @@ func (n *node) has(entity string) core.Tokens {
 // boot starts the site on what its disk holds.
 func (n *node) boot() {
 	s := n.s
-	restored, err := n.durable.Load()
+	restored, err := n.disk().Load()
 	if err == nil && n.other != nil {
 		err = n.sameAs(restored)
 	}
@@ -138,6 +141,7 @@ func (n *node) boot() {
 	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
 	n.drained = n.durable.clone()
 	cfg := n.cfg
+	cfg.Run = n.run()
 	cfg.Rand = rand.New(rand.NewPCG(s.o.Seed, uint64(n.i)<<32|uint64(n.life)))
 	if n.core, err = core.New(cfg, restored); err != nil {
 		s.fail(Sound, "%s: restarting: %w", n.id, err)
@@ -206,6 +210,10 @@ func (n *node) crash() {
 	if !n.up {
 		return
 	}
+	if n.stale != nil {
+		n.putBack()
+		return
+	}
 	// What was handed over reaches the disk in order, up to some point.
 	kept := len(n.flights)
 	switch {
@@ -236,9 +244,15 @@ func (n *node) crash() {
 	if s.byHand {
 		return
 	}
+	n.bootLater()
+}
+
+// bootLater starts the site in a while.
+func (n *node) bootLater() {
 	life := n.life
-	s.after(micros(s.r.IntN(3000))*millisecond, func() {
+	n.s.after(micros(n.s.r.IntN(3000))*millisecond, func() {
 		if !n.up && n.life == life {
+			n.misplace()
 			n.boot()
 		}
 	})
@@ -278,6 +292,9 @@ func (n *node) awake(do func()) {
 
 // settle drains what the core has gathered and sees to its next wake.
 func (n *node) settle() {
+	if n.stopped() {
+		return
+	}
 	n.drain()
 	at := n.core.WakeAt()
 	if at == 0 {
@@ -349,12 +366,16 @@ func (n *node) drain() {
 			s.report.GaveUp++
 		}
 	}
-	n.drainedAt = s.events
-	s.observe.forgets(n, &batch.Records)
-	if err := n.drained.Commit(&batch.Records); err != nil {
-		s.fail(Sound, "%s: %w", n.id, err)
+	if n.stale != nil {
+		n.staleBatch(batch)
+	} else {
+		n.drainedAt = s.events
+		s.observe.forgets(n, &batch.Records)
+		if err := n.drained.Commit(&batch.Records); err != nil {
+			s.fail(Sound, "%s: %w", n.id, err)
+		}
+		s.observe.drained(n, batch)
 	}
-	s.observe.drained(n, batch)
 	n.flights = append(n.flights, batch)
 	took := micros(0)
 	if !batch.Records.Empty() {
@@ -411,7 +432,11 @@ func (n *node) synced() {
 // persist makes the records of a batch durable.
 func (n *node) persist(batch *core.Effects) bool {
 	s := n.s
+	if n.stale != nil {
+		return n.stale.Commit(&batch.Records) == nil
+	}
 	s.observe.requests(n, &batch.Records)
+	s.observe.counted(n, &batch.Records)
 	err := n.durable.Commit(&batch.Records)
 	if err == nil && n.other != nil {
 		err = n.other.Commit(&batch.Records)
@@ -450,6 +475,8 @@ func (s *sim) send(from *node, e core.Envelope) {
 	s.mix(uint64(from.i)<<40 | uint64(to.i)<<32 | uint64(e.Message.Kind))
 	switch {
 	case !s.tracing:
+	case e.Vouch != nil:
+		s.note("%s -> %s: %+v, mark %+v", from.id, to.id, *e.Vouch, e.Mark)
 	case e.Star != nil:
 		s.note("%s -> %s: %q/%d star %v %v", from.id, to.id, e.Entity, e.Generation, e.Star.Kind, e.Star.ID)
 	default:

@@ -52,6 +52,10 @@ func (o *observer) sequence(id sequenceID) *sequence {
 
 // message looks at one that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
+	o.marked(from, e)
+	if e.Vouch != nil {
+		return
+	}
 	if e.Star != nil {
 		o.starMessage(from, e)
 		return

@@ -43,6 +43,9 @@ type Report struct {
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
 	// Switches are the changes of the mode that were decided, to another one.
 	Switches int
+	// Unvouched counts the requests answered so, StaleRefused the starts on stale
+	// data that ended.
+	Unvouched, StaleRefused int
 	// Faults counts the faults that happened, by cell.
 	Faults [faultCount]int
 }
@@ -108,6 +111,8 @@ func (r *Report) counts() []count {
 		{"mode switches decided", &r.Switches},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
+		{"unvouched", &r.Unvouched},
+		{"stale starts refused", &r.StaleRefused},
 	}
 }
 

@@ -256,6 +256,9 @@ func (s *sim) start() {
 		s.every(s.chances.disks, s.diskFault)
 		s.every(s.chances.pauses, s.pauseSome)
 	}
+	if s.faults.Has(StaleSnapshot) && len(s.nodes) > 1 {
+		s.every(copyEvery, s.copySome)
+	}
 	if s.chances.storms > 0 {
 		s.every(s.chances.storms, s.storm)
 	}
@@ -264,6 +267,10 @@ func (s *sim) start() {
 		s.every(s.chances.partitions/2, s.hint)
 	}
 }
+
+// copyEvery is how many milliseconds lie between two copies of a site's data on
+// average.
+const copyEvery = 8000
 
 // every does something again and again, at random intervals of a given mean,
 // until faults end.

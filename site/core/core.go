@@ -198,7 +198,9 @@ func (c *Core) record(rec *Records, e *entity) {
 }
 
 // Pending reports whether Drain would return anything.
-func (c *Core) Pending() bool { return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || !c.out.Empty() }
+func (c *Core) Pending() bool {
+	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || !c.out.Empty()
+}
 
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
@@ -206,7 +208,7 @@ type Status struct {
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing   int
-	Catalogue                            avantan.Instance
+	Catalogue avantan.Instance
 	// Mode is under which protocol the site begins instances.
 	Mode Mode
 }

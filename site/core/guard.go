@@ -244,8 +244,12 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 		if v.Asked != g.start || p.vouched {
 			return
 		}
-		p.vouched = true
-		if g.missing--; g.missing <= 0 && !g.open {
+		// What it was sent before it may not have been taken.
+		p.vouched, p.told = true, g.start.Commits
+		if g.open {
+			return
+		}
+		if g.missing--; g.missing == 0 {
 			c.serve()
 		}
 	case VouchNo:

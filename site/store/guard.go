@@ -34,7 +34,9 @@ func (s *Store) putGuard(tx *bolt.Tx, r *core.Records) error {
 	return nil
 }
 
-func memberKey(site core.SiteID) []byte { return append(prefixMember[:len(prefixMember):len(prefixMember)], site...) }
+func memberKey(site core.SiteID) []byte {
+	return append(prefixMember[:len(prefixMember):len(prefixMember)], site...)
+}
 
 func loadGuard(b *bolt.Bucket, r *core.Restored) error {
 	incarnation, err := numberAt(b, keyIncarnation)

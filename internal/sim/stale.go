@@ -1,0 +1,146 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// disk is what the site runs on: its own, or the stale one it was started on.
+func (n *node) disk() *Memory {
+	if n.stale != nil {
+		return n.stale
+	}
+	return n.durable
+}
+
+// copySome takes a copy of a site's data aside.
+func (s *sim) copySome() {
+	n := s.nodes[s.r.IntN(len(s.nodes))]
+	n.copied = n.durable.clone()
+}
+
+// misplace has a site that is about to start do so on an older copy of its data
+// or on none, if so many others durably remember later data that the site
+// cannot be vouched for without one of them. One site at a time: what a site
+// remembers on the wrong disk is no longer there.
+func (n *node) misplace() {
+	s := n.s
+	if s.healed || n.other != nil || !s.faults.Has(StaleSnapshot) || !s.chance(250) ||
+		slices.ContainsFunc(s.nodes, func(m *node) bool { return m.stale != nil }) {
+		return
+	}
+	old := n.copied
+	if s.chance(250) {
+		old = NewMemory(core.Incarnation(n.life)<<8 | core.Incarnation(n.i+1))
+	}
+	if old == nil {
+		return
+	}
+	know := 0
+	for _, m := range s.nodes {
+		known := m.durable.remembered[n.id].Mark
+		if m != n && known.Run != 0 && (known.Incarnation != old.incarnation || known.Commits > old.commits) {
+			know++
+		}
+	}
+	if others := len(s.nodes) - 1; know+len(s.nodes)/2 <= others {
+		return
+	}
+	n.stale = old.clone()
+	s.hit(StaleSnapshot)
+	if s.tracing {
+		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.commits, n.durable.commits)
+	}
+}
+
+// stopped ends the site if its core says so, and puts the right disk back.
+func (n *node) stopped() bool {
+	s := n.s
+	err := n.core.Refused()
+	switch {
+	case err == nil && n.stale != nil && n.core.Status().Missing == 0:
+		s.fail(StaleData, "%s serves on data of commit %d, its own is at %d", n.id, n.stale.commits, n.durable.commits)
+		return true
+	case err == nil:
+		return false
+	case n.stale == nil:
+		s.fail(StaleData, "%s stops on the data that it had: %w", n.id, err)
+		return true
+	}
+	if s.tracing {
+		s.note("%s stops: %v", n.id, err)
+	}
+	s.report.StaleRefused++
+	n.putBack()
+	return true
+}
+
+// putBack ends a start on stale data. The site starts again on its own.
+func (n *node) putBack() {
+	n.stale, n.up, n.core, n.calls = nil, false, nil, nil
+	n.life++
+	n.bootLater()
+}
+
+// staleBatch checks what a site that was started on stale data has to say.
+func (n *node) staleBatch(batch *core.Effects) {
+	if batch.Records.Commits != 0 {
+		n.s.fail(StaleData, "%s changes stale data: %+v", n.id, batch.Records)
+	}
+}
+
+// counted checks the numbers of a batch that is about to become durable, and
+// that nothing remembered is taken back.
+func (o *observer) counted(n *node, r *core.Records) {
+	if r.Commits != 0 && r.Commits != n.durable.commits+1 {
+		o.s.fail(Monotonic, "%s commits number %d after %d", n.id, r.Commits, n.durable.commits)
+	}
+	for _, m := range r.Remembered {
+		if was := n.durable.remembered[m.Site].Mark; m.Mark.Commits < was.Commits || was.Run != 0 && m.Mark.Incarnation != was.Incarnation {
+			o.s.fail(StaleData, "%s remembers %+v of %s, and then %+v", n.id, was, m.Site, m.Mark)
+		}
+	}
+}
+
+// marked checks the mark of a message: all that the message may rest on, and
+// nothing that its sender could lose.
+func (o *observer) marked(from *node, e *core.Envelope) {
+	disk := from.disk()
+	want := core.Mark{Incarnation: disk.incarnation, Run: from.run(), Commits: disk.commits}
+	if e.Mark != want {
+		o.s.fail(StaleData, "%s sends a message with mark %+v, durable is %+v", from.id, e.Mark, want)
+	}
+	switch {
+	case e.Vouch == nil && from.stale != nil:
+		o.s.fail(StaleData, "%s, on stale data, sends %+v", from.id, *e)
+	case e.Vouch == nil && from.core.Status().Missing > 0:
+		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
+	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
+		asked, known := e.Vouch.Asked, disk.remembered[e.To()].Mark
+		if known.Run == 0 || known.Incarnation != asked.Incarnation || known.Commits < asked.Commits {
+			o.s.fail(StaleData, "%s vouches for %+v of %s, and durably remembers %+v", from.id, asked, e.To(), known)
+		}
+	}
+}
+
+// unvouched notes the answer of a site that may not serve yet.
+func (o *observer) unvouched(n *node, c *call, a core.Answer) {
+	if a.Missing <= 0 {
+		o.s.fail(Answers, "%s answers %v: %+v", n.id, c.op, a)
+	}
+	o.s.report.Unvouched++
+	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
+}
+
+// run is the id of the site's present start.
+func (n *node) run() core.Run { return core.Run(n.life)<<8 | core.Run(n.i+1) }
+
+// vouchedFor checks, after healing, that the site serves on its own data.
+func (n *node) vouchedFor() bool {
+	ok := n.up && n.stale == nil && n.core.Status().Missing == 0
+	if !ok {
+		n.s.fail(Liveness, "after healing, %s does not serve: up %t, stale %t", n.id, n.up, n.stale != nil)
+	}
+	return ok
+}
