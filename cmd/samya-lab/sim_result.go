@@ -199,7 +199,9 @@ func (r *simResult) tell(w io.Writer) error {
 	if len(r.NotHit) > 0 {
 		line("never happened", "%s", strings.Join(r.NotHit, ", "))
 	}
-	line("not covered", "%s", strings.Join(r.NotCovered, ", "))
+	if len(r.NotCovered) > 0 {
+		line("not covered", "%s", strings.Join(r.NotCovered, ", "))
+	}
 	line("violations", "%d", r.Violations)
 	for _, v := range r.Failures {
 		fmt.Fprintf(&b, "\n%s\nreplay: %s\n", v.Detail, v.Replay)

@@ -73,7 +73,7 @@ var faultNames = [faultCount]string{
 func (f Fault) String() string { return faultNames[f] }
 
 // NotCovered names the cells of the fault table that no run has yet.
-func NotCovered() []string { return nil }
+func NotCovered() []string { return []string{} }
 
 // FaultSet is a set of faults.
 type FaultSet uint32

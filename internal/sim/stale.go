@@ -39,8 +39,8 @@ func (n *node) misplace() {
 	}
 	know := 0
 	for _, m := range s.nodes {
-		known := m.durable.remembered[n.id].Mark
-		if m != n && known.Run != 0 && (known.Incarnation != old.incarnation || known.Commits > old.commits) {
+		known := m.durable.remembered[n.id]
+		if m != n && known.Served && (known.Mark.Incarnation != old.incarnation || known.Mark.Commits > old.commits) {
 			know++
 		}
 	}
@@ -97,8 +97,9 @@ func (o *observer) counted(n *node, r *core.Records) {
 		o.s.fail(Monotonic, "%s commits number %d after %d", n.id, r.Commits, n.durable.commits)
 	}
 	for _, m := range r.Remembered {
-		if was := n.durable.remembered[m.Site].Mark; m.Mark.Commits < was.Commits || was.Run != 0 && m.Mark.Incarnation != was.Incarnation {
-			o.s.fail(StaleData, "%s remembers %+v of %s, and then %+v", n.id, was, m.Site, m.Mark)
+		was := n.durable.remembered[m.Site]
+		if was.Served && (!m.Served || m.Mark.Incarnation != was.Mark.Incarnation || m.Mark.Commits < was.Mark.Commits) {
+			o.s.fail(StaleData, "%s remembers %+v, and then %+v", n.id, was, m)
 		}
 	}
 }

@@ -31,6 +31,10 @@ type Remembered struct {
 	// Before is the run vouched for before that one; 0 for none. What is late of
 	// it is still taken.
 	Before Run
+	// Served: it has spoken since, so enough members vouched for that incarnation.
+	// One that never did may have been started on the wrong data, and gives way to
+	// another.
+	Served bool
 }
 
 // VouchKind names the messages about a site's own data.
@@ -244,13 +248,19 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 		if v.Asked != g.start || p.vouched {
 			return
 		}
-		// What it was sent before it may not have been taken.
-		p.vouched, p.told = true, g.start.Commits
+		p.vouched = true
 		if g.open {
+			c.say(p.Site, Vouch{Kind: VouchTell})
 			return
 		}
-		if g.missing--; g.missing == 0 {
-			c.serve()
+		if g.missing--; g.missing > 0 {
+			return
+		}
+		c.serve()
+		for i := range g.peers {
+			if p := &g.peers[i]; p.vouched {
+				c.say(p.Site, Vouch{Kind: VouchTell})
+			}
 		}
 	case VouchNo:
 		if v.Asked == g.start && (v.Known.Incarnation != g.start.Incarnation || v.Known.Commits > g.start.Commits) {
@@ -275,13 +285,17 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 		return
 	}
 	known := p.Mark
-	newRun := known.Run != asked.Run
-	if known.Run != 0 && (known.Incarnation != asked.Incarnation || newRun && asked.Commits < known.Commits) {
+	same := known.Incarnation == asked.Incarnation
+	switch {
+	case same && known.Run == asked.Run:
+	case same && asked.Commits < known.Commits, !same && p.Served:
 		c.say(p.Site, Vouch{Kind: VouchNo, Asked: asked, Known: known})
 		return
-	}
-	if newRun {
+	case same:
 		p.Mark, p.Before = asked, known.Run
+		c.memorize(p)
+	default:
+		p.Mark, p.Before = asked, 0
 		c.memorize(p)
 	}
 	// What is vouched for is durable before the answer leaves.
@@ -295,8 +309,8 @@ func (c *Core) heard(p *guardedPeer, m Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
 	case m.Run == p.Mark.Run:
-		if m.Commits > p.Mark.Commits {
-			p.Mark.Commits = m.Commits
+		if m.Commits > p.Mark.Commits || !p.Served {
+			p.Mark.Commits, p.Served = max(m.Commits, p.Mark.Commits), true
 			c.memorize(p)
 		}
 		return true

@@ -23,7 +23,7 @@ func (s *Store) putGuard(tx *bolt.Tx, r *core.Records) error {
 	}
 	for i := range r.Remembered {
 		m := &r.Remembered[i]
-		raw, err := proto.Marshal(&storev1.Remembered{Mark: wire.Mark(m.Mark), Before: uint64(m.Before)})
+		raw, err := proto.Marshal(&storev1.Remembered{Mark: wire.Mark(m.Mark), Before: uint64(m.Before), Served: m.Served})
 		if err != nil {
 			return fmt.Errorf("encoding the mark of site %q: %w", m.Site, err)
 		}
@@ -61,7 +61,9 @@ func loadGuard(b *bolt.Bucket, r *core.Restored) error {
 		if err := proto.Unmarshal(v, &p); err != nil {
 			return fmt.Errorf("mark of site %q: %w", site, err)
 		}
-		r.Remembered = append(r.Remembered, core.Remembered{Site: site, Mark: wire.MarkOf(p.GetMark()), Before: core.Run(p.GetBefore())})
+		r.Remembered = append(r.Remembered, core.Remembered{
+			Site: site, Mark: wire.MarkOf(p.GetMark()), Before: core.Run(p.GetBefore()), Served: p.GetServed(),
+		})
 	}
 	return nil
 }

@@ -246,7 +246,7 @@ func full() *core.Records {
 		},
 		Commits: 12,
 		Remembered: []core.Remembered{
-			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9},
+			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
 			{Site: "eu", Mark: core.Mark{Incarnation: 4, Run: 5, Commits: 6}},
 		},
 	}

@@ -147,7 +147,10 @@ type Remembered struct {
 	// The latest that it has told.
 	Mark *v1.Mark `protobuf:"bytes,1,opt,name=mark,proto3" json:"mark,omitempty"`
 	// The run before that of mark.
-	Before        uint64 `protobuf:"fixed64,2,opt,name=before,proto3" json:"before,omitempty"`
+	Before uint64 `protobuf:"fixed64,2,opt,name=before,proto3" json:"before,omitempty"`
+	// Whether it has spoken since, so that enough sites vouched for the
+	// incarnation of mark.
+	Served        bool `protobuf:"varint,3,opt,name=served,proto3" json:"served,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +197,13 @@ func (x *Remembered) GetBefore() uint64 {
 		return x.Before
 	}
 	return 0
+}
+
+func (x *Remembered) GetServed() bool {
+	if x != nil {
+		return x.Served
+	}
+	return false
 }
 
 // Books are one entity's books at this site.
@@ -1028,11 +1038,12 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04site\x18\x03 \x01(\tR\x04site\";\n" +
 	"\tMemberSet\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05sites\x18\x02 \x03(\tR\x05sites\"M\n" +
+	"\x05sites\x18\x02 \x03(\tR\x05sites\"e\n" +
 	"\n" +
 	"Remembered\x12'\n" +
 	"\x04mark\x18\x01 \x01(\v2\x13.samya.peer.v1.MarkR\x04mark\x12\x16\n" +
-	"\x06before\x18\x02 \x01(\x06R\x06before\"M\n" +
+	"\x06before\x18\x02 \x01(\x06R\x06before\x12\x16\n" +
+	"\x06served\x18\x03 \x01(\bR\x06served\"M\n" +
 	"\x05Books\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
