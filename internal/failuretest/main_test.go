@@ -133,16 +133,20 @@ func start(t *testing.T, cfg proc.Config) *proc.Cluster {
 	return c
 }
 
-// restart starts a process that has ended, and waits until it is ready.
-func restart(t *testing.T, p *proc.Process) {
+// restart starts processes that have ended, and waits until all are ready.
+func restart(t *testing.T, ps ...*proc.Process) {
 	t.Helper()
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
+	for _, p := range ps {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := p.WaitReady(ctx); err != nil {
-		t.Fatal(err)
+	for _, p := range ps {
+		if err := p.WaitReady(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
