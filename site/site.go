@@ -109,7 +109,7 @@ func (s *Site) open() error {
 		Connected: s.reachable, Logger: s.log,
 	})
 	if missing := c.Status().Missing; missing > 0 {
-		s.log.Info(s.waiting(missing))
+		s.log.Info("the site waits for other members to vouch for its data", "missing", missing)
 	}
 	s.engine = engine.New(engine.Config{Core: c, Store: s.store, Sender: s.links, Observer: s})
 	s.metrics = newMetrics(s)

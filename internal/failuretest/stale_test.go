@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -99,7 +100,7 @@ func TestDataWithoutAWitnessWaits(t *testing.T) {
 	kill(t, site)
 
 	args := site.Args
-	site.Args = append(args[:len(args):len(args)], "--unvouched")
+	site.Args = append(slices.Clip(args), "--unvouched")
 	restart(t, site)
 	if _, err := us.acquire(t.Context(), "stated", 1, 0); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
@@ -39,12 +40,16 @@ func NewMemory(incarnation core.Incarnation) *Memory {
 	}
 }
 
-func (m *Memory) clone() *Memory {
+// Clone returns a copy of all that it holds.
+func (m *Memory) Clone() *Memory {
 	c := *m
 	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
 	c.blocks, c.requests, c.remembered = maps.Clone(m.blocks), maps.Clone(m.requests), maps.Clone(m.remembered)
 	return &c
 }
+
+// Equal reports whether two hold the same.
+func (m *Memory) Equal(other *Memory) bool { return reflect.DeepEqual(m, other) }
 
 // generation is the last one that the site has given out.
 func (m *Memory) generation() uint64 {

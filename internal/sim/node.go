@@ -139,7 +139,7 @@ func (n *node) boot() {
 	n.calendar = 0
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
-	n.drained = n.durable.clone()
+	n.drained = n.durable.Clone()
 	cfg := n.cfg
 	cfg.Run = n.run()
 	cfg.Rand = rand.New(rand.NewPCG(s.o.Seed, uint64(n.i)<<32|uint64(n.life)))
@@ -233,7 +233,7 @@ func (n *node) crash() {
 	if s.tracing {
 		s.note("%s crashes, %d batches are durable, %d lost", n.id, kept, len(n.flights)-kept)
 	}
-	n.up, n.core, n.drained = false, nil, n.durable.clone()
+	n.up, n.core, n.drained = false, nil, n.durable.Clone()
 	s.observe.lost(n)
 	n.life++
 	n.calls = nil

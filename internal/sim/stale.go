@@ -17,7 +17,7 @@ func (n *node) disk() *Memory {
 // copySome takes a copy of a site's data aside.
 func (s *sim) copySome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
-	n.copied = n.durable.clone()
+	n.copied = n.durable.Clone()
 }
 
 // misplace has a site that is about to start do so on an older copy of its data
@@ -47,7 +47,7 @@ func (n *node) misplace() {
 	if others := len(s.nodes) - 1; know+len(s.nodes)/2 <= others {
 		return
 	}
-	n.stale = old.clone()
+	n.stale = old.Clone()
 	s.hit(StaleSnapshot)
 	if s.tracing {
 		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.commits, n.durable.commits)

@@ -369,3 +369,42 @@ func TestStop(t *testing.T) {
 		}
 	})
 }
+
+// TestRefusedDataEndsIt: a site that another says is started on older data ends
+// at once, with its calls.
+func TestRefusedDataEndsIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w := &world{}
+		c, err := core.New(core.Config{
+			Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Run: 5, Unvouched: true,
+		}, core.Restored{
+			Incarnation: 9, Commits: 3,
+			Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
+			Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w})
+		done, answered := make(chan error, 1), make(chan error, 1)
+		go func() { done <- e.Run(t.Context()) }()
+		go func() {
+			_, err := e.Do(t.Context(), acquire(1000, 2, 60_000))
+			answered <- err
+		}()
+		synctest.Wait()
+		asked := core.Mark{Incarnation: 9, Run: 5, Commits: 3}
+		if err := e.Submit(core.Deliver{From: "b", Messages: []core.Envelope{{Vouch: &core.Vouch{
+			Kind: core.VouchNo, From: "b", To: "a", Asked: asked, Known: core.Mark{Incarnation: 9, Run: 4, Commits: 4},
+		}}}}); err != nil {
+			t.Fatal(err)
+		}
+		if stale, is := errors.AsType[*core.StaleError](<-done); !is || stale.By != "b" || stale.Known.Commits != 4 {
+			t.Errorf("ended with %v", stale)
+		}
+		if err := <-answered; !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("the caller is told %v", err)
+		}
+	})
+}

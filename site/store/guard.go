@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/proto"
@@ -35,7 +36,7 @@ func (s *Store) putGuard(tx *bolt.Tx, r *core.Records) error {
 }
 
 func memberKey(site core.SiteID) []byte {
-	return append(prefixMember[:len(prefixMember):len(prefixMember)], site...)
+	return append(slices.Clip(prefixMember), site...)
 }
 
 func loadGuard(b *bolt.Bucket, r *core.Restored) error {

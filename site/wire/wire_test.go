@@ -41,8 +41,23 @@ func value(t *rapid.T) avantan.Value {
 	return v
 }
 
+func mark(t *rapid.T, name string) core.Mark {
+	return core.Mark{
+		Incarnation: core.Incarnation(rapid.Uint64().Draw(t, name+" incarnation")),
+		Run:         core.Run(rapid.Uint64().Draw(t, name+" run")),
+		Commits:     core.Commits(rapid.Uint64().Draw(t, name+" commits")),
+	}
+}
+
 func envelope(t *rapid.T) core.Envelope {
+	if rapid.IntRange(0, 4).Draw(t, "about data") == 0 {
+		return core.Envelope{Mark: mark(t, "mark"), Vouch: &core.Vouch{
+			Kind: core.VouchKind(rapid.IntRange(int(core.VouchAsk), int(core.VouchTell)).Draw(t, "kind")),
+			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"),
+		}}
+	}
 	e := core.Envelope{
+		Mark:   mark(t, "mark"),
 		Entity: rapid.SampledFrom([]string{"", "e", "a/b"}).Draw(t, "entity"), Generation: rapid.Uint64().Draw(t, "generation"),
 		Message: avantan.Message{
 			Kind: avantan.Kind(rapid.IntRange(int(avantan.Election), int(avantan.CatchUp)).Draw(t, "kind")),
@@ -81,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 		if err := proto.Unmarshal(raw, &p); err != nil {
 			t.Fatal(err)
 		}
-		got, err := wire.Decode(&p, want.Message.From, want.Message.To)
+		got, err := wire.Decode(&p, want.From(), want.To())
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%v: got %+v\nwant %+v", err, got, want)
 		}
@@ -108,6 +123,10 @@ func TestUnknownKind(t *testing.T) {
 		if e, err := wire.Decode(&peerv1.ProtocolMessage{Kind: kind}, "a", "b"); err == nil {
 			t.Errorf("kind %d: %+v", kind, e)
 		}
+		vouch := &peerv1.Vouch{Kind: peerv1.VouchKind(kind)}
+		if e, err := wire.Decode(&peerv1.ProtocolMessage{Vouch: vouch}, "a", "b"); err == nil {
+			t.Errorf("kind %d about data: %+v", kind, e)
+		}
 	}
 }
 
@@ -125,6 +144,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(raw)
 	}
+	raw, err := proto.Marshal(wire.Encode(&core.Envelope{
+		Mark: core.Mark{Incarnation: 1, Run: 2, Commits: 3}, Vouch: &core.Vouch{Kind: core.VouchNo, Known: core.Mark{Run: 4}},
+	}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var p peerv1.ProtocolMessage
 		if proto.Unmarshal(raw, &p) != nil {
@@ -134,7 +160,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := e.Message.Validate(); err != nil {
+		if err := e.Message.Validate(); e.Vouch == nil && err != nil {
 			return
 		}
 		again, err := wire.Decode(wire.Encode(&e), "a", "b")

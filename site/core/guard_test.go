@@ -1,0 +1,283 @@
+package core_test
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/sim"
+	"github.com/samya-db/samya/site/core"
+)
+
+// guarded makes a rig whose sites are guarded: each start is a run of its own.
+func guarded(t *testing.T, n int, tweak func(*core.Config)) *rig {
+	t.Helper()
+	run := core.Run(0)
+	return newRig(t, n, func(cfg *core.Config) {
+		run++
+		cfg.Run = run
+		if tweak != nil {
+			tweak(cfg)
+		}
+	})
+}
+
+func (r *rig) serves(site core.SiteID) bool {
+	return r.cores[site].Refused() == nil && r.cores[site].Status().Missing == 0
+}
+
+// copied is a copy of a site's disk.
+func (r *rig) copied(site core.SiteID) *sim.Memory { return r.disks[site].Clone() }
+
+// refused returns why a site is refused, which it must be.
+func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
+	r.t.Helper()
+	stale, is := errors.AsType[*core.StaleError](r.cores[site].Refused())
+	if !is {
+		r.t.Fatalf("%s is not refused as stale: %v", site, r.cores[site].Refused())
+	}
+	return stale
+}
+
+// TestSitesVouchForEachOther: sites that start together serve after one round
+// trip; each does with half of the others.
+func TestSitesVouchForEachOther(t *testing.T) {
+	for n := 1; n <= 5; n++ {
+		r := guarded(t, n, nil)
+		for _, name := range r.names {
+			if got, want := r.cores[name].Status().Missing, n/2; got != want {
+				t.Errorf("of %d: %s misses %d, want %d", n, name, got, want)
+			}
+		}
+		for _, name := range r.names[n/2+1:] {
+			r.cut[name] = true
+		}
+		r.advance(3 * flight)
+		for i, name := range r.names {
+			if got, want := r.serves(name), i <= n/2; got != want {
+				t.Errorf("of %d with %d cut off: %s serves: %t", n, len(r.cut), name, got)
+			}
+		}
+		clear(r.cut)
+		r.advance(6000)
+		for _, name := range r.names {
+			if !r.serves(name) {
+				t.Errorf("of %d: %s does not serve once all are there", n, name)
+			}
+		}
+		if got := r.count(core.Serving); got != n {
+			t.Errorf("of %d: %d begin to serve", n, got)
+		}
+	}
+}
+
+// TestUnvouchedDoesNothing: before others have vouched for it, a site answers
+// nothing but that, changes nothing and sends nothing but its question.
+func TestUnvouchedDoesNothing(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(100)
+	r.create("e", 30)
+	r.advance(2000)
+	before := r.copied("a")
+	r.cut["a"] = true
+	r.restart("a")
+	r.sent = nil
+	for _, in := range []func(core.Call) core.Input{
+		func(c core.Call) core.Input {
+			return &core.Acquire{Call: c, Entity: "e", Tokens: 1, Request: key("x"), Wait: 100}
+		},
+		func(c core.Call) core.Input {
+			return &core.Release{Call: c, Entity: "e", Tokens: 1, Request: key("y")}
+		},
+		func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} },
+		func(c core.Call) core.Input { return &core.List{Call: c, Count: 1} },
+		func(c core.Call) core.Input {
+			return &core.Change{Call: c, Kind: core.DeleteEntity, Name: "e", RequestID: "z", Wait: 100}
+		},
+	} {
+		call := r.nextCall()
+		r.step("a", in(call))
+		if a := r.answer(call); a.Code != core.Unvouched || a.Missing != 1 {
+			t.Errorf("%T is answered %+v", in(call), a)
+		}
+	}
+	r.advance(60_000)
+	asked := 0
+	for _, e := range r.sent {
+		switch {
+		case e.From() != "a":
+		case e.Vouch == nil || e.Vouch.Kind != core.VouchAsk:
+			t.Errorf("sent %+v", e)
+		default:
+			asked++
+		}
+	}
+	if asked < 50 || asked > 200 {
+		t.Errorf("asked %d times in a minute", asked)
+	}
+	if got := r.disks["a"]; !got.Equal(before) {
+		t.Errorf("its disk has changed: %+v, before %+v", got, before)
+	}
+	clear(r.cut)
+	r.advance(2000)
+	if a := r.acquire("a", "e", 1, "x"); a.Code != core.OK {
+		t.Errorf("vouched for, it answers %+v", a)
+	}
+}
+
+// TestOlderDataIsRefused: by the first who remembers more, once the others were
+// told, also when it serves already; and it says who remembers what.
+func TestOlderDataIsRefused(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(100)
+	r.create("e", 30)
+	old := r.copied("a")
+	r.acquire("a", "e", 3, "x")
+	r.advance(3000)
+	right := r.disks["a"]
+	r.disks["a"] = old
+	r.restart("a")
+	r.advance(100)
+	if e := r.refused("a"); e.Known.Commits <= e.Mine.Commits || e.By != "b" && e.By != "c" ||
+		!strings.Contains(e.Error(), "older copy") {
+		t.Errorf("%+v: %v", e, e)
+	}
+	// Restarts of those who remember change nothing.
+	r.restart("b")
+	r.restart("c")
+	r.restart("a")
+	r.advance(100)
+	_ = r.refused("a")
+	// Nor does the operator's word.
+	tweak := r.tweak
+	r.tweak = func(cfg *core.Config) { tweak(cfg); cfg.Unvouched = true }
+	r.restart("a")
+	if !r.serves("a") {
+		t.Error("it does not serve on the operator's word")
+	}
+	r.advance(100)
+	_ = r.refused("a")
+	r.tweak = tweak
+
+	r.disks["a"] = right
+	r.restart("a")
+	r.advance(100)
+	if v := r.view("a", "e"); v.Net != 3 {
+		t.Errorf("on the right data: %+v", v)
+	}
+}
+
+// TestOtherDataIsRefused: an empty directory, of a site that has served.
+func TestOtherDataIsRefused(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(3000)
+	right := r.disks["a"]
+	r.disks["a"] = sim.NewMemory(99)
+	r.restart("a")
+	r.advance(100)
+	if e := r.refused("a"); !strings.Contains(e.Error(), "not the data that this site had") {
+		t.Error(e)
+	}
+	r.disks["a"] = right
+	r.restart("a")
+	r.advance(100)
+	if !r.serves("a") {
+		t.Error("its own data is refused")
+	}
+}
+
+// TestAWrongStartIsNotBelieved: a site was started on an empty directory where
+// only one could be asked that had never heard of it. Its own data is not
+// refused for that.
+func TestAWrongStartIsNotBelieved(t *testing.T) {
+	r := guarded(t, 5, nil)
+	r.cut["e"] = true
+	r.advance(3000)
+	right := r.disks["a"]
+	r.disks["a"] = sim.NewMemory(99)
+	r.cut = map[core.SiteID]bool{"b": true, "c": true, "d": true}
+	r.restart("a")
+	r.advance(2000)
+	if r.serves("a") {
+		t.Fatal("one of four is enough")
+	}
+	r.disks["a"] = right
+	r.restart("a")
+	r.advance(2000)
+	clear(r.cut)
+	r.advance(2000)
+	if !r.serves("a") {
+		t.Errorf("its own data is refused: %v", r.cores["a"].Refused())
+	}
+}
+
+// TestTwins: of two that run on copies of the same data, at most one goes on.
+func TestTwins(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(100)
+	r.create("e", 30)
+	twin := r.copied("a")
+	r.restart("a")
+	r.advance(100)
+	r.acquire("a", "e", 1, "x")
+	r.advance(3000)
+	first, disk := r.cores["a"], r.disks["a"]
+	r.disks["a"] = twin
+	r.restart("a")
+	r.advance(100)
+	_ = r.refused("a")
+	r.cores["a"], r.disks["a"] = first, disk
+	r.advance(3000)
+	if !r.serves("a") {
+		t.Errorf("the first is refused: %v", first.Refused())
+	}
+}
+
+// TestNothingIsTakenFromWhoIsNotVouchedFor: who has not vouched for a run takes
+// none of its messages, and is asked to vouch.
+func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(3000)
+	stranger := core.Envelope{
+		Entity: "", Message: avantan.Message{Kind: avantan.Applied, From: "a", To: "b", Applied: 1000},
+		Mark: core.Mark{Incarnation: 1, Run: 77, Commits: 1000},
+	}
+	before := r.copied("b")
+	r.sent = nil
+	r.step("b", core.Deliver{From: "a", Messages: []core.Envelope{stranger, stranger}})
+	if len(r.sent) != 1 || r.sent[0].Vouch == nil || r.sent[0].Vouch.Kind != core.VouchWho {
+		t.Errorf("answered with %+v", r.sent)
+	}
+	r.advance(100)
+	if !r.disks["b"].Equal(before) {
+		t.Error("something of it was remembered")
+	}
+}
+
+// TestQuietSitesTellNothing: sites with nothing new to say commit nothing, and
+// only their rounds go on.
+func TestQuietSitesTellNothing(t *testing.T) {
+	r := guarded(t, 3, nil)
+	r.advance(100)
+	r.create("e", 30)
+	r.acquire("a", "e", 3, "x")
+	r.advance(20_000)
+	before := maps.Clone(r.disks)
+	for name := range before {
+		before[name] = r.copied(name)
+	}
+	r.sent = nil
+	r.advance(60_000)
+	for _, e := range r.sent {
+		if e.Vouch != nil {
+			t.Errorf("a quiet site sends %+v", *e.Vouch)
+		}
+	}
+	for name, disk := range r.disks {
+		if !disk.Equal(before[name]) {
+			t.Errorf("quiet site %s commits", name)
+		}
+	}
+}
