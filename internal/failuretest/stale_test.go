@@ -31,7 +31,13 @@ func TestStaleDataIsRefused(t *testing.T) {
 		site := cluster.Site(0)
 		ctx, stop := context.WithCancel(t.Context())
 		var load sync.WaitGroup
-		load.Go(func() { m.run(ctx, 4) })
+		for range 4 {
+			load.Go(func() {
+				for ctx.Err() == nil {
+					m.move(ctx)
+				}
+			})
+		}
 		pause(t, time.Second)
 		// A process that stands still leaves what kill -9 would.
 		old, right := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "right")

@@ -31,9 +31,9 @@ type Remembered struct {
 	// Before is the run vouched for before that one; 0 for none. What is late of
 	// it is still taken.
 	Before Run
-	// Served: it has spoken since, so enough members vouched for that incarnation.
-	// One that never did may have been started on the wrong data, and gives way to
-	// another.
+	// Served: it has told of a commit since, so enough members vouched for that
+	// incarnation, and it has something to lose. One that never did is empty or was
+	// started on the wrong data, and gives way to another.
 	Served bool
 }
 
@@ -176,6 +176,8 @@ func (c *Core) stepGuarded(in Input) {
 		c.reply(in.Call, no)
 	case *Read:
 		c.reply(in.Call, no)
+	case *ReadMode:
+		c.reply(in.Call, no)
 	case *List:
 		c.reply(in.Call, no)
 	case *Change:
@@ -309,7 +311,7 @@ func (c *Core) heard(p *guardedPeer, m Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
 	case m.Run == p.Mark.Run:
-		if m.Commits > p.Mark.Commits || !p.Served {
+		if m.Commits > p.Mark.Commits || !p.Served && m.Commits > 0 {
 			p.Mark.Commits, p.Served = max(m.Commits, p.Mark.Commits), true
 			c.memorize(p)
 		}

@@ -92,6 +92,7 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 			return &core.Release{Call: c, Entity: "e", Tokens: 1, Request: key("y")}
 		},
 		func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} },
+		func(c core.Call) core.Input { return &core.ReadMode{Call: c} },
 		func(c core.Call) core.Input { return &core.List{Call: c, Count: 1} },
 		func(c core.Call) core.Input {
 			return &core.Change{Call: c, Kind: core.DeleteEntity, Name: "e", RequestID: "z", Wait: 100}
@@ -169,10 +170,18 @@ func TestOlderDataIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherDataIsRefused: an empty directory, of a site that has served.
+// TestOtherDataIsRefused: an empty directory, of a site that has served and
+// committed. One that never committed has nothing to lose.
 func TestOtherDataIsRefused(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(3000)
+	r.disks["a"] = sim.NewMemory(98)
+	r.restart("a")
+	r.advance(100)
+	if !r.serves("a") {
+		t.Fatalf("in the place of an empty directory: %v", r.cores["a"].Refused())
+	}
+	r.create("e", 30)
 	right := r.disks["a"]
 	r.disks["a"] = sim.NewMemory(99)
 	r.restart("a")
@@ -194,6 +203,8 @@ func TestOtherDataIsRefused(t *testing.T) {
 func TestAWrongStartIsNotBelieved(t *testing.T) {
 	r := guarded(t, 5, nil)
 	r.cut["e"] = true
+	r.advance(100)
+	r.create("e", 30)
 	r.advance(3000)
 	right := r.disks["a"]
 	r.disks["a"] = sim.NewMemory(99)

@@ -148,7 +148,7 @@ type Remembered struct {
 	Mark *v1.Mark `protobuf:"bytes,1,opt,name=mark,proto3" json:"mark,omitempty"`
 	// The run before that of mark.
 	Before uint64 `protobuf:"fixed64,2,opt,name=before,proto3" json:"before,omitempty"`
-	// Whether it has spoken since, so that enough sites vouched for the
+	// Whether it has told of a commit since, so that enough sites vouched for the
 	// incarnation of mark.
 	Served        bool `protobuf:"varint,3,opt,name=served,proto3" json:"served,omitempty"`
 	unknownFields protoimpl.UnknownFields
