@@ -41,11 +41,11 @@ func TestStaleDataIsRefused(t *testing.T) {
 		pause(t, time.Second)
 		// A process that stands still leaves what kill -9 would.
 		old, right := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "right")
-		signal(t, site, syscall.SIGSTOP)
+		sendSignal(t, site, syscall.SIGSTOP)
 		if err := os.CopyFS(old, os.DirFS(site.Data)); err != nil {
 			t.Fatal(err)
 		}
-		signal(t, site, syscall.SIGCONT)
+		sendSignal(t, site, syscall.SIGCONT)
 		// Others are told about once a second.
 		pause(t, 3*time.Second)
 		kill(t, site)
@@ -142,7 +142,7 @@ func readyzSays(t *testing.T, site *proc.Process, want string) error {
 	return err
 }
 
-func signal(t *testing.T, p *proc.Process, sig os.Signal) {
+func sendSignal(t *testing.T, p *proc.Process, sig os.Signal) {
 	t.Helper()
 	if err := p.Signal(sig); err != nil {
 		t.Fatal(err)

@@ -235,7 +235,7 @@ func TestTornFirstStart(t *testing.T) {
 		}
 		r := &torn{rt: rt, dir: dir}
 		s := r.open(dir)
-		if got := r.load(s); !reflect.DeepEqual(got, core.Restored{}) {
+		if got := r.load(s); !reflect.DeepEqual(got, core.Restored{Incarnation: incarnation}) {
 			rt.Fatalf("got %+v", got)
 		}
 		if err := s.Close(); err != nil {
