@@ -3,20 +3,37 @@ package predict
 import "math"
 
 var (
-	_ Model = none{}
-	_ Model = (*randomWalk)(nil)
-	_ Model = (*meanRate)(nil)
+	_ Durable = none{}
+	_ Durable = (*randomWalk)(nil)
+	_ Durable = (*meanRate)(nil)
 )
 
-// none is the model None.
+// none is the model None. It keeps nothing.
 type none struct{}
 
 func (none) Observe(Bin) {}
 
 func (none) Forecast() Forecast { return Forecast{} }
 
-// randomWalk is the model RandomWalk.
-type randomWalk struct{ last Bin }
+func (none) stateOptions() Options { return Options{} }
+
+func (none) recent() []Bin { return nil }
+
+func (none) fallbacks() uint64 { return 0 }
+
+func (none) MarshalBinary() ([]byte, error) {
+	return marshal(None, none{}.stateOptions(), func(*codec) {}), nil
+}
+
+func (none) UnmarshalBinary(data []byte) error {
+	return unmarshal(None, none{}.stateOptions(), data, func(*codec) {})
+}
+
+// randomWalk is the model RandomWalk: y(t+k) = y(t). It keeps one bin.
+type randomWalk struct {
+	last    Bin
+	horizon int
+}
 
 func (m *randomWalk) Observe(bin Bin) {
 	if bin, ok := bin.sane(); ok {
@@ -25,7 +42,38 @@ func (m *randomWalk) Observe(bin Bin) {
 }
 
 func (m *randomWalk) Forecast() Forecast {
-	return Forecast{Expected: m.last.Net, Median: m.last.Peak, High: m.last.Peak}
+	peak := repeatedPeak(m.last, m.horizon)
+	return Forecast{Expected: float64(m.horizon) * m.last.Net, Median: peak, High: peak}
+}
+
+// repeatedPeak is the peak of an epoch that repeats one bin.
+func repeatedPeak(bin Bin, horizon int) float64 {
+	return bin.Peak + max(0, float64(horizon-1)*bin.Net)
+}
+
+func (m *randomWalk) stateOptions() Options { return Options{Horizon: m.horizon} }
+
+func (m *randomWalk) recent() []Bin { return []Bin{m.last} }
+
+func (m *randomWalk) fallbacks() uint64 { return 0 }
+
+func (m *randomWalk) state(c *codec) {
+	c.floats(&m.last.Net, &m.last.Peak)
+	if c.reading {
+		m.last, _ = m.last.sane()
+	}
+}
+
+func (m *randomWalk) MarshalBinary() ([]byte, error) {
+	return marshal(RandomWalk, m.stateOptions(), m.state), nil
+}
+
+func (m *randomWalk) UnmarshalBinary(data []byte) error {
+	err := unmarshal(RandomWalk, m.stateOptions(), data, m.state)
+	if err != nil {
+		*m = randomWalk{horizon: m.horizon}
+	}
+	return err
 }
 
 // meanRate is the model MeanRate. With w the weight of the newest bin:
@@ -37,31 +85,77 @@ func (m *randomWalk) Forecast() Forecast {
 // It is the estimator of TCP's retransmission timer (RFC 6298, section 2), which
 // also starts from half the first value as the deviation. For a normal
 // distribution, two mean deviations are 1.6 standard deviations: the 95 %
-// quantile.
+// quantile. Over more than one bin, means add up and deviations add up as if
+// they were independent, with the root of their number. It keeps 40 bytes.
 type meanRate struct {
 	weight    float64
 	net, peak float64
 	deviation float64
+	horizon   int32
 	trained   bool
 }
 
-func newMeanRate(o Options) Model { return &meanRate{weight: o.Weight} }
+func newMeanRate(o Options) *meanRate {
+	return &meanRate{weight: o.Weight, horizon: int32(o.Horizon)} //nolint:gosec // at most maxHorizon
+}
+
+func (m *meanRate) stateOptions() Options {
+	return Options{Weight: m.weight, Horizon: int(m.horizon)}
+}
 
 func (m *meanRate) Observe(bin Bin) {
 	bin, ok := bin.sane()
+	w := m.weight
 	switch {
 	case !ok:
 	case !m.trained:
 		m.net, m.peak, m.deviation, m.trained = bin.Net, bin.Peak, bin.Peak/2, true
 	default:
-		m.deviation += m.weight * (math.Abs(bin.Peak-m.peak) - m.deviation)
-		m.net += m.weight * (bin.Net - m.net)
-		m.peak += m.weight * (bin.Peak - m.peak)
+		m.deviation += w * (math.Abs(bin.Peak-m.peak) - m.deviation)
+		m.net += w * (bin.Net - m.net)
+		m.peak += w * (bin.Peak - m.peak)
 	}
 }
 
 func (m *meanRate) Forecast() Forecast {
+	h := int(m.horizon)
 	// Rounding may leave a mean of numbers ≥ 0 a hair below zero.
-	median := max(0, m.peak)
-	return Forecast{Expected: m.net, Median: median, High: median + 2*max(0, m.deviation)}
+	median := repeatedPeak(Bin{Net: m.net, Peak: max(0, m.peak)}, h)
+	return Forecast{
+		Expected: float64(h) * m.net,
+		Median:   median,
+		High:     median + 2*max(0, m.deviation)*math.Sqrt(float64(h)),
+	}
+}
+
+func (m *meanRate) recent() []Bin {
+	if !m.trained {
+		return nil
+	}
+	bin, _ := Bin{Net: m.net, Peak: m.peak}.sane()
+	return []Bin{bin}
+}
+
+func (m *meanRate) fallbacks() uint64 { return 0 }
+
+func (m *meanRate) state(c *codec) {
+	for _, f := range [...]*float64{&m.net, &m.peak, &m.deviation} {
+		c.float(f)
+		if c.reading {
+			*f = min(max(*f, -mostTokens), 2*mostTokens)
+		}
+	}
+	c.flag(&m.trained)
+}
+
+func (m *meanRate) MarshalBinary() ([]byte, error) {
+	return marshal(MeanRate, m.stateOptions(), m.state), nil
+}
+
+func (m *meanRate) UnmarshalBinary(data []byte) error {
+	err := unmarshal(MeanRate, m.stateOptions(), data, m.state)
+	if err != nil {
+		*m = meanRate{weight: m.weight, horizon: m.horizon}
+	}
+	return err
 }

@@ -11,6 +11,7 @@
 package predict
 
 import (
+	"encoding"
 	"errors"
 	"fmt"
 	"math"
@@ -18,14 +19,34 @@ import (
 
 // The names of the models.
 const (
+	// Auto weighs cheap models by how well they did lately: nobody has to choose.
+	Auto = "auto"
+	// AR is autoregression by least squares.
+	AR = "ar"
+	// ARLAD is autoregression by least absolute deviations.
+	ARLAD = "ar-lad"
+	// Constant forecasts the mean of all that was observed.
+	Constant = "constant"
+	// HoltWinters is exponential smoothing of level, trend and a daily season.
+	HoltWinters = "holt-winters"
+	// MeanRate forecasts by an exponential mean and mean deviation.
+	MeanRate = "mean-rate"
 	// None forecasts no demand, ever: sites redistribute only when they run
 	// short.
 	None = "none"
 	// RandomWalk forecasts that the next bin repeats the last one. It is what
 	// any other model has to beat.
 	RandomWalk = "random-walk"
-	// MeanRate forecasts by an exponential mean and mean deviation.
-	MeanRate = "mean-rate"
+	// RLS is autoregression by recursive least squares.
+	RLS = "rls"
+	// Season regresses on lags and seasons by least squares.
+	Season = "season"
+	// SeasonLAD regresses on lags and seasons by least absolute deviations.
+	SeasonLAD = "season-lad"
+	// SeasonalNaive repeats the bin of a week or a day ago.
+	SeasonalNaive = "seasonal-naive"
+	// Smoothing is simple exponential smoothing.
+	Smoothing = "smoothing"
 )
 
 // Bin is the demand observed in one bin, in tokens.
@@ -38,36 +59,107 @@ type Bin struct {
 	Peak float64
 }
 
-// Forecast is the demand expected in the next bin, in tokens. All its numbers
+// Missing is a bin in which nothing could be observed, because the site was down
+// for one: time has passed, and nothing is learnt. It is not a bin without
+// demand, which is the zero Bin.
+var Missing = Bin{Net: math.NaN(), Peak: math.NaN()}
+
+// Forecast is the demand expected in the next epoch, in tokens. All its numbers
 // are finite.
 type Forecast struct {
-	// Expected is the expectation of the bin's net demand. It is negative where
-	// more is released than acquired.
+	// Expected is the point forecast of the epoch's net demand. It is negative
+	// where more is released than acquired. Models of least squares aim at the
+	// mean, those of least absolute deviations, and Auto, at the median.
 	Expected float64
-	// Median is the median of the bin's peak, never negative.
+	// Median is the median of the peak: the highest value of the running sum of
+	// demand over the epoch. It is never negative.
 	Median float64
-	// High is a high quantile of the bin's peak, never below Median. About one
-	// bin in twenty should exceed it.
+	// High is a high quantile of the peak, never below Median: with
+	// Options.Quantile .95, about one epoch in twenty should exceed it.
 	High float64
 }
 
-// Model forecasts one series of bins. It keeps at most 64 bytes: a site has one
-// for each of its entities. A Model is used by one goroutine at a time, and the
-// same bins always give the same forecast.
+// Clamp returns the forecast within what an entity's limit allows: the peak
+// within 0 and limit, the net demand within -limit and limit.
+func (f Forecast) Clamp(limit float64) Forecast {
+	clamp := func(x, low float64) float64 { return min(max(x, low), limit) }
+	return Forecast{clamp(f.Expected, -limit), clamp(f.Median, 0), clamp(f.High, 0)}
+}
+
+// Model forecasts one series of bins. A Model is used by one goroutine at a
+// time, and the same bins always give the same forecast. Those of this package
+// keep a bounded state, documented with each, and are a [Durable] as well.
 type Model interface {
 	// Observe takes in the next bin. A bin that holds a number that is not
-	// finite is ignored; larger numbers than there can be tokens are clamped.
+	// finite counts as Missing; larger numbers than there can be tokens are
+	// clamped.
 	Observe(bin Bin)
-	// Forecast returns the forecast of the next bin; the zero Forecast before
-	// the first observation.
+	// Forecast returns the forecast of the next epoch; the zero Forecast before
+	// the first observation. It changes nothing.
 	Forecast() Forecast
 }
 
-// Options tunes models. The zero value stands for the defaults.
+// Durable is a Model whose state can be stored and taken up again.
+type Durable interface {
+	Model
+	encoding.BinaryMarshaler
+	// UnmarshalBinary replaces the state by one that MarshalBinary gave for the
+	// same model and options. It fails with ErrState, and then the model is as
+	// good as new.
+	encoding.BinaryUnmarshaler
+	// recent returns the newest bins it keeps, oldest first.
+	recent() []Bin
+	// stateOptions are the options that its state depends on.
+	stateOptions() Options
+	// fallbacks counts forecasts that were not finite.
+	fallbacks() uint64
+}
+
+// Options tunes models. The zero value stands for the defaults. The same options
+// must be given whenever a stored state is taken up.
 type Options struct {
-	// Weight is the weight of the newest bin in exponential means, above 0 and at
-	// most 1; 0 stands for 1/8, which half forgets a bin after five others.
+	// Weight is the weight of the newest bin in the exponential means of MeanRate
+	// and Smoothing, above 0 and at most 1; 0 stands for 1/8, which half forgets a
+	// bin after five others.
 	Weight float64
+	// Horizon is the length of the epoch in bins, within 1 and 288; 0 stands for 1.
+	Horizon int
+	// Quantile is that of Forecast.High, from .5 and below 1; 0 stands for .95. It
+	// is c_stall / (c_stall + c_hoard), what a token that is missing costs against
+	// one that lies idle. MeanRate and RandomWalk do not know it.
+	Quantile float64
+	// Day is how many bins make a day, at most 86400; 0 if seasons are not to be
+	// looked for. A week is seven days.
+	Day int
+}
+
+const (
+	maxHorizon = 288
+	maxDay     = 86400
+)
+
+// complete fills in the defaults and checks the ranges.
+func (o Options) complete() (Options, error) {
+	if o.Weight == 0 {
+		o.Weight = 1. / 8
+	}
+	if o.Horizon == 0 {
+		o.Horizon = 1
+	}
+	if o.Quantile == 0 {
+		o.Quantile = .95
+	}
+	switch {
+	case !(o.Weight > 0 && o.Weight <= 1):
+		return o, fmt.Errorf("%w: weight %v, must be above 0 and at most 1", ErrOption, o.Weight)
+	case o.Horizon < 1 || o.Horizon > maxHorizon:
+		return o, fmt.Errorf("%w: horizon %d, must be within 1 and %d", ErrOption, o.Horizon, maxHorizon)
+	case !(o.Quantile >= .5 && o.Quantile < 1):
+		return o, fmt.Errorf("%w: quantile %v, must be from .5 and below 1", ErrOption, o.Quantile)
+	case o.Day < 0 || o.Day > maxDay:
+		return o, fmt.Errorf("%w: %d bins a day, must be within 0 and %d", ErrOption, o.Day, maxDay)
+	}
+	return o, nil
 }
 
 var (
@@ -75,26 +167,37 @@ var (
 	ErrUnknownModel = errors.New("unknown forecasting model")
 	// ErrOption says that an option is out of its range.
 	ErrOption = errors.New("option out of range")
+	// ErrState says that a stored state is damaged, or of another model, version
+	// or options.
+	ErrState = errors.New("not a state of this model")
 )
 
 // models are sorted by name.
 var models = []struct {
 	name string
-	make func(Options) Model
+	make func(Options) Durable
 }{
-	{MeanRate, newMeanRate},
-	{None, func(Options) Model { return none{} }},
-	{RandomWalk, func(Options) Model { return new(randomWalk) }},
+	{AR, func(o Options) Durable { return newEpochs(AR, o, newAR(o, false)) }},
+	{ARLAD, func(o Options) Durable { return newEpochs(ARLAD, o, newAR(o, true)) }},
+	{Auto, func(o Options) Durable { return newEpochs(Auto, o, newAuto(o)) }},
+	{Constant, func(o Options) Durable { return newEpochs(Constant, o, new(constant)) }},
+	{HoltWinters, func(o Options) Durable { return newEpochs(HoltWinters, o, newHoltWinters(o)) }},
+	{MeanRate, func(o Options) Durable { return newMeanRate(o) }},
+	{None, func(Options) Durable { return none{} }},
+	{RandomWalk, func(o Options) Durable { return &randomWalk{horizon: o.Horizon} }},
+	{RLS, func(o Options) Durable { return newEpochs(RLS, o, newRLS()) }},
+	{Season, func(o Options) Durable { return newEpochs(Season, o, newSeason(o, false)) }},
+	{SeasonLAD, func(o Options) Durable { return newEpochs(SeasonLAD, o, newSeason(o, true)) }},
+	{SeasonalNaive, func(o Options) Durable { return newEpochs(SeasonalNaive, o, newSeasonalNaive(o)) }},
+	{Smoothing, func(o Options) Durable { return newEpochs(Smoothing, o, newSmoothing(o.Weight)) }},
 }
 
 // ByName returns a new model of that name. It fails with ErrUnknownModel or
 // ErrOption.
-func ByName(name string, options Options) (Model, error) {
-	if options.Weight == 0 {
-		options.Weight = 1. / 8
-	}
-	if !(options.Weight > 0 && options.Weight <= 1) {
-		return nil, fmt.Errorf("%w: weight %v, must be above 0 and at most 1", ErrOption, options.Weight)
+func ByName(name string, options Options) (Durable, error) {
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
 	}
 	for _, m := range models {
 		if m.name == name {

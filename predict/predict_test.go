@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-func mustModel(t *testing.T, name string, options Options) Model {
-	t.Helper()
+func mustModel(tb testing.TB, name string, options Options) Durable {
+	tb.Helper()
 	m, err := ByName(name, options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return m
 }
@@ -44,6 +44,7 @@ func TestModels(t *testing.T) {
 		// Deviation 4 → 0.5·4 + 0.5·|16-8| = 6; means (4+8)/2 and (8+16)/2.
 		{"second bin", MeanRate, 0.5, []Bin{{4, 8}, {8, 16}}, Forecast{6, 12, 24}},
 		{"default weight", MeanRate, 0, []Bin{{8, 8}, {16, 16}}, Forecast{9, 9, 18}},
+		{"missing", MeanRate, 0.5, []Bin{{4, 8}, Missing, {8, 16}}, Forecast{6, 12, 24}},
 		{"weight 1 keeps the last bin", MeanRate, 1, []Bin{{8, 8}, {4, 6}}, Forecast{4, 6, 10}},
 		{"releases only", MeanRate, 0.5, []Bin{{-4, 0}, {-8, 0}}, Forecast{-6, 0, 0}},
 		{"not a number", MeanRate, 0.5, []Bin{{nan, 8}, {4, 8}, {inf, 8}, {4, nan}}, Forecast{4, 8, 16}},
@@ -66,11 +67,16 @@ func TestForecastsAreFinite(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-100, 100),
 					rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64}))
-				m, err := ByName(name, Options{Weight: rapid.Float64Range(0.001, 1).Draw(t, "weight")})
+				m, err := ByName(name, Options{
+					Weight:   rapid.Float64Range(0.001, 1).Draw(t, "weight"),
+					Horizon:  rapid.IntRange(1, 20).Draw(t, "horizon"),
+					Quantile: rapid.Float64Range(.5, .999).Draw(t, "quantile"),
+					Day:      rapid.SampledFrom([]int{0, 1, 8, 24}).Draw(t, "day"),
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				for range rapid.IntRange(0, 30).Draw(t, "bins") {
+				for range rapid.IntRange(0, 200).Draw(t, "bins") {
 					m.Observe(Bin{Net: number.Draw(t, "net"), Peak: number.Draw(t, "peak")})
 					f := m.Forecast()
 					for _, n := range []float64{f.Expected, f.Median, f.High} {
@@ -120,11 +126,16 @@ func TestMeanRateCoverage(t *testing.T) {
 }
 
 func TestByName(t *testing.T) {
-	if got := Names(); !slices.IsSorted(got) || len(got) != 3 {
+	if got := Names(); !slices.IsSorted(got) || len(got) < 12 {
 		t.Errorf("Names() = %q", got)
 	}
 	if _, err := ByName("oracle", Options{}); !errors.Is(err, ErrUnknownModel) {
 		t.Errorf("an unknown name: %v", err)
+	}
+	for _, o := range []Options{{Horizon: -1}, {Horizon: 289}, {Quantile: .4}, {Quantile: 1}, {Quantile: math.NaN()}, {Day: -1}, {Day: 86401}} {
+		if _, err := ByName(Auto, o); !errors.Is(err, ErrOption) {
+			t.Errorf("options %+v: %v", o, err)
+		}
 	}
 	for _, w := range []float64{-0.1, 1.001, math.NaN(), math.Inf(1)} {
 		if _, err := ByName(MeanRate, Options{Weight: w}); !errors.Is(err, ErrOption) {
@@ -138,8 +149,8 @@ func TestStateIsSmall(t *testing.T) {
 		RandomWalk: unsafe.Sizeof(randomWalk{}),
 		MeanRate:   unsafe.Sizeof(meanRate{}),
 	} {
-		if size > 64 {
-			t.Errorf("%s keeps %d bytes, at most 64", name, size)
+		if size > 48 {
+			t.Errorf("%s keeps %d bytes, at most 48", name, size)
 		}
 	}
 }
@@ -156,16 +167,4 @@ func ExampleByName() {
 	f := model.Forecast()
 	fmt.Printf("expect %.0f tokens, hold %.0f ready\n", f.Expected, f.High)
 	// Output: expect 102 tokens, hold 178 ready
-}
-
-func ExampleModel_randomWalk() {
-	model, err := ByName(RandomWalk, Options{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	// In the bin, 40 tokens went out before 30 of them came back.
-	model.Observe(Bin{Net: 10, Peak: 40})
-	fmt.Printf("%+v\n", model.Forecast())
-	// Output: {Expected:10 Median:40 High:40}
 }

@@ -1,0 +1,378 @@
+package predict
+
+import "math"
+
+// auto is the model Auto: a discounted hedge (Cesa-Bianchi and Lugosi,
+// Prediction, Learning, and Games, 2006, section 2.11) over cheap models, its
+// experts. With l an expert's absolute error in a bin, L its exponential mean,
+// and s that of the random walk:
+//
+//	L ← .995·L + .005·l,  weight ∝ exp(-40·(L - least L)/s)
+//	y(t+1) = Σ weight · the expert's forecast
+//
+// A further bin is forecast as if those before it had come as forecast. The
+// experts:
+//
+//   - the random walk; the mean; exponential smoothing at three speeds
+//   - regressions on the newest bins towards least absolute deviations, by
+//     fading moments: over nine terms; the same of square roots, which bursts do
+//     not rule; over three terms with a long memory
+//   - what comes back of a jump: y + c·(y(t) - y(t-1)), with c learnt by sign
+//     steps for eight sizes of jump, from the random walk and from the last of
+//     the regressions
+//   - after two days: the mean of this time of the day and, after two weeks, of
+//     the week; the random walk above these; a regression on both
+//
+// Until 50 bins have had demand there are only the simple experts, in 0.7 KB;
+// then 1.7 KB, and with seasons 3.6 KB. A bin costs one to four microseconds,
+// with a path of twelve. A level shift makes all errors large at once, which
+// flattens the weights until the better ones are known again.
+type auto struct {
+	day int
+	// seen counts bins, known those that were not missing, busy those with demand.
+	seen, known, busy int
+	lags              [autoLags]float64 // the newest first
+	mean, slow        float64
+	smooth            [len(smoothWeights)]float64
+	loss              [autoExperts]float32
+	// step is a mean of |y(t) - y(t-1)|, middle about its median.
+	step, middle float64
+	jump         [2][jumps]float32
+	jumpSize     [jumps]float32
+	reg          *autoRegressions
+	season       *autoSeason
+}
+
+type autoRegressions struct{ short, roots, long *fading }
+
+// autoSeason counts its bins from start.
+type autoSeason struct {
+	start, length   int
+	day, hour, week profile
+	reg             *fading
+}
+
+const (
+	autoLags     = 12
+	autoForget   = .005
+	autoRate     = 40
+	autoFirst    = 50
+	shortTerms   = 9
+	longTerms    = 3
+	seasonTerms  = 12
+	shortFade    = .999
+	longFade     = .9999
+	rootFloor    = .3
+	slowWeight   = .05
+	meanWeight   = .003
+	seasonWeight = .2
+	weekWeight   = .35
+	jumps        = 8
+	jumpStep     = .05
+)
+
+var (
+	smoothWeights = [...]float64{.1, .3, .6}
+	jumpSizes     = [...]float64{3, 10, 40}
+)
+
+// The experts, by their place.
+const (
+	byWalk = iota
+	byMean
+	bySmooth
+	_
+	_
+	byWalkJump
+	byShort
+	byRoots
+	byLong
+	byLongJump
+	byDay
+	byWeek
+	byWeekWalk
+	bySeason
+	autoExperts
+)
+
+func newAuto(o Options) *auto { return &auto{day: o.Day} }
+
+// grow allocates what the demand so far is worth.
+func (m *auto) grow() {
+	if m.reg != nil || m.busy < autoFirst {
+		return
+	}
+	m.reg = newAutoRegressions()
+	if m.day >= 8 {
+		m.season = newAutoSeason(m.day, m.seen)
+	}
+}
+
+func newAutoRegressions() *autoRegressions {
+	return &autoRegressions{newFading(shortTerms), newFading(shortTerms), newFading(longTerms)}
+}
+
+func newAutoSeason(day, start int) *autoSeason {
+	return &autoSeason{
+		start: start, length: day,
+		day: newProfile(day, 288, seasonWeight), hour: newProfile(day, 24, seasonWeight),
+		week: newProfile(7*day, 336, weekWeight), reg: newFading(seasonTerms),
+	}
+}
+
+func root(x float64) float64 { return math.Copysign(math.Sqrt(math.Abs(x)), x) }
+
+func square(x float64) float64 { return x * math.Abs(x) }
+
+// tokens is demand, the newest bin first.
+type tokens = [autoLags]float64
+
+func (m *auto) shortRow(row *[mostTerms + 1]float64, lags *tokens) {
+	copy(row[:7], lags[:7])
+	row[7], row[8] = lags[11], m.slow
+}
+
+func (m *auto) rootRow(row *[mostTerms + 1]float64, lags *tokens) {
+	m.shortRow(row, lags)
+	for i, v := range row[:shortTerms] {
+		row[i] = root(v)
+	}
+}
+
+// row is that of the season's bin.
+func (s *autoSeason) row(row *[mostTerms + 1]float64, lags *tokens, bin int, slow float64) {
+	copy(row[:4], lags[:4])
+	row[4], row[5] = s.day.at(bin), s.day.at(bin+s.length-1)
+	row[6], row[7] = s.week.at(bin), s.week.at(bin+7*s.length-1)
+	row[8], row[9] = s.hour.at(bin), s.hour.at(bin+max(1, s.length/24))
+	row[10], row[11] = s.week.at(bin+1), slow
+}
+
+// ready reports whether the season has seen so many days.
+func (s *autoSeason) ready(bin, days int) bool { return s != nil && bin-s.start >= days*s.length }
+
+// jumpOf is the size of the newest jump, and which of eight it is like.
+func (m *auto) jumpOf(lags *tokens) (float64, int) {
+	d := lags[0] - lags[1]
+	size := 0
+	for _, s := range jumpSizes {
+		if math.Abs(d) > s*m.middle {
+			size++
+		}
+	}
+	if d < 0 {
+		size += jumps / 2
+	}
+	return d, size
+}
+
+// ask collects the experts' forecasts of a bin.
+func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
+	y := lags[0]
+	d, size := m.jumpOf(lags)
+	for i := range f {
+		f[i] = y
+	}
+	f[byMean] = m.mean
+	copy(f[bySmooth:], m.smooth[:])
+	f[byWalkJump] = y + float64(m.jump[0][size])*d
+	var row [mostTerms + 1]float64
+	if m.reg != nil && m.reg.short.solved {
+		m.shortRow(&row, lags)
+		f[byShort] = m.reg.short.at(row[:])
+		m.rootRow(&row, lags)
+		f[byRoots] = square(m.reg.roots.at(row[:]))
+		f[byLong] = m.reg.long.at(lags[:])
+	}
+	f[byLongJump] = f[byLong] + float64(m.jump[1][size])*d
+	s := m.season
+	if !s.ready(bin, 2) {
+		f[byDay], f[byWeek], f[byWeekWalk], f[bySeason] = f[byShort], f[byShort], f[byShort], f[byShort]
+		return
+	}
+	at := bin - s.start
+	f[byDay] = s.day.at(at)
+	f[byWeek], f[byWeekWalk] = f[byDay], y+f[byDay]-s.day.at(at+s.length-1)
+	if s.ready(bin, 14) {
+		f[byWeek] = s.week.at(at)
+		f[byWeekWalk] = y + f[byWeek] - s.week.at(at+7*s.length-1)
+	}
+	f[bySeason] = f[byShort]
+	if s.reg.solved {
+		s.row(&row, lags, at, m.slow)
+		f[bySeason] = s.reg.at(row[:])
+	}
+}
+
+// weights fills in how much each expert counts.
+func (m *auto) weights(w *[autoExperts]float64) {
+	least := m.loss[0]
+	for _, l := range m.loss {
+		least = min(least, l)
+	}
+	scale, sum := autoRate/max(float64(m.loss[byWalk]), 1e-30), 0.
+	for i, l := range m.loss {
+		w[i] = math.Exp(-scale * float64(l-least))
+		sum += w[i]
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+}
+
+func (m *auto) observe(net float64) {
+	bin := m.seen
+	m.seen++
+	if s := m.season; s != nil {
+		defer func() {
+			for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
+				p.observe(bin-s.start, net)
+			}
+		}()
+	}
+	if math.IsNaN(net) {
+		return
+	}
+	m.known++
+	if net != 0 {
+		m.busy++
+	}
+	if m.known == 1 {
+		for i := range m.lags {
+			m.lags[i] = net
+		}
+		m.mean, m.slow, m.smooth = net, net, [...]float64{net, net, net}
+		return
+	}
+	var f [autoExperts]float64
+	m.ask(&f, &m.lags, bin)
+	m.judge(&f, net)
+	if m.reg != nil {
+		m.regress(&f, net, bin)
+	}
+	m.grow()
+	copy(m.lags[1:], m.lags[:])
+	m.lags[0] = net
+	for i, w := range smoothWeights {
+		m.smooth[i] += w * (net - m.smooth[i])
+	}
+	m.slow += slowWeight * (net - m.slow)
+	m.mean += max(meanWeight, 1/float64(m.known)) * (net - m.mean)
+}
+
+// judge learns from a bin how good the experts are, and what comes of jumps.
+func (m *auto) judge(f *[autoExperts]float64, net float64) {
+	fresh := max(autoForget, 1/float64(m.known-1))
+	for i, v := range f {
+		m.loss[i] += float32(fresh * (math.Abs(net-v) - float64(m.loss[i])))
+	}
+	d, size := m.jumpOf(&m.lags)
+	mean := &m.jumpSize[size]
+	if *mean += .02 * float32(math.Abs(d)-float64(*mean)); *mean > 0 {
+		step := float32(jumpStep * d / float64(*mean))
+		for i, v := range [...]float64{f[byWalkJump], f[byLongJump]} {
+			if c := &m.jump[i][size]; net < v {
+				*c = max(*c-step, -1.5)
+				*c = min(*c, 1)
+			} else {
+				*c = max(min(*c+step, 1), -1.5)
+			}
+		}
+	}
+	miss := math.Abs(net - m.lags[0])
+	m.step += fresh * (miss - m.step)
+	if miss > m.middle {
+		m.middle = m.middle*1.02 + 1e-3*m.step
+	} else {
+		m.middle /= 1.02
+	}
+}
+
+// regress makes the regressions learn a bin. Every other one solves them anew.
+func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
+	weigh := func(miss, scale, floor float64) float64 {
+		if scale < 1e-12 {
+			return 1
+		}
+		return scale / max(math.Abs(miss), floor*scale)
+	}
+	var row [mostTerms + 1]float64
+	m.shortRow(&row, &m.lags)
+	row[shortTerms] = net
+	m.reg.short.observe(row[:shortTerms+1], weigh(net-f[byShort], m.step, fadeFloor), shortFade)
+	m.rootRow(&row, &m.lags)
+	row[shortTerms] = root(net)
+	m.reg.roots.observe(row[:shortTerms+1], weigh(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
+	copy(row[:], m.lags[:longTerms])
+	row[longTerms] = net
+	m.reg.long.observe(row[:longTerms+1], weigh(net-f[byLong], m.step, fadeFloor), longFade)
+	if s := m.season; s.ready(bin, 2) {
+		s.row(&row, &m.lags, bin-s.start, m.slow)
+		row[seasonTerms] = net
+		s.reg.observe(row[:seasonTerms+1], weigh(net-f[bySeason], m.step, fadeFloor), shortFade)
+		if s.ready(bin-autoFirst, 2) {
+			s.reg.solve()
+		}
+	}
+	if m.busy >= 2*autoFirst {
+		m.reg.short.solve()
+		m.reg.roots.solve()
+		m.reg.long.solve()
+	}
+}
+
+func (m *auto) path(next []float64) {
+	lags := m.lags
+	var w, f [autoExperts]float64
+	m.weights(&w)
+	for i := range next {
+		m.ask(&f, &lags, m.seen+i)
+		next[i] = 0
+		for j, v := range f {
+			next[i] += w[j] * v
+		}
+		copy(lags[1:], lags[:])
+		lags[0] = next[i]
+	}
+}
+
+func (m *auto) state(c *codec) {
+	c.integer(&m.seen, 0, math.MaxInt)
+	c.integer(&m.known, 0, m.seen)
+	c.integer(&m.busy, 0, m.known)
+	c.array(m.lags[:])
+	c.array(m.smooth[:])
+	c.floats(&m.mean, &m.slow, &m.step, &m.middle)
+	for _, fs := range [...][]float32{m.loss[:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
+		for i := range fs {
+			c.single(&fs[i])
+		}
+	}
+	regs, seasons := m.reg != nil, m.season != nil
+	c.flag(&regs)
+	c.flag(&seasons)
+	if c.reading {
+		m.reg, m.season = nil, nil
+		if regs {
+			m.reg = newAutoRegressions()
+		}
+		if c.failed = c.failed || seasons && m.day < 8; c.failed {
+			return
+		}
+		if seasons {
+			m.season = newAutoSeason(m.day, 0)
+		}
+	}
+	if m.reg != nil {
+		m.reg.short.state(c)
+		m.reg.roots.state(c)
+		m.reg.long.state(c)
+	}
+	if s := m.season; s != nil {
+		c.integer(&s.start, 0, m.seen)
+		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
+			p.state(c)
+		}
+		s.reg.state(c)
+	}
+}

@@ -1,0 +1,136 @@
+package predict
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// stateVersion changes whenever what follows it does.
+const stateVersion = 1
+
+// codec writes a state or reads one: each model names its fields once, in one
+// method, so that both always agree. Reading never trusts: numbers are finite
+// and within their bounds, or the whole state is refused.
+type codec struct {
+	reading bool
+	buf     []byte
+	failed  bool
+}
+
+func (c *codec) word(w *uint64) {
+	switch {
+	case !c.reading:
+		c.buf = binary.LittleEndian.AppendUint64(c.buf, *w)
+	case len(c.buf) < 8:
+		c.failed, c.buf, *w = true, nil, 0
+	default:
+		*w, c.buf = binary.LittleEndian.Uint64(c.buf), c.buf[8:]
+	}
+}
+
+// float is a number within what float64s of tokens, and squares of them, can be.
+func (c *codec) float(f *float64) {
+	w := math.Float64bits(*f)
+	c.word(&w)
+	if c.reading {
+		*f = math.Float64frombits(w)
+		if !(math.Abs(*f) <= 1e300) {
+			c.failed, *f = true, 0
+		}
+	}
+}
+
+// value is a number or, for a missing bin, NaN.
+func (c *codec) value(f *float64) {
+	w := math.Float64bits(*f)
+	c.word(&w)
+	if c.reading {
+		if *f = math.Float64frombits(w); math.Abs(*f) > mostTokens*maxHorizon {
+			c.failed, *f = true, 0
+		}
+	}
+}
+
+// small is a float32 that may be NaN.
+func (c *codec) small(f *float32) {
+	v := float64(*f)
+	c.value(&v)
+	if c.reading {
+		*f = float32(v)
+	}
+}
+
+// single is a finite float32.
+func (c *codec) single(f *float32) {
+	v := float64(*f)
+	c.float(&v)
+	if c.reading {
+		if *f = float32(v); math.IsInf(v-float64(*f), 0) {
+			c.failed, *f = true, 0
+		}
+	}
+}
+
+func (c *codec) floats(fs ...*float64) {
+	for _, f := range fs {
+		c.float(f)
+	}
+}
+
+func (c *codec) array(fs []float64) {
+	for i := range fs {
+		c.float(&fs[i])
+	}
+}
+
+// integer is within low and high.
+func (c *codec) integer(n *int, low, high int) {
+	w := uint64(*n)
+	c.word(&w)
+	if c.reading {
+		if *n = int(w); *n < low || *n > high {
+			c.failed, *n = true, low
+		}
+	}
+}
+
+func (c *codec) flag(b *bool) {
+	n := 0
+	if *b {
+		n = 1
+	}
+	c.integer(&n, 0, 1)
+	*b = n == 1
+}
+
+// header are the version, the model and its options.
+func header(name string, o Options) []byte {
+	return fmt.Appendf(nil, "samya-forecast/%d %s %v %d %v %d\n", stateVersion, name, o.Weight, o.Horizon, o.Quantile, o.Day)
+}
+
+// marshal stores what state names.
+func marshal(name string, o Options, state func(*codec)) []byte {
+	c := &codec{buf: header(name, o)}
+	state(c)
+	return binary.LittleEndian.AppendUint32(c.buf, crc32.ChecksumIEEE(c.buf))
+}
+
+// unmarshal reads it back. After an error the caller must begin anew.
+func unmarshal(name string, o Options, data []byte, state func(*codec)) error {
+	h := header(name, o)
+	if len(data) < len(h)+4 || string(data[:len(h)]) != string(h) {
+		return fmt.Errorf("%w: no state of %s with these options, version %d", ErrState, name, stateVersion)
+	}
+	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
+	if crc32.ChecksumIEEE(body) != sum {
+		return fmt.Errorf("%w: its checksum does not match", ErrState)
+	}
+	c := &codec{reading: true, buf: body[len(h):]}
+	state(c)
+	if c.failed || len(c.buf) > 0 {
+		return fmt.Errorf("%w: damaged", ErrState)
+	}
+	return nil
+}

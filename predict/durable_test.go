@@ -1,0 +1,250 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// demand draws a series with a season of a day of 24 bins, bursts, a gap and a
+// level shift.
+func demand(seed uint64, bins int) []Bin {
+	r := rand.New(rand.NewPCG(seed, 0))
+	series := make([]Bin, bins)
+	for i := range series {
+		level := 20 + 15*math.Sin(2*math.Pi*float64(i)/24) + 5*r.NormFloat64()
+		if r.IntN(30) == 0 {
+			level *= 4
+		}
+		if i > bins*2/3 {
+			level *= 10
+		}
+		switch {
+		case i%97 > 93:
+			series[i] = Missing
+		default:
+			net := math.Round(level * (r.Float64() - .2))
+			series[i] = Bin{Net: net, Peak: max(0, net) + float64(r.IntN(9))}
+		}
+	}
+	return series
+}
+
+func horizons(t *testing.T, test func(t *testing.T, name string, o Options)) {
+	t.Helper()
+	for _, name := range Names() {
+		for _, h := range []int{1, 5} {
+			t.Run(fmt.Sprintf("%s over %d", name, h), func(t *testing.T) {
+				t.Parallel()
+				test(t, name, Options{Horizon: h, Day: 24})
+			})
+		}
+	}
+}
+
+// TestNoLookAhead: no forecast made before a bin depends on it or on later ones.
+func TestNoLookAhead(t *testing.T) {
+	const bins = 500
+	horizons(t, func(t *testing.T, name string, o Options) {
+		t.Helper()
+		one, other := demand(1, bins), demand(1, bins)
+		for _, change := range []int{60, 410} {
+			copy(other, one)
+			for i := change; i < bins; i++ {
+				other[i] = Bin{Net: 1e5 * float64(i%7), Peak: 1e6}
+			}
+			a, b := mustModel(t, name, o), mustModel(t, name, o)
+			for i := range bins {
+				a.Observe(one[i])
+				b.Observe(other[i])
+				if i < change && a.Forecast() != b.Forecast() {
+					t.Fatalf("bins from %d on change the forecast after bin %d: %+v, %+v", change, i, a.Forecast(), b.Forecast())
+				}
+				if i == bins-1 && name != None && a.Forecast() == b.Forecast() {
+					t.Fatalf("the bins from %d on change nothing: %+v", change, a.Forecast())
+				}
+			}
+		}
+	})
+}
+
+// TestState: a model that is stored and taken up goes on as if nothing had been.
+func TestState(t *testing.T) {
+	const bins = 560
+	horizons(t, func(t *testing.T, name string, o Options) {
+		t.Helper()
+		series := demand(2, bins)
+		m := mustModel(t, name, o)
+		for i, bin := range series {
+			if i == 0 || i == 130 || i == 500 {
+				state, err := m.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := mustModel(t, name, o)
+				again.Observe(Bin{Net: 1e6, Peak: 1e6}) // must leave no trace
+				if err := again.UnmarshalBinary(state); err != nil {
+					t.Fatal(err)
+				}
+				if m.Forecast() != again.Forecast() {
+					t.Fatalf("after %d bins: %+v, taken up %+v", i, m.Forecast(), again.Forecast())
+				}
+				for _, next := range series[i:] {
+					m.Observe(next)
+					again.Observe(next)
+					if m.Forecast() != again.Forecast() {
+						t.Fatalf("taken up after %d bins: %+v, want %+v", i, again.Forecast(), m.Forecast())
+					}
+				}
+				if err := m.UnmarshalBinary(state); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.Observe(bin)
+		}
+	})
+}
+
+func TestStateRefused(t *testing.T) {
+	series := demand(3, 300)
+	for _, name := range Names() {
+		o := Options{Day: 24, Horizon: 2, Weight: .5}
+		m := mustModel(t, name, o)
+		fresh := m.Forecast()
+		for _, bin := range series {
+			m.Observe(bin)
+		}
+		state, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		flipped := append([]byte(nil), state...)
+		flipped[len(flipped)/2] ^= 1
+		for what, data := range map[string][]byte{
+			"nothing": nil, "cut": state[:len(state)-1], "longer": append(append([]byte(nil), state...), 0), "flipped": flipped,
+		} {
+			if err := m.UnmarshalBinary(data); !errors.Is(err, ErrState) {
+				t.Errorf("%s: %s: %v", name, what, err)
+			}
+			if got := m.Forecast(); got != fresh {
+				t.Errorf("%s: %s: not as good as new: %+v", name, what, got)
+			}
+		}
+		o.Horizon++
+		if err := mustModel(t, name, o).UnmarshalBinary(state); name != None && !errors.Is(err, ErrState) {
+			t.Errorf("%s: taken up with another horizon: %v", name, err)
+		}
+	}
+}
+
+// FuzzState: whatever is taken up is refused, or gives finite forecasts for ever
+// after, and takes no more memory than its length allows.
+func FuzzState(f *testing.F) {
+	for i, name := range Names() {
+		m := mustModel(f, name, Options{Day: 24, Horizon: 3})
+		for _, bin := range demand(4, 260) {
+			m.Observe(bin)
+		}
+		state, err := m.MarshalBinary()
+		if err != nil {
+			f.Fatal(err)
+		}
+		h := len(header(name, m.stateOptions()))
+		f.Add(uint8(i), state[h:len(state)-4])
+	}
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		name := Names()[int(which)%len(Names())]
+		m := mustModel(t, name, Options{Day: 24, Horizon: 3})
+		// The header and checksum are put right, so that the rest is read.
+		data := marshal(name, m.stateOptions(), func(c *codec) { c.buf = append(c.buf, body...) })
+		if err := m.UnmarshalBinary(data); err != nil && !errors.Is(err, ErrState) {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			m.Observe(Bin{Net: float64(i), Peak: float64(2 * i)})
+			fc := m.Forecast()
+			for _, n := range []float64{fc.Expected, fc.Median, fc.High} {
+				if math.IsNaN(n) || math.IsInf(n, 0) {
+					t.Fatalf("%s: not finite: %+v", name, fc)
+				}
+			}
+			if fc.Median < 0 || fc.High < fc.Median {
+				t.Fatalf("%s: out of order: %+v", name, fc)
+			}
+		}
+	})
+}
+
+func TestReplace(t *testing.T) {
+	series := demand(5, 220)
+	for _, from := range Names() {
+		for _, to := range Names() {
+			o := Options{Day: 24}
+			old := mustModel(t, from, o)
+			for _, bin := range series {
+				old.Observe(bin)
+			}
+			was := old.Forecast()
+			m, err := Replace(old, to, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if old.Forecast() != was {
+				t.Errorf("%s to %s: the old one has changed", from, to)
+			}
+			if from == to && m.Forecast() != was {
+				t.Errorf("%s: its state was not kept: %+v, was %+v", from, m.Forecast(), was)
+			}
+			if from != None && to != None && m.Forecast() == (Forecast{}) {
+				t.Errorf("%s to %s: learnt nothing from the newest bins", from, to)
+			}
+		}
+	}
+	if _, err := Replace(mustModel(t, Auto, Options{}), "oracle", Options{}); !errors.Is(err, ErrUnknownModel) {
+		t.Errorf("an unknown name: %v", err)
+	}
+}
+
+// broken is a point model whose numbers are not finite.
+type broken struct{}
+
+func (broken) observe(float64)     {}
+func (broken) path(next []float64) { next[0], next[1] = math.NaN(), math.Inf(1) }
+func (broken) state(*codec)        {}
+
+func TestFallback(t *testing.T) {
+	m := newEpochs("broken", Options{Horizon: 2, Quantile: .95}, broken{})
+	m.Observe(Bin{Net: 5, Peak: 5})
+	m.Observe(Missing)
+	if f := m.Forecast(); f.Expected != 10 || f.Median != 10 || Fallbacks(m) != 4 {
+		t.Errorf("got %+v, %d fallbacks; want the last bin twice, and four", f, Fallbacks(m))
+	}
+}
+
+func TestClamp(t *testing.T) {
+	f := Forecast{Expected: -500, Median: 80, High: 1e9}
+	if got, want := f.Clamp(100), (Forecast{-100, 80, 100}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestGapsAreMissing: a gap is not taken for a time without demand.
+func TestGapsAreMissing(t *testing.T) {
+	for _, name := range Names() {
+		if name == None {
+			continue
+		}
+		m := mustModel(t, name, Options{Day: 24})
+		for i := range 400 {
+			m.Observe(Bin{Net: 100 + float64(i%24), Peak: 100 + float64(i%24)})
+		}
+		for range 20 {
+			m.Observe(Missing)
+			if f := m.Forecast(); f.Expected < 90 || f.Expected > 135 {
+				t.Fatalf("%s: expects %v in a gap, saw 100 to 123 before", name, f.Expected)
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+// Package judge measures how well models forecast a series: each forecast is
+// made from the bins before it alone, in order, as a site would make it. It
+// refuses to choose a model.
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/samya-db/samya/predict"
+)
+
+// Options say how to judge.
+type Options struct {
+	// Split is the share of the bins before the first forecast that counts for
+	// the mean absolute error, above 0 and below 1.
+	Split float64
+	// Model are the options of the models: horizon, quantile and season.
+	Model predict.Options
+	// Clock returns seconds of processor or real time, from any origin; nil leaves
+	// times zero.
+	Clock func() float64
+	// Keep keeps every forecast in Result.Forecasts.
+	Keep bool
+}
+
+// WarmUp is the share of the bins before the first forecast that counts for
+// stalls and costs.
+const WarmUp = .2
+
+// Result is how one model did on one series at one horizon.
+type Result struct {
+	Series  string `json:"series"`
+	Model   string `json:"model"`
+	Horizon int    `json:"horizon"`
+	// MAE is the mean absolute error of Expected against the net demand of the
+	// epoch, in tokens, over the bins after the split; the ratios compare it with
+	// two models that know nothing.
+	MAE           float64 `json:"mae"`
+	RatioWalk     float64 `json:"mae_ratio_random_walk"`
+	RatioConstant float64 `json:"mae_ratio_constant"`
+	// StallRate is the share of epochs whose peak was above High, over all but the
+	// first fifth of the bins.
+	StallRate float64 `json:"stall_rate"`
+	// Cost is the newsvendor cost of holding High: tokens that were too many, plus
+	// those missing times τ/(1-τ), in units of the mean peak.
+	Cost float64 `json:"newsvendor_cost"`
+	// PointCost and PointStallRate are the same of holding Expected: what the
+	// paper does (Section 4.2).
+	PointCost      float64 `json:"point_newsvendor_cost"`
+	PointStallRate float64 `json:"point_stall_rate"`
+	// FitSeconds is the time of all observations: fits are among them.
+	FitSeconds float64 `json:"fit_seconds"`
+	// ForecastNS is the mean time of observing a bin and forecasting, fits
+	// included, in nanoseconds.
+	ForecastNS float64 `json:"forecast_ns"`
+	// Fallbacks counts forecasts that were not finite and were replaced.
+	Fallbacks uint64 `json:"fallbacks"`
+	// Forecasts are those made after each bin.
+	Forecasts []predict.Forecast `json:"-"`
+}
+
+// Epoch returns the net demand and the peak of an epoch; NaN if a bin is
+// missing.
+func Epoch(bins []predict.Bin) (net, peak float64) {
+	for _, b := range bins {
+		peak = max(peak, net+b.Peak)
+		net += b.Net
+	}
+	return net, peak
+}
+
+// Run judges one model. The ratios are left for Compare.
+func Run(name string, bins []predict.Bin, o Options) (Result, error) {
+	m, err := predict.ByName(name, o.Model)
+	if err != nil {
+		return Result{}, fmt.Errorf("judge: %w", err)
+	}
+	r := Result{Model: name, Horizon: max(1, o.Model.Horizon)}
+	forecasts := make([]predict.Forecast, len(bins))
+	clock := o.Clock
+	if clock == nil {
+		clock = func() float64 { return 0 }
+	}
+	began := clock()
+	for i, b := range bins {
+		m.Observe(b)
+		forecasts[i] = m.Forecast()
+	}
+	r.FitSeconds = clock() - began
+	r.ForecastNS = r.FitSeconds * 1e9 / float64(max(1, len(bins)))
+	r.Fallbacks = predict.Fallbacks(m)
+	if o.Keep {
+		r.Forecasts = forecasts
+	}
+	tau := o.Model.Quantile
+	if tau == 0 {
+		tau = .95
+	}
+	r.score(bins, forecasts, o.Split, tau/(1-tau))
+	return r, nil
+}
+
+// score sums up what the forecasts were worth.
+func (r *Result) score(bins []predict.Bin, forecasts []predict.Forecast, split, stallCost float64) {
+	h := r.Horizon
+	var errors, epochs, peaks, tested float64
+	for i := range len(bins) - h {
+		net, peak := Epoch(bins[i+1 : i+1+h])
+		if math.IsNaN(net) {
+			continue
+		}
+		f := forecasts[i]
+		if float64(i+1) >= split*float64(len(bins)) {
+			errors += math.Abs(net - f.Expected)
+			tested++
+		}
+		if float64(i+1) < WarmUp*float64(len(bins)) {
+			continue
+		}
+		epochs++
+		peaks += peak
+		for _, held := range [...]struct {
+			tokens       float64
+			stalls, cost *float64
+		}{{f.High, &r.StallRate, &r.Cost}, {max(0, f.Expected), &r.PointStallRate, &r.PointCost}} {
+			if missing := peak - held.tokens; missing > 0 {
+				*held.stalls++
+				*held.cost += missing * stallCost
+			} else {
+				*held.cost -= missing
+			}
+		}
+	}
+	r.MAE = ratio(errors, tested)
+	r.Cost, r.PointCost = ratio(r.Cost, peaks), ratio(r.PointCost, peaks)
+	r.StallRate, r.PointStallRate = ratio(r.StallRate, epochs), ratio(r.PointStallRate, epochs)
+}
+
+// ratio is a/b, or 0 where there is nothing to compare with.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+// Compare judges models, and how much worse or better they are than the random
+// walk and a constant.
+func Compare(names []string, bins []predict.Bin, o Options) ([]Result, error) {
+	walk, err := Run(predict.RandomWalk, bins, o)
+	if err != nil {
+		return nil, err
+	}
+	constant, err := Run(predict.Constant, bins, o)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Result, len(names))
+	for i, name := range names {
+		if results[i], err = Run(name, bins, o); err != nil {
+			return nil, err
+		}
+		results[i].RatioWalk = ratio(results[i].MAE, walk.MAE)
+		results[i].RatioConstant = ratio(results[i].MAE, constant.MAE)
+	}
+	return results, nil
+}
