@@ -26,12 +26,17 @@ func (v *Star) RequestsLast() bool { return !v.bounds.Plain }
 // would do otherwise: it commits by the last, which need not arrive, it aborts by
 // the same messages, and it asks fewer sites, of which it had asked before.
 //
-// What makes a site take its offer back is delivered at once: the instance will
-// not be decided with this site. To go on with it could only keep the site from
-// taking part in others, which it need not do, and make it tell others that it
-// has accepted, in vain. If that was wrong, an early end is what shows it: what
-// the site has said before remains said. (Offers do not depend on what is left
-// as long as each site has tokens enough for all instances.)
+// What makes a site take its offer back is delivered at once, a Discard to a site
+// that has not voted and an Abort to one that has accepted: the instance will not
+// be decided with this site. To go on with it could only keep the site from taking
+// part in others, which it need not do, and make it tell others that it has
+// accepted, which it has done before. If that was wrong, an early end is what
+// shows it: what the site has said remains said. An Abort may overtake the value
+// on its way to a site that has not voted, or not: both are searched. With one
+// counter each the search is small without this, so an Abort waits there too: a
+// bug that tells of an abort too early shows by what others do before they hear
+// of it. (Offers do not depend on what is left as long as each site has tokens
+// enough for all instances.)
 func (n *starNode) Urgent(p *Packet, to Node) bool {
 	m := p.Body.(*star.Message)
 	if n.variant.bounds.Plain {
@@ -41,7 +46,9 @@ func (n *starNode) Urgent(p *Packet, to Node) bool {
 	switch m.Kind {
 	case star.Applied, star.Settled:
 		return before != nil && before.Committed
-	case star.Discard, star.Abort:
+	case star.Abort:
+		return n.variant.bounds.Ballots > 1 && before != nil && before.Value != nil && !before.Committed && after == nil
+	case star.Discard:
 		return len(to.(*starNode).machine.State().Slices) < len(n.machine.State().Slices)
 	case star.Accept, star.AcceptOk:
 		return before != nil && before.Value != nil && !before.Committed && after != nil && !after.Committed
