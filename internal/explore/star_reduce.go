@@ -33,9 +33,9 @@ func (v *Star) RequestsLast() bool { return !v.bounds.Plain }
 // accepted, which it has done before. If that was wrong, an early end is what
 // shows it: what the site has said remains said. An Abort may overtake the value
 // on its way to a site that has not voted, or not: both are searched. With one
-// counter each the search is small without this, so an Abort waits there too: a
-// bug that tells of an abort too early shows by what others do before they hear
-// of it. (Offers do not depend on what is left as long as each site has tokens
+// counter each the search is small without this, so both may come late there: a
+// bug that ends an instance too early shows by what others do before they hear of
+// it. (Offers do not depend on what is left as long as each site has tokens
 // enough for all instances.)
 func (n *starNode) Urgent(p *Packet, to Node) bool {
 	m := p.Body.(*star.Message)
@@ -49,7 +49,7 @@ func (n *starNode) Urgent(p *Packet, to Node) bool {
 	case star.Abort:
 		return n.variant.bounds.Ballots > 1 && before != nil && before.Value != nil && !before.Committed && after == nil
 	case star.Discard:
-		return len(to.(*starNode).machine.State().Slices) < len(n.machine.State().Slices)
+		return n.variant.bounds.Ballots > 1 && len(to.(*starNode).machine.State().Slices) < len(n.machine.State().Slices)
 	case star.Accept, star.AcceptOk:
 		return before != nil && before.Value != nil && !before.Committed && after != nil && !after.Committed
 	default:
