@@ -46,6 +46,9 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.s.fail(StaleData, "%s, on stale data, answers %v: %+v", n.id, c.op, a)
 	}
 	switch {
+	case c.look != nil:
+		o.answeredRead(n, c.look, &a)
+		return
 	case c.mutant && c.op.kind > release:
 		o.mutantChanged(n, c.op, a)
 		return

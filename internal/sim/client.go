@@ -17,6 +17,7 @@ const (
 	remove
 	setLimit
 	setMode
+	read
 )
 
 // op is one operation of a client, with all its attempts.
@@ -52,7 +53,7 @@ type op struct {
 
 // String implements fmt.Stringer.
 func (p *op) String() string {
-	kind := [...]string{"acquire", "release", "create", "delete", "set limit", "set mode " + p.mode}[p.kind]
+	kind := [...]string{"acquire", "release", "create", "delete", "set limit", "set mode " + p.mode, "read"}[p.kind]
 	return fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
 }
@@ -68,6 +69,8 @@ type call struct {
 	served bool
 	// mutant is an attempt with another body.
 	mutant bool
+	// look is set for a read.
+	look *look
 }
 
 // client acquires and releases tokens.

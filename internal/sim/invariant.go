@@ -43,6 +43,9 @@ const (
 	// Answers: an answer is one that its request may have, and is not
 	// contradicted later: what was denied is never decided.
 	Answers Invariant = "answers"
+	// Reads: what a site tells of an entity lies between what was durable there when
+	// the read was handed over and when it was answered.
+	Reads Invariant = "reads"
 	// Refusal: a request is refused only if the tokens are nowhere.
 	Refusal Invariant = "refusal"
 	// Serving: no acquire waits for an instance at a site that keeps the tokens for it.
@@ -74,7 +77,8 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Answers, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound, Determinism,
+		ExactlyOnce, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound,
+		Determinism,
 	}
 }
 

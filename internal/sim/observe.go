@@ -22,6 +22,8 @@ type observer struct {
 	outstanding map[string]core.Tokens
 	// net is what each site has out by its recorded requests.
 	net []map[string]core.Tokens
+	// logs are what reads may tell, by site and entity.
+	logs []map[string]*readLog
 	// first are the answers that bind, by operation.
 	first map[int]core.Answer
 }
@@ -36,6 +38,7 @@ func newObserver(s *sim) *observer {
 	}
 	for range s.names {
 		o.net = append(o.net, make(map[string]core.Tokens))
+		o.logs = append(o.logs, make(map[string]*readLog))
 	}
 	o.sequence(sequenceID{})
 	return o
@@ -181,6 +184,7 @@ func (o *observer) durable(n *node, r *core.Records) {
 		o.checkCatalogue(n, n.durable)
 	}
 	o.touched(n, n.durable, r)
+	o.stored(n, r)
 }
 
 // requests adds up the records of requests that are about to become durable.
@@ -204,9 +208,12 @@ func (o *observer) requests(n *node, r *core.Records) {
 		case q.Code != core.OutOfTokens || op.kind != acquire:
 			o.s.fail(Answers, "%s records %v as %v", n.id, op, q.Code)
 		}
+		l := o.readLog(n, op.entity)
+		l.nets = append(l.nets, net[op.entity])
 	}
 	for _, name := range r.Deleted {
 		delete(net, name)
+		delete(o.logs[n.i], name)
 		for i := range r.Books {
 			if r.Books[i].Name == name {
 				// Which of the requests came before the deletion cannot be told.

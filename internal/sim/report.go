@@ -29,6 +29,8 @@ type Report struct {
 	// of them that waited while their site had the tokens: with the first of them
 	// [Serving] does not hold.
 	Acquires, Waited [2]int
+	// Reads are those answered, of one entity or of all.
+	Reads            int
 	WaitedThoughKept int
 	// OwnOffer are those of Waited that the tokens left and those that their own
 	// site had set aside would have served.
@@ -94,6 +96,7 @@ func (r *Report) counts() []count {
 		{"waits where all is offered", &r.Waited[OfferAll]},
 		{"waits for the own offer where spare is offered", &r.OwnOffer[OfferSpare]},
 		{"waits for the own offer where all is offered", &r.OwnOffer[OfferAll]},
+		{"reads", &r.Reads},
 		{"begun", &r.Begun},
 		{"failed", &r.Failed},
 		{"gave up", &r.GaveUp},

@@ -246,6 +246,7 @@ func (s *sim) start() {
 		n.boot()
 	}
 	s.startClients()
+	s.every(readPause, s.readSome)
 	if s.switcher != nil {
 		s.every(s.switcher.pause, s.switcher.next)
 	}
@@ -271,6 +272,9 @@ func (s *sim) start() {
 // copyEvery is how many milliseconds lie between two copies of a site's data on
 // average.
 const copyEvery = 8000
+
+// readPause is how many milliseconds lie between two reads on average.
+const readPause = 300
 
 // every does something again and again, at random intervals of a given mean,
 // until faults end.

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// readLog is what a site has stored of one entity so far, as far as a read may
+// tell of it.
+type readLog struct {
+	// nets are what was out at the site after each of its requests, in order.
+	nets []core.Tokens
+	// states are those after each transaction that stored more than books.
+	states []readState
+}
+
+type readState struct {
+	generation     uint64
+	limit          limitState
+	applied        avantan.Instance
+	moved          uint64
+	aside, granted core.Tokens
+}
+
+// look is what was durable when a read was handed over, by entity.
+type look struct {
+	list bool
+	name string
+	logs map[string]looked
+}
+
+type looked struct {
+	log          *readLog
+	nets, states int
+}
+
+// readLog returns the log of an entity that a site has.
+func (o *observer) readLog(n *node, name string) *readLog {
+	l := o.logs[n.i][name]
+	if l == nil {
+		l = &readLog{nets: []core.Tokens{o.net[n.i][name]}}
+		o.logs[n.i][name] = l
+	}
+	return l
+}
+
+// stored takes in the records that have become durable.
+func (o *observer) stored(n *node, r *core.Records) {
+	for i := range r.Entities {
+		e := &r.Entities[i]
+		s := readState{
+			generation: e.Generation, limit: limitState{e.Limit, e.Version}, applied: e.Protocol.Applied, moved: e.Moved,
+			aside: aside(e.Star.Slices),
+		}
+		if p := e.Protocol.Pledge; p != nil {
+			s.aside += p.Offered
+		}
+		if q := o.sequence(sequenceID{e.Name, e.Generation}); q.views != nil {
+			s.granted = q.view(n, true).moved
+		}
+		l := o.readLog(n, e.Name)
+		l.states = append(l.states, s)
+	}
+}
+
+// readSome has a client read one entity at a site, or list all.
+func (s *sim) readSome() {
+	n := s.nodes[s.r.IntN(len(s.nodes))]
+	k := &look{list: s.chance(100), name: s.admin.names[s.r.IntN(len(s.admin.names))]}
+	n.awake(func() { n.read(k) })
+}
+
+// read hands a read to a site.
+func (n *node) read(k *look) {
+	s := n.s
+	if !n.up || s.violation != nil {
+		return
+	}
+	k.logs = make(map[string]looked)
+	for name, l := range s.observe.logs[n.i] {
+		k.logs[name] = looked{l, len(l.nets), len(l.states)}
+	}
+	c := &call{op: &op{kind: read, entity: k.name}, look: k}
+	n.calls[c] = true
+	began, life := s.now, n.life
+	var overdue func()
+	overdue = func() {
+		if n.life != life || !n.calls[c] {
+			return
+		}
+		if due := max(began, n.resumes) + slack; due > s.now {
+			s.after(due-s.now, overdue)
+			return
+		}
+		s.fail(Deadline, "%s has not answered a read", n.id)
+	}
+	s.after(slack, overdue)
+	if k.list {
+		n.step(&core.List{Call: c, Count: len(s.admin.names)})
+		return
+	}
+	n.step(&core.Read{Call: c, Entity: k.name})
+}
+
+// answeredRead checks what a site tells of its entities: it lies between what was
+// durable there when the read was handed over and when it was answered.
+func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
+	o.s.report.Reads++
+	views := a.Views
+	if !k.list && a.Code == core.OK {
+		views = []core.View{a.View}
+	}
+	if a.Code != core.OK && (k.list || a.Code != core.NotFound) || a.More {
+		o.s.fail(Answers, "%s answers a read: %v, more %v", n.id, a.Code, a.More)
+	}
+	for i := range views {
+		v := &views[i]
+		if !k.list && v.Name != k.name || i > 0 && views[i-1].Name >= v.Name {
+			o.s.fail(Reads, "%s: asked for %q, tells of %+v", n.id, k.name, views)
+		}
+		o.viewed(n, k.logs[v.Name], v)
+	}
+	for _, name := range o.s.admin.names {
+		was, told := k.logs[name], slices.ContainsFunc(views, func(v core.View) bool { return v.Name == name })
+		if (k.list || name == k.name) && was.states > 0 && was.log == o.logs[n.i][name] && !told {
+			o.s.fail(Reads, "%s does not tell of %q, which it has had all the time", n.id, name)
+		}
+	}
+}
+
+// viewed checks one entity that was read.
+func (o *observer) viewed(n *node, was looked, v *core.View) {
+	if o.sequence(sequenceID{v.Name, v.Generation}).limits == nil {
+		o.s.fail(Reads, "%s tells of %+v, which was never created", n.id, v)
+		return
+	}
+	l := o.logs[n.i][v.Name]
+	if was.log != l || was.states == 0 {
+		return // Created or deleted meanwhile.
+	}
+	if !slices.Contains(l.nets[was.nets-1:], v.Net) {
+		o.s.fail(Reads, "%s: %q has %d out, by its requests meanwhile %v", n.id, v.Name, v.Net, l.nets[was.nets-1:])
+	}
+	meanwhile := l.states[was.states-1:]
+	first, last := meanwhile[0], meanwhile[len(meanwhile)-1]
+	limits := func(s readState) bool { return s.limit == limitState{v.Limit, v.Version} }
+	if v.Generation != last.generation || v.Applied < first.applied || v.Applied > last.applied ||
+		v.Moved < first.moved || v.Moved > last.moved || v.Version < first.limit.version || v.Version > last.limit.version {
+		o.s.fail(Reads, "%s tells of %+v; it goes from %+v to %+v", n.id, v, first, last)
+		return
+	}
+	if len(meanwhile) == 1 && (v.Offered != last.aside || !limits(last)) {
+		o.s.fail(Reads, "%s tells of %+v, durable is all the time %+v", n.id, v, last)
+	}
+	// A transaction takes in more than one step: between them there may be states
+	// that were never durable by themselves.
+	i := slices.IndexFunc(meanwhile, func(s readState) bool { return s.applied == v.Applied && s.moved == v.Moved && limits(s) })
+	if i < 0 {
+		return
+	}
+	want := v.Limit
+	if len(o.s.nodes) > 1 {
+		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i] + meanwhile[i].granted
+	}
+	if got := v.Left + v.Offered + v.Net; got != want {
+		o.s.fail(Reads, "%s tells of %+v, that is %d tokens; by its decisions %d", n.id, v, got, want)
+	}
+}
