@@ -198,11 +198,12 @@ func (st *stage) redistribute(sites []int, done func() int, count int) {
 	}
 }
 
-// changeCatalogue creates and deletes entities, several at a time.
+// changeCatalogue creates and deletes entities, several at a time, until it is
+// done and none of them is left.
 func (st *stage) changeCatalogue(sites []int, done func() bool) {
 	const atOnce = 10
 	kind := create
-	for i := 0; !done() && st.violation == nil; i++ {
+	for i := 0; (!done() || kind == remove) && st.violation == nil; i++ {
 		var list []*asked
 		for k := range atOnce {
 			list = append(list, st.ask(&op{
@@ -215,8 +216,5 @@ func (st *stage) changeCatalogue(sites []int, done func() bool) {
 			return
 		}
 		kind = create + remove - kind
-	}
-	if kind == remove {
-		st.changeCatalogue(sites, func() bool { return kind == create })
 	}
 }
