@@ -131,6 +131,9 @@ func (o *observer) unvouched(n *node, c *call, a core.Answer) {
 		o.s.fail(Answers, "%s answers %v: %+v", n.id, c.op, a)
 	}
 	o.s.report.Unvouched++
+	if c.look != nil {
+		return
+	}
 	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
 }
 
