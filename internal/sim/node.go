@@ -37,6 +37,8 @@ type node struct {
 	other         Disk
 	flights       []*core.Effects
 	spare         []*core.Effects
+	// leaving are the messages of a batch that leave after the present one.
+	leaving []core.Envelope
 	// lastSync is when the last batch under way will be durable.
 	lastSync micros
 	// fuse, if not 0, is after how many effects of batches the site crashes.
@@ -413,6 +415,7 @@ func (n *node) synced() {
 		return
 	}
 	for i := range batch.Messages {
+		n.leaving = batch.Messages[i+1:]
 		s.send(n, batch.Messages[i])
 		if n.burns() {
 			return

@@ -119,7 +119,12 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
 	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
 		asked, known := e.Vouch.Asked, disk.remembered[e.To()].Mark
-		if known.Run == 0 || known.Incarnation != asked.Incarnation || known.Commits < asked.Commits {
+		// What never served may have given way to another within the same batch.
+		gaveWay := slices.ContainsFunc(from.leaving, func(later core.Envelope) bool {
+			return later.Vouch != nil && later.Vouch.Kind == core.VouchYes && later.To() == e.To() &&
+				later.Vouch.Asked.Incarnation == known.Incarnation && known.Incarnation != asked.Incarnation
+		})
+		if !gaveWay && (known.Run == 0 || known.Incarnation != asked.Incarnation || known.Commits < asked.Commits) {
 			o.s.fail(StaleData, "%s vouches for %+v of %s, and durably remembers %+v", from.id, asked, e.To(), known)
 		}
 	}
