@@ -76,11 +76,13 @@ func TestSitesVouchForEachOther(t *testing.T) {
 // TestUnvouchedDoesNothing: before others have vouched for it, a site answers
 // nothing but that, changes nothing and sends nothing but its question.
 func TestUnvouchedDoesNothing(t *testing.T) {
-	// The record of a request expires while the site waits.
+	// Records of requests expire while the site waits.
 	r := guarded(t, 3, func(cfg *core.Config) { cfg.Retention = 30_000 })
 	r.advance(100)
 	r.create("e", 30)
-	r.acquire("a", "e", 1, "w")
+	for n := range 300 {
+		r.release("a", "e", 1, id("w", n))
+	}
 	r.advance(2000)
 	before := r.copied("a")
 	r.cut["a"] = true
