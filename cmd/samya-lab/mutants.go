@@ -43,7 +43,7 @@ there. Name bugs to look for those only.`,
 	f := cmd.Flags()
 	f.StringVar(&o.options.Root, "root", "", "root of the source tree; empty for that of the working directory")
 	f.Uint64Var(&o.options.First, "first", 1, "first seed")
-	f.Uint64Var(&o.options.Seeds, "seeds", 500, "seeds of each mode that a bug may take")
+	f.Uint64Var(&o.options.Seeds, "seeds", 400, "seeds of each mode that a bug may take")
 	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
 	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give a search up after so many states; 0 for never")
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")

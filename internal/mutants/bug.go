@@ -27,6 +27,8 @@ type Bug struct {
 	Modes []string
 	// Sites is the size of those clusters; 0 if the seeds choose it.
 	Sites int
+	// Seeds is how many seeds it may take at least, if it is a rare one.
+	Seeds uint64
 	// Explore names the variant whose exhaustive search finds it; empty for none.
 	Explore string
 	// Edits change the code.
@@ -124,6 +126,7 @@ func Sample(bugs []Bug, n int) []Bug {
 //	kind: safety
 //	modes: majority auto
 //	sites: 7
+//	seeds: 2000
 //	explore: majority
 //	--- file avantan/accept.go
 //	--- old
@@ -200,6 +203,12 @@ func (b *Bug) header(line string) error {
 		b.Modes = strings.Fields(value)
 	case ok && key == "explore":
 		b.Explore = value
+	case ok && key == "seeds":
+		n, err := strconv.ParseUint(value, 10, 32)
+		if err != nil {
+			return fmt.Errorf("seeds: %w", err)
+		}
+		b.Seeds = n
 	case ok && key == "sites":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > maxSites {

@@ -95,7 +95,7 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 		return nil, fmt.Errorf("make a directory for the bugs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left over harms nobody
-	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs))}
+	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs)}
 	result := &Result{options: o, outcomes: make([]Outcome, len(bugs))}
 	// The control first: all else means nothing if it fails.
 	result.control = h.look(ctx, nil, waysOf(bugs))
@@ -162,6 +162,17 @@ func (b *Bug) ways() []way {
 	return list
 }
 
+// mostSeeds returns how many seeds bugs ask for in each way.
+func mostSeeds(bugs []Bug) map[way]uint64 {
+	most := make(map[way]uint64)
+	for i := range bugs {
+		for _, w := range bugs[i].ways() {
+			most[w] = max(most[w], bugs[i].Seeds)
+		}
+	}
+	return most
+}
+
 // waysOf lists all ways in which any of the bugs is looked for.
 func waysOf(bugs []Bug) []way {
 	var list []way
@@ -180,6 +191,8 @@ type harness struct {
 	dir string
 	// slots has room for all programs that may run at once.
 	slots chan struct{}
+	// most is how many seeds the bugs ask for: the unchanged code runs them too.
+	most map[way]uint64
 	// control is what was found in the unchanged code: seeds that fail there, and
 	// invariants, tell nothing about a bug in that way, and are left out.
 	control Outcome
@@ -244,9 +257,12 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 		if h.SkipSim {
 			return
 		}
-		seeds := h.Seeds
+		seeds := max(h.Seeds, h.most[w])
+		if o.Bug != nil {
+			seeds = max(h.Seeds, o.Bug.Seeds)
+		}
 		if w.hungry {
-			seeds = max(1, seeds/hungryPart)
+			seeds = max(1, h.Seeds/hungryPart)
 		}
 		args = []string{
 			"-mode", w.mode, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry),

@@ -119,7 +119,7 @@ func TestApplyRefusesRottenBug(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nsites: 7\n"
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nsites: 7\nseeds: 900\n"
 	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
 	b, err := mutants.Parse("n", head+edit)
 	if err != nil {
@@ -129,8 +129,8 @@ func TestParse(t *testing.T) {
 		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
 		t.Errorf("edits are %+v", b.Edits)
 	}
-	if b.Sites != 7 {
-		t.Errorf("%d sites, want 7", b.Sites)
+	if b.Sites != 7 || b.Seeds != 900 {
+		t.Errorf("%d sites and %d seeds, want 7 and 900", b.Sites, b.Seeds)
 	}
 	for name, text := range map[string]string{
 		"empty":           "",
@@ -139,6 +139,7 @@ func TestParse(t *testing.T) {
 		"unknown variant": strings.Replace(head, "star\nkind", "sta\nkind", 1) + edit,
 		"unknown kind":    strings.Replace(head, "retry", "try", 1) + edit,
 		"too many sites":  strings.Replace(head, "sites: 7", "sites: 10", 1) + edit,
+		"negative seeds":  strings.Replace(head, "seeds: 900", "seeds: -1", 1) + edit,
 		"unknown mode":    strings.Replace(head, "auto", "manual", 1) + edit,
 		"unknown mark":    head + "--- other\n",
 		"same text":       head + "--- file a.go\n--- old\nx\n--- new\nx\n",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/samya-db/samya/internal/mutants/finding"
@@ -165,6 +166,15 @@ func (b *BugSummary) outcome() string {
 	}
 }
 
+// counts lists names with their counts.
+func counts(names []string, n map[string]int) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = fmt.Sprintf("%s %d", name, n[name])
+	}
+	return strings.Join(list, ", ")
+}
+
 // Print writes a table for people.
 func (r *Result) Print(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -194,6 +204,9 @@ func (r *Result) Print(w io.Writer) error {
 		s.Caught, s.Bugs, s.ByExplore, s.Control.Violations)
 	if err != nil {
 		return fmt.Errorf("print the summary: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "by variant: %s; by kind: %s\n", counts(Variants(), s.Variants), counts(Kinds(), s.Kinds)); err != nil {
+		return fmt.Errorf("print the counts: %w", err)
 	}
 	var uncaught []BugSummary
 	for _, b := range s.Results {

@@ -106,7 +106,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 		o.exact(op)
 	case a.Code == core.Overloaded:
 		o.s.report.Overloads++
-	case a.Code == core.NotFound:
+	case a.Code == core.NotFound, a.Code == core.Stopping && n.stopping:
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}

@@ -11,10 +11,32 @@ func (s *sim) crashSome() {
 	case !n.up:
 	case !midway && s.faults.Has(Crash):
 		s.hit(Crash)
+		if s.chance(200) && !n.paused() {
+			n.stop()
+			return
+		}
 		n.crash()
 	case midway && s.faults.Has(CrashMidEffects):
 		n.fuse = 1 + s.r.IntN(12)
 	}
+}
+
+// stop tells a site to stop, which it does a while later: until then nobody
+// waits there for tokens.
+func (n *node) stop() {
+	s, life := n.s, n.life
+	n.stopping = true
+	n.step(core.Stop{})
+	if n.up && s.violation == nil {
+		if waiting := n.core.Status().Waiting; waiting > 0 {
+			s.fail(Deadline, "%s is about to stop, %d acquires wait there", n.id, waiting)
+		}
+	}
+	s.after(micros(s.r.IntN(1000))*millisecond, func() {
+		if n.life == life {
+			n.crash()
+		}
+	})
 }
 
 // diskFault makes a site's disk fail or slow.

@@ -55,6 +55,8 @@ type node struct {
 	badSync   bool
 	// calendar is the latest that its calendar has said since it started.
 	calendar int64
+	// stopping is set once it was told to stop.
+	stopping bool
 	// told is how many sites the last hint said to be up, itself included, and
 	// toldAt when, in events; drainedAt is when the last batch was drained.
 	told              int
@@ -138,7 +140,7 @@ func (n *node) boot() {
 	}
 	n.life++
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
-	n.calendar = 0
+	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
 	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
 	n.drained = n.durable.Clone()
