@@ -215,11 +215,12 @@ func newSim(o Options) *sim {
 		if s.chance(300) {
 			s.chances.drop, s.chances.repeat = 0, 0
 		}
-		if s.chance(200) {
+		// Not both: hardly an instance would come to its end.
+		switch {
+		case s.chance(200):
 			s.chances.sync *= 10
-		}
-		if s.chance(250) {
-			s.chances.far = micros(2 + s.r.IntN(3))
+		case s.chance(250):
+			s.chances.far = micros(2 + s.r.IntN(2))
 		}
 	}
 	s.cut, s.latency, s.arrived = make([][]bool, n), make([][]micros, n), make([][]micros, n)
