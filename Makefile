@@ -73,6 +73,22 @@ MUTANTS_FLAGS ?=
 mutants: ## Seed known bugs, one at a time, and see that the simulator and the search catch each
 	$(GO) run ./cmd/samya-lab mutants $(MUTANTS_FLAGS)
 
+# Real series lie beside the project; a folder of your own does as well.
+FORECAST_DATA ?= ../shared/data
+# cheap, all (with lstm: minutes more) or names separated by commas.
+FORECAST_MODELS ?= cheap
+
+.PHONY: forecasts
+forecasts: ## Judge all forecasting models on all series; FORECAST_MODELS=all for lstm as well
+	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+	mkdir -p bin/traces
+	bin/samya-lab trace azure-like >bin/traces/azure-like.csv
+	bin/samya-lab trace near-periodic >bin/traces/near-periodic.csv
+	bin/samya-lab predict --column net --models $(FORECAST_MODELS) --series bin/traces/azure-like.csv,bin/traces/near-periodic.csv
+	for file in $$(find $(FORECAST_DATA) -name 'nab_*.csv' | sort); do \
+	  bin/samya-lab predict --models $(FORECAST_MODELS) --series $$file; \
+	done
+
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)

@@ -25,10 +25,14 @@ const (
 	AR = "ar"
 	// ARLAD is autoregression by least absolute deviations.
 	ARLAD = "ar-lad"
+	// ARIMA is Box and Jenkins' model, its order selected by AIC.
+	ARIMA = "arima"
 	// Constant forecasts the mean of all that was observed.
 	Constant = "constant"
 	// HoltWinters is exponential smoothing of level, trend and a daily season.
 	HoltWinters = "holt-winters"
+	// LSTM is a small recurrent neural network: for a few hot entities.
+	LSTM = "lstm"
 	// MeanRate forecasts by an exponential mean and mean deviation.
 	MeanRate = "mean-rate"
 	// None forecasts no demand, ever: sites redistribute only when they run
@@ -179,9 +183,11 @@ var models = []struct {
 }{
 	{AR, func(o Options) Durable { return newEpochs(AR, o, newAR(o, false)) }},
 	{ARLAD, func(o Options) Durable { return newEpochs(ARLAD, o, newAR(o, true)) }},
+	{ARIMA, func(o Options) Durable { return newEpochs(ARIMA, o, newARIMA(o)) }},
 	{Auto, func(o Options) Durable { return newEpochs(Auto, o, newAuto(o)) }},
 	{Constant, func(o Options) Durable { return newEpochs(Constant, o, new(constant)) }},
 	{HoltWinters, func(o Options) Durable { return newEpochs(HoltWinters, o, newHoltWinters(o)) }},
+	{LSTM, func(o Options) Durable { return newEpochs(LSTM, o, newLSTM(o)) }},
 	{MeanRate, func(o Options) Durable { return newMeanRate(o) }},
 	{None, func(Options) Durable { return none{} }},
 	{RandomWalk, func(o Options) Durable { return &randomWalk{horizon: o.Horizon} }},

@@ -388,3 +388,31 @@ type fixed []float64
 func (fixed) observe(float64)       {}
 func (f fixed) path(next []float64) { copy(next, f) }
 func (fixed) state(*codec)          {}
+
+// TestWays spells out how Auto goes on from the forecast of the next bin.
+func TestWays(t *testing.T) {
+	m := newAuto(Options{Day: 8, Horizon: 3})
+	m.mean, m.smooth = 50, [...]float64{20, 30, 40}
+	hedge := []float64{10, 11, 12}
+	for way, want := range map[int][]float64{
+		wayHedge: hedge, wayStay: {10, 10, 10}, wayMean: {10, 50, 50}, waySlow: {10, 20, 20}, waySmooth: {10, 30, 30},
+		wayDay: {10, 10, 10}, // no season yet
+	} {
+		next := make([]float64, 3)
+		m.way(way, next, hedge)
+		if !slices.Equal(next, want) {
+			t.Errorf("way %d: %v, want %v", way, next, want)
+		}
+	}
+	m.season = newAutoSeason(8, 0)
+	for i := range 24 {
+		m.season.day.observe(i, float64(i%8*4))
+	}
+	m.seen = 24
+	next := make([]float64, 3)
+	m.way(wayDay+1, next, hedge)
+	// The day's means are 0, 4, 8: ten above, then a fifth closer each bin.
+	if want := []float64{10, 4 + 8, 8 + 6.4}; !near(next[1], want[1], 1e-6) || !near(next[2], want[2], 1e-6) {
+		t.Errorf("to the day: %v, want %v", next, want)
+	}
+}

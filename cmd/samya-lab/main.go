@@ -94,7 +94,7 @@ Exit status:
 	root.SetOut(l.stdout)
 	root.SetErr(l.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand())
+	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand())
 	return root
 }
 

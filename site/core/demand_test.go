@@ -145,3 +145,16 @@ func TestTimers(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkDemand is what forecasting costs an acquire that begins nothing: ten
+// a millisecond, with a bin that closes every second.
+func BenchmarkDemand(b *testing.B) {
+	model, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6})
+	if err != nil {
+		b.Fatal(err)
+	}
+	d := demand{model: model}
+	for i := range b.N {
+		d.acquired(Tick(i/10), 1000, 1)
+	}
+}
