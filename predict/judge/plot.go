@@ -5,6 +5,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/samya-db/samya/predict"
@@ -82,7 +83,7 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 	for i := range net {
 		fmt.Fprintf(&b, "%s%.1f %.1f", letter(i == 0), f.x(f.first+i), f.y(high(i)))
 	}
-	for i := len(net) - 1; i >= 0; i-- {
+	for i := range slices.Backward(net) {
 		fmt.Fprintf(&b, "L%.1f %.1f", f.x(f.first+i), f.y(median(i)))
 	}
 	b.WriteString("Z\"/>\n")

@@ -21,7 +21,9 @@ func plot(bins int) *Plot {
 		p.Bins = append(p.Bins, predict.Bin{Net: net, Peak: max(0, net)})
 		p.Forecasts = append(p.Forecasts, predict.Forecast{Expected: 2 * net, Median: 50, High: 150})
 	}
-	p.Bins[30] = predict.Missing
+	if bins > 30 {
+		p.Bins[30] = predict.Missing
+	}
 	return p
 }
 
