@@ -58,8 +58,6 @@
 //   - [avantan.Machine.Simplify] drops volatile fields that make no difference
 //     when any timer may fire at any time, or cannot matter within the bounds.
 //   - An acknowledgement is delivered as soon as it is there (Node.Urgent).
-//   - A client's request comes while no offer is out. It changes left and net by
-//     opposite amounts, so it shows in a later offer only.
 //
 // The majority variant has one more: a client's request comes while no offer is
 // out. It changes left and net by opposite amounts, so it shows in a later offer
