@@ -23,7 +23,7 @@ import "math"
 //     the week; the random walk above these; a regression on both
 //
 // Until 50 bins have had demand there are only the simple experts, in 0.9 KB;
-// then 1.9 KB, and with seasons 4 KB. A bin costs one to four microseconds,
+// then 1.9 KB, and with seasons up to 4.2 KB. A bin costs one to four microseconds,
 // with a path of twelve. A level shift makes all errors large at once, which
 // flattens the weights until the better ones are known again.
 type auto struct {
@@ -73,7 +73,7 @@ const (
 
 var (
 	smoothWeights = [...]float64{.1, .3, .6}
-	jumpSizes     = [...]float64{3, 10, 40}
+	jumpSizes     = [...]float64{6, 20, 80}
 )
 
 // The experts, by their place.

@@ -144,8 +144,12 @@ func (e *epochs) last() float64 {
 
 func (e *epochs) Forecast() Forecast {
 	median, high := e.tracker.quantiles(e.peak)
-	return Forecast{Expected: e.expected, Median: median, High: high}
+	return Forecast{Expected: e.expected, Median: median, High: high * roundUp}
 }
+
+// roundUp keeps a quantile from being below what it is for by rounding alone:
+// what it is learnt from is kept in single precision.
+const roundUp = 1 + 1e-6
 
 func (e *epochs) stateOptions() Options { return e.options }
 

@@ -24,25 +24,25 @@ func show(name string, demand func(bin int) float64, bins int) {
 // It finds by itself that demand repeats itself every day.
 func Example_auto() {
 	show(predict.Auto, func(i int) float64 { return float64(10 * (i % 8)) }, 200)
-	// Output: expect 0 after 70, hold 0 ready
+	// Output: expect 0 after 70, hold 3 ready
 }
 
 // Two bins of demand, two without: it takes two lags to know which is next.
 func Example_aR() {
 	show(predict.AR, func(i int) float64 { return float64(i / 2 % 2 * 10) }, 104)
-	// Output: expect 0 after 10, hold 1 ready
+	// Output: expect 0 after 10, hold 3 ready
 }
 
 // A burst now and then does not move what is expected.
 func Example_aRLAD() {
 	show(predict.ARLAD, func(i int) float64 { return 20 + float64(i%2*10) + float64(i%17/16*500) }, 170)
-	// Output: expect 20 after 530, hold 106 ready
+	// Output: expect 20 after 530, hold 94 ready
 }
 
 // All bins count the same.
 func Example_constant() {
 	show(predict.Constant, func(i int) float64 { return float64(i) }, 5)
-	// Output: expect 2 after 4, hold 5 ready
+	// Output: expect 2 after 4, hold 4 ready
 }
 
 // A season that grows.
@@ -66,25 +66,25 @@ func Example_randomWalk() {
 // Each bin is three hundredths less than the one before.
 func Example_rLS() {
 	show(predict.RLS, func(i int) float64 { return 1000 * math.Pow(.97, float64(i)) }, 80)
-	// Output: expect 87 after 90, hold 93 ready
+	// Output: expect 87 after 90, hold 110 ready
 }
 
 // Day and night.
 func Example_season() {
 	show(predict.Season, func(i int) float64 { return float64(100 + i%8/4*100) }, 160)
-	// Output: expect 100 after 200, hold 100 ready
+	// Output: expect 100 after 200, hold 104 ready
 }
 
 // Day and night, with a burst now and then.
 func Example_seasonLAD() {
 	show(predict.SeasonLAD, func(i int) float64 { return float64(100 + i%8/4*100 + i%29/28*900) }, 160)
-	// Output: expect 100 after 200, hold 162 ready
+	// Output: expect 100 after 200, hold 174 ready
 }
 
 // What was at this time yesterday.
 func Example_seasonalNaive() {
 	show(predict.SeasonalNaive, func(i int) float64 { return float64(i % 8) }, 20)
-	// Output: expect 4 after 3, hold 5 ready
+	// Output: expect 4 after 3, hold 6 ready
 }
 
 // The newest bins count most.

@@ -20,7 +20,7 @@ type tracker struct {
 
 const (
 	trackStep   = .05
-	trackMemory = .05
+	trackMemory = .02
 	// maxTheta bounds θ, which would otherwise run away while all outcomes and
 	// the quantile are zero.
 	maxTheta = 50
