@@ -1,5 +1,5 @@
-// Command samya-lab tests the protocols by searching and simulating them: one
-// subcommand a method. It is wiring only, and touches no running cluster.
+// Command samya-lab tests the protocols by searching and simulating them, and
+// judges forecasting models: one subcommand a method. It is wiring only, and touches no running cluster.
 package main
 
 import (
@@ -79,9 +79,10 @@ func (l *lab) run(ctx context.Context, args []string) int {
 func (l *lab) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "samya-lab",
-		Short: "Test the redistribution protocols by searching and simulating them",
+		Short: "Test the redistribution protocols, and judge forecasts",
 		Long: `samya-lab runs the protocols that redistribute tokens under conditions that no
-real cluster meets often enough, and checks their invariants.
+real cluster meets often enough, and checks their invariants. It also judges the
+models that forecast demand.
 
 Exit status:
   0    done; every invariant holds
