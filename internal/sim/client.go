@@ -318,11 +318,24 @@ func (n *node) hand(c *call) {
 	before := n.core.Status().Waiting
 	n.feed(p.input(c, p.tokens, p.limit))
 	if c.waited = n.core.Status().Waiting > before; c.waited {
+		n.mayWait(p)
 		n.waiting[p.entity] = append(n.waiting[p.entity], c)
 		n.contradict(c)
 	}
 	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.has(p.entity) >= p.tokens)
 	n.settle()
+}
+
+// mayWait checks that an acquire which has begun to wait is sure to end by its
+// deadline: the site wants to be woken by then, and is not about to stop.
+func (n *node) mayWait(p *op) {
+	if n.stopping {
+		n.s.fail(Deadline, "%s is about to stop, and lets %v wait", n.id, p)
+	}
+	due := n.time().Tick + core.Tick(p.wait/millisecond)
+	if at := n.core.WakeAt(); at == 0 || at > due {
+		n.s.fail(Deadline, "%s lets %v wait until %d, and wants to be woken at %d", n.id, p, due, at)
+	}
 }
 
 // slack is how long after its deadline a request may be answered: clocks drift
