@@ -3,10 +3,12 @@ package failuretest
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/wan"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -85,6 +87,10 @@ func (c *chain) settle(ctx context.Context, v *victim) {
 // check asks for the last answer again, and whether it holds.
 func (c *chain) check(ctx context.Context, v *victim) {
 	e, err := c.send(ctx, c.last, c.last.limit)
+	for reasonOf(err) == apierr.SiteUnavailable && wan.Wait(ctx, time.Millisecond) == nil {
+		// It is not vouched for yet.
+		e, err = c.send(ctx, c.last, c.last.limit)
+	}
 	if err != nil && ctx.Err() != nil || reasonOf(err) == apierr.OutcomeUnknown {
 		return // the site went down; the next start will tell
 	}
