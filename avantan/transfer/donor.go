@@ -1,0 +1,76 @@
+package transfer
+
+import (
+	"math"
+	"slices"
+)
+
+// maxTries bounds the count of repetitions; the back-off is at its most before.
+const maxTries = 63
+
+// onAsk gives, or says that there is nothing to give. An ask that finds a
+// transfer under way gets that one: it was not credited when the ask left.
+func (s *step) onAsk(m *Message) {
+	i, found := s.state.findDebit(m.From)
+	if m.Seq > 0 && (!found || m.Seq > s.state.Debits[i].Seq) {
+		s.violation(m.From, "it has credited transfer %d, which was never made", m.Seq)
+		return
+	}
+	if !found {
+		s.state.Debits = slices.Insert(s.state.Debits, i, Debit{Receiver: m.From})
+		s.cares = slices.Insert(s.cares, i, care{})
+	}
+	s.acknowledged(i, m.Seq)
+	d := &s.state.Debits[i]
+	if m.Ask <= d.Asked {
+		return
+	}
+	d.Asked = m.Ask
+	if d.Amount == 0 {
+		left, target := s.ledger.Left()
+		amount := share(m.Amount, left, target)
+		if amount == 0 || amount > math.MaxInt64-s.state.InFlight() {
+			s.send(m.From, Message{Kind: Refuse, Ask: m.Ask, Left: left})
+			return
+		}
+		s.ledger.Debit(m.From, amount)
+		d.Seq++
+		d.Amount = amount
+		s.out.Persist = true
+	}
+	s.cares[i].tries = 0
+	s.transfer(i)
+}
+
+func (s *step) onAck(m *Message) {
+	i, found := s.state.findDebit(m.From)
+	if !found || m.Seq > s.state.Debits[i].Seq {
+		s.violation(m.From, "it has credited transfer %d, which was never made", m.Seq)
+		return
+	}
+	s.acknowledged(i, m.Seq)
+}
+
+// acknowledged frees a pair for the next transfer. It need not be durable: if
+// it is lost, the transfer is sent and acknowledged once more.
+func (s *step) acknowledged(i int, seq uint64) {
+	if d := &s.state.Debits[i]; seq == d.Seq {
+		d.Amount = 0
+	}
+}
+
+// repeat sends what has not been acknowledged in time once more.
+func (s *step) repeat() {
+	for i := range s.cares {
+		if c := &s.cares[i]; s.state.Debits[i].Amount > 0 && s.now >= c.deadline {
+			c.tries = min(c.tries+1, maxTries)
+			s.transfer(i)
+		}
+	}
+}
+
+func (s *step) transfer(i int) {
+	d, c := &s.state.Debits[i], &s.cares[i]
+	c.deadline = after(s.now, s.cfg.backoff(c.tries))
+	s.send(d.Receiver, Message{Kind: Transfer, Ask: d.Asked, Seq: d.Seq, Amount: d.Amount})
+}

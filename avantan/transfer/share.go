@@ -1,0 +1,53 @@
+package transfer
+
+import (
+	"math/bits"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// share is what a donor gives for an ask, which is at least 1: all of it if its
+// own target is still covered then, else a part of what is left, split as
+// ask : target, at least 1. Nothing if nothing is left.
+func share(ask, left, target avantan.Tokens) avantan.Tokens {
+	target = max(target, 0)
+	if left <= 0 {
+		return 0
+	}
+	if ask <= left && target <= left-ask {
+		return ask
+	}
+	// Two of 63 bits fit into 64; the quotient is below ask, since left is below
+	// the divisor.
+	hi, lo := bits.Mul64(uint64(left), uint64(ask))
+	part, _ := bits.Div64(hi, lo, uint64(ask)+uint64(target))
+	return max(avantan.Tokens(part), 1)
+}
+
+// divide splits a need, at least 1, over donors in proportion to what they are
+// thought to have left. The parts add up to the need; who has nothing left has
+// none. Nil if nobody has anything. The sum of what is left must fit 63 bits.
+func divide(need avantan.Tokens, donors []Donor) []avantan.Tokens {
+	var total uint64
+	for _, d := range donors {
+		total += uint64(max(d.Left, 0))
+	}
+	if total == 0 {
+		return nil
+	}
+	parts := make([]avantan.Tokens, len(donors))
+	var sum uint64
+	var before avantan.Tokens
+	for i, d := range donors {
+		sum += uint64(max(d.Left, 0))
+		// Rounding the running sum down leaves no remainder at the end.
+		upTo := need
+		if sum < total {
+			hi, lo := bits.Mul64(uint64(need), sum)
+			part, _ := bits.Div64(hi, lo, total)
+			upTo = avantan.Tokens(part)
+		}
+		parts[i], before = upTo-before, upTo
+	}
+	return parts
+}
