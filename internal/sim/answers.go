@@ -140,6 +140,10 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 		return
 	case core.Overloaded:
 		return
+	case core.Reused:
+		if n.contradicted(op) {
+			return
+		}
 	}
 	if op.kind == setLimit {
 		o.limitSet(n, op, a)

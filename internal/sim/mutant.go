@@ -36,6 +36,17 @@ func (p *op) mutate() {
 	})
 }
 
+// contradicted tells whether another change under the id of p waits at a site: it
+// may have come there before p was known, and then p is the one refused.
+func (n *node) contradicted(p *op) bool {
+	for c := range n.calls {
+		if c.mutant && c.op == p {
+			return true
+		}
+	}
+	return false
+}
+
 // mutant repeats a request with another body at a site that knows the first.
 func (n *node) mutant(p *op) {
 	c := &call{op: p, mutant: true, done: true}

@@ -54,6 +54,20 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSeedsThatFailed runs the seeds that ever found something wrong, of sites
+// or of the checks.
+func TestSeedsThatFailed(t *testing.T) {
+	for _, o := range []sim.Options{
+		{Protocol: "star", Sites: 5, Long: true, Seed: 5291},
+		{Protocol: "star", Seed: 5008},
+		{Protocol: "auto", Sites: 5, Long: true, Seed: 193},
+		{Protocol: "majority", Sites: 5, Seed: 660},
+		{Protocol: sim.Switching, Sites: 2, Seed: 100},
+	} {
+		run(t, o)
+	}
+}
+
 // TestModes runs clusters under the other protocols.
 func TestModes(t *testing.T) {
 	for _, mode := range []string{"star", "auto", sim.Switching} {
