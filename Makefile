@@ -30,8 +30,13 @@ export CGO_ENABLED = 0
 ##@ Product
 
 .PHONY: build
-build: ## Build bin/samya
+build: bin/samya-lab ## Build bin/samya and bin/samya-lab
 	$(GO) build -trimpath -o bin/samya ./cmd/samya
+
+# The go command knows itself whether there is anything to do.
+.PHONY: bin/samya-lab
+bin/samya-lab:
+	$(GO) build -trimpath -o bin/samya-lab ./cmd/samya-lab
 
 .PHONY: demo
 demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration 30s"
@@ -54,24 +59,22 @@ chaos: ## The failure tests at length, on real processes: kills, pauses, failing
 
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
-sim: ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star
-	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star
 	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode; done
 
 # Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--variant star --bound large"`.
 EXPLORE_FLAGS ?=
 
 .PHONY: explore
-explore: ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
-	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+explore: bin/samya-lab ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
 	bin/samya-lab explore $(EXPLORE_FLAGS)
 
 # Handed to `samya-lab mutants`, e.g. `make mutants MUTANTS_FLAGS="--seeds 50 --json"`.
 MUTANTS_FLAGS ?=
 
 .PHONY: mutants
-mutants: ## Seed known bugs, one at a time, and see that the simulator and the search catch each
-	$(GO) run ./cmd/samya-lab mutants $(MUTANTS_FLAGS)
+mutants: bin/samya-lab ## Seed known bugs, one at a time, and see that the simulator and the search catch each
+	bin/samya-lab mutants $(MUTANTS_FLAGS)
 
 # Real series lie beside the project; a folder of your own does as well.
 FORECAST_DATA ?= ../shared/data
@@ -79,8 +82,7 @@ FORECAST_DATA ?= ../shared/data
 FORECAST_MODELS ?= cheap
 
 .PHONY: forecasts
-forecasts: ## Judge all forecasting models on all series; FORECAST_MODELS=all for lstm as well
-	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+forecasts: bin/samya-lab ## Judge all forecasting models on all series; FORECAST_MODELS=all for lstm as well
 	mkdir -p bin/traces
 	bin/samya-lab trace azure-like >bin/traces/azure-like.csv
 	bin/samya-lab trace near-periodic >bin/traces/near-periodic.csv
