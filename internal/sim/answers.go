@@ -141,7 +141,9 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	case core.Overloaded:
 		return
 	case core.Reused:
-		if n.contradicted(op) {
+		if op.contradicted {
+			// The other change may have been the first that a site heard of, or,
+			// once the id was forgotten, that was decided.
 			return
 		}
 	}

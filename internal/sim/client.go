@@ -45,6 +45,8 @@ type op struct {
 	maybe, decided bool
 	open           int
 	answers        map[uint64]string
+	// contradicted: another change was asked for under its id.
+	contradicted bool
 	// once is set if no answer makes the client ask again.
 	once bool
 	// until is when the last attempt must be answered.

@@ -29,22 +29,11 @@ func (p *op) mutate() {
 		n.awake(func() {
 			if n.up {
 				c := &call{op: p, mutant: true, done: true}
-				n.calls[c] = true
+				n.calls[c], p.contradicted = true, true
 				n.step(other.input(c, 0, other.limit))
 			}
 		})
 	})
-}
-
-// contradicted tells whether another change under the id of p waits at a site: it
-// may have come there before p was known, and then p is the one refused.
-func (n *node) contradicted(p *op) bool {
-	for c := range n.calls {
-		if c.mutant && c.op == p {
-			return true
-		}
-	}
-	return false
 }
 
 // mutant repeats a request with another body at a site that knows the first.

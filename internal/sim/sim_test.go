@@ -59,6 +59,9 @@ func TestSeeds(t *testing.T) {
 func TestSeedsThatFailed(t *testing.T) {
 	for _, o := range []sim.Options{
 		{Protocol: "star", Sites: 5, Long: true, Seed: 5291},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 11122},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 12932},
+		{Protocol: "auto", Sites: 5, Long: true, Seed: 6149},
 		{Protocol: "star", Seed: 5008},
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 193},
 		{Protocol: "majority", Sites: 5, Seed: 660},
