@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"github.com/samya-db/samya/site/core"
+)
+
+// A slow disk takes slowFactor times as long, but at most slowest for a sync.
+const (
+	slowFactor = 20
+	slowest    = 400 * millisecond
+)
+
+// drain takes a batch from the core, if there may be another under way.
+func (n *node) drain() {
+	s := n.s
+	if len(n.flights) >= s.chances.depth || !n.core.Pending() {
+		return
+	}
+	var batch *core.Effects
+	if len(n.spare) > 0 {
+		batch, n.spare = n.spare[len(n.spare)-1], n.spare[:len(n.spare)-1]
+	} else {
+		batch = new(core.Effects)
+	}
+	n.core.Drain(batch)
+	for _, e := range batch.Events {
+		switch e.Kind {
+		case core.ProtocolFault:
+			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
+		case core.RedistributionStarted:
+			s.report.Begun++
+			n.began(&e)
+		case core.RedistributionFailed:
+			s.report.Failed++
+			if e.Variant == core.Majority {
+				n.failed[e.Entity] = s.now
+			}
+		case core.GaveUp:
+			s.report.GaveUp++
+		}
+	}
+	if n.stale != nil {
+		n.staleBatch(batch)
+	} else {
+		n.drainedAt = s.events
+		s.observe.forgets(n, &batch.Records)
+		if err := n.drained.Commit(&batch.Records); err != nil {
+			s.fail(Sound, "%s: %w", n.id, err)
+		}
+		s.observe.drained(n, batch)
+	}
+	n.flights = append(n.flights, batch)
+	took := micros(0)
+	if !batch.Records.Empty() {
+		took = 1 + s.r.Int64N(s.chances.sync)
+		if s.now < n.slowUntil {
+			took = min(took*slowFactor, slowest)
+		}
+	}
+	n.lastSync = max(n.lastSync, s.now) + took
+	life := n.life
+	s.after(n.lastSync-s.now, func() {
+		n.awake(func() {
+			if n.up && n.life == life {
+				n.synced()
+			}
+		})
+	})
+}
+
+// synced makes the oldest batch durable and carries out its effects.
+func (n *node) synced() {
+	s := n.s
+	batch := n.flights[0]
+	if n.badSync && !batch.Records.Empty() {
+		// Whether the records are on the disk is not known: a crash decides.
+		s.hit(SyncError)
+		n.crash()
+		return
+	}
+	if n.burns() {
+		return
+	}
+	n.flights = n.flights[1:]
+	if !n.persist(batch) || n.burns() {
+		return
+	}
+	for i := range batch.Messages {
+		n.leaving = batch.Messages[i+1:]
+		s.send(n, batch.Messages[i])
+		if n.burns() {
+			return
+		}
+	}
+	for _, r := range batch.Replies {
+		s.observe.reply(n, r)
+		if n.burns() {
+			return
+		}
+	}
+	batch.Reset()
+	n.spare = append(n.spare, batch)
+	n.settle()
+}
+
+// persist makes the records of a batch durable.
+func (n *node) persist(batch *core.Effects) bool {
+	s := n.s
+	if n.stale != nil {
+		return n.stale.Commit(&batch.Records) == nil
+	}
+	s.observe.requests(n, &batch.Records)
+	s.observe.counted(n, &batch.Records)
+	err := n.durable.Commit(&batch.Records)
+	if err == nil && n.other != nil {
+		err = n.other.Commit(&batch.Records)
+	}
+	if err != nil {
+		s.fail(Sound, "%s: committing: %w", n.id, err)
+		return false
+	}
+	s.observe.durable(n, &batch.Records)
+	return true
+}
+
+// burns crashes the site between two effects if its time has come.
+func (n *node) burns() bool {
+	if n.fuse == 0 {
+		return false
+	}
+	if n.fuse--; n.fuse > 0 {
+		return false
+	}
+	n.s.hit(CrashMidEffects)
+	n.crash()
+	return true
+}
