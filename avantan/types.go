@@ -56,6 +56,9 @@ type Contribution struct {
 	Wanted Tokens
 	// Queued is the part of Wanted that waiting requests ask for.
 	Queued Tokens
+	// Median is the part of Wanted that the site needs at even odds, Queued
+	// included. It is a hint that need not be within Queued and Wanted.
+	Median Tokens
 	// Kept is what the site kept back for itself beside the offer, never
 	// negative. Where all have kept nothing there is no more to be had.
 	Kept Tokens

@@ -121,6 +121,7 @@ func (m *Memory) Load() (core.Restored, error) {
 	for i := range r.Entities {
 		r.Entities[i].Protocol = r.Entities[i].Protocol.Clone()
 		r.Entities[i].Star = r.Entities[i].Star.Clone()
+		r.Entities[i].Transfer = r.Entities[i].Transfer.Clone()
 		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
 	}
 	r.Books = inOrder(m.books)

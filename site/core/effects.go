@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 )
 
 // Envelope is a protocol message with the sequence it belongs to, or a message
@@ -15,7 +16,11 @@ type Envelope struct {
 	Message avantan.Message
 	// Star is of the star variant.
 	Star *star.Message
-	// Vouch, if set, is a message about data, and all above is empty.
+	// Transfer is of a direct transfer.
+	Transfer *transfer.Message
+	// Gossip, if set, is what the sender has, and all above is empty.
+	Gossip *Gossip
+	// Vouch, if set, is a message about data, and all else but Mark is empty.
 	Vouch *Vouch
 	// Mark is how far the sender's data had come when the message left: what it
 	// rests on is not later.
@@ -24,22 +29,30 @@ type Envelope struct {
 
 // From returns the sender.
 func (e *Envelope) From() SiteID {
-	if e.Vouch != nil {
+	switch {
+	case e.Vouch != nil:
 		return e.Vouch.From
-	}
-	if e.Star != nil {
+	case e.Star != nil:
 		return e.Star.From
+	case e.Transfer != nil:
+		return e.Transfer.From
+	case e.Gossip != nil:
+		return e.Gossip.From
 	}
 	return e.Message.From
 }
 
 // To returns the receiver.
 func (e *Envelope) To() SiteID {
-	if e.Vouch != nil {
+	switch {
+	case e.Vouch != nil:
 		return e.Vouch.To
-	}
-	if e.Star != nil {
+	case e.Star != nil:
 		return e.Star.To
+	case e.Transfer != nil:
+		return e.Transfer.To
+	case e.Gossip != nil:
+		return e.Gossip.To
 	}
 	return e.Message.To
 }
@@ -176,6 +189,8 @@ type EntityRecord struct {
 	// counts those applied here.
 	Star  star.State
 	Moved uint64
+	// Transfer is the state of the direct transfers.
+	Transfer transfer.State
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.

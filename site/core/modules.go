@@ -15,8 +15,15 @@ type Situation struct {
 	Queued Tokens
 	// Rate is the tokens acquired a second, an exponential mean over 0.25 s.
 	Rate float64
-	// Forecast is of one bin ahead.
+	// Forecast is of the horizon of a redistribution; zero while nothing is known.
 	Forecast predict.Forecast
+	// Limit is the entity's, as known here.
+	Limit Tokens
+	// Elsewhere is what the other sites are believed to have left in all, those
+	// out of reach excluded, and Told says whether all others in reach have told
+	// lately.
+	Elsewhere Tokens
+	Told      bool
 	// LastGrant is what the site had after the last redistribution it took
 	// part in.
 	LastGrant Tokens

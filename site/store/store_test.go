@@ -16,6 +16,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/sim"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
@@ -207,7 +209,7 @@ func full() *core.Records {
 	ballot := func(n uint64, site core.SiteID) avantan.Ballot { return avantan.Ballot{Number: n, Site: site} }
 	value := avantan.Value{
 		Contributions: []avantan.Contribution{
-			{Site: "as", Offered: -5, Wanted: 7, Queued: 3, Kept: 2}, {Site: "us", Offered: 1 << 50, Wanted: 1},
+			{Site: "as", Offered: -5, Wanted: 7, Queued: 3, Kept: 2, Median: 4}, {Site: "us", Offered: 1 << 50, Wanted: 1},
 		},
 		Policy: "demand", Change: []byte(`{"limit":3}`),
 	}
@@ -227,6 +229,20 @@ func full() *core.Records {
 			{
 				Name: "a/b", Generation: 3, Initial: 10, Limit: 20, Version: 5, Protocol: state,
 				Results: []core.LimitResult{{RequestID: "x", Body: 9, Outcome: core.Mismatch, Limit: 20, Version: 5}},
+				Star: star.State{
+					Reserved: 9,
+					Slices: []star.Slice{
+						{ID: star.ID{Leader: "as", Counter: 4}, Pledge: value.Contributions[1], Value: &value, Committed: true},
+						{ID: star.ID{Leader: "us", Counter: 2}, Pledge: value.Contributions[0]},
+					},
+					Floors: []star.ID{{Leader: "eu", Counter: 7}},
+				},
+				Moved: 6,
+				Transfer: transfer.State{
+					Reserved: 32,
+					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},
+					Credits:  []transfer.Credit{{Donor: "eu", Seq: 2}},
+				},
 			},
 			{Name: "c", Generation: 4},
 		},

@@ -14,8 +14,8 @@ import (
 // Version is the version of the messages this build speaks; Oldest the oldest
 // it understands.
 const (
-	Version = 2
-	Oldest  = 2
+	Version = 3
+	Oldest  = 3
 )
 
 var kinds = map[avantan.Kind]peerv1.MessageKind{
@@ -44,6 +44,12 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 		return &peerv1.ProtocolMessage{
 			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Star: encodeStar(e.Star),
 		}
+	case e.Transfer != nil:
+		return &peerv1.ProtocolMessage{
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Transfer: encodeTransfer(e.Transfer),
+		}
+	case e.Gossip != nil:
+		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Gossip: encodeGossip(e.Gossip)}
 	}
 	m := &e.Message
 	return &peerv1.ProtocolMessage{
@@ -58,11 +64,15 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 // Decode returns the envelope that a protobuf message stands for, sent by one
 // site to another. Its only error is for a kind this build does not know.
 func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
-	if p.GetVouch() != nil {
+	switch {
+	case p.GetVouch() != nil:
 		return decodeVouch(p, from, to)
-	}
-	if p.GetStar() != nil {
+	case p.GetStar() != nil:
 		return decodeStar(p, from, to)
+	case p.GetTransfer() != nil:
+		return decodeTransfer(p, from, to)
+	case p.GetGossip() != nil:
+		return decodeGossip(p, from, to), nil
 	}
 	kind, ok := kindsBack[p.GetKind()]
 	if !ok {
@@ -103,7 +113,7 @@ func contribution(c *avantan.Contribution) *peerv1.Contribution {
 	}
 	return &peerv1.Contribution{
 		Site: string(c.Site), Offered: int64(c.Offered), Wanted: int64(c.Wanted), Queued: int64(c.Queued),
-		Kept: int64(c.Kept),
+		Kept: int64(c.Kept), Median: int64(c.Median),
 	}
 }
 
@@ -111,7 +121,7 @@ func contributionOf(p *peerv1.Contribution) avantan.Contribution {
 	return avantan.Contribution{
 		Site: avantan.SiteID(p.GetSite()), Offered: avantan.Tokens(p.GetOffered()),
 		Wanted: avantan.Tokens(p.GetWanted()), Queued: avantan.Tokens(p.GetQueued()),
-		Kept: avantan.Tokens(p.GetKept()),
+		Kept: avantan.Tokens(p.GetKept()), Median: avantan.Tokens(p.GetMedian()),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/transfer"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/wire"
@@ -27,6 +28,7 @@ func contribution(t *rapid.T) avantan.Contribution {
 	tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
 	return avantan.Contribution{
 		Site: sites.Draw(t, "site"), Offered: tokens("offered"), Wanted: tokens("wanted"), Queued: tokens("queued"), Kept: tokens("kept"),
+		Median: tokens("median"),
 	}
 }
 
@@ -54,6 +56,25 @@ func envelope(t *rapid.T) core.Envelope {
 		return core.Envelope{Mark: mark(t, "mark"), Vouch: &core.Vouch{
 			Kind: core.VouchKind(rapid.IntRange(int(core.VouchAsk), int(core.VouchTell)).Draw(t, "kind")),
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"),
+		}}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "gossips") == 0 {
+		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
+		g := &core.Gossip{From: sites.Draw(t, "from"), To: sites.Draw(t, "to")}
+		for range rapid.IntRange(0, 3).Draw(t, "summaries") {
+			g.Summaries = append(g.Summaries, core.Summary{
+				Entity: rapid.SampledFrom([]string{"e", "a/b"}).Draw(t, "entity"), Generation: rapid.Uint64().Draw(t, "generation"),
+				Left: tokens("left"), Median: tokens("median"), Target: tokens("target"),
+			})
+		}
+		return core.Envelope{Mark: mark(t, "mark"), Gossip: g}
+	}
+	if rapid.IntRange(0, 4).Draw(t, "transfers") == 0 {
+		tokens := func(name string) avantan.Tokens { return avantan.Tokens(rapid.Int64().Draw(t, name)) }
+		return core.Envelope{Mark: mark(t, "mark"), Entity: "a/b", Generation: rapid.Uint64().Draw(t, "generation"), Transfer: &transfer.Message{
+			Kind: transfer.Kind(rapid.IntRange(int(transfer.Ask), int(transfer.Ack)).Draw(t, "kind")),
+			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Ask: rapid.Uint64().Draw(t, "ask"), Seq: rapid.Uint64().Draw(t, "seq"),
+			Amount: tokens("amount"), Left: tokens("left"),
 		}}
 	}
 	e := core.Envelope{
@@ -126,6 +147,10 @@ func TestUnknownKind(t *testing.T) {
 		vouch := &peerv1.Vouch{Kind: peerv1.VouchKind(kind)}
 		if e, err := wire.Decode(&peerv1.ProtocolMessage{Vouch: vouch}, "a", "b"); err == nil {
 			t.Errorf("kind %d about data: %+v", kind, e)
+		}
+		move := &peerv1.TransferMessage{Kind: peerv1.TransferKind(kind)}
+		if e, err := wire.Decode(&peerv1.ProtocolMessage{Transfer: move}, "a", "b"); err == nil {
+			t.Errorf("kind %d of a transfer: %+v", kind, e)
 		}
 	}
 }

@@ -260,6 +260,67 @@ func (MessageKind) EnumDescriptor() ([]byte, []int) {
 	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
+// TransferKind says what a message of a direct transfer is.
+type TransferKind int32
+
+const (
+	// Not a message.
+	TransferKind_TRANSFER_KIND_UNSPECIFIED TransferKind = 0
+	// Asks a donor for tokens.
+	TransferKind_TRANSFER_KIND_ASK TransferKind = 1
+	// Brings tokens.
+	TransferKind_TRANSFER_KIND_TRANSFER TransferKind = 2
+	// The donor has nothing to give.
+	TransferKind_TRANSFER_KIND_REFUSE TransferKind = 3
+	// All transfers up to one are durably credited.
+	TransferKind_TRANSFER_KIND_ACK TransferKind = 4
+)
+
+// Enum value maps for TransferKind.
+var (
+	TransferKind_name = map[int32]string{
+		0: "TRANSFER_KIND_UNSPECIFIED",
+		1: "TRANSFER_KIND_ASK",
+		2: "TRANSFER_KIND_TRANSFER",
+		3: "TRANSFER_KIND_REFUSE",
+		4: "TRANSFER_KIND_ACK",
+	}
+	TransferKind_value = map[string]int32{
+		"TRANSFER_KIND_UNSPECIFIED": 0,
+		"TRANSFER_KIND_ASK":         1,
+		"TRANSFER_KIND_TRANSFER":    2,
+		"TRANSFER_KIND_REFUSE":      3,
+		"TRANSFER_KIND_ACK":         4,
+	}
+)
+
+func (x TransferKind) Enum() *TransferKind {
+	p := new(TransferKind)
+	*p = x
+	return p
+}
+
+func (x TransferKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TransferKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[3].Descriptor()
+}
+
+func (TransferKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[3]
+}
+
+func (x TransferKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TransferKind.Descriptor instead.
+func (TransferKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+}
+
 type LinkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the frame holds.
@@ -638,7 +699,13 @@ type ProtocolMessage struct {
 	Mark *Mark `protobuf:"bytes,15,opt,name=mark,proto3" json:"mark,omitempty"`
 	// A message about the sender's own data; if it is set, only mark counts
 	// besides it.
-	Vouch         *Vouch `protobuf:"bytes,16,opt,name=vouch,proto3" json:"vouch,omitempty"`
+	Vouch *Vouch `protobuf:"bytes,16,opt,name=vouch,proto3" json:"vouch,omitempty"`
+	// A message of a direct transfer; if it is set, only entity, generation and
+	// mark count besides it.
+	Transfer *TransferMessage `protobuf:"bytes,17,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	// What the sender has of its busy entities; if it is set, only mark counts
+	// besides it.
+	Gossip        *Gossip `protobuf:"bytes,18,opt,name=gossip,proto3" json:"gossip,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -781,6 +848,20 @@ func (x *ProtocolMessage) GetMark() *Mark {
 func (x *ProtocolMessage) GetVouch() *Vouch {
 	if x != nil {
 		return x.Vouch
+	}
+	return nil
+}
+
+func (x *ProtocolMessage) GetTransfer() *TransferMessage {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+func (x *ProtocolMessage) GetGossip() *Gossip {
+	if x != nil {
+		return x.Gossip
 	}
 	return nil
 }
@@ -1072,7 +1153,9 @@ type Contribution struct {
 	// The part of wanted that waiting requests ask for.
 	Queued int64 `protobuf:"varint,4,opt,name=queued,proto3" json:"queued,omitempty"`
 	// Tokens the site kept back for itself.
-	Kept          int64 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept int64 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
+	// The part of wanted that the site needs at even odds, queued included.
+	Median        int64 `protobuf:"varint,6,opt,name=median,proto3" json:"median,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1142,6 +1225,223 @@ func (x *Contribution) GetKept() int64 {
 	return 0
 }
 
+func (x *Contribution) GetMedian() int64 {
+	if x != nil {
+		return x.Median
+	}
+	return 0
+}
+
+// TransferMessage is a message of a direct transfer.
+type TransferMessage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is said.
+	Kind TransferKind `protobuf:"varint,1,opt,name=kind,proto3,enum=samya.peer.v1.TransferKind" json:"kind,omitempty"`
+	// The number of the ask, or of the last one that is answered so.
+	Ask uint64 `protobuf:"varint,2,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The number of the transfer; Ask and Ack: of the last one credited.
+	Seq uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Tokens asked for or moved.
+	Amount int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Refuse: what the donor holds.
+	Left          int64 `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferMessage) Reset() {
+	*x = TransferMessage{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferMessage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferMessage) ProtoMessage() {}
+
+func (x *TransferMessage) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferMessage.ProtoReflect.Descriptor instead.
+func (*TransferMessage) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *TransferMessage) GetKind() TransferKind {
+	if x != nil {
+		return x.Kind
+	}
+	return TransferKind_TRANSFER_KIND_UNSPECIFIED
+}
+
+func (x *TransferMessage) GetAsk() uint64 {
+	if x != nil {
+		return x.Ask
+	}
+	return 0
+}
+
+func (x *TransferMessage) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *TransferMessage) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *TransferMessage) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+// Gossip says what a site has of some entities. It binds nobody.
+type Gossip struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One summary an entity.
+	Summaries     []*Summary `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gossip) Reset() {
+	*x = Gossip{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gossip) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gossip) ProtoMessage() {}
+
+func (x *Gossip) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gossip.ProtoReflect.Descriptor instead.
+func (*Gossip) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Gossip) GetSummaries() []*Summary {
+	if x != nil {
+		return x.Summaries
+	}
+	return nil
+}
+
+// Summary is what a site has of one entity, and what it expects to need.
+type Summary struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Entity string `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// Its generation.
+	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Tokens that may be handed out now; negative in a debt.
+	Left int64 `protobuf:"varint,3,opt,name=left,proto3" json:"left,omitempty"`
+	// Tokens that it expects to need at even odds, waiting requests included.
+	Median int64 `protobuf:"varint,4,opt,name=median,proto3" json:"median,omitempty"`
+	// Tokens that it wants to hold to be safe, waiting requests included.
+	Target        int64 `protobuf:"varint,5,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Summary) Reset() {
+	*x = Summary{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Summary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Summary) ProtoMessage() {}
+
+func (x *Summary) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Summary.ProtoReflect.Descriptor instead.
+func (*Summary) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Summary) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *Summary) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Summary) GetLeft() int64 {
+	if x != nil {
+		return x.Left
+	}
+	return 0
+}
+
+func (x *Summary) GetMedian() int64 {
+	if x != nil {
+		return x.Median
+	}
+	return 0
+}
+
+func (x *Summary) GetTarget() int64 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
 // Value is what an instance decides.
 type Value struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1158,7 +1458,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1470,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1483,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -1222,7 +1522,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1534,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1547,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Kept) GetPeer() string {
@@ -1294,7 +1594,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x96\x05\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x81\x06\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -1315,7 +1615,9 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\bsnapshot\x18\r \x01(\fR\bsnapshot\x12.\n" +
 	"\x04star\x18\x0e \x01(\v2\x1a.samya.peer.v1.StarMessageR\x04star\x12'\n" +
 	"\x04mark\x18\x0f \x01(\v2\x13.samya.peer.v1.MarkR\x04mark\x12*\n" +
-	"\x05vouch\x18\x10 \x01(\v2\x14.samya.peer.v1.VouchR\x05vouch\"T\n" +
+	"\x05vouch\x18\x10 \x01(\v2\x14.samya.peer.v1.VouchR\x05vouch\x12:\n" +
+	"\btransfer\x18\x11 \x01(\v2\x1e.samya.peer.v1.TransferMessageR\btransfer\x12-\n" +
+	"\x06gossip\x18\x12 \x01(\v2\x15.samya.peer.v1.GossipR\x06gossip\"T\n" +
 	"\x04Mark\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +
@@ -1333,13 +1635,30 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x05value\x18\x06 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\"4\n" +
 	"\x06Ballot\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
-	"\x04site\x18\x02 \x01(\tR\x04site\"\x80\x01\n" +
+	"\x04site\x18\x02 \x01(\tR\x04site\"\x98\x01\n" +
 	"\fContribution\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
 	"\aoffered\x18\x02 \x01(\x03R\aoffered\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\x03R\x06wanted\x12\x16\n" +
 	"\x06queued\x18\x04 \x01(\x03R\x06queued\x12\x12\n" +
-	"\x04kept\x18\x05 \x01(\x03R\x04kept\"z\n" +
+	"\x04kept\x18\x05 \x01(\x03R\x04kept\x12\x16\n" +
+	"\x06median\x18\x06 \x01(\x03R\x06median\"\x92\x01\n" +
+	"\x0fTransferMessage\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.samya.peer.v1.TransferKindR\x04kind\x12\x10\n" +
+	"\x03ask\x18\x02 \x01(\x04R\x03ask\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
+	"\x04left\x18\x05 \x01(\x03R\x04left\">\n" +
+	"\x06Gossip\x124\n" +
+	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\x85\x01\n" +
+	"\aSummary\x12\x16\n" +
+	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x12\n" +
+	"\x04left\x18\x03 \x01(\x03R\x04left\x12\x16\n" +
+	"\x06median\x18\x04 \x01(\x03R\x06median\x12\x16\n" +
+	"\x06target\x18\x05 \x01(\x03R\x06target\"z\n" +
 	"\x05Value\x12A\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1b.samya.peer.v1.ContributionR\rcontributions\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
@@ -1381,7 +1700,13 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x13MESSAGE_KIND_STATUS\x10\t\x12\x1d\n" +
 	"\x19MESSAGE_KIND_CATCH_UP_ASK\x10\n" +
 	"\x12\x19\n" +
-	"\x15MESSAGE_KIND_CATCH_UP\x10\v2R\n" +
+	"\x15MESSAGE_KIND_CATCH_UP\x10\v*\x91\x01\n" +
+	"\fTransferKind\x12\x1d\n" +
+	"\x19TRANSFER_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11TRANSFER_KIND_ASK\x10\x01\x12\x1a\n" +
+	"\x16TRANSFER_KIND_TRANSFER\x10\x02\x12\x18\n" +
+	"\x14TRANSFER_KIND_REFUSE\x10\x03\x12\x15\n" +
+	"\x11TRANSFER_KIND_ACK\x10\x042R\n" +
 	"\vPeerService\x12C\n" +
 	"\x04Link\x12\x1a.samya.peer.v1.LinkRequest\x1a\x1b.samya.peer.v1.LinkResponse(\x010\x01B6Z4github.com/samya-db/samya/proto/samya/peer/v1;peerv1b\x06proto3"
 
@@ -1397,57 +1722,65 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
 	(VouchKind)(0),          // 0: samya.peer.v1.VouchKind
 	(StarKind)(0),           // 1: samya.peer.v1.StarKind
 	(MessageKind)(0),        // 2: samya.peer.v1.MessageKind
-	(*LinkRequest)(nil),     // 3: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 4: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 5: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 6: samya.peer.v1.Hello
-	(*Batch)(nil),           // 7: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 8: samya.peer.v1.ProtocolMessage
-	(*Mark)(nil),            // 9: samya.peer.v1.Mark
-	(*Vouch)(nil),           // 10: samya.peer.v1.Vouch
-	(*StarMessage)(nil),     // 11: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 12: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 13: samya.peer.v1.Contribution
-	(*Value)(nil),           // 14: samya.peer.v1.Value
-	(*Kept)(nil),            // 15: samya.peer.v1.Kept
+	(TransferKind)(0),       // 3: samya.peer.v1.TransferKind
+	(*LinkRequest)(nil),     // 4: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 5: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 6: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 7: samya.peer.v1.Hello
+	(*Batch)(nil),           // 8: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 9: samya.peer.v1.ProtocolMessage
+	(*Mark)(nil),            // 10: samya.peer.v1.Mark
+	(*Vouch)(nil),           // 11: samya.peer.v1.Vouch
+	(*StarMessage)(nil),     // 12: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 13: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 14: samya.peer.v1.Contribution
+	(*TransferMessage)(nil), // 15: samya.peer.v1.TransferMessage
+	(*Gossip)(nil),          // 16: samya.peer.v1.Gossip
+	(*Summary)(nil),         // 17: samya.peer.v1.Summary
+	(*Value)(nil),           // 18: samya.peer.v1.Value
+	(*Kept)(nil),            // 19: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	6,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	7,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	4,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	6,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	8,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	7,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	8,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	5,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	7,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	9,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
 	2,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	12, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	12, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	13, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	12, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	14, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	15, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	11, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	9,  // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
-	10, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
-	0,  // 15: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
-	9,  // 16: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
-	9,  // 17: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
-	1,  // 18: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	13, // 19: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	14, // 20: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	13, // 21: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	14, // 22: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	3,  // 23: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	5,  // 24: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	24, // [24:25] is the sub-list for method output_type
-	23, // [23:24] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	13, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	13, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	14, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	13, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	18, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	19, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	12, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	10, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	11, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	15, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
+	16, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
+	0,  // 17: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	10, // 18: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	10, // 19: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	1,  // 20: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	14, // 21: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	18, // 22: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	3,  // 23: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
+	17, // 24: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
+	14, // 25: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	18, // 26: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	4,  // 27: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	6,  // 28: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	28, // [28:29] is the sub-list for method output_type
+	27, // [27:28] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -1465,8 +1798,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   13,
+			NumEnums:      4,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -288,7 +288,9 @@ type EntityState struct {
 	// The state of the instances that their members decide.
 	Star *StarState `protobuf:"bytes,7,opt,name=star,proto3" json:"star,omitempty"`
 	// How many of those were applied here.
-	Moved         uint64 `protobuf:"varint,8,opt,name=moved,proto3" json:"moved,omitempty"`
+	Moved uint64 `protobuf:"varint,8,opt,name=moved,proto3" json:"moved,omitempty"`
+	// The state of the direct transfers.
+	Transfer      *TransferState `protobuf:"bytes,9,opt,name=transfer,proto3" json:"transfer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -379,6 +381,205 @@ func (x *EntityState) GetMoved() uint64 {
 	return 0
 }
 
+func (x *EntityState) GetTransfer() *TransferState {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+// TransferState is the durable state of the direct transfers of an entity.
+type TransferState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last number this site may have given to an ask.
+	Reserved uint64 `protobuf:"varint,1,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	// What it owes to receivers, ordered by them.
+	Debits []*TransferDebit `protobuf:"bytes,2,rep,name=debits,proto3" json:"debits,omitempty"`
+	// What it has received, ordered by donor.
+	Credits       []*TransferCredit `protobuf:"bytes,3,rep,name=credits,proto3" json:"credits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferState) Reset() {
+	*x = TransferState{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferState) ProtoMessage() {}
+
+func (x *TransferState) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferState.ProtoReflect.Descriptor instead.
+func (*TransferState) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TransferState) GetReserved() uint64 {
+	if x != nil {
+		return x.Reserved
+	}
+	return 0
+}
+
+func (x *TransferState) GetDebits() []*TransferDebit {
+	if x != nil {
+		return x.Debits
+	}
+	return nil
+}
+
+func (x *TransferState) GetCredits() []*TransferCredit {
+	if x != nil {
+		return x.Credits
+	}
+	return nil
+}
+
+// TransferDebit is a donor's side of the pair with one receiver.
+type TransferDebit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The receiver.
+	Receiver string `protobuf:"bytes,1,opt,name=receiver,proto3" json:"receiver,omitempty"`
+	// The highest number of an ask answered.
+	Asked uint64 `protobuf:"varint,2,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The number of the last transfer.
+	Seq uint64 `protobuf:"varint,3,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Tokens of the last transfer, while it is not acknowledged.
+	Amount        int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferDebit) Reset() {
+	*x = TransferDebit{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferDebit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferDebit) ProtoMessage() {}
+
+func (x *TransferDebit) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferDebit.ProtoReflect.Descriptor instead.
+func (*TransferDebit) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *TransferDebit) GetReceiver() string {
+	if x != nil {
+		return x.Receiver
+	}
+	return ""
+}
+
+func (x *TransferDebit) GetAsked() uint64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *TransferDebit) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *TransferDebit) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+// TransferCredit is a receiver's side of the pair with one donor.
+type TransferCredit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The donor.
+	Donor string `protobuf:"bytes,1,opt,name=donor,proto3" json:"donor,omitempty"`
+	// The last transfer credited.
+	Seq           uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferCredit) Reset() {
+	*x = TransferCredit{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferCredit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferCredit) ProtoMessage() {}
+
+func (x *TransferCredit) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferCredit.ProtoReflect.Descriptor instead.
+func (*TransferCredit) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TransferCredit) GetDonor() string {
+	if x != nil {
+		return x.Donor
+	}
+	return ""
+}
+
+func (x *TransferCredit) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
 // StarState is the durable state of the star variant.
 type StarState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -394,7 +595,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +607,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +620,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -456,7 +657,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +669,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +682,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StarID) GetLeader() string {
@@ -515,7 +716,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +728,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +741,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -590,7 +791,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +803,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +816,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -678,7 +879,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +891,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +904,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -781,7 +982,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +994,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +1007,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -873,7 +1074,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1086,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1099,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -985,7 +1186,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -997,7 +1198,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1010,7 +1211,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -1049,7 +1250,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xae\x02\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xe9\x02\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1060,7 +1261,20 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\aresults\x18\x05 \x03(\v2\x1b.samya.store.v1.LimitResultR\aresults\x129\n" +
 	"\bprotocol\x18\x06 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12-\n" +
 	"\x04star\x18\a \x01(\v2\x19.samya.store.v1.StarStateR\x04star\x12\x14\n" +
-	"\x05moved\x18\b \x01(\x04R\x05moved\"\x8a\x01\n" +
+	"\x05moved\x18\b \x01(\x04R\x05moved\x129\n" +
+	"\btransfer\x18\t \x01(\v2\x1d.samya.store.v1.TransferStateR\btransfer\"\x9c\x01\n" +
+	"\rTransferState\x12\x1a\n" +
+	"\breserved\x18\x01 \x01(\x04R\breserved\x125\n" +
+	"\x06debits\x18\x02 \x03(\v2\x1d.samya.store.v1.TransferDebitR\x06debits\x128\n" +
+	"\acredits\x18\x03 \x03(\v2\x1e.samya.store.v1.TransferCreditR\acredits\"k\n" +
+	"\rTransferDebit\x12\x1a\n" +
+	"\breceiver\x18\x01 \x01(\tR\breceiver\x12\x14\n" +
+	"\x05asked\x18\x02 \x01(\x04R\x05asked\x12\x10\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\"8\n" +
+	"\x0eTransferCredit\x12\x14\n" +
+	"\x05donor\x18\x01 \x01(\tR\x05donor\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x8a\x01\n" +
 	"\tStarState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x121\n" +
 	"\x06slices\x18\x02 \x03(\v2\x19.samya.store.v1.StarSliceR\x06slices\x12.\n" +
@@ -1129,49 +1343,55 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
 	(*Remembered)(nil),      // 2: samya.store.v1.Remembered
 	(*Books)(nil),           // 3: samya.store.v1.Books
 	(*EntityState)(nil),     // 4: samya.store.v1.EntityState
-	(*StarState)(nil),       // 5: samya.store.v1.StarState
-	(*StarID)(nil),          // 6: samya.store.v1.StarID
-	(*StarSlice)(nil),       // 7: samya.store.v1.StarSlice
-	(*LimitResult)(nil),     // 8: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),   // 9: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),       // 10: samya.store.v1.Catalogue
-	(*ChangeResult)(nil),    // 11: samya.store.v1.ChangeResult
-	(*RequestBlock)(nil),    // 12: samya.store.v1.RequestBlock
-	(*v1.Mark)(nil),         // 13: samya.peer.v1.Mark
-	(*v1.Contribution)(nil), // 14: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 15: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 16: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 17: samya.peer.v1.Kept
+	(*TransferState)(nil),   // 5: samya.store.v1.TransferState
+	(*TransferDebit)(nil),   // 6: samya.store.v1.TransferDebit
+	(*TransferCredit)(nil),  // 7: samya.store.v1.TransferCredit
+	(*StarState)(nil),       // 8: samya.store.v1.StarState
+	(*StarID)(nil),          // 9: samya.store.v1.StarID
+	(*StarSlice)(nil),       // 10: samya.store.v1.StarSlice
+	(*LimitResult)(nil),     // 11: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),   // 12: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),       // 13: samya.store.v1.Catalogue
+	(*ChangeResult)(nil),    // 14: samya.store.v1.ChangeResult
+	(*RequestBlock)(nil),    // 15: samya.store.v1.RequestBlock
+	(*v1.Mark)(nil),         // 16: samya.peer.v1.Mark
+	(*v1.Contribution)(nil), // 17: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 18: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 19: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 20: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	13, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
-	8,  // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	9,  // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	5,  // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
-	7,  // 4: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	6,  // 5: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	6,  // 6: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	14, // 7: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	15, // 8: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	16, // 9: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	16, // 10: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	15, // 11: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	14, // 12: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	16, // 13: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	17, // 14: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	9,  // 15: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	11, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	12, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	8,  // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	5,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
+	6,  // 5: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
+	7,  // 6: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
+	10, // 7: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	9,  // 8: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	9,  // 9: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	17, // 10: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	18, // 11: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	19, // 12: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	19, // 13: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	18, // 14: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	17, // 15: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	19, // 16: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	20, // 17: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	12, // 18: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -1185,7 +1405,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
