@@ -8,7 +8,7 @@ import (
 )
 
 // stateVersion changes whenever what follows it does.
-const stateVersion = 1
+const stateVersion = 2
 
 // codec writes a state or reads one: each model names its fields once, in one
 // method, so that both always agree. Reading never trusts: numbers are finite
@@ -47,7 +47,7 @@ func (c *codec) value(f *float64) {
 	w := math.Float64bits(*f)
 	c.word(&w)
 	if c.reading {
-		if *f = math.Float64frombits(w); math.Abs(*f) > mostTokens*maxHorizon {
+		if *f = math.Float64frombits(w); math.Abs(*f) > mostTokens*MaxHorizon {
 			c.failed, *f = true, 0
 		}
 	}

@@ -165,12 +165,12 @@ func FuzzState(f *testing.F) {
 		for i := range 30 {
 			m.Observe(Bin{Net: float64(i), Peak: float64(2 * i)})
 			fc := m.Forecast()
-			for _, n := range []float64{fc.Expected, fc.Median, fc.High} {
+			for _, n := range []float64{fc.Expected, fc.Median, fc.High, fc.Next} {
 				if math.IsNaN(n) || math.IsInf(n, 0) {
 					t.Fatalf("%s: not finite: %+v", name, fc)
 				}
 			}
-			if fc.Median < 0 || fc.High < fc.Median {
+			if fc.Median < 0 || fc.High < fc.Median || fc.Next < 0 || fc.Next > fc.High {
 				t.Fatalf("%s: out of order: %+v", name, fc)
 			}
 		}
@@ -224,8 +224,8 @@ func TestFallback(t *testing.T) {
 }
 
 func TestClamp(t *testing.T) {
-	f := Forecast{Expected: -500, Median: 80, High: 1e9}
-	if got, want := f.Clamp(100), (Forecast{-100, 80, 100}); got != want {
+	f := Forecast{Expected: -500, Median: 80, High: 1e9, Next: 1e8}
+	if got, want := f.Clamp(100), (Forecast{-100, 80, 100, 100}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -27,8 +27,9 @@ const minRecent = 16
 //	p        = max over k of (f(1) + … + f(k-1) + max(0, f(k)) + e)
 //
 // where e is an exponential mean of how far the running sum rises within a bin
-// above where it ends, and Median and High are p and p + θσ of the tracker.
-// Beside the point model it keeps 16 bytes a bin of the epoch and 0.3 KB.
+// above where it ends, and Median and High are p and p + θσ of the tracker. Next
+// is the same for an epoch of one bin, by a tracker of its own, and at most High.
+// Beside the point model it keeps 16 bytes a bin of the epoch and 0.4 KB.
 type epochs struct {
 	name    string
 	options Options
@@ -39,13 +40,18 @@ type epochs struct {
 	pending []told
 	count   int
 	tracker tracker
+	// nextBin tracks the peaks of single bins; soon is the forecast of the next
+	// one. Neither is used where the epoch is one bin.
+	nextBin tracker
+	soon    told
 	rise    float64
 	// low and high are the range of the bins seen, slowly forgotten.
 	low, high float64
 	trained   bool
-	// expected and peak are those of the next epoch.
-	expected, peak float64
-	fell           uint64
+	// expected and peak are those of the next epoch, first the peak of its first
+	// bin.
+	expected, peak, first float64
+	fell                  uint64
 }
 
 type smallBin struct{ net, peak float32 }
@@ -57,9 +63,12 @@ func newEpochs(name string, o Options, model point) *epochs {
 	return &epochs{
 		name: name, options: o, model: model,
 		bins: make([]smallBin, max(o.Horizon, minRecent)), pending: make([]told, o.Horizon),
-		tracker: untrained(o.Quantile),
+		tracker: untrained(o.Quantile), nextBin: untrained(o.Quantile), soon: unknown,
 	}
 }
+
+// unknown stands for a forecast that was not made.
+var unknown = told{float32(math.NaN()), 0}
 
 func (e *epochs) Observe(bin Bin) {
 	bin, ok := bin.sane()
@@ -69,6 +78,9 @@ func (e *epochs) Observe(bin Bin) {
 	e.bins[e.count%len(e.bins)] = smallBin{float32(bin.Net), float32(bin.Peak)}
 	e.count++
 	e.settle()
+	if p := float64(e.soon.p); ok && len(e.pending) > 1 && !math.IsNaN(p) {
+		e.nextBin.observe(p, float64(e.soon.high), float64(float32(bin.Peak)), e.options.Quantile)
+	}
 	if ok {
 		e.rise += 1. / 16 * (bin.Peak - max(0, bin.Net) - e.rise)
 		if !e.trained {
@@ -78,11 +90,13 @@ func (e *epochs) Observe(bin Bin) {
 		e.trained = true
 	}
 	e.model.observe(bin.Net)
-	next := told{float32(math.NaN()), 0}
+	next := unknown
 	if e.trained {
 		e.look()
 		_, high := e.tracker.quantiles(e.peak)
 		next = told{float32(e.peak), float32(high)}
+		_, soon := e.nextBin.quantiles(e.first)
+		e.soon = told{float32(e.first), float32(min(soon, high))}
 	}
 	e.pending[e.count%len(e.pending)] = next
 }
@@ -121,7 +135,7 @@ func (e *epochs) look() {
 		low = 0
 	}
 	e.expected, e.peak = 0, 0
-	for _, f := range next {
+	for i, f := range next {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			e.fell++
 			f = e.last()
@@ -129,6 +143,9 @@ func (e *epochs) look() {
 		f = min(max(f, low), high)
 		e.peak = max(e.peak, e.expected+max(0, f)+e.rise)
 		e.expected += f
+		if i == 0 {
+			e.first = e.peak
+		}
 	}
 }
 
@@ -144,7 +161,12 @@ func (e *epochs) last() float64 {
 
 func (e *epochs) Forecast() Forecast {
 	median, high := e.tracker.quantiles(e.peak)
-	return Forecast{Expected: e.expected, Median: median, High: high * roundUp}
+	next := high
+	if len(e.pending) > 1 {
+		_, soon := e.nextBin.quantiles(e.first)
+		next = min(soon, high)
+	}
+	return Forecast{Expected: e.expected, Median: median, High: high * roundUp, Next: next * roundUp}
 }
 
 // roundUp keeps a quantile from being below what it is for by rounding alone:
@@ -175,13 +197,16 @@ func (e *epochs) state(c *codec) {
 		c.small(&e.pending[i].high)
 	}
 	e.tracker.state(c)
-	for _, f := range [...]*float64{&e.rise, &e.low, &e.high, &e.expected, &e.peak} {
+	e.nextBin.state(c)
+	c.small(&e.soon.p)
+	c.small(&e.soon.high)
+	for _, f := range [...]*float64{&e.rise, &e.low, &e.high, &e.expected, &e.peak, &e.first} {
 		c.value(f)
 	}
 	c.flag(&e.trained)
 	c.word(&e.fell)
 	if c.reading {
-		for _, f := range [...]float64{e.rise, e.low, e.high, e.expected, e.peak} {
+		for _, f := range [...]float64{e.rise, e.low, e.high, e.expected, e.peak, e.first} {
 			c.failed = c.failed || math.IsNaN(f)
 		}
 	}

@@ -8,7 +8,7 @@ var _ Durable = (*meanRate)(nil)
 //
 //	deviation ← (1-w)·deviation + w·|peak - mean peak|
 //	mean      ← (1-w)·mean      + w·bin
-//	High      = mean peak + 2·deviation
+//	High      = mean peak + 2·deviation = Next
 //
 // It is the estimator of TCP's retransmission timer (RFC 6298, section 2), which
 // also starts from half the first value as the deviation. For a normal
@@ -24,7 +24,7 @@ type meanRate struct {
 }
 
 func newMeanRate(o Options) *meanRate {
-	return &meanRate{weight: o.Weight, horizon: int32(o.Horizon)} //nolint:gosec // at most maxHorizon
+	return &meanRate{weight: o.Weight, horizon: int32(o.Horizon)} //nolint:gosec // at most MaxHorizon
 }
 
 func (m *meanRate) stateOptions() Options {
@@ -48,11 +48,13 @@ func (m *meanRate) Observe(bin Bin) {
 func (m *meanRate) Forecast() Forecast {
 	h := int(m.horizon)
 	// Rounding may leave a mean of numbers ≥ 0 a hair below zero.
-	median := repeatedPeak(Bin{Net: m.net, Peak: max(0, m.peak)}, h)
+	peak, deviation := max(0, m.peak), 2*max(0, m.deviation)
+	median := repeatedPeak(Bin{Net: m.net, Peak: peak}, h)
 	return Forecast{
 		Expected: float64(h) * m.net,
 		Median:   median,
-		High:     median + 2*max(0, m.deviation)*math.Sqrt(float64(h)),
+		High:     median + deviation*math.Sqrt(float64(h)),
+		Next:     peak + deviation,
 	}
 }
 

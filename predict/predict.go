@@ -81,13 +81,16 @@ type Forecast struct {
 	// High is a high quantile of the peak, never below Median: with
 	// Options.Quantile .95, about one epoch in twenty should exceed it.
 	High float64
+	// Next is the high quantile of the peak within the next bin alone. It is never
+	// negative and never above High, but may be below Median.
+	Next float64
 }
 
-// Clamp returns the forecast within what an entity's limit allows: the peak
+// Clamp returns the forecast within what an entity's limit allows: the peaks
 // within 0 and limit, the net demand within -limit and limit.
 func (f Forecast) Clamp(limit float64) Forecast {
 	clamp := func(x, low float64) float64 { return min(max(x, low), limit) }
-	return Forecast{clamp(f.Expected, -limit), clamp(f.Median, 0), clamp(f.High, 0)}
+	return Forecast{clamp(f.Expected, -limit), clamp(f.Median, 0), clamp(f.High, 0), clamp(f.Next, 0)}
 }
 
 // Model forecasts one series of bins. A Model is used by one goroutine at a
@@ -126,9 +129,9 @@ type Options struct {
 	// and Smoothing, above 0 and at most 1; 0 stands for 1/8, which half forgets a
 	// bin after five others.
 	Weight float64
-	// Horizon is the length of the epoch in bins, within 1 and 288; 0 stands for 1.
+	// Horizon is the length of the epoch in bins, within 1 and MaxHorizon; 0 stands for 1.
 	Horizon int
-	// Quantile is that of Forecast.High, from .5 and below 1; 0 stands for .95. It
+	// Quantile is that of Forecast.High and Next, from .5 and below 1; 0 stands for .95. It
 	// is c_stall / (c_stall + c_hoard), what a token that is missing costs against
 	// one that lies idle. MeanRate and RandomWalk do not know it.
 	Quantile float64
@@ -137,10 +140,10 @@ type Options struct {
 	Day int
 }
 
-const (
-	maxHorizon = 288
-	maxDay     = 86400
-)
+// MaxHorizon bounds Options.Horizon.
+const MaxHorizon = 288
+
+const maxDay = 86400
 
 // complete fills in the defaults and checks the ranges.
 func (o Options) complete() (Options, error) {
@@ -156,8 +159,8 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case !(o.Weight > 0 && o.Weight <= 1):
 		return o, fmt.Errorf("%w: weight %v, must be above 0 and at most 1", ErrOption, o.Weight)
-	case o.Horizon < 1 || o.Horizon > maxHorizon:
-		return o, fmt.Errorf("%w: horizon %d, must be within 1 and %d", ErrOption, o.Horizon, maxHorizon)
+	case o.Horizon < 1 || o.Horizon > MaxHorizon:
+		return o, fmt.Errorf("%w: horizon %d, must be within 1 and %d", ErrOption, o.Horizon, MaxHorizon)
 	case !(o.Quantile >= .5 && o.Quantile < 1):
 		return o, fmt.Errorf("%w: quantile %v, must be from .5 and below 1", ErrOption, o.Quantile)
 	case o.Day < 0 || o.Day > maxDay:

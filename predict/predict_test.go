@@ -33,21 +33,21 @@ func TestModels(t *testing.T) {
 		{"demand", None, 0, []Bin{{5, 7}}, Forecast{}},
 
 		{"nothing observed", RandomWalk, 0, nil, Forecast{}},
-		{"last bin", RandomWalk, 0, []Bin{{5, 7}, {-3, 2}}, Forecast{-3, 2, 2}},
-		{"peak below net", RandomWalk, 0, []Bin{{5, 1}}, Forecast{5, 5, 5}},
-		{"peak below zero", RandomWalk, 0, []Bin{{-5, -1}}, Forecast{-5, 0, 0}},
-		{"not a number", RandomWalk, 0, []Bin{{5, 7}, {nan, 1}, {1, nan}, {inf, 1}, {1, -inf}}, Forecast{5, 7, 7}},
-		{"too large", RandomWalk, 0, []Bin{{-math.MaxFloat64, math.MaxFloat64}}, Forecast{-1 << 63, 1 << 63, 1 << 63}},
+		{"last bin", RandomWalk, 0, []Bin{{5, 7}, {-3, 2}}, Forecast{-3, 2, 2, 2}},
+		{"peak below net", RandomWalk, 0, []Bin{{5, 1}}, Forecast{5, 5, 5, 5}},
+		{"peak below zero", RandomWalk, 0, []Bin{{-5, -1}}, Forecast{-5, 0, 0, 0}},
+		{"not a number", RandomWalk, 0, []Bin{{5, 7}, {nan, 1}, {1, nan}, {inf, 1}, {1, -inf}}, Forecast{5, 7, 7, 7}},
+		{"too large", RandomWalk, 0, []Bin{{-math.MaxFloat64, math.MaxFloat64}}, Forecast{-1 << 63, 1 << 63, 1 << 63, 1 << 63}},
 
 		{"nothing observed", MeanRate, 0, nil, Forecast{}},
-		{"first bin", MeanRate, 0, []Bin{{4, 8}}, Forecast{4, 8, 16}},
+		{"first bin", MeanRate, 0, []Bin{{4, 8}}, Forecast{4, 8, 16, 16}},
 		// Deviation 4 → 0.5·4 + 0.5·|16-8| = 6; means (4+8)/2 and (8+16)/2.
-		{"second bin", MeanRate, 0.5, []Bin{{4, 8}, {8, 16}}, Forecast{6, 12, 24}},
-		{"default weight", MeanRate, 0, []Bin{{8, 8}, {16, 16}}, Forecast{9, 9, 18}},
-		{"missing", MeanRate, 0.5, []Bin{{4, 8}, Missing, {8, 16}}, Forecast{6, 12, 24}},
-		{"weight 1 keeps the last bin", MeanRate, 1, []Bin{{8, 8}, {4, 6}}, Forecast{4, 6, 10}},
-		{"releases only", MeanRate, 0.5, []Bin{{-4, 0}, {-8, 0}}, Forecast{-6, 0, 0}},
-		{"not a number", MeanRate, 0.5, []Bin{{nan, 8}, {4, 8}, {inf, 8}, {4, nan}}, Forecast{4, 8, 16}},
+		{"second bin", MeanRate, 0.5, []Bin{{4, 8}, {8, 16}}, Forecast{6, 12, 24, 24}},
+		{"default weight", MeanRate, 0, []Bin{{8, 8}, {16, 16}}, Forecast{9, 9, 18, 18}},
+		{"missing", MeanRate, 0.5, []Bin{{4, 8}, Missing, {8, 16}}, Forecast{6, 12, 24, 24}},
+		{"weight 1 keeps the last bin", MeanRate, 1, []Bin{{8, 8}, {4, 6}}, Forecast{4, 6, 10, 10}},
+		{"releases only", MeanRate, 0.5, []Bin{{-4, 0}, {-8, 0}}, Forecast{-6, 0, 0, 0}},
+		{"not a number", MeanRate, 0.5, []Bin{{nan, 8}, {4, 8}, {inf, 8}, {4, nan}}, Forecast{4, 8, 16, 16}},
 	} {
 		t.Run(tc.model+" "+tc.name, func(t *testing.T) {
 			m := mustModel(t, tc.model, Options{Weight: tc.weight})
@@ -58,6 +58,21 @@ func TestModels(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestNextOfEpochs: of an epoch, the simplest models tell what they tell of one
+// bin.
+func TestNextOfEpochs(t *testing.T) {
+	for _, name := range []string{MeanRate, RandomWalk} {
+		one, many := mustModel(t, name, Options{}), mustModel(t, name, Options{Horizon: 6})
+		for _, bin := range []Bin{{4, 8}, {9, 9}, {5, 16}} {
+			one.Observe(bin)
+			many.Observe(bin)
+		}
+		if got, want := many.Forecast(), one.Forecast(); got.Next != want.High || got.Next >= got.High {
+			t.Errorf("%s: %+v of six bins, %+v of one", name, got, want)
+		}
 	}
 }
 
@@ -79,12 +94,12 @@ func TestForecastsAreFinite(t *testing.T) {
 				for range rapid.IntRange(0, 200).Draw(t, "bins") {
 					m.Observe(Bin{Net: number.Draw(t, "net"), Peak: number.Draw(t, "peak")})
 					f := m.Forecast()
-					for _, n := range []float64{f.Expected, f.Median, f.High} {
+					for _, n := range []float64{f.Expected, f.Median, f.High, f.Next} {
 						if math.IsNaN(n) || math.IsInf(n, 0) {
 							t.Fatalf("not finite: %+v", f)
 						}
 					}
-					if f.Median < 0 || f.High < f.Median {
+					if f.Median < 0 || f.High < f.Median || f.Next < 0 || f.Next > f.High {
 						t.Fatalf("out of order: %+v", f)
 					}
 				}

@@ -16,7 +16,7 @@ func (m *randomWalk) Observe(bin Bin) {
 
 func (m *randomWalk) Forecast() Forecast {
 	peak := repeatedPeak(m.last, m.horizon)
-	return Forecast{Expected: float64(m.horizon) * m.last.Net, Median: peak, High: peak}
+	return Forecast{Expected: float64(m.horizon) * m.last.Net, Median: peak, High: peak, Next: m.last.Peak}
 }
 
 // repeatedPeak is the peak of an epoch that repeats one bin.

@@ -381,6 +381,38 @@ func TestEpochs(t *testing.T) {
 	if f.Expected != 7 || f.Median != 16 || !near(f.High, 16+8*math.Log(5), 2e-6) {
 		t.Errorf("got %+v", f)
 	}
+	// The first bin's sum ends below zero, so that its peak is e alone; that of the
+	// second bin, 61, was above the first forecast of it, 1, which gives σ = 60.
+	if want := 1 + 60*math.Log(5); !near(m.nextBin.sigma, 60, 1e-12) || f.Next > f.High || !near(f.Next, min(want, f.High), 2e-6) {
+		t.Errorf("next %v of %+v, want %v or at most High", f.Next, m.nextBin, want)
+	}
+}
+
+// TestNext follows the forecasts of single bins with a tracker fed by hand.
+func TestNext(t *testing.T) {
+	const quantile = .9
+	m := newEpochs("fixed", Options{Horizon: 3, Quantile: quantile}, fixed{20, 30, 10})
+	want, rise := untrained(quantile), 0.
+	told := math.NaN()
+	for i, bin := range []Bin{{20, 22}, {26, 26}, {10, 18}, {20, 20}, {40, 41}, {20, 22}, {12, 12}} {
+		if i > 0 {
+			want.observe(20+rise, told, bin.Peak, quantile)
+		}
+		rise += (bin.Peak - bin.Net - rise) / 16
+		m.Observe(bin)
+		f := m.Forecast()
+		_, told = want.quantiles(20 + rise)
+		if f.Next >= f.High || !near(f.Next, told, 1e-5) {
+			t.Fatalf("after bin %d: next %v of %+v, want %v", i, f.Next, f, told)
+		}
+	}
+	one := newEpochs("fixed", Options{Horizon: 1, Quantile: quantile}, fixed{20})
+	for _, peak := range []float64{21, 25, 30, 22} {
+		one.Observe(Bin{Net: 20, Peak: peak})
+		if f := one.Forecast(); f.Next != f.High {
+			t.Errorf("an epoch of one bin: %+v", f)
+		}
+	}
 }
 
 type fixed []float64

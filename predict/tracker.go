@@ -68,7 +68,7 @@ func (t *tracker) quantiles(forecast float64) (median, high float64) {
 func (t *tracker) state(c *codec) {
 	c.floats(&t.sigma, &t.middle, &t.high)
 	if c.reading {
-		t.sigma = min(max(t.sigma, -1), 2*mostTokens*maxHorizon)
+		t.sigma = min(max(t.sigma, -1), 2*mostTokens*MaxHorizon)
 		t.middle = min(max(t.middle, -maxTheta), maxTheta)
 		t.high = min(max(t.high, -maxTheta), maxTheta)
 	}

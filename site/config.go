@@ -60,6 +60,11 @@ type Config struct {
 	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
 	// site's modules by name, see [Config.Modules]; empty for the defaults.
 	Protocol, Policy, Offer, Trigger, Forecast, Admission string
+	// ForecastBin is the length of a bin of demand, ForecastHorizon how many bins a
+	// redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
+	// from 1 second to 1 hour; a horizon is at most 288.
+	ForecastBin     time.Duration
+	ForecastHorizon int
 	// RequestRetention is how long the answer to a request is remembered for
 	// repeats of its id; 0: 5 minutes. At least 1 second.
 	RequestRetention time.Duration
@@ -120,6 +125,12 @@ func (c *Config) Validate() error {
 		if *m.Choice != "" && !slices.Contains(m.Known, *m.Choice) {
 			bad(m.Name, "%.64q, must be one of %s", *m.Choice, strings.Join(m.Known, ", "))
 		}
+	}
+	if b := c.ForecastBin; b != 0 && (b < time.Second || b > time.Hour || b%time.Millisecond != 0) {
+		bad("forecast-bin", "%v, must be whole milliseconds from 1s to 1h", b)
+	}
+	if h := c.ForecastHorizon; h < 0 || h > predict.MaxHorizon {
+		bad("forecast-horizon", "%d, must be within 0 (the default) and %d bins", h, predict.MaxHorizon)
 	}
 	if c.RequestRetention != 0 && c.RequestRetention < time.Second {
 		bad("request-retention", "%v, at least 1s", c.RequestRetention)

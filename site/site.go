@@ -89,6 +89,7 @@ func (s *Site) open() error {
 		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
 		Protocol: s.cfg.Protocol, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
+		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  core.Run(rand.Uint64() | 1), Unvouched: s.cfg.Unvouched,

@@ -157,9 +157,10 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 	defer cancel()
 	say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
 	begun := time.Now()
-	var siteArgs []string
+	// Demand changes within seconds where a day lasts a minute.
+	siteArgs := []string{"--forecast-bin", "1s"}
 	if opts.Protocol != "" {
-		siteArgs = []string{"--protocol", opts.Protocol}
+		siteArgs = append(siteArgs, "--protocol", opts.Protocol)
 	}
 	cluster, err := proc.Start(ctx, proc.Config{
 		SiteArgs: siteArgs,

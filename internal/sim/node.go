@@ -67,10 +67,12 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
-		Forecast:  pick([]string{"mean-rate", "none", "random-walk"}),
+		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
 		Protocol:  s.configured(),
 		Retention: retention / millisecond,
+		// A run lasts for minutes, not for days.
+		Bin: 1000,
 	}
 	if s.chance(250) {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)

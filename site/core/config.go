@@ -34,8 +34,9 @@ type Config struct {
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
 	MaxWaitingAll int
 	// MaxEntities bounds the entities that this site lets be created; default
-	// 250,000 (about 1.5 kB of memory each). Others may be created through other
-	// sites that are configured otherwise.
+	// 250,000 (about 1.5 kB of memory each, and what the forecasting model keeps of
+	// those with demand). Others may be created through other sites that are
+	// configured otherwise.
 	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
@@ -55,10 +56,13 @@ type Config struct {
 	// Sync is the pause between two rounds of telling the other sites how far
 	// the catalogue and changed limits are applied; default 5000.
 	Sync Tick
-	// Bin is the length of a forecasting bin; default 1000. Horizon is how many
-	// bins a redistribution provides for; default 6.
+	// Bin is the length of a forecasting bin; default 5000. Horizon is how many
+	// bins a redistribution provides for, at most 288; default 6. Day is how many
+	// bins make a day, for models that look for seasons: at most 86400; 0 for
+	// those of 24 hours, unless a bin is shorter than a second; -1 to look for none.
 	Bin     Tick
 	Horizon int
+	Day     int
 
 	// Run is the random id of this start, drawn anew for each. The site then
 	// serves only once enough members vouch for its data; see guard. 0 is for
@@ -94,7 +98,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Policy, "demand")
 	orDefault(&c.Offer, "spare")
 	orDefault(&c.Trigger, "reactive")
-	orDefault(&c.Forecast, "mean-rate")
+	orDefault(&c.Forecast, predict.Auto)
 	orDefault(&c.Admission, "wait")
 	orDefault(&c.Retention, 5*60*1000)
 	orDefault(&c.MaxRequests, 4_000_000)
@@ -110,8 +114,14 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxGiveUp, 2000)
 	orDefault(&c.Sync, 5000)
 	orDefault(&c.Tell, 1000)
-	orDefault(&c.Bin, 1000)
+	orDefault(&c.Bin, 5000)
 	orDefault(&c.Horizon, 6)
+	if c.Day == 0 {
+		c.Day = -1
+		if c.Bin >= 1000 {
+			c.Day = int((24*60*60*1000 + c.Bin/2) / c.Bin)
+		}
+	}
 }
 
 // modules are the paper's four modules (Section 4.1.1) as chosen: request
@@ -144,7 +154,8 @@ func (c *Config) choose() (modules, error) {
 	check("protocol", err)
 	_, err = redistribute.ByName(c.Policy)
 	check("policy", err)
-	m.forecast = func() (predict.Model, error) { return predict.ByName(c.Forecast, predict.Options{}) }
+	options := predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
+	m.forecast = func() (predict.Model, error) { return predict.ByName(c.Forecast, options) }
 	_, err = m.forecast()
 	check("forecast", err)
 	if !slices.IsSorted(c.Members) || len(slices.Compact(slices.Clone(c.Members))) != len(c.Members) {

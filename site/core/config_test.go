@@ -31,6 +31,8 @@ func TestConfigErrors(t *testing.T) {
 		"no members":       {func(c *core.Config) { c.Members = nil }, []string{"no member"}, nil},
 		"rand":             {func(c *core.Config) { c.Rand = nil }, []string{"rand"}, nil},
 		"patience":         {func(c *core.Config) { c.Window, c.Patience = 500, 500 }, []string{"patience", "500"}, nil},
+		"horizon":          {func(c *core.Config) { c.Horizon = 289 }, []string{"forecast", "horizon 289"}, predict.ErrOption},
+		"day":              {func(c *core.Config) { c.Day = 86401 }, []string{"forecast", "86401"}, predict.ErrOption},
 		"back-off":         {func(c *core.Config) { c.Backoff, c.MaxBackoff = 50, 10 }, []string{"MaxBackoff", "10"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,17 @@ func TestConfigErrors(t *testing.T) {
 				t.Errorf("%q does not match %q", err, tc.is)
 			}
 		})
+	}
+}
+
+func TestDayOfAConfig(t *testing.T) {
+	for _, tc := range []struct {
+		bin       core.Tick
+		day, want int
+	}{{0, 0, 17280}, {60_000, 0, 1440}, {7000, 0, 12343}, {1000, 0, 86400}, {999, 0, -1}, {1000, 60, 60}, {0, -1, -1}} {
+		if got := (core.Config{Bin: tc.bin, Day: tc.day}).WithDefaults().Day; got != tc.want {
+			t.Errorf("bins of %d ms, a day of %d: %d bins, want %d", tc.bin, tc.day, got, tc.want)
+		}
 	}
 }
 

@@ -79,8 +79,8 @@ func TestOfferSpare(t *testing.T) {
 		"little left":            {Situation{Left: 3}, avantan.PressSpare, 0},
 		"a busy site":            {Situation{Left: 100, Rate: 40}, avantan.PressSpare, 66},
 		"busier than it has":     {Situation{Left: 100, Rate: 400}, avantan.PressSpare, 0},
-		"much expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 90}}, avantan.PressSpare, 50},
-		"some expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 30}}, avantan.PressSpare, 70},
+		"much expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 300, Next: 90}}, avantan.PressSpare, 50},
+		"some expected":          {Situation{Left: 100, Forecast: predict.Forecast{High: 300, Next: 30}}, avantan.PressSpare, 70},
 		"pressed":                {Situation{Left: 100, Rate: 40}, avantan.PressAll, 100},
 		"debt":                   {Situation{Left: -7}, avantan.PressSpare, -7},
 		"debt, pressed":          {Situation{Left: -7}, avantan.PressAll, -7},
@@ -147,14 +147,14 @@ func TestTimers(t *testing.T) {
 }
 
 // BenchmarkDemand is what forecasting costs an acquire that begins nothing: ten
-// a millisecond, with a bin that closes every second.
+// a millisecond, with a bin that closes every five seconds.
 func BenchmarkDemand(b *testing.B) {
-	model, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6})
+	model, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6, Day: 17280})
 	if err != nil {
 		b.Fatal(err)
 	}
 	d := demand{model: model}
 	for i := range b.N {
-		d.acquired(Tick(i/10), 1000, 1)
+		d.acquired(Tick(i/10), 5000, 1)
 	}
 }

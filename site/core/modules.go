@@ -160,7 +160,7 @@ func (offerSpare) Offer(s Situation, press avantan.Press) Tokens {
 	if s.Left <= 0 || press >= avantan.PressAll {
 		return s.Left
 	}
-	keep := math.Max(4+0.75*s.Rate, math.Min(s.Forecast.High, float64(s.Left)/2))
+	keep := math.Max(4+0.75*s.Rate, math.Min(s.Forecast.Next, float64(s.Left)/2))
 	return s.Left - min(s.Left, Tokens(min(keep, float64(MaxTokens))))
 }
 

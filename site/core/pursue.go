@@ -215,9 +215,9 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 }
 
 // target is what a site wants to hold beyond what waits: the demand until a
-// redistribution after the next one.
+// redistribution after the next one, at a high quantile.
 func (c *Core) target(s Situation) Tokens {
-	return Tokens(min(max(0, s.Forecast.High)*float64(c.cfg.Horizon), float64(MaxTokens)))
+	return Tokens(min(max(0, s.Forecast.High), float64(MaxTokens)))
 }
 
 // pledge moves an offer out of what is left.
