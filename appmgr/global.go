@@ -109,6 +109,7 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 			Site: r.site, Known: true, Age: durationpb.New(max(0, now.Sub(f.seen))),
 			Left: f.share.GetLeft(), Offered: f.share.GetOffered(), Net: f.share.GetNet(),
 			Waiting: f.share.GetWaiting(), Redistributions: f.share.GetRedistributions(),
+			Transfers: f.share.GetTransfers(),
 		})
 		u.Available += f.share.GetLeft()
 		u.Acquired += f.share.GetNet()

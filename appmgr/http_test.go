@@ -47,9 +47,9 @@ func TestHTTPAnswers(t *testing.T) {
 			{
 				"GET", "/v1/entities/acme/vm", "", 200,
 				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"shares":[` +
-					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true},` +
-					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true},` +
-					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"age_ms":0,"known":true}]}`,
+					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
+					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
+					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true}]}`,
 			},
 			{
 				"GET", "/v1/sites", "", 200,

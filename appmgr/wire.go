@@ -37,6 +37,7 @@ type share struct {
 	Net             int64  `json:"net"`
 	Waiting         int64  `json:"waiting"`
 	Redistributions uint64 `json:"redistributions"`
+	Transfers       uint64 `json:"transfers"`
 	AgeMS           int64  `json:"age_ms"`
 	Known           bool   `json:"known"`
 }
@@ -81,7 +82,7 @@ func statusJSON(r *samyav1.GetEntityResponse) entityStatus {
 	for _, sh := range u.GetShares() {
 		s.Shares = append(s.Shares, share{
 			Site: sh.GetSite(), Left: sh.GetLeft(), Offered: sh.GetOffered(), Net: sh.GetNet(),
-			Waiting: sh.GetWaiting(), Redistributions: sh.GetRedistributions(),
+			Waiting: sh.GetWaiting(), Redistributions: sh.GetRedistributions(), Transfers: sh.GetTransfers(),
 			AgeMS: sh.GetAge().AsDuration().Milliseconds(), Known: sh.GetKnown(),
 		})
 	}

@@ -57,9 +57,9 @@ type Config struct {
 	// WAN holds back messages to other regions; nil for none.
 	WAN *wan.Matrix
 
-	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
-	// site's modules by name, see [Config.Modules]; empty for the defaults.
-	Protocol, Policy, Offer, Trigger, Forecast, Admission string
+	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
+	// the site's modules by name, see [Config.Modules]; empty for the defaults.
+	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
 	// ForecastBin is the length of a bin of demand, ForecastHorizon how many bins a
 	// redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
 	// from 1 second to 1 hour; a horizon is at most 288.
@@ -96,6 +96,7 @@ func (c *Config) Modules() []Module {
 	d := core.Config{}.WithDefaults()
 	return []Module{
 		{"protocol", &c.Protocol, core.ProtocolNames(), d.Protocol},
+		{"strategy", &c.Strategy, core.StrategyNames(), d.Strategy},
 		{"policy", &c.Policy, redistribute.Names(), d.Policy},
 		{"offer", &c.Offer, core.OfferNames(), d.Offer},
 		{"trigger", &c.Trigger, core.TriggerNames(), d.Trigger},

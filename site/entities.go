@@ -127,6 +127,7 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 			Shares: []*samyav1.Share{{
 				Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 				Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied) + v.Moved,
+				Transfers: v.Fetches,
 			}},
 		},
 	}, nil

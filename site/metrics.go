@@ -40,7 +40,8 @@ func newMetrics(s *Site) *metrics {
 		}, []string{"method"}),
 		redistributions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_site_redistributions_total",
-			Help: "Redistributions by outcome: applied, no_quorum, no_tokens (acquires refused for want of tokens anywhere).",
+			Help: "Redistributions by outcome: applied, no_quorum, no_tokens (acquires refused for want of tokens anywhere), " +
+				"transferred, nothing_transferred.",
 		}, []string{"outcome"}),
 		started: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_site_redistributions_started_total", Help: "Redistributions that this site began, by trigger.",
@@ -76,8 +77,16 @@ func (s *Site) Happened(e core.Event) {
 	case core.RedistributionStarted:
 		m.started.WithLabelValues(e.Trigger).Inc()
 	case core.RedistributionApplied:
-		m.redistributions.WithLabelValues("applied").Inc()
+		outcome := "applied"
+		if e.Variant == core.Direct {
+			outcome = "transferred"
+		}
+		m.redistributions.WithLabelValues(outcome).Inc()
 	case core.RedistributionFailed:
+		if e.Variant == core.Direct {
+			m.redistributions.WithLabelValues("nothing_transferred").Inc()
+			return
+		}
 		m.redistributions.WithLabelValues("no_quorum").Inc()
 	case core.GaveUp:
 		m.redistributions.WithLabelValues("no_tokens").Inc()

@@ -85,8 +85,8 @@ func TestEntityGet(t *testing.T) {
 	s.expect("entity get acme/vm", exitOK, `NAME     LIMIT  AVAILABLE  ACQUIRED  IN TRANSIT  VERSION
 acme/vm  5000   4970       30        0           1
 
-SITE  LEFT  OFFERED  ACQUIRED  WAITING  REDISTRIBUTIONS  AGE
-us    4970  0        30        0        3                0s
+SITE  LEFT  OFFERED  ACQUIRED  WAITING  REDISTRIBUTIONS  TRANSFERS  AGE
+us    4970  0        30        0        3                0          0s
 `)
 	_, stdout, _ := s.run("entity get acme/vm -o json")
 	var status httpapi.Status

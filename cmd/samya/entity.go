@@ -91,14 +91,14 @@ func printStatus(w io.Writer, s httpapi.Status) {
 	}
 	row(w, s.Name, s.Limit, s.Available, s.Acquired, transit, s.Version)
 	row(w)
-	row(w, "SITE", "LEFT", "OFFERED", "ACQUIRED", "WAITING", "REDISTRIBUTIONS", "AGE")
+	row(w, "SITE", "LEFT", "OFFERED", "ACQUIRED", "WAITING", "REDISTRIBUTIONS", "TRANSFERS", "AGE")
 	for _, share := range s.Shares {
 		if !share.Known {
-			row(w, share.Site, "?", "?", "?", "?", "?", "never seen")
+			row(w, share.Site, "?", "?", "?", "?", "?", "?", "never seen")
 			continue
 		}
 		age := (time.Duration(share.AgeMS) * time.Millisecond).String()
-		row(w, share.Site, share.Left, share.Offered, share.Net, share.Waiting, share.Redistributions, age)
+		row(w, share.Site, share.Left, share.Offered, share.Net, share.Waiting, share.Redistributions, share.Transfers, age)
 	}
 	if !s.Complete {
 		row(w)

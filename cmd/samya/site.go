@@ -107,6 +107,7 @@ func stale(err error) bool {
 // moduleUses says what each of a site's modules decides.
 var moduleUses = map[string]string{
 	"protocol":  "how redistributions are agreed, until the cluster decides on a mode (samya mode)",
+	"strategy":  "how a site gets tokens it is short of: by an instance, or from other sites one by one first",
 	"policy":    "who gets how many tokens",
 	"offer":     "what a site gives to a redistribution",
 	"trigger":   "when a redistribution starts",

@@ -33,7 +33,8 @@ type Result struct {
 	Refused uint64 `json:"refused"`
 	// Requests counts acquires and releases made.
 	Requests uint64 `json:"requests"`
-	// Redistributions counts those of the entity that the cluster decided.
+	// Redistributions counts those of the entity that the cluster decided, and the
+	// rounds of direct transfers that brought a site tokens.
 	Redistributions uint64 `json:"redistributions"`
 	// RedistributionsPerMinute is that number over the duration.
 	RedistributionsPerMinute float64 `json:"redistributions_per_minute"`

@@ -60,7 +60,7 @@ func (v *view) table() []string {
 		left, acquired, redistr, waiting := "-", "-", "-", "-"
 		if s, ok := shares[r.Region]; ok && s.Known {
 			left, acquired = number(s.Left), number(s.Net)
-			redistr, waiting = number(s.Redistributions), number(s.Waiting)
+			redistr, waiting = number(s.Redistributions+s.Transfers), number(s.Waiting)
 		}
 		lines = append(lines, fmt.Sprintf("%-5s%8s%10s%10s%9s%9s%9s%9s%9s", r.Region, left, acquired,
 			decimal(v.rates[i].grants), number(r.Counts.Refused),
@@ -105,14 +105,16 @@ func (v *view) line() string {
 		latency(v.stats.Latency.P50), latency(v.stats.Latency.P99), v.trouble())
 }
 
-// redistributions counts those that the cluster decided: each site counts
-// those it applied, and the one that is furthest has applied all of them.
+// redistributions counts those that the cluster decided, of which the site that
+// is furthest has applied all, and the rounds of direct transfers, of which each
+// site counts its own.
 func redistributions(s httpapi.Status) uint64 {
-	var most uint64
+	var most, rounds uint64
 	for _, share := range s.Shares {
 		most = max(most, share.Redistributions)
+		rounds += share.Transfers
 	}
-	return most
+	return most + rounds
 }
 
 // number writes an integer with its thousands apart.

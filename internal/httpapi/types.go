@@ -46,6 +46,8 @@ type Share struct {
 	Waiting int64 `json:"waiting"`
 	// Redistributions counts those of this entity that the site has applied.
 	Redistributions uint64 `json:"redistributions"`
+	// Transfers counts the rounds of direct transfers that have brought it tokens.
+	Transfers uint64 `json:"transfers"`
 }
 
 // Page is one page of a list of entities.

@@ -26,6 +26,10 @@ func (s *sim) send(from *node, e core.Envelope) {
 	case !s.tracing:
 	case e.Vouch != nil:
 		s.note("%s -> %s: %+v, mark %+v", from.id, to.id, *e.Vouch, e.Mark)
+	case e.Gossip != nil:
+		s.note("%s -> %s: %+v", from.id, to.id, e.Gossip.Summaries)
+	case e.Transfer != nil:
+		s.note("%s -> %s: %q/%d transfer %+v", from.id, to.id, e.Entity, e.Generation, *e.Transfer)
 	case e.Star != nil:
 		s.note("%s -> %s: %q/%d star %v %v", from.id, to.id, e.Entity, e.Generation, e.Star.Kind, e.Star.ID)
 	default:

@@ -56,7 +56,7 @@ func (o *observer) sequence(id sequenceID) *sequence {
 // message looks at one that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
 	o.marked(from, e)
-	if e.Vouch != nil {
+	if e.Vouch != nil || e.Gossip != nil {
 		return
 	}
 	if e.Star != nil {

@@ -18,10 +18,10 @@ type Config struct {
 	// Members are the sites of the cluster as durably bootstrapped.
 	Members []SiteID
 
-	// Protocol, Policy, Offer, Trigger, Forecast and Admission choose the
-	// modules by name: see the exported name lists of each. Protocol stands until
-	// the cluster decides on a mode, see SetMode.
-	Protocol, Policy, Offer, Trigger, Forecast, Admission string
+	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
+	// the modules by name: see the exported name lists of each. Protocol stands
+	// until the cluster decides on a mode, see SetMode.
+	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
 
 	// Retention is how long records of answered requests are kept, in
 	// milliseconds; default 5 minutes. A repeat that comes later runs anew.
@@ -53,6 +53,9 @@ type Config struct {
 	// GiveUp and MaxGiveUp bound the pause after an instance that showed that
 	// there are no tokens to be had anywhere; defaults 500 and 2000.
 	GiveUp, MaxGiveUp Tick
+	// MaxResend bounds the pause after which tokens sent to another site, and not
+	// acknowledged, are sent again; default 8000.
+	MaxResend Tick
 	// Sync is the pause between two rounds of telling the other sites how far
 	// the catalogue and changed limits are applied; default 5000.
 	Sync Tick
@@ -72,8 +75,8 @@ type Config struct {
 	// knows that the data is the latest. A member that knows better stops it.
 	Unvouched bool
 	// Tell is the pause between two times that members are asked to vouch or told
-	// how far this site's data has come, and the longest that what they told is
-	// remembered in memory only; default 1000.
+	// how far this site's data has come, or what it has of its busy entities, and
+	// the longest that what they told is remembered in memory only; default 1000.
 	Tell Tick
 
 	// Rand is the source of jitter.
@@ -96,6 +99,7 @@ func (c Config) WithDefaults() Config {
 func (c *Config) setDefaults() {
 	orDefault(&c.Protocol, "majority")
 	orDefault(&c.Policy, "demand")
+	orDefault(&c.Strategy, "instance")
 	orDefault(&c.Offer, "spare")
 	orDefault(&c.Trigger, "reactive")
 	orDefault(&c.Forecast, predict.Auto)
@@ -112,6 +116,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxBackoff, 2000)
 	orDefault(&c.GiveUp, 500)
 	orDefault(&c.MaxGiveUp, 2000)
+	orDefault(&c.MaxResend, 8000)
 	orDefault(&c.Sync, 5000)
 	orDefault(&c.Tell, 1000)
 	orDefault(&c.Bin, 5000)
@@ -130,6 +135,7 @@ func (c *Config) setDefaults() {
 type modules struct {
 	admission Admission
 	forecast  func() (predict.Model, error)
+	strategy  Strategy
 	offer     OfferPolicy
 	trigger   Trigger
 }
@@ -146,6 +152,8 @@ func (c *Config) choose() (modules, error) {
 	var err error
 	m.admission, err = byName("admission", c.Admission, admissions)
 	check("admission", err)
+	m.strategy, err = byName("strategy", c.Strategy, strategies)
+	check("strategy", err)
 	m.offer, err = byName("offer policy", c.Offer, offerPolicies)
 	check("offer", err)
 	m.trigger, err = byName("trigger", c.Trigger, triggers)

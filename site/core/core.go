@@ -6,6 +6,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 )
 
 // Core is one site's deterministic core. See the package comment for the
@@ -14,8 +15,9 @@ type Core struct {
 	cfg  Config
 	mods modules
 	// machine and starMachine configure the machines of all entities.
-	machine     avantan.Config
-	starMachine star.Config
+	machine         avantan.Config
+	starMachine     star.Config
+	transferMachine transfer.Config
 
 	space    space
 	cat      catalogue
@@ -27,6 +29,7 @@ type Core struct {
 	// reachable are the sites that seem to be up; nil if nothing was said yet.
 	reachable []SiteID
 	guard     guard
+	gossip    gossip
 
 	now Now
 	out Effects
@@ -61,7 +64,12 @@ func New(cfg Config, from Restored) (*Core, error) {
 		Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, MaxSlices: maxSlices, Policy: cfg.Policy,
 		Reachable: c.seemsUp, Rand: cfg.Rand,
 	}
-	if err := errors.Join(c.machine.Validate(), c.starMachine.Validate()); err != nil {
+	c.transferMachine = transfer.Config{
+		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window,
+		// Half of it lies above the farthest round trip.
+		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
+	}
+	if err := errors.Join(c.machine.Validate(), c.starMachine.Validate(), c.transferMachine.Validate()); err != nil {
 		return nil, fmt.Errorf("configuring the protocols: %w", err)
 	}
 	c.machine.Reachable = c.seemsUp
@@ -106,7 +114,13 @@ func (c *Core) restore(from *Restored) error {
 		if r.Star.Reserved > 0 || len(r.Star.Slices) > 0 || len(r.Star.Floors) > 0 {
 			e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, r.Star)
 		}
-		e.moved = r.Moved
+		if err := r.Transfer.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		if r.Transfer.Reserved > 0 || len(r.Transfer.Debits) > 0 || len(r.Transfer.Credits) > 0 {
+			e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c, e: e}, r.Transfer.Clone())
+		}
+		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
 		e.left, e.net = b.Left, b.Net
 		c.space.put(e)
@@ -188,10 +202,13 @@ func (c *Core) record(rec *Records, e *entity) {
 	if e.dirtyRecord {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
-			Results: append([]LimitResult(nil), e.results...), Protocol: e.majority.State().Clone(), Moved: e.moved,
+			Results: append([]LimitResult(nil), e.results...), Protocol: e.majority.State().Clone(), Moved: e.moved, Fetches: e.fetches,
 		}
 		if e.star != nil {
 			r.Star = e.star.State().Clone()
+		}
+		if e.transfer != nil {
+			r.Transfer = e.transfer.State().Clone()
 		}
 		rec.Entities = append(rec.Entities, r)
 	}
@@ -295,7 +312,7 @@ func (c *Core) dropEntity(e *entity) {
 func (c *Core) deliver(d Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
-		if env.From() != d.From || env.To() != c.cfg.Self || env.Star != nil && env.Entity == "" {
+		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil) && env.Entity == "" {
 			c.out.Events = append(c.out.Events, Event{
 				Kind: ProtocolFault, Entity: env.Entity,
 				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
@@ -308,6 +325,9 @@ func (c *Core) deliver(d Deliver) {
 			continue
 		case !c.takes(d.From, env):
 			continue
+		case env.Gossip != nil:
+			c.hear(env.Gossip)
+			continue
 		}
 		if env.Entity == "" {
 			c.stepCatalogue(avantan.Input{Receive: &env.Message})
@@ -315,9 +335,12 @@ func (c *Core) deliver(d Deliver) {
 		}
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
-				if env.Star != nil {
+				switch {
+				case env.Star != nil:
 					c.stepStar(e, star.Input{Receive: env.Star})
-				} else {
+				case env.Transfer != nil:
+					c.stepTransfer(e, transfer.Input{Receive: env.Transfer})
+				default:
 					c.stepMajority(e, avantan.Input{Receive: &env.Message})
 				}
 				return

@@ -45,6 +45,10 @@ func (c *Core) demanded(e *entity, tokens Tokens) {
 		e.demand = demand{model: model, bin: c.now.Tick / c.cfg.Bin}
 	}
 	e.demand.acquired(c.now.Tick, c.cfg.Bin, tokens)
+	if len(c.cfg.Members) > 1 {
+		e.demandUntil = c.now.Tick + busyFor
+		c.isBusy(e)
+	}
 }
 
 func (d *demand) acquired(now, binLength Tick, tokens Tokens) {

@@ -109,7 +109,8 @@ type Event struct {
 	Entity string
 	// Trigger says why an instance was begun.
 	Trigger string
-	// Variant is that of an instance begun or failed.
+	// Variant is that of an instance begun or failed; Direct for a round of direct
+	// transfers begun, failed, or applied, which has brought tokens.
 	Variant Variant
 	// Err tells a ProtocolFault.
 	Err error
@@ -189,8 +190,10 @@ type EntityRecord struct {
 	// counts those applied here.
 	Star  star.State
 	Moved uint64
-	// Transfer is the state of the direct transfers.
+	// Transfer is the state of the direct transfers, and Fetches counts the rounds
+	// of them that have brought tokens here.
 	Transfer transfer.State
+	Fetches  uint64
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.

@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 )
 
 // entity is the machine of one entity at this site: its books, its waiting
@@ -24,6 +25,16 @@ type entity struct {
 	star     *star.Machine
 	// moved counts the star instances applied here.
 	moved uint64
+	// transfer is its part in direct transfers; nil until there is one. fetches
+	// counts the rounds that have brought tokens.
+	transfer *transfer.Machine
+	fetches  uint64
+	// views are what other sites have told, by member; nil until one has.
+	views []view
+	// busyUntil is until when others are told of it, demandUntil until when as
+	// busy here; told says that it is on the list.
+	busyUntil, demandUntil Tick
+	told                   bool
 
 	demand demand
 	queue  queue
@@ -60,6 +71,7 @@ func (e *entity) view() View {
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
 		Waiting: e.queue.len(), Applied: e.majority.State().Applied, Moved: e.moved,
+		Fetches: e.fetches,
 	}
 }
 
@@ -72,6 +84,8 @@ func (e *entity) situation(now Tick, bin Tick) Situation {
 		Forecast:  e.demand.forecast(now, bin).Clamp(float64(e.limit)),
 		LastGrant: e.hunt.lastGrant,
 		Changing:  firstDue(e.changes) != nil,
+
+		SinceTrigger: now - e.hunt.triggered,
 	}
 }
 

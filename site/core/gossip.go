@@ -1,5 +1,11 @@
 package core
 
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan/transfer"
+)
+
 // Gossip tells another site what the sender has of its busy entities. It is a
 // hint: nothing that must hold rests on it.
 type Gossip struct {
@@ -18,4 +24,169 @@ type Summary struct {
 	Median Tokens
 	// Target is what it wants to hold to be safe, waiting acquires included.
 	Target Tokens
+	// Busy says that the sender has demand of its own, not only word of others'.
+	Busy bool
 }
+
+const (
+	// maxSummaries bounds a message; what is beyond comes in the next one.
+	maxSummaries = 512
+	// busyFor is how long an entity is told of after demand for it, here or
+	// elsewhere, and maxAge how old word of another site may be.
+	busyFor = 10_000
+	maxAge  = 5_000
+)
+
+// gossip is which entities are told of.
+type gossip struct {
+	// busy are the entities to tell of, from next on.
+	busy []*entity
+	next int
+	// wake is when the next round is due; 0 for never.
+	wake Tick
+}
+
+// view is what another site has told of an entity.
+type view struct {
+	Summary
+	// at is when; 0 for never.
+	at Tick
+}
+
+// isBusy has other sites told of an entity for a while.
+func (c *Core) isBusy(e *entity) {
+	e.busyUntil = c.now.Tick + busyFor
+	if e.told {
+		return
+	}
+	e.told = true
+	c.gossip.busy = append(c.gossip.busy, e)
+	if c.gossip.wake == 0 {
+		// Not all sites at once.
+		c.gossip.wake = c.now.Tick + 1 + Tick(c.cfg.Rand.Uint64N(uint64(c.cfg.Tell)))
+	}
+}
+
+// tellBusy tells the other sites of the next busy entities.
+func (c *Core) tellBusy() {
+	g := &c.gossip
+	g.busy = slices.DeleteFunc(g.busy, func(e *entity) bool {
+		over := e.busyUntil <= c.now.Tick || !c.exists(e)
+		if over {
+			e.told = false
+		}
+		return over
+	})
+	g.wake = 0
+	if len(g.busy) == 0 {
+		return
+	}
+	g.wake = c.now.Tick + c.cfg.Tell
+	n := min(len(g.busy), maxSummaries)
+	summaries := make([]Summary, n)
+	for i := range summaries {
+		e := g.busy[(g.next+i)%len(g.busy)]
+		summaries[i] = c.summary(e)
+		c.pursue(e)
+	}
+	g.next = (g.next + n) % len(g.busy)
+	for _, m := range c.cfg.Members {
+		if m != c.cfg.Self {
+			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
+		}
+	}
+}
+
+func (c *Core) summary(e *entity) Summary {
+	s := c.situation(e)
+	return Summary{
+		Entity: e.name, Generation: e.generation, Left: e.left,
+		Median: s.Queued + s.median(), Target: s.Queued + c.target(s), Busy: e.demandUntil > c.now.Tick,
+	}
+}
+
+// hear takes in what another site has told.
+func (c *Core) hear(g *Gossip) {
+	from := slices.Index(c.cfg.Members, g.From)
+	for i := range g.Summaries {
+		s := &g.Summaries[i]
+		e, found := c.space.entities.Get(s.Entity)
+		if !found || e.generation != s.Generation || s.Median < 0 || s.Target < 0 {
+			continue
+		}
+		if e.views == nil {
+			e.views = make([]view, len(c.cfg.Members))
+		}
+		e.views[from] = view{Summary: *s, at: max(1, c.now.Tick)}
+		if s.Busy {
+			c.isBusy(e)
+		}
+		if e.hunt.emptyFor(c.now.Tick) > 0 && c.worthwhile(e) {
+			e.hunt.tokensCame()
+			c.pursue(e)
+			c.schedule(e)
+		}
+	}
+}
+
+// spent notes that a site has given tokens away, until it tells itself.
+func (c *Core) spent(e *entity, site SiteID, amount Tokens) {
+	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
+		e.views[i].Left -= amount
+	}
+}
+
+// heldBy is what another site is believed to have left, and whether it has told
+// lately. Before it ever has, and once that is long ago, it is believed to have
+// its share of the limit.
+func (c *Core) heldBy(e *entity, i int) (left Tokens, told bool) {
+	if e.views != nil {
+		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
+			return max(0, v.Left), true
+		}
+	}
+	return max(1, shareOf(e.limit, c.cfg.Members, c.cfg.Members[i])), false
+}
+
+// elsewhere is what the other sites in reach are believed to have left, and
+// whether all of them have told lately.
+func (c *Core) elsewhere(e *entity) (left Tokens, told bool) {
+	told = true
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && c.seemsUp(m) {
+			l, t := c.heldBy(e, i)
+			left += l
+			told = told && t
+		}
+	}
+	return left, told
+}
+
+// donors are the sites in reach that are believed to have tokens left.
+func (c *Core) donors(e *entity) []transfer.Donor {
+	var donors []transfer.Donor
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && c.seemsUp(m) {
+			if left, _ := c.heldBy(e, i); left > 0 {
+				donors = append(donors, transfer.Donor{Site: m, Left: min(left, MaxTokens)})
+			}
+		}
+	}
+	return donors
+}
+
+// worthwhile reports whether enough tokens have come back elsewhere since an
+// entity was found to be empty that it is worth another try.
+func (c *Core) worthwhile(e *entity) bool {
+	var left Tokens
+	for i := range e.views {
+		if v := &e.views[i]; v.at > e.hunt.gaveUp && c.seemsUp(c.cfg.Members[i]) {
+			left += max(0, v.Left)
+		}
+	}
+	return left >= max(1, min(worthATry, e.limit/50))
+}
+
+// worthATry is how many tokens end the belief that there are none, or a
+// fiftieth of the limit if that is less.
+const worthATry = 40

@@ -221,4 +221,6 @@ type View struct {
 	// Moved how many that their members decided.
 	Applied avantan.Instance
 	Moved   uint64
+	// Fetches is how many rounds of direct transfers have brought tokens here.
+	Fetches uint64
 }

@@ -29,6 +29,14 @@ type Situation struct {
 	LastGrant Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
+	// SinceTrigger is how long ago a redistribution was begun here.
+	SinceTrigger Tick
+}
+
+// median is what the site expects to need at even odds beside what waits, and at
+// least a second of the present rate.
+func (s *Situation) median() Tokens {
+	return Tokens(min(max(s.Forecast.Median, s.Rate, 0), float64(MaxTokens)))
 }
 
 // Verdict is what becomes of an acquire that the tokens left cannot serve.
@@ -73,6 +81,9 @@ const (
 	Majority Variant = iota
 	// Star is Avantan[*], package star: the sites that take part decide.
 	Star
+	// Direct is package transfer: tokens go from site to site, and nothing is
+	// agreed on. No Protocol chooses it; see Strategy.
+	Direct
 )
 
 // Protocol says under which variant a site begins an instance. Whatever it

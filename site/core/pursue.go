@@ -23,11 +23,20 @@ type hunt struct {
 	lastGrant Tokens
 	// retried is set once it was tried again because a site was left out.
 	retried bool
+	// fetched is the number of the last waiting acquire that the round of direct
+	// transfers under way counts, and short is set once a round has left acquires
+	// waiting that it counted: an instance comes next.
+	fetched uint64
+	short   bool
+	// triggered is when a redistribution was last begun here.
+	triggered Tick
 	// settled is the last instance applied in the current step, if any.
 	settled *settled
 	// emptyUntil is until when the system is believed to be out of tokens, and
 	// pause the length of the next such belief.
 	emptyUntil, pause Tick
+	// gaveUp is when that was found last.
+	gaveUp Tick
 }
 
 // settled is what an applied instance meant for this site.
@@ -57,16 +66,17 @@ func (h *hunt) tokensCame() { h.emptyUntil, h.pause = 0, 0 }
 // believes that there is none.
 const noQuorumPatiences = 4
 
-// pursue begins an instance if the trigger says so and none is under way: one
-// that is under way is joined instead.
+// pursue begins a redistribution if the trigger says so and none is under way:
+// one that is under way is joined instead.
 func (c *Core) pursue(e *entity) {
-	if e.queue.len() == 0 && len(e.changes) == 0 && e.left >= 0 {
-		return
-	}
 	if overdue(e.changes, e.majority) {
 		notProposed(e.changes)
 		c.begin(e)
 		return
+	}
+	urgent := e.queue.len() > 0 || e.left < 0
+	if !urgent {
+		e.hunt.short = false
 	}
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
@@ -78,7 +88,17 @@ func (c *Core) pursue(e *entity) {
 	case s.Changing && !busy:
 		c.started(e, reason, Majority)
 		c.begin(e)
+		return
 	case reason == limitReason || e.hunt.emptyFor(c.now.Tick) > 0:
+		return
+	}
+	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.trigger.Due(s) == "" {
+		e.hunt.triggered = c.now.Tick
+		return
+	}
+	switch direct := c.mods.strategy.Direct(); {
+	case direct && !e.hunt.short && c.fetch(e, &s, reason):
+	case direct && !urgent:
 	case c.variant(e) == Star:
 		if !e.starBusy() {
 			c.started(e, reason, Star)
@@ -91,6 +111,7 @@ func (c *Core) pursue(e *entity) {
 }
 
 func (c *Core) started(e *entity, reason string, v Variant) {
+	e.hunt.triggered = c.now.Tick
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
 }
 
@@ -195,7 +216,8 @@ func (c *Core) afterInstance(e *entity, s settled) {
 // giveUp refuses what waits, as there are no tokens to be had anywhere, and
 // believes so for a while.
 func (c *Core) giveUp(e *entity) {
-	e.hunt.press, e.hunt.retried = avantan.PressSpare, false
+	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
+	e.hunt.gaveUp = c.now.Tick
 	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
@@ -230,7 +252,8 @@ func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
 	e.left -= offer
 	c.dirtyBooks(e)
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, c.target(s)-kept), Queued: queued, Kept: kept,
+		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, c.target(s)-kept), Queued: queued,
+		Kept: kept + c.inFlight(e),
 	}
 }
 

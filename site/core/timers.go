@@ -5,6 +5,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 )
 
 // timers orders the entities that wait for a time.
@@ -81,6 +82,9 @@ func (c *Core) schedule(e *entity) {
 	if e.star != nil {
 		t = earlier(t, wakeOf(e.star))
 	}
+	if e.transfer != nil {
+		t = earlier(t, wakeOf(e.transfer))
+	}
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next))
 	}
@@ -102,7 +106,7 @@ func (c *Core) WakeAt() Tick {
 	if !c.guard.open {
 		return c.guard.wakeAt()
 	}
-	t := earlier(c.cat.wake, c.guard.wakeAt())
+	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -114,6 +118,9 @@ func (c *Core) wake() {
 	c.wakeGuard()
 	if c.cat.wake <= c.now.Tick {
 		c.wakeCatalogue()
+	}
+	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {
+		c.tellBusy()
 	}
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
@@ -129,6 +136,11 @@ func (c *Core) wake() {
 		if e.star != nil {
 			if at, ok := e.star.WakeAt(); ok && at <= c.now.Tick {
 				c.stepStar(e, star.Input{})
+			}
+		}
+		if e.transfer != nil {
+			if at, ok := e.transfer.WakeAt(); ok && at <= c.now.Tick {
+				c.stepTransfer(e, transfer.Input{})
 			}
 		}
 		c.pursue(e)

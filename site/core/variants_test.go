@@ -6,11 +6,15 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// variants runs a test under each protocol.
-func variants(t *testing.T, test func(t *testing.T, protocol string)) {
+// variants runs a test under each protocol with each strategy.
+func variants(t *testing.T, test func(t *testing.T, choose func(*core.Config))) {
 	t.Helper()
 	for _, protocol := range core.ProtocolNames() {
-		t.Run(protocol, func(t *testing.T) { test(t, protocol) })
+		for _, strategy := range core.StrategyNames() {
+			t.Run(protocol+" "+strategy, func(t *testing.T) {
+				test(t, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
+			})
+		}
 	}
 }
 
@@ -25,9 +29,9 @@ func balanced(t *testing.T, r *rig, limit, out core.Tokens) {
 // TestAHungrySiteGetsWhatThereIs asks one site for tokens that the others hold:
 // for half of them, then for all the rest, then for one more.
 func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
-	variants(t, func(t *testing.T, protocol string) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
-		r := newRig(t, 5, func(c *core.Config) { c.Protocol = protocol })
+		r := newRig(t, 5, choose)
 		r.create("acme/vm", 500)
 		first := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
 		r.advance(20_000)
@@ -51,10 +55,10 @@ func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 // TestRestartsWithinAnInstance restarts every site at a time when slices are
 // set aside: what was set aside is still there, and comes back.
 func TestRestartsWithinAnInstance(t *testing.T) {
-	variants(t, func(t *testing.T, protocol string) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		for after := core.Tick(0); after <= 80; after += 5 {
-			r := newRig(t, 5, func(c *core.Config) { c.Protocol = protocol })
+			r := newRig(t, 5, choose)
 			r.create("acme/vm", 500)
 			r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
 			r.advance(after)

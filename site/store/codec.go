@@ -57,7 +57,7 @@ func encodeEntity(e *core.EntityRecord) ([]byte, error) {
 	p := &storev1.EntityState{
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
-		Transfer: encodeTransfer(&e.Transfer),
+		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches,
 	}
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
@@ -76,6 +76,7 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
+		Fetches: p.GetFetches(),
 	}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, core.LimitResult{

@@ -237,7 +237,7 @@ func full() *core.Records {
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
-				Moved: 6,
+				Moved: 6, Fetches: 8,
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},

@@ -10,7 +10,7 @@ func encodeGossip(g *core.Gossip) *peerv1.Gossip {
 	for i := range g.Summaries {
 		s := &g.Summaries[i]
 		p.Summaries = append(p.Summaries, &peerv1.Summary{
-			Entity: s.Entity, Generation: s.Generation, Left: int64(s.Left), Median: int64(s.Median), Target: int64(s.Target),
+			Entity: s.Entity, Generation: s.Generation, Left: int64(s.Left), Median: int64(s.Median), Target: int64(s.Target), Busy: s.Busy,
 		})
 	}
 	return p
@@ -21,7 +21,7 @@ func decodeGossip(p *peerv1.ProtocolMessage, from, to core.SiteID) core.Envelope
 	for _, s := range p.GetGossip().GetSummaries() {
 		g.Summaries = append(g.Summaries, core.Summary{
 			Entity: s.GetEntity(), Generation: s.GetGeneration(), Left: core.Tokens(s.GetLeft()),
-			Median: core.Tokens(s.GetMedian()), Target: core.Tokens(s.GetTarget()),
+			Median: core.Tokens(s.GetMedian()), Target: core.Tokens(s.GetTarget()), Busy: s.GetBusy(),
 		})
 	}
 	return core.Envelope{Mark: MarkOf(p.GetMark()), Gossip: g}

@@ -65,6 +65,7 @@ func envelope(t *rapid.T) core.Envelope {
 			g.Summaries = append(g.Summaries, core.Summary{
 				Entity: rapid.SampledFrom([]string{"e", "a/b"}).Draw(t, "entity"), Generation: rapid.Uint64().Draw(t, "generation"),
 				Left: tokens("left"), Median: tokens("median"), Target: tokens("target"),
+				Busy: rapid.Bool().Draw(t, "busy"),
 			})
 		}
 		return core.Envelope{Mark: mark(t, "mark"), Gossip: g}

@@ -199,8 +199,10 @@ type Share struct {
 	Waiting int64 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Redistributions of this entity that this site has applied.
 	Redistributions uint64 `protobuf:"varint,8,opt,name=redistributions,proto3" json:"redistributions,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Rounds of direct transfers that have brought tokens to this site.
+	Transfers     uint64 `protobuf:"varint,9,opt,name=transfers,proto3" json:"transfers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Share) Reset() {
@@ -285,6 +287,13 @@ func (x *Share) GetWaiting() int64 {
 func (x *Share) GetRedistributions() uint64 {
 	if x != nil {
 		return x.Redistributions
+	}
+	return 0
+}
+
+func (x *Share) GetTransfers() uint64 {
+	if x != nil {
+		return x.Transfers
 	}
 	return 0
 }
@@ -848,7 +857,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
 	"in_transit\x18\x03 \x01(\x03R\tinTransit\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x12'\n" +
-	"\x06shares\x18\x05 \x03(\v2\x0f.samya.v1.ShareR\x06shares\"\xe2\x01\n" +
+	"\x06shares\x18\x05 \x03(\v2\x0f.samya.v1.ShareR\x06shares\"\x80\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +
@@ -857,7 +866,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x03age\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03age\x12\x14\n" +
 	"\x05known\x18\x06 \x01(\bR\x05known\x12\x18\n" +
 	"\awaiting\x18\a \x01(\x03R\awaiting\x12(\n" +
-	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\"^\n" +
+	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
+	"\ttransfers\x18\t \x01(\x04R\ttransfers\"^\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +

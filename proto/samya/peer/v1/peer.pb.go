@@ -1372,7 +1372,9 @@ type Summary struct {
 	// Tokens that it expects to need at even odds, waiting requests included.
 	Median int64 `protobuf:"varint,4,opt,name=median,proto3" json:"median,omitempty"`
 	// Tokens that it wants to hold to be safe, waiting requests included.
-	Target        int64 `protobuf:"varint,5,opt,name=target,proto3" json:"target,omitempty"`
+	Target int64 `protobuf:"varint,5,opt,name=target,proto3" json:"target,omitempty"`
+	// Whether the sender has demand of its own.
+	Busy          bool `protobuf:"varint,6,opt,name=busy,proto3" json:"busy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1440,6 +1442,13 @@ func (x *Summary) GetTarget() int64 {
 		return x.Target
 	}
 	return 0
+}
+
+func (x *Summary) GetBusy() bool {
+	if x != nil {
+		return x.Busy
+	}
+	return false
 }
 
 // Value is what an instance decides.
@@ -1650,7 +1659,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\x03R\x04left\">\n" +
 	"\x06Gossip\x124\n" +
-	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\x85\x01\n" +
+	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\x99\x01\n" +
 	"\aSummary\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -1658,7 +1667,8 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x03 \x01(\x03R\x04left\x12\x16\n" +
 	"\x06median\x18\x04 \x01(\x03R\x06median\x12\x16\n" +
-	"\x06target\x18\x05 \x01(\x03R\x06target\"z\n" +
+	"\x06target\x18\x05 \x01(\x03R\x06target\x12\x12\n" +
+	"\x04busy\x18\x06 \x01(\bR\x04busy\"z\n" +
 	"\x05Value\x12A\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1b.samya.peer.v1.ContributionR\rcontributions\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +

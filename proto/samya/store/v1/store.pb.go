@@ -290,7 +290,9 @@ type EntityState struct {
 	// How many of those were applied here.
 	Moved uint64 `protobuf:"varint,8,opt,name=moved,proto3" json:"moved,omitempty"`
 	// The state of the direct transfers.
-	Transfer      *TransferState `protobuf:"bytes,9,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	Transfer *TransferState `protobuf:"bytes,9,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	// How many rounds of them have brought tokens here.
+	Fetches       uint64 `protobuf:"varint,10,opt,name=fetches,proto3" json:"fetches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -386,6 +388,13 @@ func (x *EntityState) GetTransfer() *TransferState {
 		return x.Transfer
 	}
 	return nil
+}
+
+func (x *EntityState) GetFetches() uint64 {
+	if x != nil {
+		return x.Fetches
+	}
+	return 0
 }
 
 // TransferState is the durable state of the direct transfers of an entity.
@@ -1250,7 +1259,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xe9\x02\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\x83\x03\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1262,7 +1271,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\bprotocol\x18\x06 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12-\n" +
 	"\x04star\x18\a \x01(\v2\x19.samya.store.v1.StarStateR\x04star\x12\x14\n" +
 	"\x05moved\x18\b \x01(\x04R\x05moved\x129\n" +
-	"\btransfer\x18\t \x01(\v2\x1d.samya.store.v1.TransferStateR\btransfer\"\x9c\x01\n" +
+	"\btransfer\x18\t \x01(\v2\x1d.samya.store.v1.TransferStateR\btransfer\x12\x18\n" +
+	"\afetches\x18\n" +
+	" \x01(\x04R\afetches\"\x9c\x01\n" +
 	"\rTransferState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x125\n" +
 	"\x06debits\x18\x02 \x03(\v2\x1d.samya.store.v1.TransferDebitR\x06debits\x128\n" +

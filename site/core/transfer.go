@@ -1,0 +1,158 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan/transfer"
+)
+
+// Strategy says by what a site gets the tokens it is short of.
+type Strategy interface {
+	// Direct reports whether other sites are asked one by one first. An instance
+	// is begun where that has not brought enough for the acquires that wait, and
+	// for what needs agreement.
+	Direct() bool
+}
+
+var strategies = map[string]Strategy{
+	"instance": strategy(false),
+	"transfer": strategy(true),
+}
+
+// StrategyNames lists the strategies.
+func StrategyNames() []string { return namesOf(strategies) }
+
+type strategy bool
+
+func (s strategy) Direct() bool { return bool(s) }
+
+// direct returns the entity's part in direct transfers.
+func (c *Core) direct(e *entity) *transfer.Machine {
+	if e.transfer == nil {
+		e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c, e: e}, transfer.State{})
+	}
+	return e.transfer
+}
+
+// fetch asks other sites for what this one is short of, all at once, and
+// reports whether a round is under way then. What it asks for is what it wants
+// to hold, so that it need not ask again soon.
+func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
+	m := c.direct(e)
+	if m.Open() {
+		return true
+	}
+	// What is left may be too little for each that waits, and still count.
+	need := s.Queued + c.target(*s) - s.Left
+	if s.Queued > 0 {
+		need = max(need, 1)
+	}
+	donors := c.donors(e)
+	if need < 1 || len(donors) == 0 {
+		return false
+	}
+	e.hunt.fetched = e.queue.number
+	c.started(e, reason, Direct)
+	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, MaxTokens), Donors: donors}})
+	return m.Open()
+}
+
+// stepTransfer hands an input to an entity's direct transfers and carries out
+// what follows within the core.
+func (c *Core) stepTransfer(e *entity, in transfer.Input) {
+	left := e.left
+	out := c.direct(e).Step(c.now.Tick, in)
+	if out.Persist {
+		c.dirtyRecord(e)
+	}
+	for i := range out.Messages {
+		c.out.Messages = append(c.out.Messages, Envelope{
+			Entity: e.name, Generation: e.generation, Transfer: &out.Messages[i],
+		})
+	}
+	if out.Err != nil {
+		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
+	}
+	if e.left > left {
+		if e.left > 0 {
+			e.hunt.tokensCame()
+		}
+		c.serveQueue(e)
+	}
+	if out.Ended != nil {
+		c.fetched(e, out.Ended)
+	}
+	if in.Begin == nil && (out.Ended != nil || e.left != left) {
+		c.pursue(e)
+	}
+	c.schedule(e)
+}
+
+// fetched looks at what a round has brought.
+func (c *Core) fetched(e *entity, r *transfer.Result) {
+	kind := RedistributionFailed
+	if r.Got > 0 {
+		kind = RedistributionApplied
+		e.fetches++
+		e.hunt.lastGrant = e.left
+		c.dirtyRecord(e)
+	}
+	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: e.name, Variant: Direct})
+	// If acquires that it counted still wait, or a debt is not paid, only an
+	// instance can tell whether there are tokens for them anywhere.
+	e.hunt.short = e.left < 0 || e.queue.len() > 0 && e.queue.items[0].number <= e.hunt.fetched
+}
+
+// inFlight is what this site has sent to receivers that seem to be up and that
+// have not acknowledged it, and at least 1 while it waits for tokens itself: an
+// instance in which nobody kept anything is no proof then that there are none.
+func (c *Core) inFlight(e *entity) Tokens {
+	if e.transfer == nil {
+		return 0
+	}
+	var sum Tokens
+	if e.transfer.Open() {
+		sum = 1
+	}
+	for _, d := range e.transfer.State().Debits {
+		if d.Amount > 0 && c.seemsUp(d.Receiver) {
+			sum += d.Amount
+		}
+	}
+	return sum
+}
+
+// transferLedger shows an entity's books to its direct transfers.
+type transferLedger struct {
+	c *Core
+	e *entity
+}
+
+var _ transfer.Ledger = (*transferLedger)(nil)
+
+// Left implements transfer.Ledger. What waits here comes before what another
+// site asks for.
+func (l *transferLedger) Left() (left, target Tokens) {
+	s := l.c.situation(l.e)
+	return s.Left, s.Queued + l.c.target(s)
+}
+
+// Debit implements transfer.Ledger.
+func (l *transferLedger) Debit(_ SiteID, amount Tokens) {
+	l.e.left -= amount
+	l.c.dirtyBooks(l.e)
+}
+
+var errBooksFull = errors.New("the books would leave their range")
+
+// Credit implements transfer.Ledger.
+func (l *transferLedger) Credit(donor SiteID, amount Tokens) error {
+	if amount > maxBooks || l.e.left > maxBooks-amount {
+		return fmt.Errorf("entity %q: %d tokens: %w", l.e.name, amount, errBooksFull)
+	}
+	l.e.left += amount
+	l.c.spent(l.e, donor, amount)
+	l.c.dirtyBooks(l.e)
+	return nil
+}

@@ -1,0 +1,148 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core"
+)
+
+func direct(c *core.Config) { c.Strategy = "transfer" }
+
+// transfers counts the messages of direct transfers sent, by kind.
+func (r *rig) transfers() map[transfer.Kind]int {
+	n := make(map[transfer.Kind]int)
+	for _, e := range r.sent {
+		if e.Transfer != nil {
+			n[e.Transfer.Kind]++
+		}
+	}
+	return n
+}
+
+// TestATransferTakesOneRoundTrip: what waits is served after one round trip, no
+// instance is begun, and nobody else's clients notice.
+func TestATransferTakesOneRoundTrip(t *testing.T) {
+	r := newRig(t, 5, direct)
+	r.create("acme/vm", 500)
+	call := r.acquireAsync("a", "acme/vm", 250, "half", 5000)
+	r.advance(2*flight - 1)
+	r.unanswered(call)
+	r.wantCode(r.acquire("b", "acme/vm", 20, "meanwhile"), core.OK)
+	r.advance(1)
+	r.wantCode(r.answer(call), core.OK)
+	if n := r.transfers(); n[transfer.Ask] != 4 || n[transfer.Transfer] != 4 {
+		t.Errorf("sent %v, want four asks and four transfers", n)
+	}
+	if n := r.count(core.RedistributionApplied); n != 1 {
+		t.Errorf("%d redistributions applied, want 1", n)
+	}
+	r.advance(1000)
+	balanced(t, r, 500, 270)
+	if v := r.view("a", "acme/vm"); v.Fetches != 1 || v.Applied != 0 {
+		t.Errorf("%+v: want one round and no instance", v)
+	}
+}
+
+// TestTokensUnderWaySurvive: a donor's tokens are under way when the receiver
+// crashes, when the donor does, and when both do. They come once.
+func TestTokensUnderWaySurvive(t *testing.T) {
+	for name, crash := range map[string][]core.SiteID{"receiver": {"a"}, "donor": {"b"}, "both": {"a", "b"}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 2, direct)
+			r.create("acme/vm", 100)
+			r.acquireAsync("a", "acme/vm", 80, "much", 5000)
+			r.advance(flight)
+			if v := r.view("b", "acme/vm"); v.Left > 20 {
+				t.Fatalf("the donor still has %d", v.Left)
+			}
+			for _, site := range crash {
+				r.cut[site] = true
+			}
+			r.advance(flight)
+			for _, site := range crash {
+				r.restart(site)
+				r.cut[site] = false
+			}
+			r.advance(20_000)
+			left, _, net := r.books("acme/vm")
+			if left+net != 100 {
+				t.Errorf("left %d, out %d; want 100 in all", left, net)
+			}
+			if net < 80 && name == "donor" {
+				t.Errorf("%d out: what waited at the receiver was not served", net)
+			}
+		})
+	}
+}
+
+// TestAReceiverThatIsGone: tokens that were sent to a site which is not there
+// are its own once it is back, and nobody grants them meanwhile.
+func TestAReceiverThatIsGone(t *testing.T) {
+	r := newRig(t, 3, direct)
+	r.create("acme/vm", 300)
+	r.acquireAsync("a", "acme/vm", 150, "much", 3000)
+	r.advance(flight)
+	r.cut["a"] = true
+	for _, site := range []core.SiteID{"b", "c"} {
+		r.step(site, core.Reachable{Sites: []core.SiteID{"b", "c"}})
+	}
+	gone := 300 - r.view("a", "acme/vm").Left - r.view("b", "acme/vm").Left - r.view("c", "acme/vm").Left
+	if gone < 50 {
+		t.Fatalf("%d tokens are under way, want at least 50", gone)
+	}
+	call := r.acquireAsync("b", "acme/vm", r.view("b", "acme/vm").Left+r.view("c", "acme/vm").Left+1, "also", 3000)
+	r.advance(10_000)
+	r.wantCode(r.answer(call), core.OutOfTokens)
+	r.cut["a"] = false
+	r.advance(10_000)
+	balanced(t, r, 300, r.view("a", "acme/vm").Net)
+	r.advance(10_000)
+	again := r.acquireAsync("b", "acme/vm", 150, "again", 5000)
+	r.advance(10_000)
+	r.wantCode(r.answer(again), core.OK)
+}
+
+// TestADeletedEntityTakesNoTransfers: what is under way when an entity is
+// deleted does not come to one of the same name created later.
+func TestADeletedEntityTakesNoTransfers(t *testing.T) {
+	r := newRig(t, 3, direct)
+	r.create("acme/vm", 300)
+	r.acquireAsync("a", "acme/vm", 150, "much", 3000)
+	r.advance(flight)
+	r.cut["a"] = true
+	r.wantCode(r.change("b", core.DeleteEntity, "acme/vm", 0, "delete"), core.OK)
+	r.wantCode(r.change("b", core.CreateEntity, "acme/vm", 90, "create again"), core.OK)
+	r.cut["a"] = false
+	r.advance(20_000)
+	balanced(t, r, 90, 0)
+}
+
+// TestGossip: a site knows what the others have left of an entity with demand,
+// asks only those that have any, and soon tells of none that has no more.
+func TestGossip(t *testing.T) {
+	r := newRig(t, 4, direct)
+	r.create("acme/vm", 400)
+	for i := range 10 {
+		r.wantCode(r.acquire("b", "acme/vm", 10, id("b", i)), core.OK)
+		r.advance(200)
+	}
+	r.advance(3000)
+	r.sent = nil
+	call := r.acquireAsync("a", "acme/vm", 150, "much", 3000)
+	r.advance(2 * flight)
+	r.wantCode(r.answer(call), core.OK)
+	for _, e := range r.sent {
+		if e.Transfer != nil && e.Transfer.Kind == transfer.Ask && e.To() == "b" {
+			t.Error("a site that told it has nothing was asked")
+		}
+	}
+	r.advance(30_000)
+	r.sent = nil
+	r.advance(30_000)
+	for _, e := range r.sent {
+		if e.Gossip != nil {
+			t.Fatalf("%+v is told of an entity without demand", e.Gossip)
+		}
+	}
+}
