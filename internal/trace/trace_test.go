@@ -195,6 +195,44 @@ func TestAzureLike(t *testing.T) {
 	}
 }
 
+// TestAzureLikeStays: figures rest on the series, so it stays as it is.
+func TestAzureLikeStays(t *testing.T) {
+	s, err := AzureLike(1, "single", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []predict.Bin{{Net: 754, Peak: 755}, {Net: -277, Peak: 2}, {Net: -114, Peak: 0}, {Net: -86, Peak: 7}, {Net: -39, Peak: 2}, {Net: -60, Peak: 0}}
+	if got := s.Bins[:len(want)]; !equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestBurst: the tokens of a deployment are acquired almost at once.
+func TestBurst(t *testing.T) {
+	for name, want := range map[string]func(share float64) bool{
+		"fit":   func(share float64) bool { return share < .3 },
+		"burst": func(share float64) bool { return share > .9 },
+	} {
+		leases, err := AzureLikeLeases(1, name, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, near, before := 0., 0., math.Inf(-1)
+		for l := range leases {
+			all++
+			if math.Abs(l.At-before) <= .06 {
+				near++
+			}
+			if before = l.At; l.At > 1000 {
+				break
+			}
+		}
+		if share := near / all; !want(share) {
+			t.Errorf("%s: %v of %v tokens come near to the one before", name, share, all)
+		}
+	}
+}
+
 func TestEnvelope(t *testing.T) {
 	// Saturday, 09:00 (h = .375): 1 + .35·sin 0 + .1·sin(4π·.175), on a day of .75.
 	if got, want := envelope(5*288+108), (1+.1*math.Sin(4*math.Pi*.175))*.75; math.Abs(got-want) > 1e-12 {

@@ -1,0 +1,157 @@
+package trace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/samya-db/samya/predict"
+)
+
+// Region is one of the five regions of the experiments: US, AS, EU, AU, SA.
+type Region int
+
+// Regions is how many there are.
+const Regions = len(phases)
+
+// phases are the shifts of the regions' local time, in hours.
+var phases = [...]int{0, 16, 8, 18, 5}
+
+// variant are the constants that differ between variants of AzureLike.
+type variant struct {
+	scale, cap float64
+	// lives are the mean lifetimes in bins of short, medium and long ones.
+	lives [3]float64
+	// within, if not 0, is in how many bins all tokens of a deployment are
+	// acquired, at most; else each comes at any time of its deployment's bin.
+	within float64
+}
+
+var variants = map[string]variant{
+	"single": {1, 1500, [3]float64{1, 5, 30}, 0},
+	"fit":    {.54, 300, [3]float64{1, 5, 30}, 0},
+	"tight":  {.54, 300, [3]float64{1, 6, 42}, 0},
+	// 0.3 s where a bin is replayed in 5 s.
+	"burst": {.54, 300, [3]float64{1, 5, 30}, .3 / 5},
+	"over":  {.54, 300, [3]float64{1, 9, 70}, 0},
+}
+
+// ErrParameter says that a synthetic series does not exist.
+var ErrParameter = errors.New("no such synthetic series")
+
+// Lease is one token: when it is acquired and for how long it is held, both in
+// bins of 300 s; 0 is Monday, midnight.
+type Lease struct{ At, Life float64 }
+
+// AzureLikeLeases draws the same demand as AzureLike token by token: deployment
+// by deployment, whose bins never go back; within a bin the leases are in no
+// order. Those before bin 0 are of four days; they are for warming up.
+func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], error) {
+	v, ok := variants[name]
+	if !ok {
+		known := strings.Join(slices.Sorted(maps.Keys(variants)), ", ")
+		return nil, fmt.Errorf("%w: variant %q, known are %s", ErrParameter, name, known)
+	}
+	if region < 0 || int(region) >= Regions {
+		return nil, fmt.Errorf("%w: region %d, must be within 0 and %d", ErrParameter, region, Regions-1)
+	}
+	return func(yield func(Lease) bool) {
+		r := rand.New(rand.NewPCG(10*seed+uint64(region), 0)) //nolint:gosec // a simulation, to be repeated
+		shift := 12 * phases[region]
+		for bin := -warmUp; bin < syntheticBins; bin++ {
+			local := bin + shift
+			for range poisson(r, 4.16*envelope(local)*(.6+.4*hourOf(local))) {
+				if !v.deployment(r, float64(bin), yield) {
+					return
+				}
+			}
+		}
+	}, nil
+}
+
+// deployment draws the leases of one deployment in a bin.
+func (v *variant) deployment(r *rand.Rand, from float64, yield func(Lease) bool) bool {
+	size := min(math.Ceil(v.scale*math.Exp(2.75+1.6*r.NormFloat64())), v.cap)
+	together, life := r.Float64() < .7, v.life(r)
+	width := 1.
+	if v.within > 0 {
+		from, width = from+r.Float64(), v.within
+	}
+	for range int(size) {
+		if !together {
+			life = v.life(r)
+		}
+		if !yield(Lease{At: from + width*r.Float64(), Life: life}) {
+			return false
+		}
+	}
+	return true
+}
+
+// life draws a lifetime in bins.
+func (v *variant) life(r *rand.Rand) float64 {
+	mean := v.lives[0]
+	switch u := r.Float64(); {
+	case u >= .90:
+		mean = v.lives[2]
+	case u >= .55:
+		mean = v.lives[1]
+	}
+	return mean * r.ExpFloat64()
+}
+
+// AzureLike draws a month of demand for VMs: deployments arrive by a Poisson
+// process whose rate follows the time of day and of the hour, and weekdays; each
+// is of ⌈lognormal⌉ tokens, of which most end together. Variant single is one
+// large region; fit, tight and over are the five regions that share one limit,
+// with ever longer lifetimes, and burst is fit with the tokens of a deployment
+// acquired almost at once; region shifts the local time and draws anew.
+//
+// It has the character that the paper states of its trace (Section 5.1) and the
+// numbers of nothing real: it cannot show that Azure's demand looks like this,
+// nor that a model which forecasts it well would forecast Azure well.
+func AzureLike(seed uint64, name string, region Region) (*Series, error) {
+	leases, err := AzureLikeLeases(seed, name, region)
+	if err != nil {
+		return nil, err
+	}
+	var events []event
+	for l := range leases {
+		events = append(events, event{l.At, 1}, event{l.At + l.Life, -1})
+	}
+	return &Series{Name: "azure-like " + name, Step: syntheticStep, Bins: binned(events)}, nil
+}
+
+// event is a change of demand at a time in bins.
+type event struct{ at, tokens float64 }
+
+// binned adds events up, and follows the running sum within each bin.
+func binned(events []event) []predict.Bin {
+	slices.SortFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tokens, b.tokens))
+	})
+	bins := make([]predict.Bin, syntheticBins)
+	for _, e := range events {
+		if e.at >= 0 && e.at < syntheticBins {
+			b := &bins[int(e.at)]
+			b.Net += e.tokens
+			b.Peak = max(b.Peak, b.Net)
+		}
+	}
+	return bins
+}
+
+// poisson draws by counting exponential gaps; mean is small.
+func poisson(r *rand.Rand, mean float64) int {
+	n := 0
+	for sum := r.ExpFloat64(); sum < mean; sum += r.ExpFloat64() {
+		n++
+	}
+	return n
+}
