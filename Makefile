@@ -91,6 +91,13 @@ forecasts: bin/samya-lab ## Judge all forecasting models on all series; FORECAST
 	  bin/samya-lab predict --models $(FORECAST_MODELS) --series $$file; \
 	done
 
+# Handed to `samya-lab replay`, e.g. `make replay REPLAY_FLAGS="--workload fit --seeds 1-3"`.
+REPLAY_FLAGS ?=
+
+.PHONY: replay
+replay: bin/samya-lab ## Play an hour of demand from five regions under each setting; REPLAY_FLAGS="--workload fit"
+	bin/samya-lab replay $(REPLAY_FLAGS)
+
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)

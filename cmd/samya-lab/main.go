@@ -1,5 +1,5 @@
 // Command samya-lab tests the protocols by searching and simulating them, and
-// judges forecasting models: one subcommand a method. It is wiring only, and touches no running cluster.
+// judges policies and forecasting models: one subcommand a method. It is wiring only, and touches no running cluster.
 package main
 
 import (
@@ -79,7 +79,7 @@ func (l *lab) run(ctx context.Context, args []string) int {
 func (l *lab) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "samya-lab",
-		Short: "Test the redistribution protocols, and judge forecasts",
+		Short: "Test the redistribution protocols, and judge policies and forecasts",
 		Long: `samya-lab runs the protocols that redistribute tokens under conditions that no
 real cluster meets often enough, and checks their invariants. It also judges the
 models that forecast demand.
@@ -95,7 +95,7 @@ Exit status:
 	root.SetOut(l.stdout)
 	root.SetErr(l.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand())
+	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand(), l.replayCommand())
 	return root
 }
 

@@ -1,0 +1,104 @@
+package replay
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func draw(t *testing.T, workload string, bins int) *Demand {
+	t.Helper()
+	d, err := Draw(workload, 1, bins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestCalibration: the demand of an hour has the sizes that the workloads are
+// known by: figures of different runs can then be compared.
+func TestCalibration(t *testing.T) {
+	for _, want := range []struct {
+		workload             string
+		peakFrom, peakTo     int
+		meanFrom, meanTo     float64
+		maxFrom, maxTo       int
+		aboveFrom, aboveTill float64
+	}{
+		{"fit", 1200, 2200, 2700, 3050, 4300, 5100, 0, .003},
+		{"tight", 1350, 2500, 3500, 3900, 5200, 6300, .005, .076},
+		{"burst", 1300, 2400, 2800, 3100, 4480, 5450, 0, .004},
+		{"over", 1900, 3100, 5300, 5900, 7500, 8500, .67, .86},
+	} {
+		d := draw(t, want.workload, MaxBins)
+		s := d.Shape()
+		if s.Transactions < 785_000 || s.Transactions > 840_000 {
+			t.Errorf("%s: %d transactions", want.workload, s.Transactions)
+		}
+		if len(s.Peaks) != 5 {
+			t.Errorf("%s: peaks of %d regions", want.workload, len(s.Peaks))
+		}
+		for region, peak := range s.Peaks {
+			if peak < want.peakFrom || peak > want.peakTo {
+				t.Errorf("%s: the peak of %s is %d", want.workload, region, peak)
+			}
+		}
+		if s.Mean < want.meanFrom || s.Mean > want.meanTo || s.Max < want.maxFrom || s.Max > want.maxTo {
+			t.Errorf("%s: mean %v, max %d", want.workload, s.Mean, s.Max)
+		}
+		if s.Above < want.aboveFrom || s.Above > want.aboveTill {
+			t.Errorf("%s: %v of the time above the limit", want.workload, s.Above)
+		}
+		if !slices.IsSortedFunc(d.Leases, func(a, b Lease) int { return int(a.Due - b.Due) }) {
+			t.Errorf("%s: not in order", want.workload)
+		}
+	}
+}
+
+func TestShape(t *testing.T) {
+	const ms = time.Millisecond
+	d := &Demand{Span: 100 * ms, Leases: []Lease{
+		{Due: 0, Hold: 50 * ms, Region: 0}, {Due: 0, Hold: 200 * ms, Region: 1}, {Due: 50 * ms, Hold: 10 * ms, Region: 0},
+	}}
+	s := d.Shape()
+	// The second release is due after the end. At 50 ms one goes before one comes.
+	if s.Transactions != 5 || s.Max != 2 || s.Peaks["us"] != 1 || s.Peaks["as"] != 1 || s.Mean != 1.6 || s.Above != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestDrawRefuses(t *testing.T) {
+	for _, bins := range []int{0, MaxBins + 1} {
+		if _, err := Draw("fit", 1, bins); err == nil {
+			t.Errorf("%d bins are drawn", bins)
+		}
+	}
+	if _, err := Draw("single", 1, 1); err == nil {
+		t.Error("an unknown workload is drawn")
+	}
+	// A shorter run is the beginning of a longer one.
+	short, long := draw(t, "burst", 3), draw(t, "burst", 6)
+	if n := len(short.Leases); n == 0 || n >= len(long.Leases) || !slices.Equal(short.Leases, long.Leases[:n]) {
+		t.Error("15 s are not the beginning of 30 s")
+	}
+}
+
+func TestOracle(t *testing.T) {
+	const ms = time.Millisecond
+	d := &Demand{Span: 100 * ms, Leases: []Lease{
+		{Due: 0, Hold: 30 * ms},
+		{Due: 10 * ms, Hold: 90 * ms},
+		{Due: 20 * ms, Hold: ms, Region: 1},
+		{Due: 30 * ms, Hold: 10 * ms},
+		{Due: 35 * ms, Hold: 10 * ms},
+		{Due: 40 * ms, Hold: 10 * ms},
+	}}
+	// Of two tokens: the third and the fifth find none, and have none to release;
+	// the second is not released before the end.
+	if got, want := d.Oracle(2), (Oracle{Granted: 4, Refused: 2, Releases: 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := d.Oracle(3); got.Refused != 0 || got.Granted != 6 {
+		t.Errorf("of three tokens: %+v", got)
+	}
+}

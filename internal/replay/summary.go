@@ -1,0 +1,100 @@
+package replay
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Measure is one thing that settings are compared by.
+type Measure struct {
+	// Key names it in JSON, Head in a table.
+	Key, Head string
+	// Of takes it from a result.
+	Of func(r *Result) float64
+	// Digits are those after the point that are told.
+	Digits int
+}
+
+// Measures are all of them.
+func Measures() []Measure {
+	const milliseconds = 1
+	return []Measure{
+		{"tps", "tps", (*Result).TPS, 2},
+		{"refused", "refused", func(r *Result) float64 { return float64(r.Refused) }, 0},
+		{"refused_beyond_oracle", "beyond oracle", func(r *Result) float64 { return float64(r.BeyondOracle) }, 0},
+		{"waited_percent", "waited %", func(r *Result) float64 { return 100 * r.WaitedShare() }, 2},
+		{"p50_ms", "p50", func(r *Result) float64 { return r.Latency.P50 }, milliseconds},
+		{"p99_ms", "p99", func(r *Result) float64 { return r.Latency.P99 }, milliseconds},
+		{"p999_ms", "p99.9", func(r *Result) float64 { return r.Latency.P999 }, milliseconds},
+		{"max_ms", "max", func(r *Result) float64 { return r.Latency.Max }, milliseconds},
+		{"begun", "begun", func(r *Result) float64 { return float64(r.Redistributions()) }, 0},
+		{"failed", "failed", func(r *Result) float64 { return float64(r.Failed) }, 0},
+		{"gave_up", "gave up", func(r *Result) float64 { return float64(r.GaveUp) }, 0},
+		{"messages", "messages", func(r *Result) float64 { return float64(r.Messages) }, 0},
+		{"tokens_moved", "moved", func(r *Result) float64 { return float64(r.TokensMoved) }, 0},
+	}
+}
+
+// Summary is what one setting did on one workload over all seeds.
+type Summary struct {
+	Workload string `json:"workload"`
+	Setting  string `json:"setting"`
+	Seeds    int    `json:"seeds"`
+	// Median is over the seeds, by the measures' keys; Ratio is that to the first
+	// setting of the workload, left out where that is not above zero.
+	Median map[string]float64 `json:"median"`
+	Ratio  map[string]float64 `json:"ratio"`
+	// Begun is the median of redistributions begun, by variant and reason.
+	Begun map[string]float64 `json:"redistributions_begun"`
+}
+
+// Summarize sums results up by workload and setting, in the order in which these
+// first come.
+func Summarize(results []*Result) []Summary {
+	type key struct{ workload, setting string }
+	groups := make(map[key][]*Result)
+	var order []key
+	for _, r := range results {
+		k := key{r.Workload, r.Setting}
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], r)
+	}
+	first := make(map[string]map[string]float64)
+	list := make([]Summary, 0, len(order))
+	for _, k := range order {
+		group := groups[k]
+		s := Summary{
+			Workload: k.workload, Setting: k.setting, Seeds: len(group),
+			Median: make(map[string]float64), Ratio: make(map[string]float64), Begun: make(map[string]float64),
+		}
+		if first[k.workload] == nil {
+			first[k.workload] = s.Median
+		}
+		for _, m := range Measures() {
+			s.Median[m.Key] = median(group, m.Of)
+			if base := first[k.workload][m.Key]; base > 0 {
+				s.Ratio[m.Key] = s.Median[m.Key] / base
+			}
+		}
+		for _, r := range group {
+			for reason := range r.Begun {
+				s.Begun[reason] = median(group, func(r *Result) float64 { return float64(r.Begun[reason]) })
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// median is the mean of the middle two of an even number.
+func median(group []*Result, of func(*Result) float64) float64 {
+	values := make([]float64, len(group))
+	for i, r := range group {
+		values[i] = of(r)
+	}
+	slices.SortFunc(values, cmp.Compare[float64])
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
