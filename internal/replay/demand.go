@@ -18,6 +18,8 @@ const (
 	firstBin = 7920
 	// MaxBins is the longest run, an hour.
 	MaxBins = 720
+	// binsADay is how long a day of the trace is: its seasons are those of days.
+	binsADay = 288
 	// turnaround is the least time that a token is held, added to its lifetime.
 	turnaround = 50 * time.Millisecond
 	// Limit is that of the one entity unless Options say otherwise.

@@ -33,8 +33,10 @@ type Result struct {
 	Failed  int `json:"redistributions_failed"`
 	// GaveUp counts how often a site believed that there are no tokens left.
 	GaveUp int `json:"gave_up"`
-	// Messages are those sent for the entity, so without the catalogue's.
+	// Messages are those sent for redistributions, Gossip those that tell what
+	// sites have; the catalogue's are left out.
 	Messages int `json:"messages"`
+	Gossip   int `json:"gossip"`
 	// TokensMoved is what sites got by redistributions beyond what they gave.
 	TokensMoved int64 `json:"tokens_moved"`
 	// Peaks are the most tokens that the clients of each region held.

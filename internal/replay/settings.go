@@ -28,6 +28,9 @@ var settings = []Setting{
 	{"refuse", "no redistribution: what the escrow cannot serve is refused", func(c *core.Config) {
 		c.Admission = "refuse"
 	}},
+	{"transfer", "the defaults, with direct transfers where an instance would be begun", func(c *core.Config) {
+		c.Strategy = "transfer"
+	}},
 	{"star-paper", "paper, under the star variant", func(c *core.Config) {
 		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Forecast = "star", "paper", "all", "reactive", "none"
 	}},

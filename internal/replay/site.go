@@ -41,7 +41,7 @@ type site struct {
 func newSite(r *run, i int, o *Options) (*site, error) {
 	s := &site{r: r, i: i, id: regions[i]}
 	cfg := core.Config{
-		Self: s.id, Members: r.members, Retention: retention.Milliseconds(), Bin: core.Tick(Bin.Milliseconds()),
+		Self: s.id, Members: r.members, Retention: retention.Milliseconds(), Bin: core.Tick(Bin.Milliseconds()), Day: binsADay,
 		Rand: rand.New(rand.NewPCG(o.Demand.Seed, uint64(i)+1)), //nolint:gosec // a simulation, to be repeated
 	}
 	if o.Configure != nil {
@@ -167,6 +167,8 @@ func variantName(v core.Variant) string {
 		return "majority"
 	case core.Star:
 		return "star"
+	case core.Direct:
+		return "direct"
 	}
 	return fmt.Sprintf("variant-%d", v)
 }
@@ -181,7 +183,10 @@ func (s *site) send(messages []core.Envelope) {
 	}
 	for i := range messages {
 		m := &messages[i]
-		if m.Entity != "" {
+		switch {
+		case m.Gossip != nil:
+			s.r.result.Gossip++
+		case m.Entity != "":
 			s.r.result.Messages++
 		}
 		to := s.r.index(m.To())
