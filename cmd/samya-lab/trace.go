@@ -48,7 +48,7 @@ measured there, tokens are alike, and deployments do not depend on each other.`,
 			return trace.WriteCSV(l.stdout, s)
 		},
 	}
-	azure.Flags().StringVar(&variant, "variant", "single", "single: one large region; fit, tight, over: five that share a limit, with ever longer lifetimes; burst: fit, a deployment at once")
+	azure.Flags().StringVar(&variant, "variant", "single", "single: one large region; fit, tight, over: five that share a limit, with ever longer lifetimes; burst: fit, a deployment at once; batch: jobs at fixed times")
 	azure.Flags().IntVar(&region, "region", 0, "which of the five: 0 US, 1 AS, 2 EU, 3 AU, 4 SA")
 	near := &cobra.Command{
 		Use:   "near-periodic",

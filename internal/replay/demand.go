@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/trace"
+	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -30,7 +31,7 @@ const (
 var regions = [trace.Regions]core.SiteID{"us", "as", "eu", "au", "sa"}
 
 // workloads are those of the trace that five regions share a limit in.
-var workloads = []string{"fit", "tight", "burst", "over"}
+var workloads = []string{"fit", "tight", "burst", "over", "batch"}
 
 // Workloads lists the names that Draw knows.
 func Workloads() []string { return slices.Clone(workloads) }
@@ -54,6 +55,9 @@ type Demand struct {
 	Span time.Duration
 	// Leases are in the order of their Due.
 	Leases []Lease
+	// History is what each region's site would have seen before the run had all
+	// been granted, in bins of the trace; nil unless Recall was called.
+	History [trace.Regions][]predict.Bin
 }
 
 // Draw draws the demand of a workload from a seed: the first bins of the run,
@@ -83,6 +87,25 @@ func Draw(workload string, seed uint64, bins int) (*Demand, error) {
 	}
 	slices.SortStableFunc(d.Leases, func(a, b Lease) int { return cmp.Compare(a.Due, b.Due) })
 	return d, nil
+}
+
+// Recall draws the History: four days and 27.5 more, up to the run.
+func (d *Demand) Recall() error {
+	const wait = float64(turnaround) / float64(Bin)
+	for r := range d.History {
+		leases, err := trace.AzureLikeLeases(d.Seed, d.Workload, trace.Region(r))
+		if err != nil {
+			return fmt.Errorf("drawing the history of region %d: %w", r, err)
+		}
+		d.History[r] = trace.Bins(func(yield func(at float64, tokens int) bool) {
+			for l := range leases {
+				if l.At >= firstBin+1 || !yield(l.At, 1) || !yield(l.At+l.Life+wait, -1) {
+					return
+				}
+			}
+		}, trace.FirstBin, firstBin)
+	}
+	return nil
 }
 
 func inRun(bins float64) time.Duration { return time.Duration(bins * float64(Bin)) }

@@ -20,6 +20,9 @@ type Region int
 // Regions is how many there are.
 const Regions = len(phases)
 
+// FirstBin is the first bin of leases; those before bin 0 are for warming up.
+const FirstBin = -warmUp
+
 // phases are the shifts of the regions' local time, in hours.
 var phases = [...]int{0, 16, 8, 18, 5}
 
@@ -31,15 +34,23 @@ type variant struct {
 	// within, if not 0, is in how many bins all tokens of a deployment are
 	// acquired, at most; else each comes at any time of its deployment's bin.
 	within float64
+	// rate is the mean of deployments a bin, before time of day and hour.
+	rate float64
+	// jobs come beside the deployments.
+	jobs []job
 }
 
+// deployments is the rate of all variants but batch.
+const deployments = 4.16
+
 var variants = map[string]variant{
-	"single": {1, 1500, [3]float64{1, 5, 30}, 0},
-	"fit":    {.54, 300, [3]float64{1, 5, 30}, 0},
-	"tight":  {.54, 300, [3]float64{1, 6, 42}, 0},
+	"single": {1, 1500, [3]float64{1, 5, 30}, 0, deployments, nil},
+	"fit":    {.54, 300, [3]float64{1, 5, 30}, 0, deployments, nil},
+	"tight":  {.54, 300, [3]float64{1, 6, 42}, 0, deployments, nil},
 	// 0.3 s where a bin is replayed in 5 s.
-	"burst": {.54, 300, [3]float64{1, 5, 30}, .3 / 5},
-	"over":  {.54, 300, [3]float64{1, 9, 70}, 0},
+	"burst": {.54, 300, [3]float64{1, 5, 30}, .3 / 5, deployments, nil},
+	"over":  {.54, 300, [3]float64{1, 9, 70}, 0, deployments, nil},
+	"batch": {.54, 300, [3]float64{1, 5, 30}, 0, deployments / 3, []job{hourly, nightly}},
 }
 
 // ErrParameter says that a synthetic series does not exist.
@@ -51,7 +62,7 @@ type Lease struct{ At, Life float64 }
 
 // AzureLikeLeases draws the same demand as AzureLike token by token: deployment
 // by deployment, whose bins never go back; within a bin the leases are in no
-// order. Those before bin 0 are of four days; they are for warming up.
+// order. They begin with FirstBin.
 func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], error) {
 	v, ok := variants[name]
 	if !ok {
@@ -66,8 +77,13 @@ func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], 
 		shift := 12 * phases[region]
 		for bin := -warmUp; bin < syntheticBins; bin++ {
 			local := bin + shift
-			for range poisson(r, 4.16*envelope(local)*(.6+.4*hourOf(local))) {
+			for range poisson(r, v.rate*envelope(local)*(.6+.4*hourOf(local))) {
 				if !v.deployment(r, float64(bin), yield) {
+					return
+				}
+			}
+			for _, j := range v.jobs {
+				if j.starts(local, region) && !j.run(r, float64(bin), yield) {
 					return
 				}
 			}
@@ -111,7 +127,8 @@ func (v *variant) life(r *rand.Rand) float64 {
 // is of ⌈lognormal⌉ tokens, of which most end together. Variant single is one
 // large region; fit, tight and over are the five regions that share one limit,
 // with ever longer lifetimes, and burst is fit with the tokens of a deployment
-// acquired almost at once; region shifts the local time and draws anew.
+// acquired almost at once; batch is a third of fit, and jobs at fixed local times
+// beside it. region shifts the local time and draws anew.
 //
 // It has the character that the paper states of its trace (Section 5.1) and the
 // numbers of nothing real: it cannot show that Azure's demand looks like this,
@@ -121,28 +138,43 @@ func AzureLike(seed uint64, name string, region Region) (*Series, error) {
 	if err != nil {
 		return nil, err
 	}
-	var events []event
-	for l := range leases {
-		events = append(events, event{l.At, 1}, event{l.At + l.Life, -1})
+	changes := func(yield func(at float64, tokens int) bool) {
+		for l := range leases {
+			if !yield(l.At, 1) || !yield(l.At+l.Life, -1) {
+				return
+			}
+		}
 	}
-	return &Series{Name: "azure-like " + name, Step: syntheticStep, Bins: binned(events)}, nil
+	return &Series{Name: "azure-like " + name, Step: syntheticStep, Bins: Bins(changes, 0, syntheticBins)}, nil
 }
 
-// event is a change of demand at a time in bins.
-type event struct{ at, tokens float64 }
-
-// binned adds events up, and follows the running sum within each bin.
-func binned(events []event) []predict.Bin {
-	slices.SortFunc(events, func(a, b event) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tokens, b.tokens))
-	})
-	bins := make([]predict.Bin, syntheticBins)
-	for _, e := range events {
-		if e.at >= 0 && e.at < syntheticBins {
-			b := &bins[int(e.at)]
-			b.Net += e.tokens
+// Bins adds up the changes of demand in the bins from first up to end, and
+// follows the running sum within each. Changes come in any order, at times in
+// bins; those of other bins are left out. Of changes at the same time, releases
+// count first.
+func Bins(changes iter.Seq2[float64, int], first, end int) []predict.Bin {
+	type change struct {
+		at     float64
+		tokens int
+	}
+	within := make([][]change, end-first)
+	for at, tokens := range changes {
+		if at >= float64(first) && at < float64(end) {
+			i := int(math.Floor(at)) - first
+			within[i] = append(within[i], change{at, tokens})
+		}
+	}
+	bins := make([]predict.Bin, len(within))
+	for i, list := range within {
+		slices.SortFunc(list, func(a, b change) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tokens, b.tokens))
+		})
+		b := &bins[i]
+		for _, c := range list {
+			b.Net += float64(c.tokens)
 			b.Peak = max(b.Peak, b.Net)
 		}
+		within[i] = nil
 	}
 	return bins
 }

@@ -233,6 +233,46 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestBatch: each region has its jobs at the same local times every day.
+func TestBatch(t *testing.T) {
+	for region, after := range hourly.after {
+		s, err := AzureLike(3, "batch", Region(region))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for bin := range 3 * syntheticDay {
+			local := bin + 12*phases[region]
+			least, at := 0., s.Bins[bin].Peak
+			if (local-after)%12 == 0 {
+				least += .8 * hourly.tokens
+			}
+			if local%syntheticDay == nightly.at {
+				least += .8 * nightly.tokens
+			}
+			if at < least || least == 0 && at > 600 {
+				t.Errorf("region %d, bin %d: a peak of %v, jobs of %v", region, bin, at, least)
+			}
+		}
+	}
+}
+
+func TestBins(t *testing.T) {
+	changes := func(yield func(at float64, tokens int) bool) {
+		for _, c := range []struct {
+			at     float64
+			tokens int
+		}{{-.5, 1}, {1.5, 4}, {-1.5, 9}, {-.5, -3}, {-.25, 4}, {2, 9}} {
+			if !yield(c.at, c.tokens) {
+				return
+			}
+		}
+	}
+	want := []predict.Bin{{Net: 2, Peak: 2}, {}, {Net: 4, Peak: 4}}
+	if got := Bins(changes, -1, 2); !equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestEnvelope(t *testing.T) {
 	// Saturday, 09:00 (h = .375): 1 + .35·sin 0 + .1·sin(4π·.175), on a day of .75.
 	if got, want := envelope(5*288+108), (1+.1*math.Sin(4*math.Pi*.175))*.75; math.Abs(got-want) > 1e-12 {
