@@ -55,20 +55,43 @@ func (c *codec) value(f *float64) {
 
 // small is a float32 that may be NaN.
 func (c *codec) small(f *float32) {
-	v := float64(*f)
-	c.value(&v)
-	if c.reading {
-		*f = float32(v)
+	c.bits(f)
+	if c.reading && math.Abs(float64(*f)) > mostTokens*MaxHorizon {
+		c.failed, *f = true, 0
 	}
 }
 
 // single is a finite float32.
 func (c *codec) single(f *float32) {
-	v := float64(*f)
-	c.float(&v)
-	if c.reading {
-		if *f = float32(v); math.IsInf(v-float64(*f), 0) {
-			c.failed, *f = true, 0
+	c.bits(f)
+	if v := float64(*f); c.reading && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		c.failed, *f = true, 0
+	}
+}
+
+func (c *codec) bits(f *float32) {
+	switch {
+	case !c.reading:
+		c.buf = binary.LittleEndian.AppendUint32(c.buf, math.Float32bits(*f))
+	case len(c.buf) < 4:
+		c.failed, c.buf, *f = true, nil, 0
+	default:
+		*f, c.buf = math.Float32frombits(binary.LittleEndian.Uint32(c.buf)), c.buf[4:]
+	}
+}
+
+// half is the upper half of a float32, which is to be one of at most twice the
+// most tokens.
+func (c *codec) half(n *uint16) {
+	switch {
+	case !c.reading:
+		c.buf = binary.LittleEndian.AppendUint16(c.buf, *n)
+	case len(c.buf) < 2:
+		c.failed, c.buf, *n = true, nil, 0
+	default:
+		*n, c.buf = binary.LittleEndian.Uint16(c.buf), c.buf[2:]
+		if !(math.Abs(float64(math.Float32frombits(uint32(*n)<<16))) <= 2*mostTokens) {
+			c.failed, *n = true, 0
 		}
 	}
 }

@@ -107,6 +107,53 @@ func TestState(t *testing.T) {
 	})
 }
 
+// TestSkip: a gap that is skipped is one that was observed, but for the fits that
+// are left out, and takes no time.
+func TestSkip(t *testing.T) {
+	series := demand(6, 120)
+	horizons(t, func(t *testing.T, name string, o Options) {
+		t.Helper()
+		for _, gap := range []int{0, 1, 15, 16, 40, 700, 5 * 24} {
+			m, want := mustModel(t, name, o), mustModel(t, name, o)
+			for _, bin := range series {
+				m.Observe(bin)
+				want.Observe(bin)
+			}
+			Skip(m, gap)
+			for range gap {
+				want.Observe(Missing)
+			}
+			if got, high := m.Forecast(), want.Forecast().High; got.High > 2*high+1 || got.High < high/2-1 {
+				t.Errorf("after a gap of %d: %+v, want about %+v", gap, got, want.Forecast())
+			}
+			switch name {
+			case AR, ARLAD, ARIMA, LSTM, Season, SeasonLAD:
+			default:
+				compare(t, gap, m, want, series)
+			}
+		}
+	})
+	m := mustModel(t, Auto, Options{Horizon: 6, Day: 17280})
+	for _, bin := range series {
+		m.Observe(bin)
+	}
+	if cost := testing.AllocsPerRun(10, func() { Skip(m, 7*17280) }); cost > 10 {
+		t.Errorf("a week's gap takes %v allocations", cost)
+	}
+}
+
+// compare shows two models the same, and fails if they do not stay equal.
+func compare(t *testing.T, gap int, m, want Durable, series []Bin) {
+	t.Helper()
+	for i, bin := range series {
+		if m.Forecast() != want.Forecast() {
+			t.Fatalf("%d bins after a gap of %d: %+v, want %+v", i, gap, m.Forecast(), want.Forecast())
+		}
+		m.Observe(bin)
+		want.Observe(bin)
+	}
+}
+
 func TestStateRefused(t *testing.T) {
 	series := demand(3, 300)
 	for _, name := range Names() {

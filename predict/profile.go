@@ -45,13 +45,7 @@ func (p *profile) observe(bin int, net float64) {
 
 func (p *profile) state(c *codec) {
 	for i := range p.parts {
-		n := int(p.parts[i])
-		c.integer(&n, 0, math.MaxUint16)
-		if v := math.Float32frombits(uint32(n) << 16); math.Abs(float64(v)) <= 2*mostTokens { //nolint:gosec // bounded above
-			p.parts[i] = uint16(n) //nolint:gosec // bounded above
-		} else {
-			c.failed = true
-		}
+		c.half(&p.parts[i])
 	}
 	c.value(&p.sum)
 	c.float(&p.count)
