@@ -23,7 +23,9 @@ type metrics struct {
 	redistributions *prometheus.CounterVec
 	started         *prometheus.CounterVec
 	faults          prometheus.Counter
-	batch, commit   prometheus.Histogram
+	// fallbacks and dropped are of forecasts.
+	fallbacks, dropped prometheus.Counter
+	batch, commit      prometheus.Histogram
 	// methods holds a *methodMetrics by method name.
 	methods sync.Map
 }
@@ -49,6 +51,14 @@ func newMetrics(s *Site) *metrics {
 		faults: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "samya_site_protocol_faults_total", Help: "Messages and values that were refused as impossible.",
 		}),
+		fallbacks: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_forecast_fallbacks_total",
+			Help: "Forecasts that were not finite, and that the newest demand stood in for.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_forecast_dropped_total",
+			Help: "Stored states of forecasting models that could not be taken up: damaged, or of another setting.",
+		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
@@ -58,7 +68,7 @@ func newMetrics(s *Site) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.batch, m.commit,
+	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s})
 	return m
@@ -93,6 +103,11 @@ func (s *Site) Happened(e core.Event) {
 	case core.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
+	case core.ForecastFellBack:
+		m.fallbacks.Add(float64(e.Count))
+	case core.ForecastDropped:
+		m.dropped.Add(float64(e.Count))
+		s.log.Warn("a stored forecast could not be taken up, it is learnt anew", "entity", e.Entity)
 	case core.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)

@@ -26,6 +26,7 @@ type Memory struct {
 	incarnation core.Incarnation
 	commits     core.Commits
 	remembered  map[core.SiteID]core.Remembered
+	forecasts   map[string]core.ForecastRecord
 }
 
 var _ Disk = (*Memory)(nil)
@@ -34,8 +35,9 @@ var _ Disk = (*Memory)(nil)
 func NewMemory(incarnation core.Incarnation) *Memory {
 	return &Memory{
 		incarnation: incarnation, remembered: make(map[core.SiteID]core.Remembered),
-		changes:  make(map[uint64]core.ChangeRecord),
-		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
+		forecasts: make(map[string]core.ForecastRecord),
+		changes:   make(map[uint64]core.ChangeRecord),
+		entities:  make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
 		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
 	}
 }
@@ -45,6 +47,7 @@ func (m *Memory) Clone() *Memory {
 	c := *m
 	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
 	c.blocks, c.requests, c.remembered = maps.Clone(m.blocks), maps.Clone(m.requests), maps.Clone(m.remembered)
+	c.forecasts = maps.Clone(m.forecasts)
 	return &c
 }
 
@@ -64,6 +67,7 @@ func (m *Memory) Commit(r *core.Records) error {
 	for _, name := range r.Deleted {
 		delete(m.books, name)
 		delete(m.entities, name)
+		delete(m.forecasts, name)
 	}
 	for _, b := range r.Books {
 		m.books[b.Name] = b
@@ -105,6 +109,9 @@ func (m *Memory) Commit(r *core.Records) error {
 	for _, p := range r.Remembered {
 		m.remembered[p.Site] = p
 	}
+	for _, f := range r.Forecasts {
+		m.forecasts[f.Name] = f
+	}
 	return nil
 }
 
@@ -127,6 +134,7 @@ func (m *Memory) Load() (core.Restored, error) {
 	r.Books = inOrder(m.books)
 	r.Blocks = inOrder(m.blocks)
 	r.Incarnation, r.Commits, r.Remembered = m.incarnation, m.commits, inOrder(m.remembered)
+	r.Forecasts = inOrder(m.forecasts)
 	return r, nil
 }
 

@@ -72,7 +72,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Protocol:  s.configured(),
 		Retention: retention / millisecond,
 		// A run lasts for minutes, not for days.
-		Bin: 1000,
+		Bin: 1000, ForecastIdle: 20_000, MaxParked: 20_000,
 	}
 	if s.chance(250) {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)

@@ -37,6 +37,10 @@ func (n *node) drain() {
 			}
 		case core.GaveUp:
 			s.report.GaveUp++
+		case core.ForecastFellBack:
+			s.fail(Sound, "%s: entity %q: %d forecasts were not finite", n.id, e.Entity, e.Count)
+		case core.ForecastDropped:
+			s.fail(Sound, "%s: entity %q: a stored forecast could not be taken up", n.id, e.Entity)
 		}
 	}
 	if n.stale != nil {

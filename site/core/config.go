@@ -66,6 +66,11 @@ type Config struct {
 	Bin     Tick
 	Horizon int
 	Day     int
+	// ForecastIdle is how long an entity has no demand before its forecasting model
+	// is taken out of memory; its state stays on disk and, as long as no more than
+	// MaxParked bytes are kept, in memory. Defaults 24 hours and 64 MiB.
+	ForecastIdle Tick
+	MaxParked    int
 
 	// Run is the random id of this start, drawn anew for each. The site then
 	// serves only once enough members vouch for its data; see guard. 0 is for
@@ -121,6 +126,8 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Tell, 1000)
 	orDefault(&c.Bin, 5000)
 	orDefault(&c.Horizon, 6)
+	orDefault(&c.ForecastIdle, 24*60*60*1000)
+	orDefault(&c.MaxParked, 64<<20)
 	if c.Day == 0 {
 		c.Day = -1
 		if c.Bin >= 1000 {
@@ -134,7 +141,6 @@ func (c *Config) setDefaults() {
 // trigger). The fourth, the protocol, can change at run time: see Mode.
 type modules struct {
 	admission Admission
-	forecast  func() (predict.Model, error)
 	strategy  Strategy
 	offer     OfferPolicy
 	trigger   Trigger
@@ -162,9 +168,7 @@ func (c *Config) choose() (modules, error) {
 	check("protocol", err)
 	_, err = redistribute.ByName(c.Policy)
 	check("policy", err)
-	options := predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
-	m.forecast = func() (predict.Model, error) { return predict.ByName(c.Forecast, options) }
-	_, err = m.forecast()
+	_, err = predict.ByName(c.Forecast, c.forecastOptions())
 	check("forecast", err)
 	if !slices.IsSorted(c.Members) || len(slices.Compact(slices.Clone(c.Members))) != len(c.Members) {
 		errs = append(errs, errors.New("members: not sorted or not distinct"))

@@ -30,6 +30,7 @@ type Core struct {
 	reachable []SiteID
 	guard     guard
 	gossip    gossip
+	forecasts forecasts
 
 	now Now
 	out Effects
@@ -129,6 +130,7 @@ func (c *Core) restore(from *Restored) error {
 	if len(books) != len(from.Entities) {
 		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
 	}
+	c.parkRestored(from.Forecasts)
 	return nil
 }
 
@@ -187,6 +189,7 @@ func (c *Core) Drain(e *Effects) {
 	if len(rec.Block.Records) > 0 {
 		c.requests.seal(&rec.Block, c.now.Wall)
 	}
+	c.storeForecasts(rec)
 	if c.guard.open {
 		// Also without new records: a full table takes none before old ones go.
 		rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
@@ -216,7 +219,7 @@ func (c *Core) record(rec *Records, e *entity) {
 
 // Pending reports whether Drain would return anything.
 func (c *Core) Pending() bool {
-	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || !c.out.Empty()
+	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || c.forecasts.pressing || !c.out.Empty()
 }
 
 // Status is what a health check and a gauge want to know of a core.
@@ -266,7 +269,7 @@ func (c *Core) dirtyRecord(e *entity) {
 }
 
 func (c *Core) situation(e *entity) Situation {
-	return e.situation(c.now.Tick, c.cfg.Bin)
+	return e.situation(c.now.Tick, c.forecast(e))
 }
 
 func (c *Core) exists(e *entity) bool {
@@ -304,6 +307,8 @@ func (c *Core) dropEntity(e *entity) {
 	}
 	e.changes = nil
 	c.timers.set(e, 0)
+	c.unpark(e.name)
+	e.demand = demand{}
 	c.space.remove(e.name)
 	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
 }

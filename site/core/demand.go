@@ -1,7 +1,6 @@
 package core
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/samya-db/samya/predict"
@@ -9,8 +8,12 @@ import (
 
 // demand follows what clients ask of one entity here.
 type demand struct {
-	// model is nil until the first acquire.
-	model predict.Model
+	// model is nil before the first acquire, and after a long time without one.
+	model predict.Durable
+	// choice is which of the models chosen one after the other it is.
+	choice uint64
+	// fell are the forecasts it could not make, as far as they are told.
+	fell uint64
 	// told is its forecast after the last bin that is closed.
 	told predict.Forecast
 	// bin is the number of the bin being filled; net and peak its running sum
@@ -20,11 +23,15 @@ type demand struct {
 	// rate is tokens acquired a second as of rateTick.
 	rate     float64
 	rateTick Tick
+	// unstored is set while bins are closed that no stored state counts, and idles
+	// while the entity waits to be found idle.
+	unstored, idles bool
 }
 
 const (
 	rateMemory = 250.0 // milliseconds
-	// gapBins bounds how many empty bins are told to the model after a pause.
+	// gapBins bounds how many empty bins are told to the model after a pause: the
+	// others count as missing, as many bins would take long.
 	gapBins = 16
 )
 
@@ -35,52 +42,31 @@ func (d *demand) rateAt(now Tick) float64 {
 	return d.rate * math.Exp(-float64(now-d.rateTick)/rateMemory)
 }
 
-// demanded counts an acquire, granted or not, in an entity's demand.
-func (c *Core) demanded(e *entity, tokens Tokens) {
-	if e.demand.model == nil {
-		model, err := c.mods.forecast()
-		if err != nil {
-			panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
-		}
-		e.demand = demand{model: model, bin: c.now.Tick / c.cfg.Bin}
-	}
-	e.demand.acquired(c.now.Tick, c.cfg.Bin, tokens)
-	if len(c.cfg.Members) > 1 {
-		e.demandUntil = c.now.Tick + busyFor
-		c.isBusy(e)
-	}
-}
-
-func (d *demand) acquired(now, binLength Tick, tokens Tokens) {
-	d.roll(now, binLength)
+// acquired counts an acquire in the bin being filled.
+func (d *demand) acquired(now Tick, tokens Tokens) {
 	d.rate = d.rateAt(now) + float64(tokens)*1000/rateMemory
 	d.rateTick = now
 	d.net += float64(tokens)
 	d.peak = max(d.peak, d.net)
 }
 
-func (d *demand) released(now, binLength Tick, tokens Tokens) {
-	d.roll(now, binLength)
-	d.net -= float64(tokens)
-}
+// released counts a release in the bin being filled.
+func (d *demand) released(tokens Tokens) { d.net -= float64(tokens) }
 
-// roll closes the bins that have passed.
-func (d *demand) roll(now, binLength Tick) {
-	current := now / binLength
+// roll closes the bins before the current one, and reports whether there were
+// any.
+func (d *demand) roll(current Tick) bool {
 	if current == d.bin || d.model == nil {
 		d.bin = current
-		return
+		return false
 	}
 	d.model.Observe(predict.Bin{Net: d.net, Peak: d.peak})
-	for range min(current-d.bin-1, gapBins) {
+	empty := min(current-d.bin-1, gapBins)
+	for range empty {
 		d.model.Observe(predict.Bin{})
 	}
+	predict.Skip(d.model, int(current-d.bin-1-empty)) //nolint:gosec // bins since the start
 	d.told = d.model.Forecast()
 	d.bin, d.net, d.peak = current, 0, 0
-}
-
-// forecast is of the horizon of a redistribution; it is computed once a bin.
-func (d *demand) forecast(now, binLength Tick) predict.Forecast {
-	d.roll(now, binLength)
-	return d.told
+	return true
 }

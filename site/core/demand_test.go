@@ -10,7 +10,10 @@ import (
 )
 
 // recorder is a model that keeps what it is told.
-type recorder struct{ bins []predict.Bin }
+type recorder struct {
+	predict.Durable
+	bins []predict.Bin
+}
 
 func (m *recorder) Observe(b predict.Bin)      { m.bins = append(m.bins, b) }
 func (m *recorder) Forecast() predict.Forecast { return predict.Forecast{} }
@@ -37,15 +40,24 @@ func TestBins(t *testing.T) {
 			m := &recorder{}
 			d := demand{model: m}
 			for _, v := range tc.moves {
+				d.roll(v.at / bin)
 				if v.tokens > 0 {
-					d.acquired(v.at, bin, v.tokens)
+					d.acquired(v.at, v.tokens)
 				} else {
-					d.released(v.at, bin, -v.tokens)
+					d.released(-v.tokens)
 				}
 			}
-			d.forecast(tc.until, bin)
-			if !slices.Equal(m.bins, tc.want) {
+			d.roll(tc.until / bin)
+			if n := len(tc.want); len(m.bins) < n || !slices.Equal(m.bins[:n], tc.want) {
 				t.Errorf("got %v, want %v", m.bins, tc.want)
+			} else if all := int(tc.until / bin); all > 20 && len(m.bins) != all || all <= 20 && len(m.bins) != n {
+				t.Errorf("%d bins, of %d that have passed", len(m.bins), all)
+			} else {
+				for i, b := range m.bins[n:] {
+					if !math.IsNaN(b.Net) {
+						t.Fatalf("bin %d of a long pause is %v, want it missing", n+i, b)
+					}
+				}
 			}
 		})
 	}
@@ -55,7 +67,8 @@ func TestRate(t *testing.T) {
 	var d demand
 	d.model = &recorder{}
 	for at := Tick(0); at < 5000; at += 10 {
-		d.acquired(at, 1000, 2)
+		d.roll(at / 1000)
+		d.acquired(at, 2)
 	}
 	// 2 tokens every 10 ms are 200 a second.
 	if got := d.rateAt(4990); math.Abs(got-200) > 10 {
@@ -155,6 +168,7 @@ func BenchmarkDemand(b *testing.B) {
 	}
 	d := demand{model: model}
 	for i := range b.N {
-		d.acquired(Tick(i/10), 5000, 1)
+		d.roll(Tick(i / 10 / 5000))
+		d.acquired(Tick(i/10), 1)
 	}
 }

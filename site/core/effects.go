@@ -101,6 +101,11 @@ const (
 	ProtocolFault
 	// Serving: the site begins to serve: enough members vouch for its data.
 	Serving
+	// ForecastFellBack: forecasts were not finite, and the newest bin stood in.
+	ForecastFellBack
+	// ForecastDropped: a stored state of a forecasting model could not be taken up;
+	// the model learns anew.
+	ForecastDropped
 )
 
 // Event is one thing a metric may count.
@@ -112,6 +117,8 @@ type Event struct {
 	// Variant is that of an instance begun or failed; Direct for a round of direct
 	// transfers begun, failed, or applied, which has brought tokens.
 	Variant Variant
+	// Count is how many forecasts fell back or were dropped.
+	Count uint64
 	// Err tells a ProtocolFault.
 	Err error
 }
@@ -127,7 +134,7 @@ type Records struct {
 	Books []BooksRecord
 	// Entities to be stored by name, after Deleted are removed.
 	Entities []EntityRecord
-	// Deleted are names whose books and entity records are to be removed.
+	// Deleted are names whose books, entity records and forecasts are to be removed.
 	Deleted []string
 	// Catalogue is to be stored; nil if unchanged.
 	Catalogue *CatalogueRecord
@@ -140,19 +147,22 @@ type Records struct {
 	Commits Commits
 	// Remembered are to be stored by site.
 	Remembered []Remembered
+	// Forecasts are to be stored by name, after Deleted are removed.
+	Forecasts []ForecastRecord
 }
 
 // Empty reports whether there is nothing to make durable.
 func (r *Records) Empty() bool {
 	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
 		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0 &&
-		r.Commits == 0 && len(r.Remembered) == 0
+		r.Commits == 0 && len(r.Remembered) == 0 && len(r.Forecasts) == 0
 }
 
 func (r *Records) reset() {
 	clear(r.Entities)
 	clear(r.Deleted)
 	clear(r.Changes)
+	clear(r.Forecasts)
 	*r = Records{
 		Block:    RequestBlock{Records: r.Block.Records[:0]},
 		Books:    r.Books[:0],
@@ -161,6 +171,7 @@ func (r *Records) reset() {
 		Changes:  r.Changes[:0],
 
 		Remembered: r.Remembered[:0],
+		Forecasts:  r.Forecasts[:0],
 	}
 }
 
@@ -236,4 +247,6 @@ type Restored struct {
 	Commits     Commits
 	// Remembered of other members, in any order.
 	Remembered []Remembered
+	// Forecasts in any order; those of other generations are left alone.
+	Forecasts []ForecastRecord
 }

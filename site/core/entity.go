@@ -4,6 +4,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/predict"
 )
 
 // entity is the machine of one entity at this site: its books, its waiting
@@ -75,13 +76,13 @@ func (e *entity) view() View {
 	}
 }
 
-func (e *entity) situation(now Tick, bin Tick) Situation {
+func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	return Situation{
 		Left:      e.left,
 		Limit:     e.limit,
 		Queued:    e.queue.tokens,
 		Rate:      e.demand.rateAt(now),
-		Forecast:  e.demand.forecast(now, bin).Clamp(float64(e.limit)),
+		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,
 		Changing:  firstDue(e.changes) != nil,
 

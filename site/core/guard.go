@@ -163,7 +163,7 @@ func (c *Core) disown(err error) {
 	c.guard = guard{start: c.guard.start, refused: err, missing: max(1, c.guard.missing)}
 	c.out.Reset()
 	clear(c.touched)
-	c.touched, c.cat.dirty = c.touched[:0], false
+	c.touched, c.cat.dirty, c.forecasts.pressing = c.touched[:0], false, false
 }
 
 // stepGuarded handles an input while nobody may be served.

@@ -278,7 +278,8 @@ func TestQuietSitesTellNothing(t *testing.T) {
 	r.advance(100)
 	r.create("e", 30)
 	r.acquire("a", "e", 3, "x")
-	r.advance(20_000)
+	// After a minute the state of the forecast is stored.
+	r.advance(80_000)
 	before := maps.Clone(r.disks)
 	for name := range before {
 		before[name] = r.copied(name)

@@ -133,7 +133,7 @@ func (c *Core) release(r *Release) {
 			return
 		}
 		e.left, e.net = left, net
-		e.demand.released(c.now.Tick, c.cfg.Bin, r.Tokens)
+		c.returned(e, r.Tokens)
 		if e.left > 0 {
 			e.hunt.tokensCame()
 		}
@@ -228,6 +228,7 @@ func (c *Core) cancel(call Call) {
 // site may be asked.
 func (c *Core) stop() {
 	c.stopping = true
+	c.hastenForecasts()
 	// In the order of the entities' names, for the sake of a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {

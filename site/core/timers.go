@@ -107,6 +107,7 @@ func (c *Core) WakeAt() Tick {
 		return c.guard.wakeAt()
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
+	t = earlier(t, c.forecastsWake())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -122,6 +123,7 @@ func (c *Core) wake() {
 	if c.gossip.wake != 0 && c.gossip.wake <= c.now.Tick {
 		c.tellBusy()
 	}
+	c.wakeForecasts()
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
 		due = append(due, c.timers[0])

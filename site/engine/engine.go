@@ -196,7 +196,7 @@ func (e *Engine) now() core.Now {
 	return core.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
 }
 
-// Run runs the engine until ctx ends, when it returns nil, or a commit fails or
+// Run runs the engine until ctx ends, when it carries out what is gathered and returns nil, or a commit fails or
 // the site's data is refused, when it returns why. Calls that have no answer by then get ErrStopped.
 func (e *Engine) Run(ctx context.Context) error {
 	var committer sync.WaitGroup
@@ -251,10 +251,29 @@ func (e *Engine) loop(ctx context.Context) {
 		case answer := <-e.status:
 			answer <- c.Status()
 		case <-ctx.Done():
+			e.finish()
 			return
 		}
 		if e.broken() {
 			return
+		}
+	}
+}
+
+// finish handles what was handed over, and has carried out what the core has
+// gathered: at a stop that can be more than one transaction.
+func (e *Engine) finish() {
+	e.step(e.take(nil))
+	if e.cfg.Core.Refused() != nil {
+		return
+	}
+	for e.cfg.Core.Pending() && !e.broken() {
+		select {
+		case batch := <-e.spare:
+			e.cfg.Core.Drain(batch)
+			e.batches <- batch
+		case <-e.signal:
+			// A failed commit brings no batch back.
 		}
 	}
 }

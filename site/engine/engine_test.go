@@ -26,6 +26,8 @@ type world struct {
 	gate chan error
 	// durable are the requests committed, in order.
 	durable []core.RequestRecord
+	// forecasts are those of each commit that has some.
+	forecasts []int
 }
 
 func (w *world) note(what string) {
@@ -50,6 +52,9 @@ func (w *world) Commit(r *core.Records) error {
 	}
 	w.mu.Lock()
 	w.durable = append(w.durable, r.Block.Records...)
+	if n := len(r.Forecasts); n > 0 {
+		w.forecasts = append(w.forecasts, n)
+	}
 	w.mu.Unlock()
 	w.note("end")
 	return nil
@@ -77,12 +82,18 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 // two and has 100 tokens of "e".
 func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() error) {
 	t.Helper()
-	c, err := core.New(core.Config{
-		Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Sync: 1 << 40,
-	}, core.Restored{
+	return runOn(t, w, maxInbox, core.Restored{
 		Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 300, Limit: 300, Version: 1}},
 		Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 100}},
 	})
+}
+
+// runOn starts an engine on data.
+func runOn(t *testing.T, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
+	t.Helper()
+	c, err := core.New(core.Config{
+		Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Sync: 1 << 40,
+	}, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ func FuzzDecode(f *testing.F) {
 		Generation: 1, Numbered: 2, Mode: core.ModeRecord{Protocol: "star", Version: 1}, Protocol: state,
 	}))
 	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.CreateEntity, Name: "e"}}))
+	seed(encodeForecast(&core.ForecastRecord{Generation: 2, Model: "auto", Bin: 5000, Wall: -1, State: []byte("state")}))
 	block, _, err := encodeBlock(nil, nil, &core.RequestBlock{Wall: 5, Records: make([]core.RequestRecord, 3)})
 	seed(block, err)
 	f.Add([]byte{})
@@ -77,6 +78,14 @@ func FuzzDecode(f *testing.F) {
 				return nil, err
 			}
 			return decodeChange(9, raw)
+		})
+		forecast, err := decodeForecast("e", raw)
+		check("forecast", forecast, err, func() (any, error) {
+			raw, err := encodeForecast(&forecast)
+			if err != nil {
+				return nil, err
+			}
+			return decodeForecast("e", raw)
 		})
 		block, err := decodeBlock(9, raw)
 		check("block", block, err, func() (any, error) {

@@ -12,6 +12,7 @@
 //	catalogue  the catalogue's sequence and its last changes
 //	requests   one block of request records a commit, by sequence: appended at
 //	           one end, forgotten in bulk at the other
+//	forecasts  one value of some KB an entity with demand; written once a minute
 package store
 
 import (
@@ -63,6 +64,7 @@ var (
 	bucketCatalogue = []byte("catalogue")
 	bucketChanges   = []byte("changes")
 	bucketRequests  = []byte("requests")
+	bucketForecasts = []byte("forecasts")
 	buckets         = [][]byte{bucketIdentity, bucketGuard, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests}
 
 	keyIdentity  = []byte("identity")
@@ -188,6 +190,10 @@ func whole(path string) (err error) {
 // claim checks that the data is this site's, or makes new data so.
 func (s *Store) claim(o *Options) error {
 	return s.db.Update(func(tx *bolt.Tx) error {
+		// A site can do without what would be in it.
+		if _, err := tx.CreateBucketIfNotExists(bucketForecasts); err != nil {
+			return fmt.Errorf("making bucket %q: %w", bucketForecasts, err)
+		}
 		if tx.Bucket(bucketIdentity) == nil {
 			return s.bootstrap(tx, o)
 		}

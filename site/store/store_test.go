@@ -265,6 +265,10 @@ func full() *core.Records {
 			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
 			{Site: "eu", Mark: core.Mark{Incarnation: 4, Run: 5, Commits: 6}},
 		},
+		Forecasts: []core.ForecastRecord{
+			{Name: "a/b", Generation: 3, Model: "auto", Bin: 5000, Wall: -7, State: []byte{1, 0, 255}},
+			{Name: "c", Generation: 4, Model: "none", Bin: 1000, Wall: 1 << 40, State: []byte{2}},
+		},
 	}
 }
 
@@ -281,6 +285,7 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, core.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
 		Blocks: []core.RequestBlock{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
+		Forecasts: want.Forecasts,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -329,12 +334,17 @@ func TestDeleteAndCreateInOneBatch(t *testing.T) {
 		Deleted:  []string{"a/b", "c", "never there"},
 		Books:    []core.BooksRecord{{Name: "c", Generation: 5, Left: 1}},
 		Entities: []core.EntityRecord{{Name: "c", Generation: 5}},
+
+		Forecasts: []core.ForecastRecord{{Name: "c", Generation: 5, State: []byte{9}}},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	r := load(t, s)
 	if len(r.Books) != 1 || r.Books[0].Generation != 5 || len(r.Entities) != 1 || r.Entities[0].Generation != 5 {
 		t.Errorf("%+v, %+v", r.Books, r.Entities)
+	}
+	if len(r.Forecasts) != 1 || r.Forecasts[0].Generation != 5 {
+		t.Errorf("%+v", r.Forecasts)
 	}
 }
 
@@ -362,6 +372,9 @@ func TestAgainstMaps(t *testing.T) {
 				g := rapid.Uint64().Draw(rt, "generation")
 				r.Entities = append(r.Entities, core.EntityRecord{Name: name, Generation: g, Version: block})
 				r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: g, Left: core.Tokens(rapid.Int64().Draw(rt, "left"))})
+				if state := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(rt, "state"); len(state) > 0 {
+					r.Forecasts = append(r.Forecasts, core.ForecastRecord{Name: name, Generation: g, Model: "auto", Bin: 5000, Wall: int64(block), State: state})
+				}
 			}
 			for range rapid.IntRange(0, 40).Draw(rt, "requests") {
 				r.Block.Records = append(r.Block.Records, core.RequestRecord{

@@ -188,6 +188,9 @@ func (b *batches) draw(rt *rapid.T) *core.Records {
 			r.Entities[len(r.Entities)-1].Results = nil
 		}
 		r.Books = append(r.Books, core.BooksRecord{Name: name, Generation: b.block, Left: left})
+		if n := rapid.IntRange(0, 3000).Draw(rt, "state"); n > 0 {
+			r.Forecasts = append(r.Forecasts, core.ForecastRecord{Name: name, Generation: b.block, State: make([]byte, n)})
+		}
 	}
 	// Up to several pages, so that the file grows.
 	if n := rapid.IntRange(0, 400).Draw(rt, "requests"); n > 0 {

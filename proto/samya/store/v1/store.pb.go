@@ -1181,6 +1181,88 @@ func (x *ChangeResult) GetMode() string {
 	return ""
 }
 
+// Forecast is the state of an entity's forecasting model.
+type Forecast struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's generation.
+	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The name of the model.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// The length of its bins in milliseconds.
+	Bin uint64 `protobuf:"varint,3,opt,name=bin,proto3" json:"bin,omitempty"`
+	// The end of the last bin it has seen, in milliseconds since the Unix epoch.
+	Wall int64 `protobuf:"varint,4,opt,name=wall,proto3" json:"wall,omitempty"`
+	// What the model stores, with a checksum of its own.
+	State         []byte `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Forecast) Reset() {
+	*x = Forecast{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forecast) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forecast) ProtoMessage() {}
+
+func (x *Forecast) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
+func (*Forecast) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Forecast) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Forecast) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Forecast) GetBin() uint64 {
+	if x != nil {
+		return x.Bin
+	}
+	return 0
+}
+
+func (x *Forecast) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
+}
+
+func (x *Forecast) GetState() []byte {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 // RequestBlock holds the requests that one commit answered.
 type RequestBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1195,7 +1277,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1289,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1302,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -1337,7 +1419,15 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\t \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04mode\x18\n" +
-	" \x01(\tR\x04mode\"<\n" +
+	" \x01(\tR\x04mode\"|\n" +
+	"\bForecast\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\x12\x10\n" +
+	"\x03bin\x18\x03 \x01(\x04R\x03bin\x12\x12\n" +
+	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x14\n" +
+	"\x05state\x18\x05 \x01(\fR\x05state\"<\n" +
 	"\fRequestBlock\x12\x12\n" +
 	"\x04wall\x18\x01 \x01(\x03R\x04wall\x12\x18\n" +
 	"\arecords\x18\x02 \x01(\fR\arecordsB8Z6github.com/samya-db/samya/proto/samya/store/v1;storev1b\x06proto3"
@@ -1354,7 +1444,7 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
@@ -1371,15 +1461,16 @@ var file_samya_store_v1_store_proto_goTypes = []any{
 	(*ProtocolState)(nil),   // 12: samya.store.v1.ProtocolState
 	(*Catalogue)(nil),       // 13: samya.store.v1.Catalogue
 	(*ChangeResult)(nil),    // 14: samya.store.v1.ChangeResult
-	(*RequestBlock)(nil),    // 15: samya.store.v1.RequestBlock
-	(*v1.Mark)(nil),         // 16: samya.peer.v1.Mark
-	(*v1.Contribution)(nil), // 17: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 18: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 19: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 20: samya.peer.v1.Kept
+	(*Forecast)(nil),        // 15: samya.store.v1.Forecast
+	(*RequestBlock)(nil),    // 16: samya.store.v1.RequestBlock
+	(*v1.Mark)(nil),         // 17: samya.peer.v1.Mark
+	(*v1.Contribution)(nil), // 18: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 19: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 20: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 21: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	16, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	17, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
 	11, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
 	12, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
 	8,  // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
@@ -1389,14 +1480,14 @@ var file_samya_store_v1_store_proto_depIdxs = []int32{
 	10, // 7: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
 	9,  // 8: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
 	9,  // 9: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	17, // 10: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	18, // 11: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	19, // 12: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	19, // 13: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	18, // 14: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	17, // 15: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	19, // 16: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	20, // 17: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	18, // 10: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	19, // 11: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	20, // 12: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	20, // 13: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	19, // 14: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	18, // 15: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	20, // 16: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	21, // 17: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
 	12, // 18: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
 	19, // [19:19] is the sub-list for method output_type
 	19, // [19:19] is the sub-list for method input_type
@@ -1416,7 +1507,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

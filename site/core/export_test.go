@@ -1,0 +1,25 @@
+package core
+
+import "github.com/samya-db/samya/predict"
+
+// ForecastOf is what the site expects of an entity now.
+func (c *Core) ForecastOf(name string) predict.Forecast {
+	e, _ := c.space.entities.Get(name)
+	return c.forecast(e)
+}
+
+// ModelInMemory reports whether the entity has a model, and ParkedBytes how much
+// is parked for those that have none.
+func (c *Core) ModelInMemory(name string) bool {
+	e, _ := c.space.entities.Get(name)
+	return e.demand.model != nil
+}
+
+// ParkedBytes is the length of all parked states.
+func (c *Core) ParkedBytes() int {
+	n := 0
+	for _, r := range c.forecasts.parked {
+		n += len(r.State)
+	}
+	return n
+}

@@ -1,0 +1,353 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/predict"
+)
+
+// ForecastRecord is the stored state of one entity's forecasting model. It is
+// worth having, and nothing rests on it: one that cannot be taken up is dropped,
+// and the model learns anew.
+type ForecastRecord struct {
+	Name string
+	// Generation is that of the entity.
+	Generation uint64
+	// Model is the model's name, and Bin the length of its bins in milliseconds.
+	Model string
+	Bin   Tick
+	// Wall is the end of the last bin it has seen, in milliseconds since the Unix
+	// epoch.
+	Wall int64
+	// State is what the model's MarshalBinary gave; empty if it was found damaged.
+	State []byte
+}
+
+const (
+	// storeEvery is how long after a bin has closed the state is stored that counts
+	// it: once in that time for an entity with traffic.
+	storeEvery Tick = 60_000
+	// storedAtOnce bounds the states that one transaction stores, and
+	// storedBeside those that one stores which requests wait for.
+	storedAtOnce, storedBeside = 64, 4
+	// forecastPatience is how long a state waits for a transaction to go with.
+	forecastPatience Tick = 5000
+	// longestGap is the longest gap, in milliseconds, that a model goes on after.
+	longestGap = 7 * 24 * 60 * 60 * 1000
+)
+
+// forecasts are the models of all entities: which is chosen, and what keeps them
+// durable and their memory bounded. The models are with the entities.
+type forecasts struct {
+	// name is the model chosen, and choice counts how often one was.
+	name   string
+	choice uint64
+	// parked are stored states of entities that have no model in memory, of so many
+	// bytes.
+	parked map[string]ForecastRecord
+	bytes  int
+	// unstored are the entities whose state is to be stored, idle those to be looked
+	// at whether they still have demand, both in the order of when.
+	unstored, idle dueList
+	// pressing is set once the first of unstored is overdue: it has found no
+	// transaction to go with.
+	pressing bool
+}
+
+// dueList holds entities with a time, which never falls.
+type dueList struct {
+	list []dueEntity
+	head int
+}
+
+type dueEntity struct {
+	e  *entity
+	at Tick
+}
+
+func (l *dueList) push(e *entity, at Tick) {
+	if l.head > 1024 && l.head > len(l.list)/2 {
+		n := copy(l.list, l.list[l.head:])
+		clear(l.list[n:])
+		l.list, l.head = l.list[:n], 0
+	}
+	l.list = append(l.list, dueEntity{e, at})
+}
+
+// next is when the first entity is due; 0 for never.
+func (l *dueList) next() Tick {
+	if l.head == len(l.list) {
+		return 0
+	}
+	return max(1, l.list[l.head].at)
+}
+
+// pop returns the first entity that is due, or nil.
+func (l *dueList) pop(now Tick) *entity {
+	at := l.next()
+	if at == 0 || at > now {
+		return nil
+	}
+	e := l.list[l.head].e
+	l.list[l.head] = dueEntity{}
+	l.head++
+	return e
+}
+
+// hasten makes all due at a time before theirs.
+func (l *dueList) hasten(at Tick) {
+	for i := range l.list[l.head:] {
+		d := &l.list[l.head+i]
+		d.at = min(d.at, at)
+	}
+}
+
+// options are those of all models.
+func (c *Config) forecastOptions() predict.Options {
+	return predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
+}
+
+// newModel makes one of a name that was checked.
+func (c *Core) newModel(name string) predict.Durable {
+	m, err := predict.ByName(name, c.cfg.forecastOptions())
+	if err != nil {
+		panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
+	}
+	return m
+}
+
+// parkRestored keeps the stored states until they are asked for, the latest ones
+// if there is no room for all.
+func (c *Core) parkRestored(records []ForecastRecord) {
+	c.forecasts = forecasts{name: c.cfg.Forecast, parked: make(map[string]ForecastRecord)}
+	latest := slices.Clone(records)
+	slices.SortStableFunc(latest, func(a, b ForecastRecord) int { return -cmp.Compare(a.Wall, b.Wall) })
+	for _, r := range latest {
+		if len(r.State) == 0 {
+			c.dropped(r.Name)
+		} else if e, ok := c.space.entities.Get(r.Name); ok && e.generation == r.Generation {
+			c.park(r)
+		}
+	}
+}
+
+// park keeps a state in memory if there is room.
+func (c *Core) park(r ForecastRecord) {
+	f := &c.forecasts
+	if f.bytes+len(r.State) <= c.cfg.MaxParked {
+		f.parked[r.Name] = r
+		f.bytes += len(r.State)
+	}
+}
+
+// unpark returns a state that was parked and keeps it no longer.
+func (c *Core) unpark(name string) (ForecastRecord, bool) {
+	f := &c.forecasts
+	r, ok := f.parked[name]
+	if ok {
+		f.bytes -= len(r.State)
+		delete(f.parked, name)
+	}
+	return r, ok
+}
+
+// demanded counts an acquire, granted or not, in an entity's demand.
+func (c *Core) demanded(e *entity, tokens Tokens) {
+	if e.demand.model == nil {
+		c.model(e)
+	}
+	c.roll(e)
+	e.demand.acquired(c.now.Tick, tokens)
+	if len(c.cfg.Members) > 1 {
+		e.demandUntil = c.now.Tick + busyFor
+		c.isBusy(e)
+	}
+}
+
+// returned counts a release in an entity's demand.
+func (c *Core) returned(e *entity, tokens Tokens) {
+	c.roll(e)
+	e.demand.released(tokens)
+}
+
+// forecast is of the horizon of a redistribution, within the entity's limit.
+func (c *Core) forecast(e *entity) predict.Forecast {
+	if e.demand.model == nil {
+		if _, parked := c.forecasts.parked[e.name]; !parked {
+			return predict.Forecast{}
+		}
+		c.model(e)
+	}
+	c.roll(e)
+	return e.demand.told.Clamp(float64(e.limit))
+}
+
+// roll closes the bins of an entity that have passed.
+func (c *Core) roll(e *entity) {
+	d := &e.demand
+	if current := c.now.Tick / c.cfg.Bin; current == d.bin || !d.roll(current) {
+		return
+	}
+	if d.choice != c.forecasts.choice {
+		c.replace(e)
+	}
+	if fell := predict.Fallbacks(d.model); fell > d.fell {
+		c.out.Events = append(c.out.Events, Event{Kind: ForecastFellBack, Entity: e.name, Count: fell - d.fell})
+		d.fell = fell
+	}
+	if !d.unstored {
+		d.unstored = true
+		c.forecasts.unstored.push(e, c.now.Tick+storeEvery)
+	}
+}
+
+// replace puts the model that is now chosen in the place of an entity's.
+func (c *Core) replace(e *entity) {
+	d := &e.demand
+	d.choice = c.forecasts.choice
+	m, err := predict.Replace(d.model, c.forecasts.name, c.cfg.forecastOptions())
+	if err != nil {
+		panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
+	}
+	d.model, d.fell = m, predict.Fallbacks(m)
+	d.told = m.Forecast()
+}
+
+// model gives an entity a model: the parked one, with the bins since then
+// missing, or a new one.
+func (c *Core) model(e *entity) {
+	d := &e.demand
+	*d = demand{bin: c.now.Tick / c.cfg.Bin, rateTick: c.now.Tick, choice: c.forecasts.choice, idles: d.idles}
+	if r, ok := c.unpark(e.name); ok {
+		d.model = c.takeUp(&r)
+	}
+	if d.model == nil {
+		d.model = c.newModel(c.forecasts.name)
+	}
+	d.told, d.fell = d.model.Forecast(), predict.Fallbacks(d.model)
+	if !d.idles {
+		d.idles = true
+		c.forecasts.idle.push(e, c.now.Tick+c.idleCheck())
+	}
+}
+
+// takeUp makes a model of a stored state; nil if that cannot be, or is of no use
+// any more.
+func (c *Core) takeUp(r *ForecastRecord) predict.Durable {
+	if r.Bin != c.cfg.Bin {
+		return nil
+	}
+	gap := c.binStart() - r.Wall
+	if gap > longestGap {
+		return nil
+	}
+	m, err := predict.ByName(r.Model, c.cfg.forecastOptions())
+	if err == nil {
+		err = m.UnmarshalBinary(r.State)
+	}
+	if err == nil && r.Model != c.forecasts.name {
+		m, err = predict.Replace(m, c.forecasts.name, c.cfg.forecastOptions())
+	}
+	if err != nil {
+		c.dropped(r.Name)
+		return nil
+	}
+	if gap > 0 { // else the clock was set back, and nobody knows
+		predict.Skip(m, int((gap+int64(c.cfg.Bin)/2)/int64(c.cfg.Bin))) //nolint:gosec // far below
+	}
+	return m
+}
+
+// binStart is when the current bin began, in milliseconds since the Unix epoch.
+func (c *Core) binStart() int64 {
+	return c.now.Wall - int64(c.now.Tick%c.cfg.Bin) //nolint:gosec // below a bin
+}
+
+func (c *Core) dropped(name string) {
+	c.out.Events = append(c.out.Events, Event{Kind: ForecastDropped, Entity: name, Count: 1})
+}
+
+// recordForecast is the state of an entity's model now.
+func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
+	if e.demand.choice != c.forecasts.choice {
+		c.replace(e)
+	}
+	state, err := e.demand.model.MarshalBinary()
+	if err != nil {
+		c.dropped(e.name)
+		return ForecastRecord{}, false
+	}
+	return ForecastRecord{
+		Name: e.name, Generation: e.generation, Model: c.forecasts.name, Bin: c.cfg.Bin, Wall: c.binStart(), State: state,
+	}, true
+}
+
+// storeForecasts adds states that are due to a transaction, a few at most.
+func (c *Core) storeForecasts(rec *Records) {
+	most := storedAtOnce
+	if len(rec.Block.Records) > 0 {
+		most = storedBeside
+	}
+	f := &c.forecasts
+	for c.guard.open && len(rec.Forecasts) < most {
+		e := f.unstored.pop(c.now.Tick)
+		if e == nil {
+			break
+		}
+		if !c.exists(e) || e.demand.model == nil {
+			continue
+		}
+		c.roll(e)
+		e.demand.unstored = false
+		if r, ok := c.recordForecast(e); ok {
+			rec.Forecasts = append(rec.Forecasts, r)
+		}
+	}
+	f.pressing = f.pressing && f.unstored.next() != 0 && f.unstored.next() <= c.now.Tick
+}
+
+// hastenForecasts has all states stored that have changed.
+func (c *Core) hastenForecasts() {
+	f := &c.forecasts
+	f.unstored.hasten(c.now.Tick)
+	f.pressing = f.unstored.next() != 0
+}
+
+// idleCheck is the pause between two times that an entity is looked at.
+func (c *Core) idleCheck() Tick { return c.cfg.ForecastIdle/8 + 1 }
+
+// wakeForecasts has overdue states stored, and takes the models of entities
+// without demand out of memory, once their state is stored.
+func (c *Core) wakeForecasts() {
+	if at := c.forecasts.unstored.next(); at != 0 && at+forecastPatience <= c.now.Tick {
+		c.forecasts.pressing = true
+	}
+	for e := c.forecasts.idle.pop(c.now.Tick); e != nil; e = c.forecasts.idle.pop(c.now.Tick) {
+		d := &e.demand
+		d.idles = false
+		switch {
+		case !c.exists(e):
+		case d.unstored || c.now.Tick < d.rateTick+c.cfg.ForecastIdle:
+			d.idles = true
+			c.forecasts.idle.push(e, c.now.Tick+c.idleCheck())
+		default:
+			c.roll(e)
+			if r, ok := c.recordForecast(e); ok {
+				c.park(r)
+			}
+			*d = demand{}
+		}
+	}
+}
+
+// forecastsWake is when there is something to do for the models; 0 for never.
+func (c *Core) forecastsWake() Tick {
+	f := &c.forecasts
+	t := f.idle.next()
+	if at := f.unstored.next(); at != 0 && !f.pressing {
+		t = earlier(t, at+forecastPatience)
+	}
+	return t
+}

@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// TestAllIsStoredAtAStop: what the core has gathered at a stop is carried out,
+// however many transactions it takes.
+func TestAllIsStoredAtAStop(t *testing.T) {
+	const entities = 150
+	var data core.Restored
+	for i := range entities {
+		name := fmt.Sprintf("e%03d", i)
+		data.Entities = append(data.Entities, core.EntityRecord{Name: name, Generation: 1, Initial: 300, Limit: 300, Version: 1})
+		data.Books = append(data.Books, core.BooksRecord{Name: name, Generation: 1, Left: 100})
+	}
+	bubble(t, func(t *testing.T) {
+		w := &world{}
+		e, stop := runOn(t, w, 0, data)
+		for n := range 2 * entities {
+			if n == entities {
+				time.Sleep(6 * time.Second) // of the bubble's clock: a bin
+			}
+			var key core.RequestKey
+			binary.BigEndian.PutUint64(key[:], uint64(n))
+			a, err := e.Do(t.Context(), func(c core.Call) core.Input {
+				return &core.Acquire{Call: c, Entity: fmt.Sprintf("e%03d", n%entities), Tokens: 1, Request: key}
+			})
+			if err != nil || a.Code != core.OK {
+				t.Fatalf("%+v, %v", a, err)
+			}
+		}
+		if len(w.forecasts) != 0 {
+			t.Fatalf("stored are %v before the stop", w.forecasts)
+		}
+		if err := e.Submit(core.Stop{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		all := 0
+		for _, n := range w.forecasts {
+			all += n
+		}
+		if all != entities || len(w.forecasts) < 3 {
+			t.Errorf("stored are %v, want %d in several transactions", w.forecasts, entities)
+		}
+	})
+}
+
+// TestAStopEndsAfterAFailedCommit: nothing is waited for that will never be.
+func TestAStopEndsAfterAFailedCommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := &world{gate: make(chan error, 1)}
+		e, stop := run(t, w, 0)
+		w.gate <- fmt.Errorf("the disk is gone")
+		if _, err := e.Do(t.Context(), acquire(1, 1, 0)); err == nil {
+			t.Error("an acquire is answered that is not durable")
+		}
+		if err := stop(); err == nil {
+			t.Error("the failure is not told")
+		}
+	})
+}
