@@ -20,11 +20,12 @@ func TestAllIsStoredAtAStop(t *testing.T) {
 		data.Books = append(data.Books, core.BooksRecord{Name: name, Generation: 1, Left: 100})
 	}
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{}
 		e, stop := runOn(t, w, 0, data)
 		for n := range 2 * entities {
 			if n == entities {
-				time.Sleep(6 * time.Second) // of the bubble's clock: a bin
+				<-time.After(6 * time.Second) // a bin
 			}
 			var key core.RequestKey
 			binary.BigEndian.PutUint64(key[:], uint64(n))
@@ -57,6 +58,7 @@ func TestAllIsStoredAtAStop(t *testing.T) {
 // TestAStopEndsAfterAFailedCommit: nothing is waited for that will never be.
 func TestAStopEndsAfterAFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
+		t.Helper()
 		w := &world{gate: make(chan error, 1)}
 		e, stop := run(t, w, 0)
 		w.gate <- fmt.Errorf("the disk is gone")
