@@ -51,7 +51,7 @@ type Config struct {
 	// another or found no majority; defaults 50 and 2000.
 	Backoff, MaxBackoff Tick
 	// GiveUp and MaxGiveUp bound the pause after an instance that showed that
-	// there are no tokens to be had anywhere; defaults 500 and 2000.
+	// there are no tokens to be had anywhere; defaults 500 and 8000.
 	GiveUp, MaxGiveUp Tick
 	// MaxResend bounds the pause after which tokens sent to another site, and not
 	// acknowledged, are sent again; default 8000.
@@ -120,7 +120,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Backoff, 50)
 	orDefault(&c.MaxBackoff, 2000)
 	orDefault(&c.GiveUp, 500)
-	orDefault(&c.MaxGiveUp, 2000)
+	orDefault(&c.MaxGiveUp, 8000)
 	orDefault(&c.MaxResend, 8000)
 	orDefault(&c.Sync, 5000)
 	orDefault(&c.Tell, 1000)

@@ -42,6 +42,7 @@ type entity struct {
 	// changes are the limit changes asked for here and not yet decided.
 	changes []*pendingChange
 	hunt    hunt
+	drought drought
 
 	dirtyBooks, dirtyRecord, listed bool
 
@@ -86,6 +87,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		LastGrant: e.hunt.lastGrant,
 		Changing:  firstDue(e.changes) != nil,
 
+		Refused:      e.drought.refused,
 		SinceTrigger: now - e.hunt.triggered,
 	}
 }

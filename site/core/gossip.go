@@ -121,8 +121,7 @@ func (c *Core) hear(g *Gossip) {
 		if s.Busy {
 			c.isBusy(e)
 		}
-		if e.hunt.emptyFor(c.now.Tick) > 0 && c.worthwhile(e) {
-			e.hunt.tokensCame()
+		if e.drought.since != 0 {
 			c.pursue(e)
 			c.schedule(e)
 		}
@@ -133,6 +132,13 @@ func (c *Core) hear(g *Gossip) {
 func (c *Core) spent(e *entity, site SiteID, amount Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
 		e.views[i].Left -= amount
+	}
+}
+
+// refused notes what a site had left when it gave nothing.
+func (c *Core) refused(e *entity, site SiteID, left Tokens) {
+	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
+		e.views[i].Left, e.views[i].at = left, max(1, c.now.Tick)
 	}
 }
 
@@ -174,19 +180,3 @@ func (c *Core) donors(e *entity) []transfer.Donor {
 	}
 	return donors
 }
-
-// worthwhile reports whether enough tokens have come back elsewhere since an
-// entity was found to be empty that it is worth another try.
-func (c *Core) worthwhile(e *entity) bool {
-	var left Tokens
-	for i := range e.views {
-		if v := &e.views[i]; v.at > e.hunt.gaveUp && c.seemsUp(c.cfg.Members[i]) {
-			left += max(0, v.Left)
-		}
-	}
-	return left >= max(1, min(worthATry, e.limit/50))
-}
-
-// worthATry is how many tokens end the belief that there are none, or a
-// fiftieth of the limit if that is less.
-const worthATry = 40

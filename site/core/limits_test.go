@@ -91,47 +91,6 @@ func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
 	}
 }
 
-// TestGiveUp: an instance that shows that no tokens are to be had is believed
-// for a while, for longer each time, until tokens come.
-func TestGiveUp(t *testing.T) {
-	r := newRig(t, 3, func(c *core.Config) { c.GiveUp, c.MaxGiveUp = 500, 8000 })
-	r.create("e", 9)
-	for i, site := range r.names {
-		r.wantCode(r.acquire(site, "e", 3, id("all", i)), core.OK)
-	}
-	last := core.Tick(0)
-	for i := range 8 {
-		call := r.acquireAsync("a", "e", 1, id("x", i), 60_000)
-		r.advance(200)
-		a := r.answer(call)
-		r.wantCode(a, core.OutOfTokens)
-		if a.RetryAfter < 2*last && a.RetryAfter < 8000 || a.RetryAfter > 8000 {
-			t.Errorf("try %d: retry after %d, before %d", i, a.RetryAfter, last)
-		}
-		last = a.RetryAfter
-		// Meanwhile there is no use in asking the others.
-		sent := len(r.sent)
-		r.wantCode(r.answer(r.acquireAsync("a", "e", 1, id("meanwhile", i), 60_000)), core.OutOfTokens)
-		if len(r.sent) != sent {
-			t.Error("the others are asked again at once")
-		}
-		r.advance(a.RetryAfter)
-	}
-	if n := r.count(core.GaveUp); n != 8 {
-		t.Errorf("gave up %d times", n)
-	}
-	// Tokens that are released here end the belief, elsewhere its time does.
-	r.acquireAsync("a", "e", 1, "again", 60_000)
-	r.advance(200)
-	r.release("a", "e", 2, "r")
-	r.wantCode(r.acquire("a", "e", 1, "one"), core.OK)
-	call := r.acquireAsync("a", "e", 2, "two", 60_000)
-	r.unanswered(call)
-	r.release("b", "e", 1, "r2")
-	r.advance(1000)
-	r.wantCode(r.answer(call), core.OK)
-}
-
 // TestLeftOutSiteIsAskedAgain: the only tokens are at a site that lags by a
 // decision and so misses the instance that asks for all.
 func TestLeftOutSiteIsAskedAgain(t *testing.T) {

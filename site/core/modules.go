@@ -29,6 +29,9 @@ type Situation struct {
 	LastGrant Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
+	// Refused is the largest acquire refused in a drought since others were asked
+	// last.
+	Refused Tokens
 	// SinceTrigger is how long ago a redistribution was begun here.
 	SinceTrigger Tick
 }

@@ -32,11 +32,6 @@ type hunt struct {
 	triggered Tick
 	// settled is the last instance applied in the current step, if any.
 	settled *settled
-	// emptyUntil is until when the system is believed to be out of tokens, and
-	// pause the length of the next such belief.
-	emptyUntil, pause Tick
-	// gaveUp is when that was found last.
-	gaveUp Tick
 }
 
 // settled is what an applied instance meant for this site.
@@ -48,19 +43,11 @@ type settled struct {
 	member bool
 	// kept is what the members kept back.
 	kept Tokens
+	// used: what waits at the members takes all that they offered.
+	used bool
 	// absent: a site that seems to be reachable was left out.
 	absent bool
 }
-
-func (h *hunt) emptyFor(now Tick) Tick {
-	if now >= h.emptyUntil {
-		return 0
-	}
-	return h.emptyUntil - now
-}
-
-// tokensCame ends the belief that there are none.
-func (h *hunt) tokensCame() { h.emptyUntil, h.pause = 0, 0 }
 
 // noQuorumPatiences is how many times Patience a site that found no majority
 // believes that there is none.
@@ -80,31 +67,52 @@ func (c *Core) pursue(e *entity) {
 	}
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
-	if reason == "" {
+	if reason == "" && e.drought.since == 0 {
 		return
 	}
-	busy := e.majority.Open() || e.majority.Waits()
 	switch {
-	case s.Changing && !busy:
+	case s.Changing && !e.busy():
 		c.started(e, reason, Majority)
 		c.begin(e)
 		return
-	case reason == limitReason || e.hunt.emptyFor(c.now.Tick) > 0:
+	case reason == limitReason:
+		return
+	case c.emptyFor(e) > 0:
+		c.probe(e, &s)
+		return
+	case reason == "":
 		return
 	}
 	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.trigger.Due(s) == "" {
 		e.hunt.triggered = c.now.Tick
 		return
 	}
-	switch direct := c.mods.strategy.Direct(); {
-	case direct && !e.hunt.short && c.fetch(e, &s, reason):
+	c.redistribute(e, &s, reason, urgent)
+}
+
+// busy reports whether the site has to wait before it begins another instance
+// of the majority variant.
+func (e *entity) busy() bool { return e.majority.Open() || e.majority.Waits() }
+
+// redistribute gets tokens from other sites: what waits is urgent.
+func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool) {
+	if urgent && c.dryAgain(e, s) {
+		return
+	}
+	direct := c.mods.strategy.Direct()
+	hopeless := s.Told && s.Elsewhere < worth(e)
+	if hopeless && urgent {
+		e.hunt.press = avantan.PressAll
+	}
+	switch {
+	case direct && !e.hunt.short && (!hopeless || !urgent) && c.fetch(e, s, reason):
 	case direct && !urgent:
 	case c.variant(e) == Star:
 		if !e.starBusy() {
 			c.started(e, reason, Star)
 			c.beginStar(e)
 		}
-	case !busy:
+	case !e.busy():
 		c.started(e, reason, Majority)
 		c.begin(e)
 	}
@@ -191,15 +199,16 @@ func (c *Core) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
 	c.serveQueue(e)
+	c.came(e, e.left)
 	if e.queue.len() == 0 && e.left >= 0 {
 		e.hunt.press, e.hunt.retried = avantan.PressSpare, false
-		if e.left > 0 || waited {
-			e.hunt.tokensCame()
+		if s.member && s.kept == 0 && s.used && !s.absent && waited {
+			c.dry(e)
 		}
 		return
 	}
 	counted := e.queue.len() == 0 || e.queue.items[0].number <= s.counted
-	if s.kept > 0 || !s.member || !counted {
+	if s.kept > 0 || !s.member || !counted && !s.used {
 		e.hunt.press = avantan.PressAll
 		return
 	}
@@ -217,9 +226,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 // believes so for a while.
 func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
-	e.hunt.gaveUp = c.now.Tick
-	e.hunt.pause = min(max(2*e.hunt.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
-	e.hunt.emptyUntil = c.now.Tick + e.hunt.pause
+	c.dry(e)
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
 	c.refuseWaiting(e, func(*waiting) bool { return true })
 }
@@ -252,7 +259,7 @@ func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
 	e.left -= offer
 	c.dirtyBooks(e)
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Wanted: queued + max(0, c.target(s)-kept), Queued: queued,
+		Site: c.cfg.Self, Offered: offer, Wanted: max(queued+max(0, c.target(s)-kept), s.Refused-kept), Queued: queued,
 		Kept: kept + c.inFlight(e),
 	}
 }
@@ -332,9 +339,13 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 func (c *Core) settledBy(v *avantan.Value) *settled {
 	s := new(settled)
 	_, s.member = v.Of(c.cfg.Self)
+	var offered, queued Tokens
 	for _, contribution := range v.Contributions {
 		s.kept += contribution.Kept
+		offered += contribution.Offered
+		queued += contribution.Queued
 	}
+	s.used = offered <= queued
 	for _, site := range c.cfg.Members {
 		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
 			s.absent = true

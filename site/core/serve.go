@@ -34,11 +34,12 @@ func (c *Core) short(e *entity, a *Acquire, body uint64) {
 		return
 	}
 	verdict := RefuseNow
-	empty := e.hunt.emptyFor(c.now.Tick)
+	empty := c.emptyFor(e)
 	if a.Wait > 0 {
 		verdict = c.mods.admission.Short(c.situation(e), a.Tokens, empty)
 	}
 	if verdict == RefuseNow {
+		e.drought.refused = max(e.drought.refused, a.Tokens)
 		c.refuse([]Call{a.Call}, e, RequestRecord{Key: a.Request, Body: body}, empty)
 		// The refused demand counts: the next one like it should find tokens.
 		c.demanded(e, a.Tokens)
@@ -134,9 +135,6 @@ func (c *Core) release(r *Release) {
 		}
 		e.left, e.net = left, net
 		c.returned(e, r.Tokens)
-		if e.left > 0 {
-			e.hunt.tokensCame()
-		}
 		c.dirtyBooks(e)
 		c.conclude(r.Call, RequestRecord{Key: r.Request, Body: body, Code: OK, Left: e.left}, r.Tokens)
 		c.serveQueue(e)
@@ -206,7 +204,7 @@ func (c *Core) expireQueue(e *entity) {
 func (c *Core) refuseWaiting(e *entity, pick func(w *waiting) bool) {
 	for _, w := range e.queue.take(pick) {
 		c.stopWaiting(w)
-		c.refuse(w.calls, e, RequestRecord{Key: w.request, Body: w.body}, e.hunt.emptyFor(c.now.Tick))
+		c.refuse(w.calls, e, RequestRecord{Key: w.request, Body: w.body}, c.emptyFor(e))
 	}
 }
 

@@ -88,8 +88,8 @@ func (c *Core) schedule(e *entity) {
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next))
 	}
-	if e.hunt.emptyUntil > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
-		t = earlier(t, e.hunt.emptyUntil)
+	if e.drought.until > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
+		t = earlier(t, e.drought.until)
 	}
 	c.timers.set(e, t)
 }

@@ -44,7 +44,7 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 		return true
 	}
 	// What is left may be too little for each that waits, and still count.
-	need := s.Queued + c.target(*s) - s.Left
+	need := max(s.Queued+c.target(*s), s.Refused) - s.Left
 	if s.Queued > 0 {
 		need = max(need, 1)
 	}
@@ -62,6 +62,9 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 // what follows within the core.
 func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 	left := e.left
+	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
+		c.refused(e, in.Receive.From, in.Receive.Left)
+	}
 	out := c.direct(e).Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
@@ -75,9 +78,6 @@ func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
 	}
 	if e.left > left {
-		if e.left > 0 {
-			e.hunt.tokensCame()
-		}
 		c.serveQueue(e)
 	}
 	if out.Ended != nil {
@@ -101,6 +101,7 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: e.name, Variant: Direct})
 	// If acquires that it counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
+	c.came(e, r.Got)
 	e.hunt.short = e.left < 0 || e.queue.len() > 0 && e.queue.items[0].number <= e.hunt.fetched
 }
 
