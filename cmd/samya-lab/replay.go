@@ -27,6 +27,7 @@ type replayOptions struct {
 	minutes             int
 	limit               int64
 	workers             int
+	untrained           bool
 	json                bool
 }
 
@@ -67,6 +68,7 @@ do not balance in the end. Settings:
 	f.IntVar(&o.minutes, "minutes", 60, "play the first minutes of the hour alone")
 	f.Int64Var(&o.limit, "limit", int64(replay.Limit), "limit of the entity")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
+	f.BoolVar(&o.untrained, "untrained", false, "forecasts have not seen the days before the hour")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
 }
@@ -126,6 +128,11 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 				demand, err := replay.Draw(workload, seed, o.minutes*binsAMinute)
 				if err != nil {
 					return err
+				}
+				if !o.untrained {
+					if err := demand.Recall(); err != nil {
+						return err
+					}
 				}
 				for s, setting := range settings {
 					if ctx.Err() != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestReplay(t *testing.T) {
-	args := []string{"replay", "--workload", "fit,burst", "--seeds", "2,4-5", "--settings", "refuse,paper", "--minutes", "2", "--limit", "2000"}
+	args := []string{"replay", "--workload", "fit,burst", "--seeds", "2,4-5", "--settings", "refuse,paper", "--minutes", "2", "--limit", "2000", "--untrained"}
 	code, stdout, stderr := runLab(t, append(args, "--json")...)
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -50,6 +50,16 @@ func TestReplay(t *testing.T) {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
 		}
+	}
+}
+
+// TestReplayTrained: unless told otherwise, sites know the days before.
+func TestReplayTrained(t *testing.T) {
+	args := []string{"replay", "--workload", "fit", "--seeds", "1", "--settings", "reactive", "--minutes", "2", "--limit", "2000"}
+	_, trained, _ := runLab(t, args...)
+	code, untrained, stderr := runLab(t, append(args, "--untrained")...)
+	if code != exitOK || trained == untrained {
+		t.Errorf("exit status %d: %s\n%s", code, stderr, trained)
 	}
 }
 

@@ -146,6 +146,7 @@ func (r *run) create() {
 		}
 	}
 	r.now = lead
+	r.train()
 }
 
 // play makes the requests.

@@ -19,6 +19,7 @@ type site struct {
 	r    *run
 	i    int
 	id   core.SiteID
+	cfg  core.Config
 	core *core.Core
 	// batch is what was drained last, and busy set until it is durable.
 	batch core.Effects
@@ -26,8 +27,11 @@ type site struct {
 	// wake is when the next event to wake the core is due; 0 for none.
 	wake time.Duration
 
-	entity core.EntityRecord
-	books  core.BooksRecord
+	// What is durable, but for requests.
+	catalogue *core.CatalogueRecord
+	changes   []core.ChangeRecord
+	entity    core.EntityRecord
+	books     core.BooksRecord
 	// parcels are those being packed for each site, or -1.
 	parcels [len(regions)]int32
 	acquire core.Acquire
@@ -47,8 +51,9 @@ func newSite(r *run, i int, o *Options) (*site, error) {
 	if o.Configure != nil {
 		o.Configure(&cfg)
 	}
+	s.cfg = cfg.WithDefaults()
 	var err error
-	if s.core, err = core.New(cfg, core.Restored{}); err != nil {
+	if s.core, err = core.New(s.cfg, core.Restored{}); err != nil {
 		return nil, fmt.Errorf("starting site %s: %w", s.id, err)
 	}
 	return s, nil
@@ -102,6 +107,10 @@ func (s *site) woken() {
 func (s *site) committed() {
 	s.busy = false
 	records := &s.batch.Records
+	if records.Catalogue != nil {
+		s.catalogue = records.Catalogue
+	}
+	s.changes = append(s.changes, records.Changes...)
 	for i := range records.Books {
 		s.books = records.Books[i]
 	}
@@ -158,6 +167,8 @@ func (s *site) happened(e *core.Event) {
 		result.GaveUp++
 	case core.ProtocolFault:
 		s.r.fail("site %s: protocol fault: %w", s.id, e.Err)
+	case core.ForecastDropped:
+		s.r.fail("site %s has not taken up what its model had learnt", s.id)
 	}
 }
 
