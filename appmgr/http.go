@@ -47,6 +47,10 @@ var operations = map[resource]map[string]operation{
 		http.MethodGet: {"GetMode", (*api).getMode},
 		http.MethodPut: {"SetMode", (*api).setMode},
 	},
+	resForecast: {
+		http.MethodGet: {"GetForecast", (*api).getForecast},
+		http.MethodPut: {"SetForecast", (*api).setForecast},
+	},
 	resLive:    {http.MethodGet: {"livez", (*api).live}},
 	resReady:   {http.MethodGet: {"readyz", (*api).ready}},
 	resMetrics: {http.MethodGet: {"metrics", (*api).showMetrics}},

@@ -67,6 +67,27 @@ func TestHTTPAnswers(t *testing.T) {
 			},
 			{"PUT", "/v1/mode", `{"protocol":"auto"}`, 200, `{"protocol":"auto","version":4}`},
 			{"PUT", "/v1/mode", `{"protocol":"star","expected_version":3,"request_id":"x"}`, 200, `{"protocol":"star","version":4}`},
+			{
+				"GET", "/v1/forecast", "", 200,
+				`{"complete":true,"sites":[` +
+					`{"site":"us","model":"auto","configured":"auto","known":true},` +
+					`{"site":"eu","model":"auto","configured":"auto","known":true},` +
+					`{"site":"au","model":"auto","configured":"auto","known":true}]}`,
+			},
+			{
+				"PUT", "/v1/forecast", `{"model":"none"}`, 200,
+				`{"complete":true,"sites":[` +
+					`{"site":"us","model":"none","configured":"auto","known":true},` +
+					`{"site":"eu","model":"none","configured":"auto","known":true},` +
+					`{"site":"au","model":"none","configured":"auto","known":true}]}`,
+			},
+			{
+				"PUT", "/v1/forecast", `{"model":"lstm"}`, 200,
+				`{"complete":false,"sites":[` +
+					`{"site":"us","model":"","configured":"","known":false,"problem":"site us is not ready"},` +
+					`{"site":"eu","model":"lstm","configured":"auto","known":true},` +
+					`{"site":"au","model":"","configured":"","known":false,"problem":"site au is not ready"}]}`,
+			},
 			{"GET", "/livez", "", 200, "ok"},
 			{"GET", "/readyz", "", 200, "ok"},
 			{"HEAD", "/v1/sites", "", 200, "*"},
@@ -214,6 +235,10 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "no mode", method: "PUT", target: "/v1/mode", body: `{}`, reason: apierr.InvalidField, field: "protocol", problem: "missing"},
 			{what: "unknown mode", method: "PUT", target: "/v1/mode", body: `{"protocol":"paxos"}`, reason: apierr.InvalidField, field: "protocol", problem: "auto, majority, star"},
 			{what: "another version", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","expected_version":2}`, reason: apierr.VersionMismatch},
+			{what: "post to the forecast", method: "POST", target: "/v1/forecast", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
+			{what: "no model", method: "PUT", target: "/v1/forecast", body: `{}`, reason: apierr.InvalidField, field: "model", problem: "missing"},
+			{what: "unknown model", method: "PUT", target: "/v1/forecast", body: `{"model":"oracle"}`, reason: apierr.InvalidField, field: "model", problem: "ar, ar-lad, arima, auto"},
+			{what: "no site takes the model", method: "PUT", target: "/v1/forecast", body: `{"model":"arima"}`, reason: apierr.SiteUnavailable},
 			{what: "reused id", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","request_id":"reused"}`, reason: apierr.RequestIDReused},
 			{what: "post to health", method: "POST", target: "/livez", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
 		} {

@@ -19,6 +19,7 @@ const (
 	resRelease
 	resSites
 	resMode
+	resForecast
 	resLive
 	resReady
 	resMetrics
@@ -39,6 +40,8 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 		return resSites, "", nil
 	case "/v1/mode":
 		return resMode, "", nil
+	case "/v1/forecast":
+		return resForecast, "", nil
 	case "/livez":
 		return resLive, "", nil
 	case "/readyz":

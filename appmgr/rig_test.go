@@ -134,6 +134,20 @@ func (f *fakeSite) SetMode(_ context.Context, r *samyav1.SetModeRequest) (*samya
 	return &samyav1.SetModeResponse{Mode: &samyav1.Mode{Protocol: r.GetProtocol(), Version: 4}}, nil
 }
 
+func (f *fakeSite) GetForecast(context.Context, *samyav1.GetForecastRequest) (*samyav1.GetForecastResponse, error) {
+	return &samyav1.GetForecastResponse{Sites: []*samyav1.SiteForecast{{Site: f.name, Model: "auto", Configured: "auto", Known: true}}}, nil
+}
+
+func (f *fakeSite) SetForecast(_ context.Context, r *samyav1.SetForecastRequest) (*samyav1.SetForecastResponse, error) {
+	if r.GetModel() == "lstm" && f.name != "eu" {
+		return nil, apierr.New(apierr.SiteUnavailable, "site %s is not ready", f.name)
+	}
+	if r.GetModel() == "arima" {
+		return nil, apierr.New(apierr.SiteUnavailable, "site %s is not ready", f.name)
+	}
+	return &samyav1.SetForecastResponse{Sites: []*samyav1.SiteForecast{{Site: f.name, Model: r.GetModel(), Configured: "auto", Known: true}}}, nil
+}
+
 func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {
 	return &samyav1.GetEntityResponse{Entity: e, Usage: &samyav1.Usage{
 		Available: left, Acquired: net, Shares: []*samyav1.Share{{Site: site, Left: left, Net: net, Known: true}},

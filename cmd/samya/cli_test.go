@@ -197,6 +197,31 @@ func TestMode(t *testing.T) {
 	}
 }
 
+func TestForecast(t *testing.T) {
+	s := newShell(t)
+	s.expect("forecast", exitOK, ""+
+		"SITE  IN FORCE  --forecast\n"+
+		"eu    ?         ?\n"+
+		"us    auto      auto\n"+
+		"\nNot every site answered.\n")
+	code, stdout, stderr := s.run("forecast set mean-rate")
+	if code != exitFailed || !strings.Contains(stdout, "us    mean-rate  auto\n") ||
+		stderr != "samya: change the model: not every site has changed: eu: site \"eu\" cannot be reached; nothing was done\n"+
+			"  repeat the command; the sites that have changed stay as they are\n" {
+		t.Errorf("exit status %d: %s%s", code, stdout, stderr)
+	}
+	s.expect("forecast set none", exitOK, "SITE  IN FORCE  --forecast\neu    none      auto\nus    none      auto\n")
+	code, stdout, _ = s.run("forecast --json")
+	var got httpapi.ForecastStatus
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK || !got.Complete || len(got.Sites) != 2 || got.Sites[0].Model != "none" {
+		t.Errorf("exit status %d, %v: %s", code, err, stdout)
+	}
+	code, _, stderr = s.run("forecast set oracle")
+	if code != exitUsage || !strings.HasPrefix(stderr, "samya: model: must be one of ar, ar-lad,") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+}
+
 func TestErrorsSayWhatToDo(t *testing.T) {
 	s := newShell(t)
 	foreign := httptest.NewServer(http.NotFoundHandler())

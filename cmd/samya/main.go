@@ -87,6 +87,7 @@ Exit status:
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.demoCommand(),
 		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.sitesCommand(), p.modeCommand(),
+		p.forecastCommand(),
 		p.versionCommand(),
 	)
 	return root

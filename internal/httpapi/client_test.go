@@ -66,6 +66,15 @@ func TestEveryCall(t *testing.T) {
 	if mode, err := c.GetMode(ctx); err != nil || mode.Protocol != "auto" || len(mode.Sites) != 2 || mode.Sites[0].Known {
 		t.Errorf("mode: %+v, %v", mode, err)
 	}
+	if f, err := c.SetForecast(ctx, "none"); err != nil || !f.Complete || f.Sites[0].Model != "none" {
+		t.Errorf("set the forecast: %+v, %v", f, err)
+	}
+	if _, err := c.SetForecast(ctx, "oracle"); !errors.Is(err, apierr.InvalidField) {
+		t.Errorf("set an unknown forecast: %v", err)
+	}
+	if f, err := c.GetForecast(ctx); err != nil || len(f.Sites) != 2 || f.Sites[1] != (httpapi.SiteForecast{Site: m.SiteName, Model: "none", Configured: "auto", Known: true}) {
+		t.Errorf("forecast: %+v, %v", f, err)
+	}
 	if err := c.DeleteEntity(ctx, "acme/vm"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
@@ -75,6 +84,7 @@ func TestEveryCall(t *testing.T) {
 		"GET http://am:8080/v1/entities/acme/vm", "GET http://am:8080/v1/entities?page_size=7&page_token=acme%2Fa&prefix=acme%2F",
 		"GET http://am:8080/v1/sites",
 		"PUT http://am:8080/v1/mode", "PUT http://am:8080/v1/mode", "GET http://am:8080/v1/mode",
+		"PUT http://am:8080/v1/forecast", "PUT http://am:8080/v1/forecast", "GET http://am:8080/v1/forecast",
 		"DELETE http://am:8080/v1/entities/acme/vm",
 	}
 	if d := cmp.Diff(want, m.Requests()); d != "" {

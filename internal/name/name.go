@@ -116,6 +116,22 @@ func Mode(field, s string) error {
 	return &Error{field, "must be one of " + strings.Join(Modes(), ", ")}
 }
 
+// Forecasts returns the forecasting models of a site, in the order of their names.
+func Forecasts() []string {
+	return []string{
+		"ar", "ar-lad", "arima", "auto", "constant", "holt-winters", "lstm", "mean-rate", "none", "random-walk", "rls",
+		"season", "season-lad", "seasonal-naive", "smoothing",
+	}
+}
+
+// Forecast checks a forecasting model: one of [Forecasts].
+func Forecast(field, s string) error {
+	if slices.Contains(Forecasts(), s) {
+		return nil
+	}
+	return &Error{field, "must be one of " + strings.Join(Forecasts(), ", ")}
+}
+
 // Tokens checks a number of tokens to acquire or release: 1 to [MaxTokens].
 func Tokens(field string, n int64) error { return within(field, n, 1, MaxTokens) }
 

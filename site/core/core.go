@@ -153,6 +153,10 @@ func (c *Core) Step(now Now, in Input) {
 		c.read(in)
 	case *ReadMode:
 		c.reply(in.Call, Answer{Mode: c.modeNow()})
+	case *SetForecast:
+		c.setForecast(in)
+	case *ReadForecast:
+		c.reply(in.Call, Answer{Forecast: c.forecastChoice()})
 	case *List:
 		c.list(in)
 	case *Change:

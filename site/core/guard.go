@@ -178,6 +178,10 @@ func (c *Core) stepGuarded(in Input) {
 		c.reply(in.Call, no)
 	case *ReadMode:
 		c.reply(in.Call, no)
+	case *SetForecast:
+		c.reply(in.Call, no)
+	case *ReadForecast:
+		c.reply(in.Call, no)
 	case *List:
 		c.reply(in.Call, no)
 	case *Change:

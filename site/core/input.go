@@ -65,6 +65,18 @@ type Read struct {
 // ReadMode asks what this site goes by.
 type ReadMode struct{ Call Call }
 
+// SetForecast asks for another forecasting model, until this site ends. Entities
+// change over when their next bin closes, with what can be kept of what they have
+// learnt.
+type SetForecast struct {
+	Call Call
+	// Model is one of predict.Names.
+	Model string
+}
+
+// ReadForecast asks by which model this site forecasts.
+type ReadForecast struct{ Call Call }
+
 // List asks for entities in the order of their names.
 type List struct {
 	Call   Call
@@ -125,17 +137,19 @@ type Stop struct{}
 // Wake says that the time of [Core.WakeAt] has come.
 type Wake struct{}
 
-func (*Acquire) input()  {}
-func (*Release) input()  {}
-func (*Cancel) input()   {}
-func (*Read) input()     {}
-func (*ReadMode) input() {}
-func (*List) input()     {}
-func (*Change) input()   {}
-func (Deliver) input()   {}
-func (Reachable) input() {}
-func (Stop) input()      {}
-func (Wake) input()      {}
+func (*Acquire) input()      {}
+func (*Release) input()      {}
+func (*Cancel) input()       {}
+func (*Read) input()         {}
+func (*ReadMode) input()     {}
+func (*SetForecast) input()  {}
+func (*ReadForecast) input() {}
+func (*List) input()         {}
+func (*Change) input()       {}
+func (Deliver) input()       {}
+func (Reachable) input()     {}
+func (Stop) input()          {}
+func (Wake) input()          {}
 
 // Code says how a request ended.
 type Code uint8
@@ -164,7 +178,8 @@ const (
 	Overflow
 	// Stopping: the site is about to stop; nothing was done.
 	Stopping
-	// Invalid: the arguments are out of range (zero or negative tokens).
+	// Invalid: the arguments are out of range (zero or negative tokens, no such
+	// model).
 	Invalid
 	// Unvouched: too few members have vouched for the site's data so far;
 	// nothing was done.
@@ -201,6 +216,8 @@ type Answer struct {
 	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
 	// a Mismatch it has the version alone. Of a ReadMode it is the one in force.
 	Mode Mode
+	// Forecast is by which model the site forecasts (SetForecast, ReadForecast).
+	Forecast ForecastChoice
 	// Views is the page listed.
 	Views []View
 	// More says that entities follow behind the page.

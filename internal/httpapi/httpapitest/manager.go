@@ -36,6 +36,7 @@ type Manager struct {
 	entities map[string]*entity
 	requests []string
 	mode     httpapi.Mode
+	forecast string
 }
 
 type entity struct {
@@ -109,6 +110,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		}}, nil
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)
+	case r.URL.Path == "/v1/forecast":
+		return m.ofForecast(r)
 	case r.URL.Path == "/v1/entities" && r.Method == http.MethodPost:
 		return m.create(r)
 	case r.URL.Path == "/v1/entities":
@@ -147,6 +150,32 @@ func (m *Manager) ofMode(r *http.Request) (any, error) {
 	}
 	m.mode = httpapi.Mode{Protocol: body.Protocol, Version: m.mode.Version + 1}
 	return m.mode, nil
+}
+
+// ofForecast reads or changes the forecasting model; of its two sites one does
+// not answer, unless the model is "none".
+func (m *Manager) ofForecast(r *http.Request) (any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.Method == http.MethodPut {
+		var body struct {
+			Model string `json:"model"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			return nil, apierr.Wrap(apierr.MalformedJSON, err)
+		}
+		if err := name.Forecast("model", body.Model); err != nil {
+			return nil, apierr.FromName(err)
+		}
+		m.forecast = body.Model
+	}
+	eu := httpapi.SiteForecast{Site: "eu", Problem: `site "eu" cannot be reached; nothing was done`}
+	us := httpapi.SiteForecast{Site: m.SiteName, Model: cmp.Or(m.forecast, "auto"), Configured: "auto", Known: true}
+	if m.forecast == "none" {
+		eu = us
+		eu.Site = "eu"
+	}
+	return httpapi.ForecastStatus{Complete: eu.Known, Sites: []httpapi.SiteForecast{eu, us}}, nil
 }
 
 func (m *Manager) create(r *http.Request) (any, error) {

@@ -79,6 +79,277 @@ func (SiteHealth) EnumDescriptor() ([]byte, []int) {
 	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+// SiteForecast is by which model one site forecasts demand.
+type SiteForecast struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// The model in force at the site.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// The site's own setting (--forecast), in force again after a restart.
+	Configured string `protobuf:"bytes,3,opt,name=configured,proto3" json:"configured,omitempty"`
+	// Whether the site answered. If not, model and configured are empty.
+	Known bool `protobuf:"varint,4,opt,name=known,proto3" json:"known,omitempty"`
+	// Why the site did not answer; empty if it did.
+	Problem       string `protobuf:"bytes,5,opt,name=problem,proto3" json:"problem,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteForecast) Reset() {
+	*x = SiteForecast{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteForecast) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteForecast) ProtoMessage() {}
+
+func (x *SiteForecast) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteForecast.ProtoReflect.Descriptor instead.
+func (*SiteForecast) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *SiteForecast) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteForecast) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *SiteForecast) GetConfigured() string {
+	if x != nil {
+		return x.Configured
+	}
+	return ""
+}
+
+func (x *SiteForecast) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *SiteForecast) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+type GetForecastRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetForecastRequest) Reset() {
+	*x = GetForecastRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetForecastRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetForecastRequest) ProtoMessage() {}
+
+func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetForecastRequest.ProtoReflect.Descriptor instead.
+func (*GetForecastRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+type GetForecastResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteForecast `protobuf:"bytes,2,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetForecastResponse) Reset() {
+	*x = GetForecastResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetForecastResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetForecastResponse) ProtoMessage() {}
+
+func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetForecastResponse.ProtoReflect.Descriptor instead.
+func (*GetForecastResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GetForecastResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *GetForecastResponse) GetSites() []*SiteForecast {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+type SetForecastRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of a model, such as "auto".
+	Model         string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetForecastRequest) Reset() {
+	*x = SetForecastRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetForecastRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetForecastRequest) ProtoMessage() {}
+
+func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetForecastRequest.ProtoReflect.Descriptor instead.
+func (*SetForecastRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetForecastRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+type SetForecastResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site has changed.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteForecast `protobuf:"bytes,2,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetForecastResponse) Reset() {
+	*x = SetForecastResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetForecastResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetForecastResponse) ProtoMessage() {}
+
+func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetForecastResponse.ProtoReflect.Descriptor instead.
+func (*SetForecastResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SetForecastResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *SetForecastResponse) GetSites() []*SiteForecast {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
 // Mode is the protocol under which the sites begin redistributions.
 type Mode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -93,7 +364,7 @@ type Mode struct {
 
 func (x *Mode) Reset() {
 	*x = Mode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -105,7 +376,7 @@ func (x *Mode) String() string {
 func (*Mode) ProtoMessage() {}
 
 func (x *Mode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -118,7 +389,7 @@ func (x *Mode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mode.ProtoReflect.Descriptor instead.
 func (*Mode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Mode) GetProtocol() string {
@@ -155,7 +426,7 @@ type SiteMode struct {
 
 func (x *SiteMode) Reset() {
 	*x = SiteMode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -167,7 +438,7 @@ func (x *SiteMode) String() string {
 func (*SiteMode) ProtoMessage() {}
 
 func (x *SiteMode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -180,7 +451,7 @@ func (x *SiteMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteMode.ProtoReflect.Descriptor instead.
 func (*SiteMode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SiteMode) GetSite() string {
@@ -226,7 +497,7 @@ type GetModeRequest struct {
 
 func (x *GetModeRequest) Reset() {
 	*x = GetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -238,7 +509,7 @@ func (x *GetModeRequest) String() string {
 func (*GetModeRequest) ProtoMessage() {}
 
 func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -251,7 +522,7 @@ func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeRequest.ProtoReflect.Descriptor instead.
 func (*GetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 type GetModeResponse struct {
@@ -268,7 +539,7 @@ type GetModeResponse struct {
 
 func (x *GetModeResponse) Reset() {
 	*x = GetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +551,7 @@ func (x *GetModeResponse) String() string {
 func (*GetModeResponse) ProtoMessage() {}
 
 func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +564,7 @@ func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeResponse.ProtoReflect.Descriptor instead.
 func (*GetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetModeResponse) GetMode() *Mode {
@@ -331,7 +602,7 @@ type SetModeRequest struct {
 
 func (x *SetModeRequest) Reset() {
 	*x = SetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +614,7 @@ func (x *SetModeRequest) String() string {
 func (*SetModeRequest) ProtoMessage() {}
 
 func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +627,7 @@ func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
 func (*SetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SetModeRequest) GetProtocol() string {
@@ -390,7 +661,7 @@ type SetModeResponse struct {
 
 func (x *SetModeResponse) Reset() {
 	*x = SetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -402,7 +673,7 @@ func (x *SetModeResponse) String() string {
 func (*SetModeResponse) ProtoMessage() {}
 
 func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -415,7 +686,7 @@ func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
 func (*SetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetModeResponse) GetMode() *Mode {
@@ -433,7 +704,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +716,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +729,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 type ListSitesResponse struct {
@@ -475,7 +746,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -487,7 +758,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -500,7 +771,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -543,7 +814,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +826,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +839,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Site) GetName() string {
@@ -610,7 +881,24 @@ var File_samya_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"<\n" +
+	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\x88\x01\n" +
+	"\fSiteForecast\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1e\n" +
+	"\n" +
+	"configured\x18\x03 \x01(\tR\n" +
+	"configured\x12\x14\n" +
+	"\x05known\x18\x04 \x01(\bR\x05known\x12\x18\n" +
+	"\aproblem\x18\x05 \x01(\tR\aproblem\"\x14\n" +
+	"\x12GetForecastRequest\"_\n" +
+	"\x13GetForecastResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12,\n" +
+	"\x05sites\x18\x02 \x03(\v2\x16.samya.v1.SiteForecastR\x05sites\"*\n" +
+	"\x12SetForecastRequest\x12\x14\n" +
+	"\x05model\x18\x01 \x01(\tR\x05model\"_\n" +
+	"\x13SetForecastResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12,\n" +
+	"\x05sites\x18\x02 \x03(\v2\x16.samya.v1.SiteForecastR\x05sites\"<\n" +
 	"\x04Mode\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\tR\bprotocol\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\"\x8a\x01\n" +
@@ -652,11 +940,13 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xd6\x01\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xee\x02\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\x12>\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\x12>\n" +
-	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\x12J\n" +
+	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\x12J\n" +
+	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_cluster_proto_rawDescOnce sync.Once
@@ -671,38 +961,49 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_samya_v1_cluster_proto_goTypes = []any{
 	(SiteHealth)(0),             // 0: samya.v1.SiteHealth
-	(*Mode)(nil),                // 1: samya.v1.Mode
-	(*SiteMode)(nil),            // 2: samya.v1.SiteMode
-	(*GetModeRequest)(nil),      // 3: samya.v1.GetModeRequest
-	(*GetModeResponse)(nil),     // 4: samya.v1.GetModeResponse
-	(*SetModeRequest)(nil),      // 5: samya.v1.SetModeRequest
-	(*SetModeResponse)(nil),     // 6: samya.v1.SetModeResponse
-	(*ListSitesRequest)(nil),    // 7: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),   // 8: samya.v1.ListSitesResponse
-	(*Site)(nil),                // 9: samya.v1.Site
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*SiteForecast)(nil),        // 1: samya.v1.SiteForecast
+	(*GetForecastRequest)(nil),  // 2: samya.v1.GetForecastRequest
+	(*GetForecastResponse)(nil), // 3: samya.v1.GetForecastResponse
+	(*SetForecastRequest)(nil),  // 4: samya.v1.SetForecastRequest
+	(*SetForecastResponse)(nil), // 5: samya.v1.SetForecastResponse
+	(*Mode)(nil),                // 6: samya.v1.Mode
+	(*SiteMode)(nil),            // 7: samya.v1.SiteMode
+	(*GetModeRequest)(nil),      // 8: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),     // 9: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),      // 10: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),     // 11: samya.v1.SetModeResponse
+	(*ListSitesRequest)(nil),    // 12: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),   // 13: samya.v1.ListSitesResponse
+	(*Site)(nil),                // 14: samya.v1.Site
+	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
-	1,  // 0: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
-	2,  // 1: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
-	1,  // 2: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	9,  // 3: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	0,  // 4: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	10, // 5: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	7,  // 6: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	3,  // 7: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	5,  // 8: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	8,  // 9: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	4,  // 10: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	6,  // 11: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	9,  // [9:12] is the sub-list for method output_type
-	6,  // [6:9] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	1,  // 0: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	1,  // 1: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	6,  // 2: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	7,  // 3: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	6,  // 4: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	14, // 5: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	0,  // 6: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	15, // 7: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	12, // 8: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	8,  // 9: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	10, // 10: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	2,  // 11: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	4,  // 12: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	13, // 13: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	9,  // 14: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	11, // 15: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	3,  // 16: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	5,  // 17: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	13, // [13:18] is the sub-list for method output_type
+	8,  // [8:13] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -716,7 +1017,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

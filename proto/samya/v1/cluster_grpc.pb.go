@@ -19,9 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ClusterService_ListSites_FullMethodName = "/samya.v1.ClusterService/ListSites"
-	ClusterService_GetMode_FullMethodName   = "/samya.v1.ClusterService/GetMode"
-	ClusterService_SetMode_FullMethodName   = "/samya.v1.ClusterService/SetMode"
+	ClusterService_ListSites_FullMethodName   = "/samya.v1.ClusterService/ListSites"
+	ClusterService_GetMode_FullMethodName     = "/samya.v1.ClusterService/GetMode"
+	ClusterService_SetMode_FullMethodName     = "/samya.v1.ClusterService/SetMode"
+	ClusterService_GetForecast_FullMethodName = "/samya.v1.ClusterService/GetForecast"
+	ClusterService_SetForecast_FullMethodName = "/samya.v1.ClusterService/SetForecast"
 )
 
 // ClusterServiceClient is the client API for ClusterService service.
@@ -39,6 +41,13 @@ type ClusterServiceClient interface {
 	// SetMode changes the protocol mode of all sites, as a majority of them
 	// decides. What is under way ends under the mode that it began under.
 	SetMode(ctx context.Context, in *SetModeRequest, opts ...grpc.CallOption) (*SetModeResponse, error)
+	// GetForecast reads by which model the sites forecast demand. A site answers
+	// for itself alone; an app manager asks all sites.
+	GetForecast(ctx context.Context, in *GetForecastRequest, opts ...grpc.CallOption) (*GetForecastResponse, error)
+	// SetForecast changes the model by which sites forecast demand, until they are
+	// restarted: a site its own, an app manager that of all sites. It fails if no
+	// site has changed; if some have, the answer tells which. A repeat does no harm.
+	SetForecast(ctx context.Context, in *SetForecastRequest, opts ...grpc.CallOption) (*SetForecastResponse, error)
 }
 
 type clusterServiceClient struct {
@@ -79,6 +88,26 @@ func (c *clusterServiceClient) SetMode(ctx context.Context, in *SetModeRequest, 
 	return out, nil
 }
 
+func (c *clusterServiceClient) GetForecast(ctx context.Context, in *GetForecastRequest, opts ...grpc.CallOption) (*GetForecastResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetForecastResponse)
+	err := c.cc.Invoke(ctx, ClusterService_GetForecast_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterServiceClient) SetForecast(ctx context.Context, in *SetForecastRequest, opts ...grpc.CallOption) (*SetForecastResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetForecastResponse)
+	err := c.cc.Invoke(ctx, ClusterService_SetForecast_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServiceServer is the server API for ClusterService service.
 // All implementations must embed UnimplementedClusterServiceServer
 // for forward compatibility.
@@ -94,6 +123,13 @@ type ClusterServiceServer interface {
 	// SetMode changes the protocol mode of all sites, as a majority of them
 	// decides. What is under way ends under the mode that it began under.
 	SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error)
+	// GetForecast reads by which model the sites forecast demand. A site answers
+	// for itself alone; an app manager asks all sites.
+	GetForecast(context.Context, *GetForecastRequest) (*GetForecastResponse, error)
+	// SetForecast changes the model by which sites forecast demand, until they are
+	// restarted: a site its own, an app manager that of all sites. It fails if no
+	// site has changed; if some have, the answer tells which. A repeat does no harm.
+	SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error)
 	mustEmbedUnimplementedClusterServiceServer()
 }
 
@@ -112,6 +148,12 @@ func (UnimplementedClusterServiceServer) GetMode(context.Context, *GetModeReques
 }
 func (UnimplementedClusterServiceServer) SetMode(context.Context, *SetModeRequest) (*SetModeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetMode not implemented")
+}
+func (UnimplementedClusterServiceServer) GetForecast(context.Context, *GetForecastRequest) (*GetForecastResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetForecast not implemented")
+}
+func (UnimplementedClusterServiceServer) SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetForecast not implemented")
 }
 func (UnimplementedClusterServiceServer) mustEmbedUnimplementedClusterServiceServer() {}
 func (UnimplementedClusterServiceServer) testEmbeddedByValue()                        {}
@@ -188,6 +230,42 @@ func _ClusterService_SetMode_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_GetForecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetForecastRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).GetForecast(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_GetForecast_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).GetForecast(ctx, req.(*GetForecastRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ClusterService_SetForecast_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetForecastRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).SetForecast(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_SetForecast_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).SetForecast(ctx, req.(*SetForecastRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ClusterService_ServiceDesc is the grpc.ServiceDesc for ClusterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -206,6 +284,14 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetMode",
 			Handler:    _ClusterService_SetMode_Handler,
+		},
+		{
+			MethodName: "GetForecast",
+			Handler:    _ClusterService_GetForecast_Handler,
+		},
+		{
+			MethodName: "SetForecast",
+			Handler:    _ClusterService_SetForecast_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

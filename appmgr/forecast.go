@@ -1,0 +1,141 @@
+package appmgr
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// GetForecast implements samyav1.ClusterServiceServer: it asks all member sites.
+func (s *service) GetForecast(ctx context.Context, in *samyav1.GetForecastRequest) (*samyav1.GetForecastResponse, error) {
+	sites, complete, err := s.forecasts(ctx, samyav1.ClusterService_GetForecast_FullMethodName, in,
+		func() siteForecasts { return &samyav1.GetForecastResponse{} })
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.GetForecastResponse{Complete: complete, Sites: sites}, nil
+}
+
+// SetForecast implements samyav1.ClusterServiceServer: it goes to all member
+// sites, each of which changes by itself.
+func (s *service) SetForecast(ctx context.Context, in *samyav1.SetForecastRequest) (*samyav1.SetForecastResponse, error) {
+	if err := name.Forecast("model", in.GetModel()); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	sites, complete, err := s.forecasts(ctx, samyav1.ClusterService_SetForecast_FullMethodName, in,
+		func() siteForecasts { return &samyav1.SetForecastResponse{} })
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.SetForecastResponse{Complete: complete, Sites: sites}, nil
+}
+
+// siteForecasts is what sites answer to either call.
+type siteForecasts interface {
+	proto.Message
+	GetSites() []*samyav1.SiteForecast
+}
+
+// forecasts makes a call at every member site. It fails if no site answers, with
+// the reason of the first.
+func (s *service) forecasts(
+	ctx context.Context, method string, in proto.Message, response func() siteForecasts,
+) (sites []*samyav1.SiteForecast, complete bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	members, err := s.router.membersNow(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	answers, errs := make([]siteForecasts, len(members)), make([]error, len(members))
+	var asking sync.WaitGroup
+	for i, m := range members {
+		asking.Go(func() {
+			answers[i] = response()
+			errs[i] = s.forecastAt(ctx, m.GetName(), call{method: method, req: in, resp: answers[i], read: true})
+		})
+	}
+	asking.Wait()
+	complete = true
+	known := 0
+	for i, m := range members {
+		if errs[i] != nil {
+			complete = false
+			sites = append(sites, &samyav1.SiteForecast{Site: m.GetName(), Problem: apierr.From(errs[i]).Message})
+			continue
+		}
+		known++
+		sites = append(sites, answers[i].GetSites()...)
+	}
+	if known == 0 {
+		if len(errs) == 0 {
+			return nil, false, unreachable("")
+		}
+		return nil, false, errs[0]
+	}
+	return sites, complete, nil
+}
+
+// forecastAt asks one site. A site known to be down is not waited for.
+func (s *service) forecastAt(ctx context.Context, site string, c call) error {
+	l := s.router.link(site)
+	if l == nil || l.state().reach == down {
+		return unreachable(site)
+	}
+	_, err := s.router.try(ctx, c, site)
+	return err
+}
+
+// forecastStatus is the JSON shape of by which models the sites forecast.
+type forecastStatus struct {
+	Complete bool           `json:"complete"`
+	Sites    []siteForecast `json:"sites"`
+}
+
+type siteForecast struct {
+	Site       string `json:"site"`
+	Model      string `json:"model"`
+	Configured string `json:"configured"`
+	Known      bool   `json:"known"`
+	Problem    string `json:"problem,omitempty"`
+}
+
+func writeForecasts(w http.ResponseWriter, complete bool, sites []*samyav1.SiteForecast) error {
+	status := forecastStatus{Complete: complete, Sites: []siteForecast{}}
+	for _, s := range sites {
+		status.Sites = append(status.Sites, siteForecast{s.GetSite(), s.GetModel(), s.GetConfigured(), s.GetKnown(), s.GetProblem()})
+	}
+	return writeJSON(w, http.StatusOK, status)
+}
+
+func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	out, err := a.service.GetForecast(r.Context(), &samyav1.GetForecastRequest{})
+	if err != nil {
+		return err
+	}
+	return writeForecasts(w, out.GetComplete(), out.GetSites())
+}
+
+func (a *api) setForecast(w http.ResponseWriter, r *http.Request, _ string) error {
+	in := &samyav1.SetForecastRequest{}
+	if err := a.read(w, r, fields{"model": text("model", &in.Model)}); err != nil {
+		return err
+	}
+	if in.GetModel() == "" {
+		return apierr.Invalid("model", "missing")
+	}
+	out, err := a.service.SetForecast(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeForecasts(w, out.GetComplete(), out.GetSites())
+}
