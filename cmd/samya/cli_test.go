@@ -202,7 +202,7 @@ func TestForecast(t *testing.T) {
 	s.expect("forecast", exitOK, ""+
 		"SITE  IN FORCE  --forecast\n"+
 		"eu    ?         ?\n"+
-		"us    auto      auto\n"+
+		"us    auto"+"      auto\n"+
 		"\nNot every site answered.\n")
 	code, stdout, stderr := s.run("forecast set mean-rate")
 	if code != exitFailed || !strings.Contains(stdout, "us    mean-rate  auto\n") ||
