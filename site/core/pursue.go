@@ -28,6 +28,8 @@ type hunt struct {
 	// waiting that it counted: an instance comes next.
 	fetched uint64
 	short   bool
+	// looked is when it was last looked whether to begin one after a grant.
+	looked Tick
 	// triggered is when a redistribution was last begun here.
 	triggered Tick
 	// settled is the last instance applied in the current step, if any.
@@ -52,6 +54,15 @@ type settled struct {
 // noQuorumPatiences is how many times Patience a site that found no majority
 // believes that there is none.
 const noQuorumPatiences = 4
+
+// look looks after a grant whether it is time to ask for tokens, once a
+// millisecond.
+func (c *Core) look(e *entity) {
+	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
+		e.hunt.looked = c.now.Tick
+		c.pursue(e)
+	}
+}
 
 // pursue begins a redistribution if the trigger says so and none is under way:
 // one that is under way is joined instead.

@@ -20,7 +20,7 @@ func (c *Core) acquire(a *Acquire) {
 		case e.left >= a.Tokens:
 			c.grant(e, a.Tokens)
 			c.conclude(a.Call, RequestRecord{Key: a.Request, Body: body, Code: OK, Left: e.left}, a.Tokens)
-			c.pursue(e)
+			c.look(e)
 		default:
 			c.short(e, a, body)
 		}
