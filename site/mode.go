@@ -20,6 +20,9 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}
+	if err := s.failure(a, asked{}); err != nil {
+		return nil, err
+	}
 	m := a.Mode
 	return &samyav1.GetModeResponse{
 		Mode: modeOf(m.Decided), Complete: len(s.members.Sites) == 1,

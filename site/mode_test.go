@@ -83,6 +83,33 @@ func TestModeAnswers(t *testing.T) {
 	}
 }
 
+// TestSettingsOfTheUnvouched: a site that nobody has vouched for yet says so, and
+// not that nothing was decided.
+func TestSettingsOfTheUnvouched(t *testing.T) {
+	c := sitetest.Start(t, []string{"eu", "us"}, nil)
+	c.Stop("eu")
+	c.Stop("us")
+	c.Boot("us")
+	for what, ask := range map[string]func() error{
+		"mode": func() error {
+			_, err := c.Admin("us").GetMode(t.Context(), &samyav1.GetModeRequest{})
+			return err
+		},
+		"forecast": func() error {
+			_, err := c.Admin("us").GetForecast(t.Context(), &samyav1.GetForecastRequest{})
+			return err
+		},
+		"another forecast": func() error {
+			_, err := c.Admin("us").SetForecast(t.Context(), &samyav1.SetForecastRequest{Model: "none"})
+			return err
+		},
+	} {
+		if err := ask(); err == nil || !errors.Is(apierr.FromGRPC(err), apierr.SiteUnavailable) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // TestModeSwitchesUnderLoad goes from majority to star, to auto and back while
 // clients acquire and release everywhere, and while two sites are cut off from
 // three and come back: the sites begin what the mode says, and in the end no
