@@ -2,6 +2,7 @@ package core
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -170,5 +171,24 @@ func BenchmarkDemand(b *testing.B) {
 	for i := range b.N {
 		d.roll(Tick(i / 10 / 5000))
 		d.acquired(Tick(i/10), 1)
+	}
+}
+
+// BenchmarkSituation is what a look at an entity costs whose bin has not closed.
+func BenchmarkSituation(b *testing.B) {
+	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}, Restored{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.addEntity("e", 1, 1000)
+	e, _ := c.space.entities.Get("e")
+	c.now.Tick = 1
+	for range 100 {
+		c.demanded(e, 3)
+		c.now.Tick += 1000
+	}
+	for range b.N {
+		c.demanded(e, 1)
+		_ = c.situation(e)
 	}
 }
