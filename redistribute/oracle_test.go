@@ -12,8 +12,9 @@ import (
 // oracles are the policies again, slow and obvious: exact arithmetic of any
 // size, fractions as fractions, the steps as the documentation tells them.
 var oracles = map[string]func(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]avantan.Tokens{
-	redistribute.Paper:  paperOracle,
-	redistribute.Demand: demandOracle,
+	redistribute.Paper:     paperOracle,
+	redistribute.Demand:    demandOracle,
+	redistribute.EqualRisk: equalRiskOracle,
 }
 
 // claim is one site's part in a step of an oracle.
@@ -120,26 +121,43 @@ func paperOracle(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]av
 
 func demandOracle(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]avantan.Tokens {
 	left, l := new(big.Rat).SetInt(pool), ledger{}
-	if len(cs) == 0 {
+	if len(cs) == 0 || l.owed(left, cs) {
 		return l.tokens()
+	}
+	l.queues(left, cs)
+	expected := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Wanted - c.Queued) })
+	if total(expected).Cmp(left) > 0 {
+		l.share(left, expected)
+		return l.tokens()
+	}
+	for _, e := range expected {
+		l.grant(e.site, e.amount)
 	}
 	wanted := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Wanted) })
-	expected := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Wanted - c.Queued) })
-	queued := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Queued) })
-	debts := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(min(c.Offered, 0)) })
+	l.share(left.Sub(left, total(expected)), wanted)
+	return l.tokens()
+}
 
-	if left.Sign() < 0 {
-		if total(debts).Cmp(left) < 0 {
-			l.share(left, debts)
-			return l.tokens()
-		}
-		for _, d := range debts {
-			l.grant(d.site, d.amount)
-		}
-		l.share(left.Sub(left, total(debts)), claims(cs, func(avantan.Contribution) *big.Rat { return new(big.Rat) }))
-		return l.tokens()
+// owed shares out a debt, and reports whether there is one.
+func (l ledger) owed(pool *big.Rat, cs []avantan.Contribution) bool {
+	if pool.Sign() >= 0 {
+		return false
 	}
+	debts := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(min(c.Offered, 0)) })
+	if total(debts).Cmp(pool) < 0 {
+		l.share(pool, debts)
+		return true
+	}
+	for _, d := range debts {
+		l.grant(d.site, d.amount)
+	}
+	l.share(pool.Sub(pool, total(debts)), claims(cs, func(avantan.Contribution) *big.Rat { return new(big.Rat) }))
+	return true
+}
 
+// queues grants what waits, and takes it off left.
+func (l ledger) queues(left *big.Rat, cs []avantan.Contribution) {
+	queued := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Queued) })
 	slices.SortStableFunc(queued, func(a, b claim) int { return a.amount.Cmp(b.amount) })
 	for _, q := range queued {
 		amount := q.amount
@@ -149,13 +167,52 @@ func demandOracle(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]a
 		l.grant(q.site, amount)
 		left.Sub(left, amount)
 	}
-	if total(expected).Cmp(left) > 0 {
-		l.share(left, expected)
+}
+
+// clampedMedian is what equal-risk takes for the median.
+func clampedMedian(c avantan.Contribution) avantan.Tokens {
+	switch {
+	case c.Median < c.Queued:
+		return c.Queued
+	case c.Median > c.Wanted:
+		return c.Wanted
+	}
+	return c.Median
+}
+
+// equalRiskOracle computes the z of the formula, and the grants with it.
+func equalRiskOracle(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]avantan.Tokens {
+	left, l := new(big.Rat).SetInt(pool), ledger{}
+	if len(cs) == 0 || l.owed(left, cs) {
 		return l.tokens()
 	}
-	for _, e := range expected {
-		l.grant(e.site, e.amount)
+	medians := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(clampedMedian(c)) })
+	spreads := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Wanted - clampedMedian(c)) })
+	surplus := new(big.Rat).Sub(left, total(medians))
+	switch {
+	case surplus.Sign() < 0:
+		l.queues(left, cs)
+		l.share(left, claims(cs, func(c avantan.Contribution) *big.Rat { return rat(clampedMedian(c) - c.Queued) }))
+	case total(spreads).Sign() == 0:
+		for _, m := range medians {
+			l.grant(m.site, m.amount)
+		}
+		l.share(surplus, medians)
+	default:
+		z := new(big.Rat).Quo(surplus, total(spreads))
+		exact := make([]claim, len(cs))
+		short := new(big.Rat).Set(left)
+		for i, m := range medians {
+			grant := new(big.Rat).Add(m.amount, new(big.Rat).Mul(z, spreads[i].amount))
+			whole := new(big.Rat).SetInt(new(big.Int).Quo(grant.Num(), grant.Denom()))
+			l.grant(m.site, whole)
+			short.Sub(short, whole)
+			exact[i] = claim{m.site, grant.Sub(grant, whole)}
+		}
+		slices.SortStableFunc(exact, func(a, b claim) int { return b.amount.Cmp(a.amount) })
+		for i := range short.Num().Int64() {
+			l.grant(exact[i].site, big.NewRat(1, 1))
+		}
 	}
-	l.share(left.Sub(left, total(expected)), wanted)
 	return l.tokens()
 }

@@ -42,6 +42,7 @@ func drawContributions(t *rapid.T) []avantan.Contribution {
 			Offered: anyTokens(math.MinInt64).Draw(t, "offered"),
 			Wanted:  wanted,
 			Queued:  min(anyTokens(0).Draw(t, "queued"), wanted),
+			Median:  anyTokens(math.MinInt64).Draw(t, "median"),
 		}
 	}
 	return rapid.Permutation(cs).Draw(t, "order")

@@ -3,6 +3,7 @@ package redistribute
 import (
 	"cmp"
 	"math/big"
+	"math/bits"
 	"slices"
 )
 
@@ -10,16 +11,10 @@ import (
 // zero, by the method of the largest remainder: each gets the whole part of its
 // share, and the tokens left over go one each to the largest fractions, the
 // first of equals. The shares add up to total; at least one weight is needed.
-//
-// It computes with integers of any size: the product of two 64-bit numbers is
-// divided by a sum of 64-bit numbers that may itself not fit.
 func proportionally(total uint64, weights []uint64) []uint64 {
-	shares := make([]uint64, len(weights))
-	sum := new(big.Int)
-	for _, w := range weights {
-		sum.Add(sum, new(big.Int).SetUint64(w))
-	}
-	if sum.Sign() == 0 {
+	sum, fits := sumOf(weights)
+	if fits && sum == 0 {
+		shares := make([]uint64, len(weights))
 		n := uint64(len(weights))
 		for k := range shares {
 			shares[k] = total / n
@@ -30,23 +25,59 @@ func proportionally(total uint64, weights []uint64) []uint64 {
 		return shares
 	}
 
-	tokens := new(big.Int).SetUint64(total)
-	fractions := make([]*big.Int, len(weights))
-	byFraction := make([]int, len(weights))
+	var shares []uint64
+	var byFraction func(a, b int) int
+	if fits {
+		shares, byFraction = divide(total, weights, sum)
+	} else {
+		shares, byFraction = divideLarge(total, weights)
+	}
 	left := total
+	ranked := make([]int, len(weights))
+	for k := range weights {
+		left -= shares[k]
+		ranked[k] = k
+	}
+	if left == 0 {
+		return shares
+	}
+	slices.SortFunc(ranked, func(a, b int) int { return cmp.Or(byFraction(b, a), cmp.Compare(a, b)) })
+	// Fewer tokens are left over than there are fractions above zero.
+	for _, k := range ranked[:left] {
+		shares[k]++
+	}
+	return shares
+}
+
+// divide returns the whole parts of the shares, and how their fractions
+// compare, where the sum of the weights fits 64 bits. Products are of 128 bits;
+// a quotient fits, as no weight is above the sum.
+func divide(total uint64, weights []uint64, sum uint64) (shares []uint64, byFraction func(a, b int) int) {
+	shares, fractions := make([]uint64, len(weights)), make([]uint64, len(weights))
+	for k, w := range weights {
+		if w == sum {
+			shares[k] = total
+			continue
+		}
+		high, low := bits.Mul64(total, w)
+		shares[k], fractions[k] = bits.Div64(high, low, sum)
+	}
+	return shares, func(a, b int) int { return cmp.Compare(fractions[a], fractions[b]) }
+}
+
+// divideLarge is divide for weights of any sum.
+func divideLarge(total uint64, weights []uint64) (shares []uint64, byFraction func(a, b int) int) {
+	sum, tokens := new(big.Int), new(big.Int).SetUint64(total)
+	for _, w := range weights {
+		sum.Add(sum, new(big.Int).SetUint64(w))
+	}
+	shares = make([]uint64, len(weights))
+	fractions := make([]*big.Int, len(weights))
 	for k, w := range weights {
 		product := new(big.Int).SetUint64(w)
 		product.Mul(product, tokens)
 		whole, fraction := product.QuoRem(product, sum, new(big.Int))
-		shares[k], fractions[k], byFraction[k] = whole.Uint64(), fraction, k
-		left -= shares[k]
+		shares[k], fractions[k] = whole.Uint64(), fraction
 	}
-	slices.SortStableFunc(byFraction, func(a, b int) int {
-		return cmp.Or(fractions[b].Cmp(fractions[a]), cmp.Compare(a, b))
-	})
-	// Fewer tokens are left over than there are fractions above zero.
-	for _, k := range byFraction[:left] {
-		shares[k]++
-	}
-	return shares
+	return shares, func(a, b int) int { return fractions[a].Cmp(fractions[b]) }
 }

@@ -31,6 +31,9 @@ const (
 	// Demand fills what waiting requests ask for first, then what the sites
 	// expect, and shares the surplus by what they expect.
 	Demand = "demand"
+	// EqualRisk fills what waiting requests ask for first, and shares out the
+	// rest so that each site is as likely as the others to run short.
+	EqualRisk = "equal-risk"
 )
 
 // Policy decides who gets how many tokens. A Policy has no state; it may be
@@ -58,7 +61,7 @@ var (
 	ErrUnknownPolicy = errors.New("unknown reallocation policy")
 )
 
-var policies = []Policy{demand{}, paper{}}
+var policies = []Policy{demand{}, equalRisk{}, paper{}}
 
 // ByName returns the policy of that name, or fails with ErrUnknownPolicy.
 func ByName(name string) (Policy, error) {

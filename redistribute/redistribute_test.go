@@ -18,6 +18,9 @@ const most = math.MaxInt64
 // site is a contribution in short: of site "a", "b", … in the order given.
 type site struct{ offered, wanted, queued avantan.Tokens }
 
+// risk is one with a median.
+type risk struct{ offered, wanted, median, queued avantan.Tokens }
+
 func contributions(sites []site) []avantan.Contribution {
 	cs := make([]avantan.Contribution, len(sites))
 	for i, s := range sites {
@@ -26,6 +29,63 @@ func contributions(sites []site) []avantan.Contribution {
 		}
 	}
 	return cs
+}
+
+func withMedians(sites []risk) []avantan.Contribution {
+	cs := make([]avantan.Contribution, len(sites))
+	for i, s := range sites {
+		cs[i] = avantan.Contribution{
+			Site: avantan.SiteID(rune('a' + i)), Offered: s.offered, Wanted: s.wanted, Median: s.median, Queued: s.queued,
+		}
+	}
+	return cs
+}
+
+func TestEqualRisk(t *testing.T) {
+	type tokens = []avantan.Tokens
+	for _, tc := range []struct {
+		name  string
+		sites []risk
+		delta avantan.Tokens
+		want  tokens
+	}{
+		{"between median and quantile", []risk{{60, 60, 20, 0}, {0, 40, 20, 0}}, 0, tokens{33, 27}},
+		{"exactly the medians", []risk{{40, 60, 20, 0}, {0, 40, 20, 0}}, 0, tokens{20, 20}},
+		{"exactly the quantiles", []risk{{100, 60, 20, 0}, {0, 40, 20, 0}}, 0, tokens{60, 40}},
+		{"beyond the quantiles", []risk{{130, 60, 20, 0}, {0, 40, 20, 0}}, 0, tokens{80, 50}},
+		{"scarce: in proportion to the medians", []risk{{30, 90, 40, 0}, {0, 500, 20, 0}}, 0, tokens{20, 10}},
+		{"queued before medians", []risk{{10, 90, 40, 0}, {0, 9, 9, 9}}, 0, tokens{1, 9}},
+		{"smallest queue first", []risk{{0, 9, 9, 9}, {10, 2, 2, 2}, {0, 5, 5, 5}}, 0, tokens{3, 2, 5}},
+		{"scarce beyond the queues", []risk{{20, 50, 12, 2}, {0, 50, 34, 4}}, 0, tokens{6, 14}},
+		{"a median below the queue is the queue", []risk{{20, 30, -5, 10}, {0, 10, 0, 0}}, 0, tokens{17, 3}},
+		{"a median above the want is the want", []risk{{20, 10, most, 0}, {0, 15, 5, 0}}, 0, tokens{10, 10}},
+		{"nobody has a spread: by want", []risk{{90, 10, 10, 0}, {0, 20, 20, 0}}, 0, tokens{30, 60}},
+		{"nobody wants anything: equally", []risk{{0, 0, 0, 0}, {5, 0, 0, 0}, {0, 0, 0, 0}}, 0, tokens{2, 2, 1}},
+		{"ties of remainders in site order", []risk{{1, 5, 0, 0}, {0, 5, 0, 0}}, 0, tokens{1, 0}},
+		{"limit raised", []risk{{1, 3, 1, 0}, {1, 3, 1, 0}}, 8, tokens{5, 5}},
+		{"pays a debt", []risk{{-5, 3, 1, 0}, {11, 3, 1, 0}}, 0, tokens{3, 3}},
+		{"a debt does not wander", []risk{{4, 9, 9, 9}, {-10, 0, 0, 0}, {-20, 0, 0, 0}}, 0, tokens{0, -9, -17}},
+		{"a lowering beyond the debts", []risk{{0, 0, 0, 0}, {-4, 5, 2, 0}, {1, 0, 0, 0}}, -8, tokens{-3, -6, -2}},
+		{"sum of spreads overflows", []risk{{10, most, 1, 0}, {0, most, 1, 0}, {0, most, 1, 0}}, 0, tokens{4, 3, 3}},
+		{"sum of medians overflows", []risk{{9, most, most, 0}, {0, most, most, 0}, {0, most, most, 0}}, 0, tokens{3, 3, 3}},
+		{"all to the one with a spread", []risk{{most, 0, 0, 0}, {0, 1, 0, 0}}, 0, tokens{0, most}},
+		{"alone", []risk{{7, 9, 3, 1}}, 1, tokens{8}},
+		{"nobody", nil, 0, tokens{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			policy, err := redistribute.ByName(redistribute.EqualRisk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := policy.Grants(withMedians(tc.sites), tc.delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("grants (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestGrants(t *testing.T) {
@@ -120,7 +180,7 @@ func TestGrantsRefuses(t *testing.T) {
 
 func TestByName(t *testing.T) {
 	names := redistribute.Names()
-	if !slices.Equal(names, []string{redistribute.Demand, redistribute.Paper}) {
+	if !slices.Equal(names, []string{redistribute.Demand, redistribute.EqualRisk, redistribute.Paper}) {
 		t.Errorf("Names() = %q", names)
 	}
 	for _, name := range names {
@@ -156,6 +216,9 @@ func BenchmarkGrants(b *testing.B) {
 		sites[i] = site{avantan.Tokens(100 * i), avantan.Tokens(2000 - 77*i), avantan.Tokens(i)}
 	}
 	cs := contributions(sites)
+	for i := range cs {
+		cs[i].Median = cs[i].Wanted / 2
+	}
 	for _, name := range redistribute.Names() {
 		policy, err := redistribute.ByName(name)
 		if err != nil {

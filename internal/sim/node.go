@@ -66,7 +66,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros)}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
-		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"demand", "demand", "paper"}),
+		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
 		Protocol:  s.configured(),

@@ -16,18 +16,44 @@ func keepsPromises(v *avantan.Value, delta core.Tokens, grants []core.Tokens) er
 		pool += c.Offered
 	}
 	for i, c := range v.Contributions {
-		if pool >= 0 && grants[i] < 0 || pool <= 0 && grants[i] > 0 && v.Policy == redistribute.Demand {
+		if pool >= 0 && grants[i] < 0 || pool <= 0 && grants[i] > 0 && v.Policy != redistribute.Paper {
 			return fmt.Errorf("%s is granted %d of a pool of %d", c.Site, grants[i], pool)
 		}
 	}
 	switch {
 	case pool < 0:
 		return nil
-	case v.Policy == redistribute.Demand:
-		return servesWaiting(v.Contributions, pool, grants)
-	default:
+	case v.Policy == redistribute.Paper:
 		return servesLargest(v.Contributions, pool, grants)
+	case v.Policy == redistribute.EqualRisk:
+		if err := sharesRisk(v.Contributions, pool, grants); err != nil {
+			return err
+		}
 	}
+	return servesWaiting(v.Contributions, pool, grants)
+}
+
+// sharesRisk checks that no site is below its median while there is enough for
+// all, and that each has as much of what it wants beyond as the others.
+func sharesRisk(cs []avantan.Contribution, pool core.Tokens, grants []core.Tokens) error {
+	medians, spreads := make([]core.Tokens, len(cs)), core.Tokens(0)
+	surplus := pool
+	for i, c := range cs {
+		medians[i] = min(max(c.Median, c.Queued), c.Wanted)
+		surplus -= medians[i]
+		spreads += c.Wanted - medians[i]
+	}
+	if surplus < 0 {
+		return nil
+	}
+	for i, c := range cs {
+		above, spread := grants[i]-medians[i], c.Wanted-medians[i]
+		// Either side times the sum of spreads, as the exact share is a fraction.
+		if above < 0 || spreads > 0 && (above*spreads <= surplus*spread-spreads || above*spreads >= surplus*spread+spreads) {
+			return fmt.Errorf("%s is granted %d above its median, of a surplus of %d for %d of %d", c.Site, above, surplus, spread, spreads)
+		}
+	}
+	return nil
 }
 
 // servesWaiting checks that waiting acquires come first, the site with the

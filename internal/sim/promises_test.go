@@ -21,6 +21,8 @@ func TestKeepsPromises(t *testing.T) {
 	}
 	enough := of(redistribute.Demand, [3]core.Tokens{10, 4, 2}, [3]core.Tokens{0, 6, 6})
 	scarce := of(redistribute.Demand, [3]core.Tokens{5, 9, 9}, [3]core.Tokens{0, 4, 4})
+	risk := of(redistribute.EqualRisk, [3]core.Tokens{20, 10, 4}, [3]core.Tokens{0, 6, 0})
+	risk.Contributions[1].Median = 2
 	paper := of(redistribute.Paper, [3]core.Tokens{10, 0, 0}, [3]core.Tokens{0, 8, 8}, [3]core.Tokens{0, 5, 5})
 	for name, c := range map[string]struct {
 		v      *avantan.Value
@@ -35,6 +37,11 @@ func TestKeepsPromises(t *testing.T) {
 		"the larger queue first":     {scarce, 0, tokens{5, 0}, false},
 		"a debt is shared":           {enough, -12, tokens{-1, -1}, true},
 		"a grant out of a debt":      {enough, -12, tokens{-3, 1}, false},
+		"equal risk":                 {risk, -9, tokens{7, 4}, true},
+		"equal risk beyond all":      {risk, 0, tokens{12, 8}, true},
+		"one more than equal":        {risk, -9, tokens{8, 3}, false},
+		"scarce, in proportion":      {risk, -15, tokens{4, 1}, true},
+		"below a median":             {risk, -14, tokens{5, 1}, false},
 		"paper: the largest want":    {paper, 0, tokens{1, 9, 0}, true},
 		"paper: a smaller want only": {paper, 0, tokens{2, 2, 6}, false},
 		"paper: nothing fits":        {paper, -6, tokens{2, 1, 1}, true},
