@@ -9,6 +9,19 @@ import (
 // MaxMembers is the largest number of members an acceptor set may have.
 const MaxMembers = 64
 
+// Wait is for whom a leader waits before it puts the offers together.
+type Wait uint8
+
+const (
+	// WaitAll waits for every reachable member, at most for the Window. The tokens
+	// of those who are left out stay where they are, so an instance that leaves
+	// nobody out finds more, and fewer instances are needed.
+	WaitAll Wait = iota
+	// WaitQuorum goes on with the first majority, as the paper does (Section
+	// 4.3.1).
+	WaitQuorum
+)
+
 // Config is what all machines of a site with the same members share. It must
 // not be changed once a Machine uses it.
 type Config struct {
@@ -17,6 +30,8 @@ type Config struct {
 	// Members is the acceptor set, sorted, 1 to MaxMembers sites. A majority of
 	// it, len/2+1, decides, whoever is reachable.
 	Members []SiteID
+	// Wait says for whose ElectionOk a leader waits.
+	Wait Wait
 	// Window is how long a leader waits for the ElectionOk of every reachable
 	// member before it settles for a majority. At least 1; it should cover the
 	// largest round trip and two syncs, or far sites are left out of instances.
@@ -56,6 +71,8 @@ func (c *Config) Validate() error {
 		return errors.New("avantan: config: Members must be sorted, each site once")
 	case !slices.Contains(c.Members, c.Self):
 		return fmt.Errorf("avantan: config: Self %q is not one of Members", c.Self)
+	case c.Wait > WaitQuorum:
+		return fmt.Errorf("avantan: config: Wait is %d, must be WaitAll or WaitQuorum", c.Wait)
 	case c.Window < 1:
 		return errors.New("avantan: config: Window must be at least 1")
 	case c.Patience <= c.Window:

@@ -151,7 +151,7 @@ func (s *step) onElectionOk(m *Message) {
 // collected ends the first phase early if no further promise is expected.
 func (s *step) collected() {
 	l := s.lead
-	if l.answers.len() >= s.cfg.quorum() && l.answers.covers(s.cfg.reachable()) {
+	if l.answers.len() >= s.cfg.quorum() && (s.cfg.Wait == WaitQuorum || l.answers.covers(s.cfg.reachable())) {
 		s.build()
 	}
 }

@@ -36,6 +36,7 @@ func TestConfigValidate(t *testing.T) {
 		"not sorted":       {func(c *Config) { c.Members = []SiteID{"b", "a"} }, "sorted"},
 		"twice":            {func(c *Config) { c.Members = []SiteID{"b", "b"} }, "sorted"},
 		"stranger":         {func(c *Config) { c.Self = "z" }, "Self"},
+		"wait":             {func(c *Config) { c.Wait = WaitQuorum + 1 }, "Wait"},
 		"window":           {func(c *Config) { c.Window = 0 }, "Window"},
 		"patience":         {func(c *Config) { c.Patience = 10 }, "Patience"},
 		"backoff":          {func(c *Config) { c.Backoff = 0 }, "Backoff"},

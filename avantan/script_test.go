@@ -53,6 +53,9 @@ func (s *script) run(d *datadriven.TestData) error {
 	case "sites":
 		left := map[SiteID]Tokens{}
 		for _, a := range d.CmdArgs {
+			if a.Key == "quorum" {
+				continue
+			}
 			n, err := strconv.Atoi(a.Vals[0])
 			if err != nil {
 				return err
@@ -60,6 +63,11 @@ func (s *script) run(d *datadriven.TestData) error {
 			left[SiteID(a.Key)] = Tokens(n)
 		}
 		s.cluster = newCluster(left, func(SiteID) Rand { return least{} })
+		if d.HasArg("quorum") {
+			for _, n := range s.nodes {
+				n.cfg.Wait = WaitQuorum
+			}
+		}
 		s.side = map[SiteID]int{}
 	case "begin":
 		p := &Proposal{}

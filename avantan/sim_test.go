@@ -61,6 +61,11 @@ func simulate(size int, seed uint64) (instances int, err error) {
 		drop: r.IntN(150), repeat: r.IntN(200), crash: r.IntN(25), partition: r.IntN(10), begin: 5 + r.IntN(60),
 		wake: 1 + r.IntN(30),
 	}
+	if s.chance(300) {
+		for _, n := range s.nodes {
+			n.cfg.Wait = WaitQuorum
+		}
+	}
 	if s.chance(600) {
 		// Calmer: more instances are decided in a row.
 		s.drop, s.crash, s.partition = s.drop/5, s.crash/5, s.partition/5
