@@ -111,6 +111,8 @@ var moduleUses = map[string]string{
 	"policy":    "who gets how many tokens",
 	"offer":     "what a site gives to a redistribution",
 	"trigger":   "when a redistribution starts",
+	"want":      "how many tokens a site wants to hold",
+	"wait":      "for whom the leader of a redistribution waits that a majority decides",
 	"forecast":  "how demand is forecast",
 	"admission": "what becomes of an acquire that a site is short of tokens for",
 }

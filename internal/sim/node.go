@@ -69,6 +69,9 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
+		Trigger:   pick([]string{"low-water", "low-water", "paper", "reactive"}),
+		Want:      pick([]string{"quantile", "quantile", "paper"}),
+		Wait:      pick([]string{"all", "all", "quorum"}),
 		Protocol:  s.configured(),
 		Retention: retention / millisecond,
 		// A run lasts for minutes, not for days.
@@ -82,8 +85,10 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.Offer = s.o.Offer
 	}
 	if s.o.Hungry {
-		// The paper's policy rejects what it cannot grant whole.
-		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "demand", "wait", 0, 0
+		// The paper's policy rejects what it cannot grant whole, and its leaders take
+		// the first majority for all.
+		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "equal-risk", "wait", 0, 0
+		n.cfg.Wait = "all"
 	}
 	n.drift = 1
 	if s.faults.Has(ClockDrift) {

@@ -49,8 +49,9 @@ func (s *sim) takeAll() {
 	for _, name := range s.admin.names {
 		free, everywhere := s.free(name)
 		n := s.nodes[s.r.IntN(len(s.nodes))]
-		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
-			// The paper's policy splits equally what it does not grant.
+		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Wait == "quorum" || n.cfg.Policy == redistribute.Paper {
+			// Who goes on with the first majority leaves out what the others have, and
+			// the paper's policy splits equally what it does not grant.
 			continue
 		}
 		p := &op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second}

@@ -165,6 +165,7 @@ func newStage(mode string, seed uint64) *stage {
 		}
 		c := &s.nodes[i].cfg
 		c.Offer, c.Policy, c.Forecast, c.Admission = "spare", "demand", "mean-rate", "wait"
+		c.Trigger, c.Want, c.Wait = "reactive", "quantile", "all"
 		c.Bin, c.MaxWaiting, c.MaxWaitingAll = 1000, 0, 0
 	}
 	for _, n := range s.nodes {

@@ -22,6 +22,9 @@ type Config struct {
 	// the modules by name: see the exported name lists of each. Protocol stands
 	// until the cluster decides on a mode, see SetMode.
 	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
+	// Want and Wait do so too: how much a site wants to hold, and for whom it
+	// waits as the leader of an instance that a majority decides.
+	Want, Wait string
 
 	// Retention is how long records of answered requests are kept, in
 	// milliseconds; default 5 minutes. A repeat that comes later runs anew.
@@ -109,6 +112,8 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Trigger, "reactive")
 	orDefault(&c.Forecast, predict.Auto)
 	orDefault(&c.Admission, "wait")
+	orDefault(&c.Want, "quantile")
+	orDefault(&c.Wait, "all")
 	orDefault(&c.Retention, 5*60*1000)
 	orDefault(&c.MaxRequests, 4_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
@@ -138,12 +143,14 @@ func (c *Config) setDefaults() {
 
 // modules are the paper's four modules (Section 4.1.1) as chosen: request
 // handling (admission), prediction (forecast), redistribution (policy, offer,
-// trigger). The fourth, the protocol, can change at run time: see Mode.
+// want, trigger). The fourth, the protocol, can change at run time: see Mode.
 type modules struct {
 	admission Admission
 	strategy  Strategy
 	offer     OfferPolicy
 	trigger   Trigger
+	want      Want
+	wait      avantan.Wait
 }
 
 // choose resolves the configuration's names. Its errors name the field.
@@ -164,6 +171,10 @@ func (c *Config) choose() (modules, error) {
 	check("offer", err)
 	m.trigger, err = byName("trigger", c.Trigger, triggers)
 	check("trigger", err)
+	m.want, err = byName("want", c.Want, wants)
+	check("want", err)
+	m.wait, err = byName("wait", c.Wait, waits)
+	check("wait", err)
 	_, err = byName("protocol", c.Protocol, protocols)
 	check("protocol", err)
 	_, err = redistribute.ByName(c.Policy)

@@ -22,6 +22,8 @@ func TestConfigErrors(t *testing.T) {
 		"protocol":         {func(c *core.Config) { c.Protocol = "raft" }, append(core.ProtocolNames(), "protocol", "raft"), core.ErrUnknownName},
 		"offer":            {func(c *core.Config) { c.Offer = "none" }, append(core.OfferNames(), "offer", `"none"`), core.ErrUnknownName},
 		"trigger":          {func(c *core.Config) { c.Trigger = "x" }, append(core.TriggerNames(), "trigger"), core.ErrUnknownName},
+		"want":             {func(c *core.Config) { c.Want = "x" }, append(core.WantNames(), "want"), core.ErrUnknownName},
+		"wait":             {func(c *core.Config) { c.Wait = "x" }, append(core.WaitNames(), "wait"), core.ErrUnknownName},
 		"admission":        {func(c *core.Config) { c.Admission = "x" }, append(core.AdmissionNames(), "admission"), core.ErrUnknownName},
 		"policy":           {func(c *core.Config) { c.Policy = "x" }, append(redistribute.Names(), "policy"), redistribute.ErrUnknownPolicy},
 		"forecast":         {func(c *core.Config) { c.Forecast = "x" }, append(predict.Names(), "forecast"), predict.ErrUnknownModel},
@@ -77,6 +79,7 @@ func TestAllErrorsOfAConfigAtOnce(t *testing.T) {
 func TestNamesAreSorted(t *testing.T) {
 	for _, names := range [][]string{
 		core.AdmissionNames(), core.OfferNames(), core.TriggerNames(), core.ProtocolNames(),
+		core.WantNames(), core.WaitNames(),
 	} {
 		if len(names) == 0 || !slices.IsSorted(names) {
 			t.Errorf("names %v", names)

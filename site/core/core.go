@@ -53,7 +53,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 		cfg: cfg, mods: mods,
 		machine: avantan.Config{
 			Self: cfg.Self, Members: cfg.Members,
-			Window: cfg.Window, Patience: cfg.Patience,
+			Wait: mods.wait, Window: cfg.Window, Patience: cfg.Patience,
 			Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 		},
 		requests:     newRequestTable(from.Blocks),
@@ -284,6 +284,7 @@ func (c *Core) exists(e *entity) bool {
 func (c *Core) newEntity(name string, generation uint64, initial Tokens, st avantan.State) *entity {
 	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
 	e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, st)
+	e.hunt.lastGrant = shareOf(initial, c.cfg.Members, c.cfg.Self)
 	return e
 }
 

@@ -82,6 +82,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		Left:      e.left,
 		Limit:     e.limit,
 		Queued:    e.queue.tokens,
+		First:     e.queue.first(),
 		Rate:      e.demand.rateAt(now),
 		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,

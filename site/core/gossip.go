@@ -99,9 +99,10 @@ func (c *Core) tellBusy() {
 
 func (c *Core) summary(e *entity) Summary {
 	s := c.situation(e)
+	target, median := c.mods.want.Target(s)
 	return Summary{
 		Entity: e.name, Generation: e.generation, Left: e.left,
-		Median: s.Queued + s.median(), Target: s.Queued + c.target(s), Busy: e.demandUntil > c.now.Tick,
+		Median: s.Queued + median, Target: s.Queued + target, Busy: e.demandUntil > c.now.Tick,
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 type Situation struct {
 	// Left is what the site has; negative in debt.
 	Left Tokens
-	// Queued is what waiting acquires ask for in all.
-	Queued Tokens
+	// Queued is what waiting acquires ask for in all, First the one that has
+	// waited longest.
+	Queued, First Tokens
 	// Rate is the tokens acquired a second, an exponential mean over 0.25 s.
 	Rate float64
 	// Forecast is of the horizon of a redistribution; zero while nothing is known.
@@ -25,7 +26,7 @@ type Situation struct {
 	Elsewhere Tokens
 	Told      bool
 	// LastGrant is what the site had after the last redistribution it took
-	// part in.
+	// part in, or else when the entity was created.
 	LastGrant Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
@@ -34,12 +35,6 @@ type Situation struct {
 	Refused Tokens
 	// SinceTrigger is how long ago a redistribution was begun here.
 	SinceTrigger Tick
-}
-
-// median is what the site expects to need at even odds beside what waits, and at
-// least a second of the present rate.
-func (s *Situation) median() Tokens {
-	return Tokens(min(max(s.Forecast.Median, s.Rate, 0), float64(MaxTokens)))
 }
 
 // Verdict is what becomes of an acquire that the tokens left cannot serve.
@@ -107,13 +102,14 @@ var (
 		"all":   offerAll{},
 		"spare": offerSpare{},
 	}
-	triggers = map[string]Trigger{
-		"reactive": reactiveTrigger{},
-	}
 	protocols = map[string]Protocol{
 		"auto":     autoProtocol{},
 		"majority": always(Majority),
 		"star":     always(Star),
+	}
+	waits = map[string]avantan.Wait{
+		"all":    avantan.WaitAll,
+		"quorum": avantan.WaitQuorum,
 	}
 )
 
@@ -128,6 +124,9 @@ func TriggerNames() []string { return namesOf(triggers) }
 
 // ProtocolNames lists the protocols.
 func ProtocolNames() []string { return namesOf(protocols) }
+
+// WaitNames lists for whom the leader of a majority instance may wait.
+func WaitNames() []string { return namesOf(waits) }
 
 // always begins every instance under one variant.
 type always Variant
@@ -176,24 +175,4 @@ func (offerSpare) Offer(s Situation, press avantan.Press) Tokens {
 	}
 	keep := math.Max(4+0.75*s.Rate, math.Min(s.Forecast.Next, float64(s.Left)/2))
 	return s.Left - min(s.Left, Tokens(min(keep, float64(MaxTokens))))
-}
-
-// limitReason is the reason of an instance that is begun for a limit change
-// alone.
-const limitReason = "limit"
-
-// reactiveTrigger begins an instance when an acquire waits, when the site is in
-// debt, or when a limit is to be changed (the paper, Section 4.2).
-type reactiveTrigger struct{}
-
-func (reactiveTrigger) Due(s Situation) string {
-	switch {
-	case s.Queued > 0:
-		return "reactive"
-	case s.Changing:
-		return limitReason
-	case s.Left < 0:
-		return "debt"
-	}
-	return ""
 }

@@ -19,7 +19,7 @@ type hunt struct {
 	// noQuorum is until when no majority is believed to be there.
 	noQuorum Tick
 	// lastGrant is what the site had after the last instance that moved its
-	// tokens.
+	// tokens, or when the entity was created.
 	lastGrant Tokens
 	// retried is set once it was tried again because a site was left out.
 	retried bool
@@ -250,14 +250,16 @@ type entityLedger struct {
 
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
-	l.e.hunt.pledged = l.e.queue.number
+	l.e.hunt.pledged = l.c.counted(l.e)
 	return l.pledge(press), true
 }
 
-// target is what a site wants to hold beyond what waits: the demand until a
-// redistribution after the next one, at a high quantile.
-func (c *Core) target(s Situation) Tokens {
-	return Tokens(min(max(0, s.Forecast.High), float64(MaxTokens)))
+// counted is the number of the last waiting acquire that a want covers.
+func (c *Core) counted(e *entity) uint64 {
+	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.tokens {
+		return e.queue.items[0].number
+	}
+	return e.queue.number
 }
 
 // pledge moves an offer out of what is left.
@@ -266,12 +268,13 @@ func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
 	s := c.situation(e)
 	offer := c.mods.offer.Offer(s, press)
 	kept := max(0, e.left-offer)
-	queued := max(0, s.Queued-kept)
+	target, median := c.mods.want.Target(s)
+	queued := max(0, c.mods.want.Waiting(s)-kept)
 	e.left -= offer
 	c.dirtyBooks(e)
 	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Wanted: max(queued+max(0, c.target(s)-kept), s.Refused-kept), Queued: queued,
-		Kept: kept + c.inFlight(e),
+		Site: c.cfg.Self, Offered: offer, Kept: kept + c.inFlight(e), Queued: queued,
+		Median: max(queued+max(0, median-kept), s.Refused-kept), Wanted: max(queued+max(0, target-kept), s.Refused-kept),
 	}
 }
 

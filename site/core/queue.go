@@ -36,6 +36,14 @@ type queue struct {
 
 func (q *queue) len() int { return len(q.items) }
 
+// first is what the acquire asks for that has waited longest; 0 if none waits.
+func (q *queue) first() Tokens {
+	if len(q.items) == 0 {
+		return 0
+	}
+	return q.items[0].tokens
+}
+
 func (q *queue) push(w *waiting) {
 	q.number++
 	w.number = q.number

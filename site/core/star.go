@@ -24,7 +24,8 @@ func (c *Core) beginStar(e *entity) {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
 	s := c.situation(e)
-	short := max(1, s.Queued+c.target(s)-s.Left)
+	target, _ := c.mods.want.Target(s)
+	short := max(1, c.mods.want.Waiting(s)+target-s.Left)
 	if e.hunt.press >= avantan.PressAll {
 		// Not until all have answered can it be known that there is no more.
 		short = math.MaxInt64
@@ -82,7 +83,7 @@ var _ star.Ledger = (*starLedger)(nil)
 func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
 	contribution := l.pledge(press)
 	if id.Leader == l.c.cfg.Self {
-		l.e.hunt.led = l.e.queue.number
+		l.e.hunt.led = l.c.counted(l.e)
 	}
 	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
 }

@@ -44,7 +44,8 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 		return true
 	}
 	// What is left may be too little for each that waits, and still count.
-	need := max(s.Queued+c.target(*s), s.Refused) - s.Left
+	target, _ := c.mods.want.Target(*s)
+	need := max(c.mods.want.Waiting(*s)+target, s.Refused) - s.Left
 	if s.Queued > 0 {
 		need = max(need, 1)
 	}
@@ -52,7 +53,7 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 	if need < 1 || len(donors) == 0 {
 		return false
 	}
-	e.hunt.fetched = e.queue.number
+	e.hunt.fetched = c.counted(e)
 	c.started(e, reason, Direct)
 	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, MaxTokens), Donors: donors}})
 	return m.Open()
@@ -136,7 +137,8 @@ var _ transfer.Ledger = (*transferLedger)(nil)
 // site asks for.
 func (l *transferLedger) Left() (left, target Tokens) {
 	s := l.c.situation(l.e)
-	return s.Left, s.Queued + l.c.target(s)
+	target, _ = l.c.mods.want.Target(s)
+	return s.Left, s.Queued + target
 }
 
 // Debit implements transfer.Ledger.

@@ -1,0 +1,89 @@
+package core
+
+// Reasons to begin a redistribution.
+const (
+	// reactiveReason: an acquire waits.
+	reactiveReason = "reactive"
+	// proactiveReason: tokens will run out soon.
+	proactiveReason = "proactive"
+	// debtReason: the site has less than none.
+	debtReason = "debt"
+	// limitReason: a limit change waits, and nothing else.
+	limitReason = "limit"
+)
+
+var triggers = map[string]Trigger{
+	"low-water": lowWaterTrigger{},
+	"paper":     paperTrigger{},
+	"reactive":  reactiveTrigger{},
+}
+
+// reactiveTrigger begins an instance when an acquire waits, when the site is in
+// debt, or when a limit is to be changed (the paper, Section 4.2).
+type reactiveTrigger struct{}
+
+func (reactiveTrigger) Due(s Situation) string {
+	switch {
+	case s.Queued > 0:
+		return reactiveReason
+	case s.Changing:
+		return limitReason
+	case s.Left < 0:
+		return debtReason
+	}
+	return ""
+}
+
+const (
+	// proactivePause is how long a site waits after a redistribution that it began
+	// before it begins one that nobody waits for, in milliseconds.
+	proactivePause = 1000
+	// lowWater is below how many tokens every site looks for more, unless that is
+	// above a fiftieth of the limit.
+	lowWater, lowWaterPart = 4, 50
+	// worthwhilePart is what part of the limit others must hold for that.
+	worthwhilePart = 20
+)
+
+// lowWaterTrigger is reactive, and begins an instance as well when the tokens
+// are about to run out: with less left than
+//
+//	max(4, min(half a second of the rate, half the next bin's high quantile))
+//
+// The horizon is the time that a redistribution takes, not a bin: to go by a
+// bin's quantile alone begins many for nothing. Until the forecast is trained
+// the rate decides alone. It does so at most once a second, and only if, by what
+// the others told, they hold a twentieth of the limit.
+type lowWaterTrigger struct{}
+
+func (lowWaterTrigger) Due(s Situation) string {
+	if reason := (reactiveTrigger{}).Due(s); reason != "" {
+		return reason
+	}
+	soon := s.Rate
+	if next := s.Forecast.Next; next > 0 {
+		soon = min(soon, next)
+	}
+	mark := max(min(lowWater, float64(s.Limit)/lowWaterPart), soon/2)
+	if float64(s.Left) >= mark || s.SinceTrigger < proactivePause || s.Told && s.Elsewhere < s.Limit/worthwhilePart {
+		return ""
+	}
+	return proactiveReason
+}
+
+// paperTrigger is the paper's. It looks at the forecast only with at most a
+// fifth left of what the last redistribution left the site with, or creation if
+// there was none (Section 5.1), and begins an instance if the net demand
+// expected over the horizon is more than what is left (Section 4.2). The paper
+// names no pause between two: here they are a second apart.
+type paperTrigger struct{}
+
+func (paperTrigger) Due(s Situation) string {
+	if reason := (reactiveTrigger{}).Due(s); reason != "" {
+		return reason
+	}
+	if s.Left > s.LastGrant/5 || s.SinceTrigger < proactivePause || s.Forecast.Expected <= float64(s.Left) {
+		return ""
+	}
+	return proactiveReason
+}
