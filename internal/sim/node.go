@@ -71,7 +71,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
 		Trigger:   pick([]string{"low-water", "low-water", "paper", "reactive"}),
 		Want:      pick([]string{"quantile", "quantile", "paper"}),
-		Wait:      pick([]string{"all", "all", "quorum"}),
+		Wait:      s.wait,
 		Protocol:  s.configured(),
 		Retention: retention / millisecond,
 		// A run lasts for minutes, not for days.
@@ -85,10 +85,8 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.Offer = s.o.Offer
 	}
 	if s.o.Hungry {
-		// The paper's policy rejects what it cannot grant whole, and its leaders take
-		// the first majority for all.
+		// The paper's policy rejects what it cannot grant whole.
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "equal-risk", "wait", 0, 0
-		n.cfg.Wait = "all"
 	}
 	n.drift = 1
 	if s.faults.Has(ClockDrift) {

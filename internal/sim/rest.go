@@ -10,7 +10,7 @@ import (
 func (s *sim) atRest() map[asideAt]bool {
 	for _, name := range s.admin.names {
 		free, everywhere := s.free(name)
-		if free < 0 || !everywhere {
+		if free < 0 || !everywhere || s.wait == quorumWait {
 			continue
 		}
 		for _, n := range s.nodes {
@@ -34,6 +34,10 @@ func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	return left, everywhere
 }
 
+// quorumWait is the wait of leaders that go on with the first majority: what the
+// others have they never find, so that debts may stay and acquires be refused.
+const quorumWait = "quorum"
+
 // nearby is so near that a site which has first to learn of the instance before
 // still answers within the window of a leader.
 const nearby = 60 * millisecond
@@ -41,6 +45,9 @@ const nearby = 60 * millisecond
 // takeAll has one site asked for all tokens that there are of each entity:
 // where nothing fails and no site is slow, they can be had.
 func (s *sim) takeAll() {
+	if s.wait == quorumWait {
+		return
+	}
 	for i := range s.latency {
 		for j := range s.latency[i] {
 			s.latency[i][j] = min(s.latency[i][j], nearby)
@@ -49,9 +56,8 @@ func (s *sim) takeAll() {
 	for _, name := range s.admin.names {
 		free, everywhere := s.free(name)
 		n := s.nodes[s.r.IntN(len(s.nodes))]
-		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Wait == "quorum" || n.cfg.Policy == redistribute.Paper {
-			// Who goes on with the first majority leaves out what the others have, and
-			// the paper's policy splits equally what it does not grant.
+		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
+			// The paper's policy splits equally what it does not grant.
 			continue
 		}
 		p := &op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second}

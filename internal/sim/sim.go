@@ -127,9 +127,11 @@ type sim struct {
 	tracing   bool
 	trace     []traced
 	faults    FaultSet
-	load      load
-	report    Report
-	chances   chances
+	// wait is for whom the leaders of majority instances wait.
+	wait    string
+	load    load
+	report  Report
+	chances chances
 
 	nodes   []*node
 	names   []core.SiteID
@@ -186,6 +188,10 @@ func newSim(o Options) *sim {
 	}
 	for i := range n {
 		s.names = append(s.names, core.SiteID(string(rune('a'+i))))
+	}
+	s.wait = "all"
+	if !o.Hungry && o.Seed%7 == 5 {
+		s.wait = quorumWait
 	}
 	s.observe = newObserver(s)
 	s.report.Sites = n

@@ -38,6 +38,10 @@ const (
 	// proactivePause is how long a site waits after a redistribution that it began
 	// before it begins one that nobody waits for, in milliseconds.
 	proactivePause = 1000
+	// idleRate is the rate below which nobody has acquired anything for about a
+	// second: tokens that nobody asks for do not run out. Without it, instances
+	// that find nothing would set off the next ones for ever.
+	idleRate = 0.1
 	// lowWater is below how many tokens every site looks for more, unless that is
 	// above a fiftieth of the limit.
 	lowWater, lowWaterPart = 4, 50
@@ -52,8 +56,9 @@ const (
 //
 // The horizon is the time that a redistribution takes, not a bin: to go by a
 // bin's quantile alone begins many for nothing. Until the forecast is trained
-// the rate decides alone. It does so at most once a second, and only if, by what
-// the others told, they hold a twentieth of the limit.
+// the rate decides alone. It does so at most once a second, only while tokens are
+// asked for, and only if, by what the others told, they hold a twentieth of the
+// limit.
 type lowWaterTrigger struct{}
 
 func (lowWaterTrigger) Due(s Situation) string {
@@ -65,7 +70,7 @@ func (lowWaterTrigger) Due(s Situation) string {
 		soon = min(soon, next)
 	}
 	mark := max(min(lowWater, float64(s.Limit)/lowWaterPart), soon/2)
-	if float64(s.Left) >= mark || s.SinceTrigger < proactivePause || s.Told && s.Elsewhere < s.Limit/worthwhilePart {
+	if float64(s.Left) >= mark || !s.mayLookAhead() || s.Told && s.Elsewhere < s.Limit/worthwhilePart {
 		return ""
 	}
 	return proactiveReason
@@ -75,15 +80,21 @@ func (lowWaterTrigger) Due(s Situation) string {
 // fifth left of what the last redistribution left the site with, or creation if
 // there was none (Section 5.1), and begins an instance if the net demand
 // expected over the horizon is more than what is left (Section 4.2). The paper
-// names no pause between two: here they are a second apart.
+// looks after each acquire it serves: here that is while tokens are asked for, and
+// at most once a second.
 type paperTrigger struct{}
 
 func (paperTrigger) Due(s Situation) string {
 	if reason := (reactiveTrigger{}).Due(s); reason != "" {
 		return reason
 	}
-	if s.Left > s.LastGrant/5 || s.SinceTrigger < proactivePause || s.Forecast.Expected <= float64(s.Left) {
+	if s.Left > s.LastGrant/5 || !s.mayLookAhead() || s.Forecast.Expected <= float64(s.Left) {
 		return ""
 	}
 	return proactiveReason
+}
+
+// mayLookAhead reports whether a redistribution may begin that nobody waits for.
+func (s *Situation) mayLookAhead() bool {
+	return s.SinceTrigger >= proactivePause && s.Rate >= idleRate
 }
