@@ -124,6 +124,9 @@ func ParseFaults(list string) (FaultSet, error) {
 // hit counts a fault that happened, if the run has it.
 func (s *sim) hit(f Fault) {
 	s.report.Faults[f]++
+	if s.observe.underWay > 0 {
+		s.report.FaultsUnderWay[f]++
+	}
 	s.mix(uint64(f) | 1<<40)
 }
 

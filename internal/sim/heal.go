@@ -14,7 +14,7 @@ func (s *sim) heal() {
 	if s.violation != nil {
 		return
 	}
-	s.healed = true
+	s.healed, s.healedAt = true, s.now
 	// The window of a leader must be above a round trip and its syncs.
 	s.chances.sync = min(s.chances.sync, 20*millisecond)
 	if s.tracing {
@@ -145,12 +145,16 @@ func sameEntity(a, b core.EntityRecord) bool {
 }
 
 // asideAt names tokens that a site has set aside: in an instance of the
-// majority variant, by number, or in one of the star variant.
+// majority variant, by number, or in one of the star variant. What a direct
+// transfer moves counts until its receiver has it.
 type asideAt struct {
 	site core.SiteID
 	id   sequenceID
 	t    avantan.Instance
 	star star.ID
+	// to and seq name a direct transfer that is under way from the site.
+	to  core.SiteID
+	seq uint64
 }
 
 func (s *sim) aside() map[asideAt]bool {
@@ -164,6 +168,13 @@ func (s *sim) aside() map[asideAt]bool {
 			for _, sl := range e.Star.Slices {
 				if !sl.Committed {
 					set[asideAt{site: n.id, id: id, star: sl.ID}] = true
+				}
+			}
+			for _, d := range e.Transfer.Debits {
+				receiver := s.nodes[slices.Index(s.names, d.Receiver)]
+				taken := creditOf(receiver.transfers(s.observe.sequence(id), false).Credits, n.id)
+				if d.Amount > 0 && taken < d.Seq {
+					set[asideAt{site: n.id, id: id, to: d.Receiver, seq: d.Seq}] = true
 				}
 			}
 		}

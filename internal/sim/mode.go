@@ -82,8 +82,14 @@ const excuse = 15 * second
 
 // began checks that a site begins an instance as the mode in force there says.
 // What it goes by when it does is not known exactly: it gets the benefit of the
-// doubt.
+// doubt. Direct transfers are for the site's strategy alone to say.
 func (n *node) began(e *core.Event) {
+	if e.Variant == core.Direct {
+		if n.cfg.Strategy != transferStrategy {
+			n.s.fail(ModeKept, "%s asks others for %q by its own, under strategy %q", n.id, e.Entity, n.cfg.Strategy)
+		}
+		return
+	}
 	after := n.core.Status().Mode
 	before := core.Mode{Configured: after.Configured}
 	if c := n.drained.catalogue; c != nil {

@@ -40,6 +40,8 @@ type sequence struct {
 	// site: what is durable and what is handed over.
 	stars map[star.ID]*starInstance
 	views [][2]starView
+	// direct are the direct transfers; nil if there were none.
+	direct *transfers
 	// promises are the last durable states by site.
 	promises []promise
 	results  map[string]bool

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -153,7 +154,7 @@ func (n *node) boot() {
 		return
 	}
 	for _, e := range restored.Entities {
-		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil || len(e.Star.Slices) > 0 {
+		if e.Protocol.Pledge != nil || e.Protocol.Accepted != nil || len(e.Star.Slices) > 0 || e.Transfer.InFlight() > 0 {
 			s.report.Recoveries++
 		}
 	}
@@ -176,6 +177,7 @@ func (n *node) sameAs(want core.Restored) error {
 				r.Entities[i].Results = nil
 			}
 			trim(&r.Entities[i].Protocol)
+			trimTransfers(&r.Entities[i].Transfer)
 		}
 		if r.Catalogue != nil {
 			trim(&r.Catalogue.Protocol)
@@ -209,6 +211,15 @@ func trim(st *avantan.State) {
 	}
 }
 
+func trimTransfers(st *transfer.State) {
+	if len(st.Debits) == 0 {
+		st.Debits = nil
+	}
+	if len(st.Credits) == 0 {
+		st.Credits = nil
+	}
+}
+
 // crash loses all that is not durable.
 func (n *node) crash() {
 	s := n.s
@@ -237,6 +248,9 @@ func (n *node) crash() {
 	}
 	if s.tracing {
 		s.note("%s crashes, %d batches are durable, %d lost", n.id, kept, len(n.flights)-kept)
+	}
+	if s.observe.transfersOf(n) {
+		s.report.CrashesUnderWay++
 	}
 	n.up, n.core, n.drained = false, nil, n.durable.Clone()
 	s.observe.lost(n)

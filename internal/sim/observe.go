@@ -26,6 +26,8 @@ type observer struct {
 	logs []map[string]*readLog
 	// first are the answers that bind, by operation.
 	first map[int]core.Answer
+	// underWay is how many direct transfers are, as far as is durable.
+	underWay int
 }
 
 func newObserver(s *sim) *observer {
@@ -61,6 +63,10 @@ func (o *observer) message(from *node, e *core.Envelope) {
 	}
 	if e.Star != nil {
 		o.starMessage(from, e)
+		return
+	}
+	if e.Transfer != nil {
+		o.transferMessage(from, e)
 		return
 	}
 	m := &e.Message
@@ -144,7 +150,9 @@ func (o *observer) drained(n *node, batch *core.Effects) {
 	o.needless(n, batch)
 	for i := range r.Entities {
 		e := &r.Entities[i]
-		o.starRecord(n, o.sequence(sequenceID{e.Name, e.Generation}), false, e)
+		q := o.sequence(sequenceID{e.Name, e.Generation})
+		o.starRecord(n, q, false, e)
+		o.transferRecord(n, q, false, e)
 	}
 	if r.Catalogue != nil || len(r.Deleted) > 0 {
 		o.checkSite(n)
@@ -170,11 +178,13 @@ func (o *observer) durable(n *node, r *core.Records) {
 	if r.Catalogue != nil {
 		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
 	}
-	// What the star instances have moved first: a decision of the other variant
-	// has the sums checked at once.
+	// What else has moved first: a decision of the majority variant has the sums
+	// checked at once.
 	for i := range r.Entities {
 		e := &r.Entities[i]
-		o.starRecord(n, o.sequence(sequenceID{e.Name, e.Generation}), true, e)
+		q := o.sequence(sequenceID{e.Name, e.Generation})
+		o.starRecord(n, q, true, e)
+		o.transferRecord(n, q, true, e)
 	}
 	for i := range r.Entities {
 		e := &r.Entities[i]
@@ -212,6 +222,9 @@ func (o *observer) requests(n *node, r *core.Records) {
 		l.nets = append(l.nets, net[op.entity])
 	}
 	for _, name := range r.Deleted {
+		if e, found := n.durable.entities[name]; found {
+			o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
+		}
 		delete(net, name)
 		delete(o.logs[n.i], name)
 		for i := range r.Books {
@@ -301,9 +314,10 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 		o.s.fail(Catalogue, "%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
 	}
 	durable := d == n.durable
-	if got, want := holdings(&e, &b), q.holdings[at][n.i]+q.view(n, durable).moved; got != want {
-		o.s.fail(Conservation, "%s: %v after %d: left %d, pledged %+v, slices %+v, net %d, that is %d; want %d", n.id, q.id,
-			at, b.Left, e.Protocol.Pledge, e.Star.Slices, b.Net, got, want)
+	moved := q.view(n, durable).moved + q.transferred(n, durable)
+	if got, want := holdings(&e, &b), q.holdings[at][n.i]+moved; got != want {
+		o.s.fail(Conservation, "%s: %v after %d: left %d, pledged %+v, slices %+v, transfers %+v, net %d, that is %d; want %d", n.id,
+			q.id, at, b.Left, e.Protocol.Pledge, e.Star.Slices, e.Transfer, b.Net, got, want)
 	}
 	o.asideStays(n, q, &e)
 	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
@@ -352,12 +366,13 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 
 // conserved is the equation of the package comment, for all sites at once. It
 // ends when the first site drops the entity. What star instances move adds up to
-// nothing, which is checked where a value is first seen; so it is left out.
+// nothing, which is checked where a value is first seen; so it is left out. What
+// direct transfers have taken out of books and not put into others counts.
 func (o *observer) conserved(q *sequence, durable bool) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return
 	}
-	var sum core.Tokens
+	sum := o.inNoBooks(q, durable)
 	for i, n := range o.s.nodes {
 		d := n.drained
 		if durable || d == nil {

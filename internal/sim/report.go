@@ -40,7 +40,13 @@ type Report struct {
 	Begun, Failed, GaveUp int
 	// Instances are those that a majority decided, StarDecided those that their
 	// members committed; StarAborted had a value and were aborted.
-	Instances, StarDecided, StarAborted                            int
+	Instances, StarDecided, StarAborted int
+	// Rounds of direct transfers were begun, RoundsBrought have brought tokens,
+	// RoundsShort none. Transfers are those that were sent, Transferred the tokens
+	// that have come.
+	Rounds, RoundsBrought, RoundsShort, Transfers, Transferred int
+	// CrashesUnderWay are those of a site that a transfer was under way from or to.
+	CrashesUnderWay                                                int
 	CatchUps, Recoveries, Cut                                      int
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
 	// Switches are the changes of the mode that were decided, to another one.
@@ -48,8 +54,9 @@ type Report struct {
 	// Unvouched counts the requests answered so, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
-	// Faults counts the faults that happened, by cell.
-	Faults [faultCount]int
+	// Faults counts the faults that happened, by cell; FaultsUnderWay those while
+	// a direct transfer was under way anywhere.
+	Faults, FaultsUnderWay [faultCount]int
 }
 
 // Offer policies as they are counted in Acquires and Waited.
@@ -103,6 +110,12 @@ func (r *Report) counts() []count {
 		{"instances", &r.Instances},
 		{"star decided", &r.StarDecided},
 		{"star aborted", &r.StarAborted},
+		{"transfer rounds begun", &r.Rounds},
+		{"transfer rounds that brought tokens", &r.RoundsBrought},
+		{"transfer rounds that brought none", &r.RoundsShort},
+		{"transfers sent", &r.Transfers},
+		{"transferred tokens", &r.Transferred},
+		{"transfers under way at crashes", &r.CrashesUnderWay},
 		{"catch-ups", &r.CatchUps},
 		{"recoveries", &r.Recoveries},
 		{"cut", &r.Cut},
@@ -127,6 +140,7 @@ func (r *Report) Add(o Report) {
 	}
 	for f, n := range o.Faults {
 		r.Faults[f] += n
+		r.FaultsUnderWay[f] += o.FaultsUnderWay[f]
 	}
 	r.WaitedThoughKept += o.WaitedThoughKept
 	r.Events += o.Events
@@ -136,11 +150,12 @@ func (r *Report) Add(o Report) {
 // Simulated returns the simulated time.
 func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * time.Microsecond }
 
-// Missing names what never happened, of what any protocol has.
+// Missing names what never happened, of what any protocol and strategy has.
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
-		if *c.n == 0 && !strings.HasPrefix(c.name, "star ") && !strings.HasPrefix(c.name, "mode ") {
+		some := strings.HasPrefix(c.name, "star ") || strings.HasPrefix(c.name, "mode ") || strings.HasPrefix(c.name, "transfer")
+		if *c.n == 0 && !some {
 			none = append(none, c.name)
 		}
 	}
@@ -173,6 +188,18 @@ func (r *Report) MissingFaults(set FaultSet) []Fault {
 	return none
 }
 
+// MissingUnderWay lists the faults of a set that never happened while a direct
+// transfer was under way. How fast clocks run is set before.
+func (r *Report) MissingUnderWay(set FaultSet) []Fault {
+	var none []Fault
+	for _, f := range set.List() {
+		if r.FaultsUnderWay[f] == 0 && f != ClockDrift {
+			none = append(none, f)
+		}
+	}
+	return none
+}
+
 // A long run does at least so much, or is trivial. Faults of single messages
 // do not count.
 const (
@@ -191,7 +218,13 @@ func (r *Report) Trivial(o Options) string {
 	if o.Calm {
 		set = 0
 	}
-	return r.trivial(set)
+	if why := r.trivial(set); why != "" {
+		return why
+	}
+	if o.Strategy != instanceStrategy && r.Sites != 1 && set&(1<<Crash|1<<CrashMidEffects) != 0 && r.CrashesUnderWay == 0 {
+		return "no crash with a direct transfer under way"
+	}
+	return ""
 }
 
 func (r *Report) trivial(set FaultSet) string {
@@ -201,14 +234,14 @@ func (r *Report) trivial(set FaultSet) string {
 			faults += r.Faults[f]
 		}
 	}
-	instances := r.Instances + r.StarDecided
+	instances := r.Instances + r.StarDecided + r.RoundsBrought
 	switch {
 	case r.Micros < minTime:
 		return fmt.Sprintf("%v simulated, below %d s", r.Simulated(), minTime/second)
 	case r.Requests < minRequests:
 		return fmt.Sprintf("%d requests, below %d", r.Requests, minRequests)
 	case instances < minInstances && r.Sites != 1:
-		return fmt.Sprintf("%d instances, below %d", instances, minInstances)
+		return fmt.Sprintf("%d redistributions, below %d", instances, minInstances)
 	case faults < minFaults && set&^(1<<Drop|1<<Duplicate|1<<Reorder|1<<Delay|1<<ClockDrift) != 0:
 		return fmt.Sprintf("%d faults, below %d", faults, minFaults)
 	case r.Grants == 0 || r.Refusals == 0 || r.Redistributed == 0 && r.Sites != 1:
@@ -227,7 +260,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "%s %d", c.name, *c.n)
 	}
 	for f, n := range r.Faults {
-		fmt.Fprintf(&b, ", %v %d", Fault(f), n)
+		fmt.Fprintf(&b, ", %v %d (%d during transfers)", Fault(f), n, r.FaultsUnderWay[f])
 	}
 	return b.String()
 }

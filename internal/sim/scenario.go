@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,7 +21,9 @@ type Scenario struct {
 	expected map[string]string
 	// Seeds is how many are run unless another number is asked for.
 	Seeds int
-	play  func(st *stage)
+	// strategy is that of all sites; empty for instances alone.
+	strategy string
+	play     func(st *stage)
 }
 
 // Modes lists the modes that the scenario says something about.
@@ -85,7 +88,7 @@ func (sc *Scenario) Play(mode string, first uint64, seeds int) ScenarioResult {
 	r := ScenarioResult{Name: sc.Name, Mode: mode, Seeds: seeds, Expected: sc.expected[mode], Problems: []string{}}
 	var all figures
 	for n := range seeds {
-		st := newStage(mode, first+uint64(n))
+		st := newStage(mode, cmp.Or(sc.strategy, instanceStrategy), first+uint64(n))
 		sc.play(st)
 		if st.violation != nil {
 			st.problems = append(st.problems, fmt.Errorf("%s: %w", st.violation.Invariant, st.violation.Err))
@@ -152,8 +155,9 @@ const (
 	stageDelay = 60
 )
 
-func newStage(mode string, seed uint64) *stage {
-	st := &stage{sim: newSim(Options{Seed: seed, Sites: 5, Protocol: mode, Calm: true}), mode: mode}
+func newStage(mode, strategy string, seed uint64) *stage {
+	o := Options{Seed: seed, Sites: 5, Protocol: mode, Strategy: strategy, Calm: true}
+	st := &stage{sim: newSim(o), mode: mode}
 	s := st.sim
 	s.byHand = true
 	s.chances = chances{sync: micros(1+s.r.IntN(10)) * millisecond, depth: 1 + s.r.IntN(3)}

@@ -25,7 +25,7 @@ func playEveryEffect(st *stage) {
 	points := int64(0)
 	for site := range st.nodes {
 		for k := 1; ; k++ {
-			again := newStage(st.mode, st.o.Seed)
+			again := newStage(st.mode, st.o.Strategy, st.o.Seed)
 			burnt := again.crashAt(site, k)
 			for _, err := range again.problems {
 				st.wrong("%s crashes at its effect %d: %w", st.names[site], k, err)

@@ -28,12 +28,25 @@ func (n *node) drain() {
 		case core.ProtocolFault:
 			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
 		case core.RedistributionStarted:
-			s.report.Begun++
+			if e.Variant == core.Direct {
+				s.report.Rounds++
+			} else {
+				s.report.Begun++
+			}
 			n.began(&e)
+		case core.RedistributionApplied:
+			if e.Variant == core.Direct {
+				s.report.RoundsBrought++
+			}
 		case core.RedistributionFailed:
-			s.report.Failed++
-			if e.Variant == core.Majority {
+			switch e.Variant {
+			case core.Direct:
+				s.report.RoundsShort++
+			case core.Majority:
 				n.failed[e.Entity] = s.now
+				fallthrough
+			default:
+				s.report.Failed++
 			}
 		case core.GaveUp:
 			s.report.GaveUp++

@@ -19,6 +19,9 @@ type Options struct {
 	// Offer is one of core.OfferNames, for all sites; empty lets the seed choose
 	// for each.
 	Offer string
+	// Strategy is one of core.StrategyNames, for all sites; empty lets the seed
+	// choose for each.
+	Strategy string
 	// Faults are those that may happen; 0 for all of them.
 	Faults FaultSet
 	// Calm leaves out all faults.
@@ -77,6 +80,9 @@ func (o *Options) Validate() error {
 	if names := core.OfferNames(); o.Offer != "" && !slices.Contains(names, o.Offer) {
 		return fmt.Errorf("offer: %w %q; known: %v", core.ErrUnknownName, o.Offer, names)
 	}
+	if names := core.StrategyNames(); o.Strategy != "" && !slices.Contains(names, o.Strategy) {
+		return fmt.Errorf("strategy: %w %q; known: %v", core.ErrUnknownName, o.Strategy, names)
+	}
 	return nil
 }
 
@@ -103,7 +109,7 @@ const (
 // short reports whether a long run has not done enough yet.
 func (s *sim) short() bool {
 	s.report.Micros = s.now
-	return s.report.trivial(s.faults) != ""
+	return s.report.Trivial(s.o) != ""
 }
 
 // micros is simulated time in microseconds since the start of the run.
@@ -152,6 +158,7 @@ type sim struct {
 	pending   int
 	faultsEnd micros
 	healed    bool
+	healedAt  micros
 	// byHand is set in scenarios: what crashed stays down until it is started.
 	// sending, if set, sees every message just before it leaves.
 	byHand  bool
@@ -245,6 +252,7 @@ func newSim(o Options) *sim {
 	for i, name := range s.names {
 		s.nodes = append(s.nodes, s.newNode(i, name))
 	}
+	s.chooseStrategies()
 	return s
 }
 

@@ -20,6 +20,7 @@ var (
 	seeds = flag.Uint64("sim.seeds", 200, "how many seeds to run")
 	long  = flag.Bool("sim.long", false, "run seeds at full length")
 	mode  = flag.String("sim.mode", "", "the protocol; empty for the default")
+	strat = flag.String("sim.strategy", "", "the strategy of all sites; empty lets the seeds choose")
 	seed  = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
 )
 
@@ -45,7 +46,7 @@ func TestSeeds(t *testing.T) {
 	}
 	var all sim.Report
 	for n := first; n <= last; n++ {
-		r := run(t, sim.Options{Seed: n, Protocol: *mode, Long: *long})
+		r := run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strat, Long: *long})
 		all.Add(r)
 	}
 	t.Logf("%d runs: %v", last-first+1, &all)

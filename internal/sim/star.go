@@ -333,6 +333,9 @@ func (o *observer) lost(n *node) {
 		if q.views != nil {
 			q.views[n.i][1] = q.views[n.i][0]
 		}
+		if q.direct != nil {
+			q.direct.views[n.i][1] = q.direct.views[n.i][0]
+		}
 	}
 }
 
