@@ -23,6 +23,7 @@ type simOptions struct {
 	seeds, first uint64
 	mode, faults string
 	offer        string
+	strategy     string
 	perSeed      bool
 	sites        int
 	workers      int
@@ -41,9 +42,10 @@ networks, disks and clocks that fail, and checks every invariant at every event.
 A seed is one cluster: two minutes or more under faults and load, then healing,
 after which everything must come to rest. The same seed gives the same events.
 
-A seed that does too little (below 2,000 requests, 10 redistributions, 10 faults)
-is refused as trivial. More than one of them and more than 1 in 100 fail the run,
-and so does a fault that never happened in 20 seeds or more. On a violation the
+A seed that does too little (below 2,000 requests, 10 redistributions, 10 faults,
+or no crash with a direct transfer under way) is refused as trivial. More than one
+of them and more than 1 in 100 fail the run, and so does a fault that never
+happened in 20 seeds or more, or never while a direct transfer was under way. On a violation the
 command tells the invariant, the seed and how to replay it; replayed alone, a seed
 also tells what happened before.`,
 		Args: noArgs,
@@ -56,6 +58,7 @@ also tells what happened before.`,
 	f.IntVar(&o.sites, "sites", 5, "sites of a cluster; 0 lets the seed choose 1 to 5")
 	f.StringVar(&o.faults, "faults", "all", "faults that may happen: all, none, or names separated by commas (partition* for all that begin so)")
 	f.StringVar(&o.offer, "offer", "mixed", "offer policy of all sites: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
+	f.StringVar(&o.strategy, "strategy", "", "by what all sites get tokens: instance or transfer; empty: the seed chooses for each site")
 	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
@@ -75,7 +78,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":
@@ -91,8 +94,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		return &usageError{errors.New("--seeds must be at least 1, --workers within 1 and 256")}
 	}
 	r := &simResult{
-		Mode: o.mode, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
-		NotHit: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{},
+		Mode: o.mode, Strategy: o.strategy, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
+		NotHit: []string{}, NotHitUnderWay: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{},
 	}
 	// Little is live at any time: collecting it less often costs memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(600))
@@ -116,6 +119,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		return errViolated
 	case r.Seeds >= enoughSeeds && len(r.NotHit) > 0:
 		return fmt.Errorf("sim: faults that never happened: %s", strings.Join(r.NotHit, ", "))
+	case r.Seeds >= enoughSeeds && len(r.NotHitUnderWay) > 0:
+		return fmt.Errorf("sim: faults that never happened while a transfer was under way: %s", strings.Join(r.NotHitUnderWay, ", "))
 	case r.Seeds >= enoughSeeds && r.Mode == sim.Switching && r.Switches == 0:
 		return errors.New("sim: the mode was never switched")
 	case r.Trivial > max(1, r.Seeds/100):

@@ -54,8 +54,10 @@ func hash(n uint64) string { return fmt.Sprintf("%016x", n) }
 
 // simResult is what --json prints, on one line.
 type simResult struct {
-	Mode       string `json:"mode"`
-	Offer      string `json:"offer"`
+	Mode  string `json:"mode"`
+	Offer string `json:"offer"`
+	// Strategy is empty where seeds chose it for each site.
+	Strategy   string `json:"strategy"`
 	Sites      int    `json:"sites"`
 	First      uint64 `json:"first"`
 	Seeds      uint64 `json:"seeds"`
@@ -86,8 +88,14 @@ type simResult struct {
 	Redistributions map[string]int `json:"redistributions"`
 	Faults          map[string]int `json:"faults"`
 	NotHit          []string       `json:"faults_not_hit"`
-	NotCovered      []string       `json:"faults_not_covered"`
-	Failures        []simViolation `json:"failures"`
+	// Transfers count rounds of direct transfers, what was sent and what came, and
+	// the crashes of a site that a transfer was under way from or to. The faults
+	// are those while one was under way anywhere.
+	Transfers      map[string]int `json:"transfers"`
+	FaultsUnderWay map[string]int `json:"faults_under_way"`
+	NotHitUnderWay []string       `json:"faults_not_hit_under_way"`
+	NotCovered     []string       `json:"faults_not_covered"`
+	Failures       []simViolation `json:"failures"`
 
 	total   sim.Report
 	hash    uint64
@@ -128,6 +136,9 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer
 	}
+	if run.Strategy != "" {
+		replay += " --strategy " + run.Strategy
+	}
 	detail := v.Error()
 	if o.seeds == 1 {
 		detail += "\n" + v.Trace
@@ -154,9 +165,18 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 		"begun": t.Begun, "decided": t.Instances + t.StarDecided, "aborted": t.Failed,
 		"decided_majority": t.Instances, "decided_star": t.StarDecided, "aborted_star": t.StarAborted,
 	}
-	r.Faults = make(map[string]int)
+	r.Transfers = map[string]int{
+		"begun": t.Rounds, "brought": t.RoundsBrought, "short": t.RoundsShort, "sent": t.Transfers,
+		"tokens": t.Transferred, "crashes_under_way": t.CrashesUnderWay,
+	}
+	r.Faults, r.FaultsUnderWay = make(map[string]int), make(map[string]int)
 	for _, f := range faults.List() {
-		r.Faults[f.String()] = t.Faults[f]
+		r.Faults[f.String()], r.FaultsUnderWay[f.String()] = t.Faults[f], t.FaultsUnderWay[f]
+	}
+	if r.Strategy != "instance" && r.Sites != 1 {
+		for _, f := range t.MissingUnderWay(faults) {
+			r.NotHitUnderWay = append(r.NotHitUnderWay, f.String())
+		}
 	}
 	for _, f := range t.MissingFaults(faults) {
 		r.NotHit = append(r.NotHit, f.String())
@@ -173,15 +193,18 @@ func share(n, of int) float64 {
 // tell prints the result for people.
 func (r *simResult) tell(w io.Writer) error {
 	var b strings.Builder
+	t := &r.total
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-17s"+format+"\n", append([]any{name}, args...)...)
 	}
-	line("mode", "%s, %d sites", r.Mode, r.Sites)
+	line("mode", "%s, %d sites, strategy %s", r.Mode, r.Sites, cmp.Or(r.Strategy, "of each site by its seed"))
 	line("seeds", "%d from %d on, %d refused as trivial", r.Seeds, r.First, r.Trivial)
 	line("events", "%d, %.0f a second", r.Events, r.EventsPerSecond)
 	line("time", "%.0f s simulated in %.1f s: %.0f times real time, %.0f a core", r.Simulated, r.Elapsed, r.Speedup, r.SpeedupCore)
 	line("redistributions", "%d begun, %d decided (%d by a majority, %d by their members), %d aborted",
 		r.Redistributions["begun"], r.Redistributions["decided"], r.total.Instances, r.total.StarDecided, r.total.Failed)
+	line("transfers", "%d rounds begun, %d brought tokens, %d none; %d sent, %d tokens came; %d crashes with one under way",
+		t.Rounds, t.RoundsBrought, t.RoundsShort, t.Transfers, t.Transferred, t.CrashesUnderWay)
 	if r.Switches > 0 {
 		line("mode switches", "%d decided", r.Switches)
 	}
@@ -192,12 +215,15 @@ func (r *simResult) tell(w io.Writer) error {
 	name := "faults"
 	for _, f := range sim.AllFaults.List() {
 		if n, in := r.Faults[f.String()]; in {
-			line(name, "%-18v %d", f, n)
+			line(name, "%-18v %-10d %d while a transfer was under way", f, n, r.FaultsUnderWay[f.String()])
 			name = ""
 		}
 	}
 	if len(r.NotHit) > 0 {
 		line("never happened", "%s", strings.Join(r.NotHit, ", "))
+	}
+	if len(r.NotHitUnderWay) > 0 {
+		line("never during", "a transfer: %s", strings.Join(r.NotHitUnderWay, ", "))
 	}
 	if len(r.NotCovered) > 0 {
 		line("not covered", "%s", strings.Join(r.NotCovered, ", "))

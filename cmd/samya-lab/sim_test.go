@@ -28,6 +28,7 @@ func TestSimUsage(t *testing.T) {
 		{"--seeds 0", "seeds"},
 		{"--workers 0", "workers"},
 		{"--offer most", "most"},
+		{"--strategy post", "post"},
 		{"extra", "extra"},
 	} {
 		code, _, stderr := runLab(t, append([]string{"sim"}, strings.Fields(test.args)...)...)

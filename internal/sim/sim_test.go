@@ -53,6 +53,9 @@ func TestSeeds(t *testing.T) {
 	if missing := all.Missing(); last-first >= 100 && len(missing)+len(all.MissingFaults(sim.AllFaults)) > 0 {
 		t.Errorf("never happened: %v, %v", missing, all.MissingFaults(sim.AllFaults))
 	}
+	if missing := all.MissingUnderWay(sim.AllFaults); last-first >= 100 && *strat != "instance" && len(missing) > 0 {
+		t.Errorf("never happened while a transfer was under way: %v", missing)
+	}
 }
 
 // TestSeedsThatFailed runs the seeds that ever found something wrong, of sites
@@ -67,6 +70,10 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 193},
 		{Protocol: "majority", Sites: 5, Seed: 660},
 		{Protocol: sim.Switching, Sites: 2, Seed: 100},
+		{Protocol: "majority", Seed: 73},
+		{Protocol: "majority", Strategy: "transfer", Seed: 69},
+		{Protocol: "auto", Seed: 23},
+		{Protocol: "star", Seed: 5044},
 	} {
 		run(t, o)
 	}
@@ -85,6 +92,25 @@ func TestModes(t *testing.T) {
 			}
 			if (all.Switches > 0) != (mode == sim.Switching) {
 				t.Errorf("the mode was switched %d times", all.Switches)
+			}
+			t.Log(&all)
+		})
+	}
+}
+
+// TestStrategies runs clusters in which all sites get tokens by the same means.
+func TestStrategies(t *testing.T) {
+	for _, strategy := range core.StrategyNames() {
+		t.Run(strategy, func(t *testing.T) {
+			var all sim.Report
+			for n := range uint64(80) {
+				all.Add(run(t, sim.Options{Seed: 9000 + n, Protocol: sim.Modes()[n%4], Strategy: strategy}))
+			}
+			if direct := strategy == "transfer"; (all.RoundsBrought > 0) != direct || (all.Transferred > 0) != direct {
+				t.Errorf("%d rounds brought tokens, %d in all", all.RoundsBrought, all.Transferred)
+			}
+			if strategy == "transfer" && (all.CrashesUnderWay == 0 || len(all.MissingUnderWay(sim.AllFaults)) > 0) {
+				t.Errorf("%d crashes with a transfer under way, never happened then: %v", all.CrashesUnderWay, all.MissingUnderWay(sim.AllFaults))
 			}
 			t.Log(&all)
 		})
@@ -155,6 +181,7 @@ func TestParseFaults(t *testing.T) {
 func TestOptionsRefused(t *testing.T) {
 	for want, o := range map[string]sim.Options{
 		"sites": {Sites: 10}, "protocol": {Protocol: "paxos"}, "offer": {Offer: "most"},
+		"strategy": {Strategy: "post"},
 	} {
 		if _, err := sim.Run(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want one that names %s", o, err, want)
@@ -223,16 +250,19 @@ func TestMessagesEncoded(t *testing.T) {
 }
 
 // TestRefusedOnlyIfNowhere has hungry clients at one of five sites, with
-// nothing that fails: each token of the limit is granted before any is refused.
+// nothing that fails: each token of the limit is granted before any is refused,
+// by whatever means sites get them.
 func TestRefusedOnlyIfNowhere(t *testing.T) {
-	var all sim.Report
-	for n := range uint64(40) {
-		all.Add(run(t, sim.Options{Seed: 3000 + n, Sites: 5, Calm: true, Hungry: true}))
+	for _, strategy := range append(core.StrategyNames(), "") {
+		var all sim.Report
+		for n := range uint64(40) {
+			all.Add(run(t, sim.Options{Seed: 3000 + n, Sites: 5, Strategy: strategy, Calm: true, Hungry: true}))
+		}
+		if all.Refusals == 0 || all.Redistributed == 0 || (all.Transferred > 0) == (strategy == "instance") {
+			t.Errorf("strategy %q: no request was refused, or none waited: %v", strategy, &all)
+		}
+		t.Log(&all)
 	}
-	if all.Refusals == 0 || all.Redistributed == 0 {
-		t.Errorf("no request was refused, or none waited: %v", &all)
-	}
-	t.Log(&all)
 }
 
 // TestSameSeedSameRun runs seeds twice.

@@ -59,16 +59,30 @@ func TestLowerBelowUsage(t *testing.T) {
 
 // TestDebtBacksOff: a debt that nobody can pay does not keep the sites busy.
 func TestDebtBacksOff(t *testing.T) {
-	r := newRig(t, 3, nil)
-	r.create("e", 90)
-	for i, site := range r.names {
-		r.acquire(site, "e", 30, id("x", i))
-	}
-	r.wantCode(r.change("a", core.SetLimit, "e", 0, "lower"), core.OK)
-	before := r.view("a", "e").Applied
-	r.advance(600_000)
-	if n := r.view("a", "e").Applied - before; n < 10 || n > 400 {
-		t.Errorf("%d instances in ten minutes of debt", n)
+	for name, strategies := range map[string]map[core.SiteID]string{
+		"instance": {"a": "instance", "b": "instance", "c": "instance"},
+		"transfer": {"a": "transfer", "b": "transfer", "c": "transfer"},
+		"both":     {"a": "instance", "b": "transfer", "c": "transfer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, func(c *core.Config) {
+				c.Strategy = strategies[c.Self]
+				if c.Self == "a" {
+					// It begins its instance while the others ask each other.
+					c.GiveUp, c.MaxGiveUp = 505, 2005
+				}
+			})
+			r.create("e", 90)
+			for i, site := range r.names {
+				r.acquire(site, "e", 30, id("x", i))
+			}
+			r.wantCode(r.change("a", core.SetLimit, "e", 0, "lower"), core.OK)
+			before := r.view("a", "e").Applied
+			r.advance(600_000)
+			if n := r.view("a", "e").Applied - before; n < 10 || n > 1000 {
+				t.Errorf("%d instances in ten minutes of debt", n)
+			}
+		})
 	}
 }
 
