@@ -17,11 +17,11 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("sim.seeds", 200, "how many seeds to run")
-	long  = flag.Bool("sim.long", false, "run seeds at full length")
-	mode  = flag.String("sim.mode", "", "the protocol; empty for the default")
-	strat = flag.String("sim.strategy", "", "the strategy of all sites; empty lets the seeds choose")
-	seed  = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
+	seeds    = flag.Uint64("sim.seeds", 200, "how many seeds to run")
+	long     = flag.Bool("sim.long", false, "run seeds at full length")
+	mode     = flag.String("sim.mode", "", "the protocol; empty for the default")
+	strategy = flag.String("sim.strategy", "", "the strategy of all sites; empty lets the seeds choose")
+	seed     = flag.Uint64("sim.seed", 0, "the only seed to run; 0 for all")
 )
 
 func run(t *testing.T, o sim.Options) sim.Report {
@@ -46,14 +46,14 @@ func TestSeeds(t *testing.T) {
 	}
 	var all sim.Report
 	for n := first; n <= last; n++ {
-		r := run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strat, Long: *long})
+		r := run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long})
 		all.Add(r)
 	}
 	t.Logf("%d runs: %v", last-first+1, &all)
 	if missing := all.Missing(); last-first >= 100 && len(missing)+len(all.MissingFaults(sim.AllFaults)) > 0 {
 		t.Errorf("never happened: %v, %v", missing, all.MissingFaults(sim.AllFaults))
 	}
-	if missing := all.MissingUnderWay(sim.AllFaults); last-first >= 100 && *strat != "instance" && len(missing) > 0 {
+	if missing := all.MissingUnderWay(sim.AllFaults); last-first >= 100 && *strategy != "instance" && len(missing) > 0 {
 		t.Errorf("never happened while a transfer was under way: %v", missing)
 	}
 }

@@ -73,7 +73,7 @@ func (c *Core) pursue(e *entity) {
 		return
 	}
 	urgent := e.queue.len() > 0 || e.left < 0
-	if e.queue.len() == 0 && !e.owes() {
+	if !urgent {
 		e.hunt.short = false
 	}
 	s := c.situation(e)
