@@ -10,6 +10,10 @@ import "math"
 //	L ← .995·L + .005·l,  weight ∝ exp(-40·(L - least L)/s)
 //	y(t+1) = Σ weight · the expert's forecast
 //
+// It is done twice, and the weights are the mean of both: with this long memory,
+// and with a short one, .97 and .03, and 20 in place of 40, as which expert is best
+// can depend on the time of the day.
+//
 // Over more than one bin, see autoEpoch. The experts:
 //
 //   - the random walk; the mean; exponential smoothing at three speeds
@@ -33,7 +37,7 @@ type auto struct {
 	lags              [autoLags]float64 // the newest first
 	mean, slow        float64
 	smooth            [len(smoothWeights)]float64
-	loss              [autoExperts]float32
+	loss              [len(hedges)][autoExperts]float32
 	// step is a mean of |y(t) - y(t-1)|, middle about its median.
 	step, middle float64
 	jump         [2][jumps]float32
@@ -54,8 +58,6 @@ type autoSeason struct {
 
 const (
 	autoLags     = 12
-	autoForget   = .005
-	autoRate     = 40
 	autoFirst    = 50
 	shortTerms   = 9
 	longTerms    = 3
@@ -70,6 +72,10 @@ const (
 	jumps        = 8
 	jumpStep     = .05
 )
+
+// hedges are how much of the losses is forgotten a bin, and how fast weights fall
+// with them.
+var hedges = [...]struct{ forget, rate float64 }{{.005, 40}, {.03, 20}}
 
 var (
 	smoothWeights = [...]float64{.1, .3, .6}
@@ -206,12 +212,24 @@ func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
 
 // weights fills in how much each expert counts.
 func (m *auto) weights(w *[autoExperts]float64) {
-	least := m.loss[0]
-	for _, l := range m.loss {
+	var one [autoExperts]float64
+	*w = [autoExperts]float64{}
+	for h, loss := range m.loss {
+		weighLosses(one[:], loss[:], loss[byWalk], hedges[h].rate)
+		for i := range w {
+			w[i] += one[i] / float64(len(hedges))
+		}
+	}
+}
+
+// weighLosses fills in weights that fall with the losses, in units of one of them.
+func weighLosses(w []float64, loss []float32, unit float32, rate float64) {
+	least := loss[0]
+	for _, l := range loss {
 		least = min(least, l)
 	}
-	scale, sum := autoRate/max(float64(m.loss[byWalk]), 1e-30), 0.
-	for i, l := range m.loss {
+	scale, sum := rate/max(float64(unit), 1e-30), 0.
+	for i, l := range loss {
 		w[i] = math.Exp(-scale * float64(l-least))
 		sum += w[i]
 	}
@@ -275,10 +293,13 @@ func (m *auto) shift(net float64) {
 
 // judge learns from a bin how good the experts are, and what comes of jumps.
 func (m *auto) judge(f *[autoExperts]float64, net float64) {
-	fresh := max(autoForget, 1/float64(m.known-1))
-	for i, v := range f {
-		m.loss[i] += float32(fresh * (math.Abs(net-v) - float64(m.loss[i])))
+	for h := range m.loss {
+		fresh, loss := max(hedges[h].forget, 1/float64(m.known-1)), &m.loss[h]
+		for i, v := range f {
+			loss[i] += float32(fresh * (math.Abs(net-v) - float64(loss[i])))
+		}
 	}
+	fresh := max(hedges[0].forget, 1/float64(m.known-1))
 	d, size := m.jumpOf(&m.lags)
 	mean := &m.jumpSize[size]
 	if *mean += .02 * float32(math.Abs(d)-float64(*mean)); *mean > 0 {
@@ -356,7 +377,7 @@ func (m *auto) state(c *codec) {
 	c.array(m.lags[:])
 	c.array(m.smooth[:])
 	c.floats(&m.mean, &m.slow, &m.step, &m.middle)
-	for _, fs := range [...][]float32{m.loss[:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
+	for _, fs := range [...][]float32{m.loss[0][:], m.loss[1][:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
 		for i := range fs {
 			c.single(&fs[i])
 		}

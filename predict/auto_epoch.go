@@ -69,18 +69,7 @@ func (m *auto) way(way int, next, hedge []float64) {
 
 // weigh fills in how much each way counts.
 func (e *autoEpoch) weigh(w *[epochWays]float64) {
-	least := e.loss[0]
-	for _, l := range e.loss {
-		least = min(least, l)
-	}
-	scale, sum := autoRate/max(float64(e.loss[wayStay]), 1e-30), 0.
-	for i, l := range e.loss {
-		w[i] = math.Exp(-scale * float64(l-least))
-		sum += w[i]
-	}
-	for i := range w {
-		w[i] /= sum
-	}
+	weighLosses(w[:], e.loss[:], e.loss[wayStay], hedges[0].rate)
 }
 
 // observe takes in a bin of the epoch under judgement, and reports whether the
@@ -95,7 +84,7 @@ func (e *autoEpoch) observe(net float64, horizon int) bool {
 		return false
 	}
 	e.judged++
-	fresh := max(1-math.Pow(1-autoForget, float64(horizon)), 1/float64(e.judged))
+	fresh := max(1-math.Pow(1-hedges[0].forget, float64(horizon)), 1/float64(e.judged))
 	for i, t := range e.told {
 		e.loss[i] += float32(fresh * (math.Abs(e.sum-float64(t)) - float64(e.loss[i])))
 	}

@@ -24,7 +24,7 @@ func show(name string, demand func(bin int) float64, bins int) {
 // It finds by itself that demand repeats itself every day.
 func Example_auto() {
 	show(predict.Auto, func(i int) float64 { return float64(10 * (i % 8)) }, 200)
-	// Output: expect 0 after 70, hold 3 ready
+	// Output: expect 0 after 70, hold 2 ready
 }
 
 // Two bins of demand, two without: it takes two lags to know which is next.

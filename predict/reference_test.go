@@ -316,15 +316,21 @@ func TestProfile(t *testing.T) {
 // TestWeights spells the hedge out for two experts that differ.
 func TestWeights(t *testing.T) {
 	m := newAuto(Options{})
-	for i := range m.loss {
-		m.loss[i] = 10
+	for i := range m.loss[0] {
+		m.loss[0][i], m.loss[1][i] = 10, 20
 	}
-	m.loss[bySmooth] = 9.5
+	m.loss[0][bySmooth], m.loss[1][byMean] = 9.5, 19
 	var w [autoExperts]float64
 	m.weights(&w)
-	// 40·.5/10 = 2: the others weigh e⁻² of the best.
-	if got, want := w[byMean]/w[bySmooth], math.Exp(-2); !near(got, want, 1e-6) {
-		t.Errorf("weighs %v of the best, want %v", got, want)
+	// 40·.5/10 = 2: the others weigh e⁻² of the best; 20·1/20 = 1: e⁻¹.
+	long, short := 1+(autoExperts-1)*math.Exp(-2), 1+(autoExperts-1)*math.Exp(-1)
+	for expert, want := range map[int]float64{
+		bySmooth: (1/long + math.Exp(-1)/short) / 2, byMean: (math.Exp(-2)/long + 1/short) / 2,
+		byWalk: (math.Exp(-2)/long + math.Exp(-1)/short) / 2,
+	} {
+		if !near(w[expert], want, 1e-6) {
+			t.Errorf("expert %d weighs %v, want %v", expert, w[expert], want)
+		}
 	}
 }
 
