@@ -22,14 +22,14 @@ func (s *sim) atRest() map[asideAt]bool {
 	return s.aside()
 }
 
-// free is how many tokens of an entity the sites have left together; everywhere
-// says that all of them know it.
+// free is how many tokens of an entity the sites have together, left or set aside,
+// debts included; everywhere says that all of them know it.
 func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	everywhere = true
 	for _, n := range s.nodes {
 		_, found := n.drained.entities[name]
 		everywhere = everywhere && found
-		left += n.drained.books[name].Left
+		left += n.has(name)
 	}
 	return left, everywhere
 }

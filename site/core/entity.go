@@ -68,6 +68,10 @@ func (e *entity) offered() Tokens {
 	return sum
 }
 
+// owes reports whether the site is in debt, also if that is part of an offer: it
+// may come back.
+func (e *entity) owes() bool { return e.left < 0 || e.left+e.offered() < 0 }
+
 func (e *entity) view() View {
 	return View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,

@@ -75,6 +75,7 @@ func TestDebtBacksOff(t *testing.T) {
 			r.create("e", 90)
 			for i, site := range r.names {
 				r.acquire(site, "e", 30, id("x", i))
+				r.restart(site)
 			}
 			r.wantCode(r.change("a", core.SetLimit, "e", 0, "lower"), core.OK)
 			before := r.view("a", "e").Applied

@@ -73,7 +73,7 @@ func (c *Core) pursue(e *entity) {
 		return
 	}
 	urgent := e.queue.len() > 0 || e.left < 0
-	if !urgent {
+	if e.queue.len() == 0 && !e.owes() {
 		e.hunt.short = false
 	}
 	s := c.situation(e)

@@ -103,7 +103,7 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 	// If acquires that it counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.came(e, r.Got)
-	e.hunt.short = e.left < 0 || e.queue.len() > 0 && e.queue.items[0].number <= e.hunt.fetched
+	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.items[0].number <= e.hunt.fetched
 }
 
 // inFlight is what this site has sent to receivers that seem to be up and that
