@@ -213,7 +213,7 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 		"method":  regexp.MustCompile(`^/(samya\.v1|grpc\.health\.v1)\.[A-Za-z]+/[A-Za-z]+$`),
 		"reason":  regexp.MustCompile(`^[A-Z_]+$`),
 		"outcome": regexp.MustCompile(`^(applied|no_quorum|no_tokens)$`),
-		"trigger": regexp.MustCompile(`^(reactive|limit|debt)$`),
+		"trigger": regexp.MustCompile(`^(reactive|proactive|drought|limit|debt)$`),
 		"mode":    regexp.MustCompile(`^(auto|majority|star)$`),
 		"le":      regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
 	}

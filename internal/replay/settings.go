@@ -22,11 +22,18 @@ var settings = []Setting{
 	{"paper", "majority as in the paper: offer all, equal shares, no forecast", func(c *core.Config) {
 		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Forecast = "majority", "paper", "all", "reactive", "none"
 	}},
-	{"reactive", "the defaults of a site, with the reactive trigger", func(c *core.Config) {
-		c.Trigger = "reactive"
+	{"foresight", "paper, with its forecasts, its wants and its first majority as well", func(c *core.Config) {
+		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Want, c.Wait = "majority", "paper", "all", "paper", "paper", "quorum"
 	}},
+	{"reactive", "the defaults of a site, but the reactive trigger and the policy demand", func(c *core.Config) {
+		c.Trigger, c.Policy = "reactive", "demand"
+	}},
+	{"low-water", "the defaults of a site, but the policy demand", func(c *core.Config) {
+		c.Policy = "demand"
+	}},
+	{"default", "the defaults of a site", func(*core.Config) {}},
 	{"refuse", "no redistribution: what the escrow cannot serve is refused", func(c *core.Config) {
-		c.Admission = "refuse"
+		c.Admission, c.Trigger = "refuse", "reactive"
 	}},
 	{"transfer", "the defaults, with direct transfers where an instance would be begun", func(c *core.Config) {
 		c.Strategy = "transfer"
@@ -35,7 +42,10 @@ var settings = []Setting{
 		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Forecast = "star", "paper", "all", "reactive", "none"
 	}},
 	{"star-reactive", "reactive, under the star variant", func(c *core.Config) {
-		c.Protocol, c.Trigger = "star", "reactive"
+		c.Protocol, c.Trigger, c.Policy = "star", "reactive", "demand"
+	}},
+	{"star", "the defaults, under the star variant", func(c *core.Config) {
+		c.Protocol = "star"
 	}},
 }
 

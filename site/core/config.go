@@ -106,10 +106,10 @@ func (c Config) WithDefaults() Config {
 
 func (c *Config) setDefaults() {
 	orDefault(&c.Protocol, "majority")
-	orDefault(&c.Policy, "demand")
+	orDefault(&c.Policy, redistribute.EqualRisk)
 	orDefault(&c.Strategy, "instance")
 	orDefault(&c.Offer, "spare")
-	orDefault(&c.Trigger, "reactive")
+	orDefault(&c.Trigger, "low-water")
 	orDefault(&c.Forecast, predict.Auto)
 	orDefault(&c.Admission, "wait")
 	orDefault(&c.Want, "quantile")

@@ -121,7 +121,11 @@ func TestADeletedEntityTakesNoTransfers(t *testing.T) {
 // TestGossip: a site knows what the others have left of an entity with demand,
 // asks only those that have any, and soon tells of none that has no more.
 func TestGossip(t *testing.T) {
-	r := newRig(t, 4, direct)
+	r := newRig(t, 4, func(c *core.Config) {
+		direct(c)
+		// A site that runs low asks nobody before somebody waits.
+		c.Trigger = "reactive"
+	})
 	r.create("acme/vm", 400)
 	for i := range 10 {
 		r.wantCode(r.acquire("b", "acme/vm", 10, id("b", i)), core.OK)

@@ -70,7 +70,7 @@ func (lowWaterTrigger) Due(s Situation) string {
 		soon = min(soon, next)
 	}
 	mark := max(min(lowWater, float64(s.Limit)/lowWaterPart), soon/2)
-	if float64(s.Left) >= mark || !s.mayLookAhead() || s.Told && s.Elsewhere < s.Limit/worthwhilePart {
+	if float64(s.Left) >= mark || !s.mayLookAhead() || s.Told && s.Elsewhere < max(1, s.Limit/worthwhilePart) {
 		return ""
 	}
 	return proactiveReason

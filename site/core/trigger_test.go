@@ -1,0 +1,121 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+)
+
+func TestTriggers(t *testing.T) {
+	// calm is a site with demand that has just enough.
+	calm := func(change func(*Situation)) Situation {
+		s := Situation{
+			Left: 50, Rate: 80, Limit: 5000, LastGrant: 1000, SinceTrigger: 1000,
+			Forecast: predict.Forecast{Expected: 40, Median: 60, High: 90, Next: 30},
+		}
+		change(&s)
+		return s
+	}
+	for name, tc := range map[string]struct {
+		change                    func(*Situation)
+		reactive, lowWater, paper string
+	}{
+		"enough":               {func(*Situation) {}, "", "", ""},
+		"an acquire waits":     {func(s *Situation) { s.Queued, s.SinceTrigger = 1, 0 }, "reactive", "reactive", "reactive"},
+		"a limit waits":        {func(s *Situation) { s.Changing = true }, "limit", "limit", "limit"},
+		"waiting comes first":  {func(s *Situation) { s.Queued, s.Changing, s.Left = 1, true, -1 }, "reactive", "reactive", "reactive"},
+		"debt":                 {func(s *Situation) { s.Left = -1 }, "debt", "debt", "debt"},
+		"at half of the next":  {func(s *Situation) { s.Left = 15 }, "", "", "proactive"},
+		"below it":             {func(s *Situation) { s.Left = 14 }, "", "proactive", "proactive"},
+		"more than expected":   {func(s *Situation) { s.Left, s.Forecast.Expected = 14, 13 }, "", "proactive", ""},
+		"half a second's rate": {func(s *Situation) { s.Left, s.Rate = 9, 20 }, "", "proactive", "proactive"},
+		"a low rate":           {func(s *Situation) { s.Left, s.Rate = 10, 20 }, "", "", "proactive"},
+		"untrained":            {func(s *Situation) { s.Left, s.Forecast = 39, predict.Forecast{} }, "", "proactive", ""},
+		"untrained, enough":    {func(s *Situation) { s.Left, s.Forecast = 40, predict.Forecast{} }, "", "", ""},
+		"a few":                {func(s *Situation) { s.Left, s.Rate = 3, 1 }, "", "proactive", "proactive"},
+		"a few of a few":       {func(s *Situation) { s.Left, s.Rate, s.Limit = 3, 1, 100 }, "", "", "proactive"},
+		"nobody asks":          {func(s *Situation) { s.Left, s.Rate = 3, 0.05 }, "", "", ""},
+		"just tried":           {func(s *Situation) { s.Left, s.SinceTrigger = 3, 999 }, "", "", ""},
+		"others have it":       {func(s *Situation) { s.Left, s.Told, s.Elsewhere = 3, true, 250 }, "", "proactive", "proactive"},
+		"others have little":   {func(s *Situation) { s.Left, s.Told, s.Elsewhere = 3, true, 249 }, "", "", "proactive"},
+		"alone":                {func(s *Situation) { s.Left, s.Told, s.Limit = 1, true, 9 }, "", "", "proactive"},
+		"a fifth of the grant": {func(s *Situation) { s.Left, s.LastGrant = 20, 100 }, "", "", "proactive"},
+		"more than a fifth":    {func(s *Situation) { s.Left, s.LastGrant = 20, 99 }, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := calm(tc.change)
+			for trigger, want := range map[string]string{
+				"reactive": tc.reactive, "low-water": tc.lowWater, "paper": tc.paper,
+			} {
+				if got := triggers[trigger].Due(s); got != want {
+					t.Errorf("%s: due for %q, want %q", trigger, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWants(t *testing.T) {
+	forecast := predict.Forecast{Expected: 40, Median: 60, High: 90, Next: 30}
+	for name, tc := range map[string]struct {
+		s                       Situation
+		quantile, median, paper Tokens
+		waiting                 Tokens
+	}{
+		"a forecast":               {Situation{Left: 10, Forecast: forecast}, 90, 60, 40, 0},
+		"a rate above the median":  {Situation{Left: 10, Rate: 70, Forecast: forecast}, 90, 70, 40, 0},
+		"a rate above the want":    {Situation{Left: 10, Rate: 100, Forecast: forecast}, 100, 100, 40, 0},
+		"waiting":                  {Situation{Left: 10, Queued: 9, First: 4, Forecast: forecast}, 90, 60, 10, 4},
+		"waiting in debt":          {Situation{Left: -3, Queued: 9, First: 4}, 0, 0, 0, 4},
+		"more released than taken": {Situation{Left: 10, Forecast: predict.Forecast{Expected: -5, Median: 1, High: 2}}, 2, 1, 0, 0},
+		"beyond all numbers":       {Situation{Rate: 1e300}, MaxTokens, MaxTokens, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if target, median := (quantileWant{}).Target(tc.s); target != tc.quantile || median != tc.median {
+				t.Errorf("quantile: %d, %d, want %d, %d", target, median, tc.quantile, tc.median)
+			}
+			if target, median := (paperWant{}).Target(tc.s); target != tc.paper || median != tc.paper {
+				t.Errorf("paper: %d, %d, want %d", target, median, tc.paper)
+			}
+			if all, first := (quantileWant{}).Waiting(tc.s), (paperWant{}).Waiting(tc.s); all != tc.s.Queued || first != tc.waiting {
+				t.Errorf("waiting: %d and %d, want %d and %d", all, first, tc.s.Queued, tc.waiting)
+			}
+		})
+	}
+}
+
+// TestPaperWantIsEquations4And5: beyond its offer a site wants what its first
+// waiting acquire asks for, or what it expects beyond what it has.
+func TestPaperWantIsEquations4And5(t *testing.T) {
+	want, offerPolicy := paperWant{}, offerAll{}
+	for name, tc := range map[string]struct {
+		left, first Tokens
+		expected    float64
+		want        Tokens
+	}{
+		"equation 4":       {10, 0, 35, 25},
+		"enough":           {50, 0, 35, 0},
+		"equation 5":       {10, 12, 35, 12},
+		"equation 5, none": {0, 12, 0, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Situation{Left: tc.left, Queued: 2 * tc.first, First: tc.first, Forecast: predict.Forecast{Expected: tc.expected}}
+			target, _ := want.Target(s)
+			if got := max(0, want.Waiting(s)+target-offerPolicy.Offer(s, avantan.PressSpare)); got != tc.want {
+				t.Errorf("wants %d beyond its offer, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// BenchmarkLowWater is what the trigger costs where nothing is due.
+func BenchmarkLowWater(b *testing.B) {
+	s := Situation{Left: 500, Rate: 80, Limit: 5000, SinceTrigger: 1000, Forecast: predict.Forecast{Next: 30}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if triggers["low-water"].Due(s) != "" {
+			b.Fatal("due")
+		}
+	}
+}
