@@ -116,7 +116,7 @@ func TestSettingsOfTheUnvouched(t *testing.T) {
 // token is lost and nothing is set aside.
 func TestModeSwitchesUnderLoad(t *testing.T) {
 	t.Parallel()
-	c := sitetest.Start(t, five, nil)
+	c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.Strategy = "instance" })
 	c.Create("acme/load", 500)
 	c.Create("acme/vm", 500)
 	load := startLoad(t, c, "acme/load")

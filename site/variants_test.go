@@ -30,7 +30,7 @@ func TestVariantsInAPartition(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.protocol, func(t *testing.T) {
 			t.Parallel()
-			c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.Protocol = tc.protocol })
+			c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.Protocol, cfg.Strategy = tc.protocol, "instance" })
 			c.Create("acme/vm", 500)
 			c.Partition([]string{"as", "au", "eu"}, []string{"sa", "us"})
 			// A site holds 100: these need half of a neighbour's, too.

@@ -46,7 +46,7 @@ func TestKillUnderLoad(t *testing.T) {
 	cluster := start(t, proc.Config{
 		Sites: regions, AppManagers: regions, WAN: "samya",
 		// No answer may be forgotten before it is asked for again.
-		SiteArgs: []string{"--request-retention", "30m"},
+		SiteArgs: []string{"--request-retention", "30m", "--strategy", "instance"},
 	})
 	clients := dialAll(t, cluster)
 	create(t, limit, clients...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/sitetest"
+	"github.com/samya-db/samya/site"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -48,7 +49,7 @@ type parted struct {
 // newParted starts a cluster in which every site has its share, and cuts it.
 func newParted(t *testing.T, two []string) *parted {
 	t.Helper()
-	c := sitetest.Start(t, regions, nil)
+	c := sitetest.Start(t, regions, func(cfg *site.Config) { cfg.Strategy = "instance" })
 	p := &parted{t: t, c: c, two: two, grants: &grants{t: t, cluster: c}}
 	for _, name := range regions {
 		if !slices.Contains(two, name) {

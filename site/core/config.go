@@ -107,7 +107,7 @@ func (c Config) WithDefaults() Config {
 func (c *Config) setDefaults() {
 	orDefault(&c.Protocol, "majority")
 	orDefault(&c.Policy, redistribute.EqualRisk)
-	orDefault(&c.Strategy, "instance")
+	orDefault(&c.Strategy, "transfer")
 	orDefault(&c.Offer, "spare")
 	orDefault(&c.Trigger, "low-water")
 	orDefault(&c.Forecast, predict.Auto)

@@ -42,9 +42,11 @@ func (c *Core) pauseDrought(d *drought) {
 	d.until = c.now.Tick + d.pause
 }
 
-// came looks whether tokens that came from other sites end the drought.
+// came looks whether tokens that came from other sites end the drought: a
+// fiftieth of the limit. That is more than what is worth a try, or it would end
+// and begin again all the time, with acquires waiting in vain each time.
 func (c *Core) came(e *entity, tokens Tokens) {
-	if tokens >= worth(e) {
+	if tokens >= max(worth(e), e.limit/50) {
 		e.drought = drought{shown: e.drought.shown}
 	}
 }

@@ -115,7 +115,7 @@ func TestModeNeedsAMajority(t *testing.T) {
 func TestModeSaysWhatBegins(t *testing.T) {
 	for _, configured := range core.ProtocolNames() {
 		for mode, want := range map[string]core.Code{"majority": core.OutOfTokens, "star": core.OK, "auto": core.OK} {
-			r := newRig(t, 5, func(c *core.Config) { c.Protocol = configured })
+			r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = configured, "instance" })
 			r.create("acme/vm", 500)
 			r.wantCode(r.setMode("c", mode, "1"), core.OK)
 			for _, name := range []core.SiteID{"a", "b", "c"} {
@@ -135,7 +135,7 @@ func TestModeSaysWhatBegins(t *testing.T) {
 func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
 	for _, tc := range []struct{ from, to string }{{"majority", "star"}, {"star", "majority"}, {"star", "auto"}} {
 		for at := core.Tick(0); at <= 120; at += 10 {
-			r := newRig(t, 5, func(c *core.Config) { c.Protocol = tc.from })
+			r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = tc.from, "instance" })
 			r.create("acme/vm", 500)
 			// The switch is decided while the instance is under way: at its
 			// beginning, in its middle, or just after it.
@@ -155,7 +155,7 @@ func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
 // of its members is out of reach, and switches to the majority variant
 // meanwhile: they end once that member is back.
 func TestSlicesOutliveTheMode(t *testing.T) {
-	r := newRig(t, 5, func(c *core.Config) { c.Protocol = "star" })
+	r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = "star", "instance" })
 	r.create("acme/vm", 500)
 	r.acquireAsync("a", "acme/vm", 500, "all", 60_000)
 	// The offers have come to the leader; one of those asked is gone before it

@@ -45,6 +45,9 @@ const (
 	// lowWater is below how many tokens every site looks for more, unless that is
 	// above a fiftieth of the limit.
 	lowWater, lowWaterPart = 4, 50
+	// lowWaterTime is for how long, in seconds, what is left should last: longer than
+	// a redistribution takes, as a burst has yet to show its rate when it begins.
+	lowWaterTime = 0.7
 	// worthwhilePart is what part of the limit others must hold for that.
 	worthwhilePart = 20
 )
@@ -52,7 +55,7 @@ const (
 // lowWaterTrigger is reactive, and begins an instance as well when the tokens
 // are about to run out: with less left than
 //
-//	max(4, min(half a second of the rate, half the next bin's high quantile))
+//	max(4, min(0.7 s of the rate, half the next bin's high quantile))
 //
 // The horizon is the time that a redistribution takes, not a bin: to go by a
 // bin's quantile alone begins many for nothing. Until the forecast is trained
@@ -65,11 +68,11 @@ func (lowWaterTrigger) Due(s Situation) string {
 	if reason := (reactiveTrigger{}).Due(s); reason != "" {
 		return reason
 	}
-	soon := s.Rate
+	soon := lowWaterTime * s.Rate
 	if next := s.Forecast.Next; next > 0 {
-		soon = min(soon, next)
+		soon = min(soon, next/2)
 	}
-	mark := max(min(lowWater, float64(s.Limit)/lowWaterPart), soon/2)
+	mark := max(min(lowWater, float64(s.Limit)/lowWaterPart), soon)
 	if float64(s.Left) >= mark || !s.mayLookAhead() || s.Told && s.Elsewhere < max(1, s.Limit/worthwhilePart) {
 		return ""
 	}
