@@ -89,7 +89,7 @@ func near(a, b Latency) bool {
 // protocol, counts as waiting, and its token is released once it has come.
 func TestWaiting(t *testing.T) {
 	d := &Demand{Span: 3 * time.Second, Leases: []Lease{{Hold: time.Second}, {Hold: time.Second}, {Hold: time.Millisecond}}}
-	r := play(t, d, "paper", 10)
+	r := play(t, d, "paper-reactive", 10)
 	// The nearest others are a round trip of 131 ms away.
 	if r.Granted != 3 || r.Waited != 1 || r.Latency.Max < 131 || r.Latency.Max > 450 || r.Latency.P50 > 2 {
 		t.Errorf("%+v", r)

@@ -17,36 +17,59 @@ type Setting struct {
 	Configure func(*core.Config)
 }
 
-// settings are all of them. To add one is to add a line.
+// settings are all of them. To add one is to add a line. All but default name
+// every module, so that they mean the same when the defaults of a site change.
 var settings = []Setting{
-	{"paper", "majority as in the paper: offer all, equal shares, no forecast", func(c *core.Config) {
-		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Forecast = "majority", "paper", "all", "reactive", "none"
+	{"paper", "as in the paper, with the first majority, its trigger and its wants; forecasts by auto", paper},
+	{"paper-reactive", "paper, but nothing is begun before an acquire waits", func(c *core.Config) {
+		paper(c)
+		c.Trigger, c.Forecast = "reactive", "none"
 	}},
-	{"foresight", "paper, with its forecasts, its wants and its first majority as well", func(c *core.Config) {
-		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Want, c.Wait = "majority", "paper", "all", "paper", "paper", "quorum"
+	{"paper-trigger", "instance, but for the paper's trigger and wants", func(c *core.Config) {
+		ours(c)
+		c.Trigger, c.Want = "paper", "paper"
 	}},
-	{"reactive", "the defaults of a site, but the reactive trigger and the policy demand", func(c *core.Config) {
-		c.Trigger, c.Policy = "reactive", "demand"
+	{"reactive", "instance, but nothing is begun before an acquire waits", func(c *core.Config) {
+		ours(c)
+		c.Trigger = "reactive"
 	}},
-	{"low-water", "the defaults of a site, but the policy demand", func(c *core.Config) {
-		c.Policy = "demand"
-	}},
-	{"default", "the defaults of a site", func(*core.Config) {}},
-	{"refuse", "no redistribution: what the escrow cannot serve is refused", func(c *core.Config) {
-		c.Admission, c.Trigger = "refuse", "reactive"
-	}},
-	{"transfer", "the defaults, with direct transfers where an instance would be begun", func(c *core.Config) {
-		c.Strategy = "transfer"
+	{"instance", "our policies, and instances alone", ours},
+	{"transfer", "our policies, and direct transfers first", transfer},
+	{"transfer-constant", "transfer, with forecasts that are the same at all times", func(c *core.Config) {
+		transfer(c)
+		c.Forecast = "constant"
 	}},
 	{"star-paper", "paper, under the star variant", func(c *core.Config) {
-		c.Protocol, c.Policy, c.Offer, c.Trigger, c.Forecast = "star", "paper", "all", "reactive", "none"
-	}},
-	{"star-reactive", "reactive, under the star variant", func(c *core.Config) {
-		c.Protocol, c.Trigger, c.Policy = "star", "reactive", "demand"
-	}},
-	{"star", "the defaults, under the star variant", func(c *core.Config) {
+		paper(c)
 		c.Protocol = "star"
 	}},
+	{"star", "instance, under the star variant", func(c *core.Config) {
+		ours(c)
+		c.Protocol = "star"
+	}},
+	{"default", "what a site does unless told otherwise", func(*core.Config) {}},
+	{"refuse", "no redistribution: what the escrow cannot serve is refused", func(c *core.Config) {
+		ours(c)
+		c.Trigger, c.Admission = "reactive", "refuse"
+	}},
+}
+
+// paper is the control (Samya, Sections 4.2 to 4.4 and 5.1).
+func paper(c *core.Config) {
+	c.Protocol, c.Strategy, c.Policy, c.Offer, c.Wait = "majority", "instance", "paper", "all", "quorum"
+	c.Trigger, c.Want, c.Forecast, c.Admission = "paper", "paper", "auto", "wait"
+}
+
+// ours are the policies that did best, with instances alone.
+func ours(c *core.Config) {
+	c.Protocol, c.Strategy, c.Policy, c.Offer, c.Wait = "majority", "instance", "equal-risk", "spare", "all"
+	c.Trigger, c.Want, c.Forecast, c.Admission = "low-water", "quantile", "auto", "wait"
+}
+
+// transfer is ours with direct transfers.
+func transfer(c *core.Config) {
+	ours(c)
+	c.Strategy = "transfer"
 }
 
 // Settings lists all settings.

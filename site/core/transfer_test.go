@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-func direct(c *core.Config) { c.Strategy = "transfer" }
+func direct(c *core.Config) { c.Strategy, c.Trigger = "transfer", "reactive" }
 
 // transfers counts the messages of direct transfers sent, by kind.
 func (r *rig) transfers() map[transfer.Kind]int {
