@@ -13,8 +13,8 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/sitetest"
-	"github.com/samya-db/samya/site"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site"
 )
 
 // TestPartition cuts two sites off from three, by the transport's fault hook.
