@@ -35,6 +35,10 @@ var settings = []Setting{
 	}},
 	{"instance", "our policies, and instances alone", ours},
 	{"transfer", "our policies, and direct transfers first", transfer},
+	{"ahead", "transfer, and instances on behalf of sites that expect to run short", func(c *core.Config) {
+		transfer(c)
+		c.Trigger = "ahead"
+	}},
 	{"transfer-constant", "transfer, with forecasts that are the same at all times", func(c *core.Config) {
 		transfer(c)
 		c.Forecast = "constant"

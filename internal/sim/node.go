@@ -70,7 +70,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
 		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
-		Trigger:   pick([]string{"low-water", "low-water", "paper", "reactive"}),
+		Trigger:   pick([]string{"low-water", "ahead", "paper", "reactive"}),
 		Want:      pick([]string{"quantile", "quantile", "paper"}),
 		Wait:      s.wait,
 		Protocol:  s.configured(),

@@ -36,6 +36,8 @@ type entity struct {
 	// busy here; told says that it is on the list.
 	busyUntil, demandUntil Tick
 	told                   bool
+	// lacking is what others lack, while it is looked at; see Situation.
+	lacking Tokens
 
 	demand demand
 	queue  queue
@@ -94,6 +96,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 
 		Refused:      e.drought.refused,
 		SinceTrigger: now - e.hunt.triggered,
+		Lacking:      e.lacking,
 	}
 }
 

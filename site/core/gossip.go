@@ -87,7 +87,9 @@ func (c *Core) tellBusy() {
 	for i := range summaries {
 		e := g.busy[(g.next+i)%len(g.busy)]
 		summaries[i] = c.summary(e)
+		e.lacking = c.lacking(e, &summaries[i])
 		c.pursue(e)
+		e.lacking = 0
 	}
 	g.next = (g.next + n) % len(g.busy)
 	for _, m := range c.cfg.Members {
@@ -180,4 +182,29 @@ func (c *Core) donors(e *entity) []transfer.Donor {
 		}
 	}
 	return donors
+}
+
+// lacking is what the other sites lack of their medians, if this site has more
+// to spare beyond its own target than any other, and enough. It is 0 unless all
+// have told: else two sites might see to it.
+func (c *Core) lacking(e *entity, own *Summary) Tokens {
+	if !c.hearsAll(e) {
+		return 0
+	}
+	spare := own.Left - own.Target
+	var lack Tokens
+	for i, m := range c.cfg.Members {
+		if m == c.cfg.Self || !c.seemsUp(m) {
+			continue
+		}
+		v := &e.views[i]
+		lack += max(0, v.Median-v.Left)
+		if theirs := v.Left - v.Target; theirs > spare || theirs == spare && m < c.cfg.Self {
+			return 0
+		}
+	}
+	if lack > spare {
+		return 0
+	}
+	return lack
 }

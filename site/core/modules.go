@@ -35,6 +35,10 @@ type Situation struct {
 	Refused Tokens
 	// SinceTrigger is how long ago a redistribution was begun here.
 	SinceTrigger Tick
+	// Lacking is what other sites lack, by what they have told, of what they expect
+	// to need at even odds, if this site has most to spare of all and enough for
+	// that; else 0.
+	Lacking Tokens
 }
 
 // Verdict is what becomes of an acquire that the tokens left cannot serve.

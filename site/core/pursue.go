@@ -94,6 +94,10 @@ func (c *Core) pursue(e *entity) {
 	case reason == "":
 		return
 	}
+	if reason == aheadReason {
+		c.instance(e, reason)
+		return
+	}
 	if s.Elsewhere, s.Told = c.elsewhere(e); c.mods.trigger.Due(s) == "" {
 		e.hunt.triggered = c.now.Tick
 		return
@@ -118,6 +122,14 @@ func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool)
 	switch {
 	case direct && !e.hunt.short && (!hopeless || !urgent) && c.fetch(e, s, reason):
 	case direct && !urgent:
+	default:
+		c.instance(e, reason)
+	}
+}
+
+// instance begins an instance under the variant of the mode, if it can.
+func (c *Core) instance(e *entity, reason string) {
+	switch {
 	case c.variant(e) == Star:
 		if !e.starBusy() {
 			c.started(e, reason, Star)

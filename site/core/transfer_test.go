@@ -150,3 +150,26 @@ func TestGossip(t *testing.T) {
 		}
 	}
 }
+
+// TestOneSiteSeesToAnother: a site whose demand is falling asleep holds most
+// tokens, and another expects to need more than it has. The first begins an
+// instance on its behalf, once, and before anybody waits.
+func TestOneSiteSeesToAnother(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Trigger, c.Forecast, c.Bin, c.Horizon = "ahead", "constant", 1000, 6 })
+	r.create("e", 3000)
+	// In each bin a takes ten tokens a hundred milliseconds, and gives them back: it
+	// needs 50 at a time, and has ever fewer left.
+	for i := range 300 {
+		r.wantCode(r.acquire("a", "e", 10, id("a", i)), core.OK)
+		if i%10 == 9 {
+			r.wantCode(r.release("a", "e", 70, id("r", i)), core.OK)
+		}
+		r.advance(100)
+	}
+	if n := r.begun(); n["ahead"] == 0 || n["reactive"] > 0 {
+		t.Errorf("begun: %v", n)
+	}
+	if n := r.begun()["ahead"]; n > 3 {
+		t.Errorf("%d begun in half a minute", n)
+	}
+}

@@ -8,11 +8,14 @@ const (
 	proactiveReason = "proactive"
 	// debtReason: the site has less than none.
 	debtReason = "debt"
+	// aheadReason: another site expects to need more than it has.
+	aheadReason = "ahead"
 	// limitReason: a limit change waits, and nothing else.
 	limitReason = "limit"
 )
 
 var triggers = map[string]Trigger{
+	"ahead":     aheadTrigger{},
 	"low-water": lowWaterTrigger{},
 	"paper":     paperTrigger{},
 	"reactive":  reactiveTrigger{},
@@ -78,6 +81,25 @@ func (lowWaterTrigger) Due(s Situation) string {
 	}
 	return proactiveReason
 }
+
+// aheadTrigger is low-water, and has the site with most to spare begin an
+// instance, which shares out anew what all have, before another site runs short
+// that expects to need more than it has: at least a fiftieth of the limit more,
+// and at most every ten seconds.
+type aheadTrigger struct{}
+
+func (aheadTrigger) Due(s Situation) string {
+	if reason := (lowWaterTrigger{}).Due(s); reason != "" {
+		return reason
+	}
+	if s.Lacking < max(1, s.Limit/lowWaterPart) || s.SinceTrigger < aheadPause {
+		return ""
+	}
+	return aheadReason
+}
+
+// aheadPause is how long after it began a redistribution a site sees to others.
+const aheadPause = 10_000
 
 // paperTrigger is the paper's. It looks at the forecast only with at most a
 // fifth left of what the last redistribution left the site with, or creation if

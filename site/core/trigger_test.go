@@ -56,6 +56,28 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
+// TestAhead: what others lack is seen to if it is worth it, not too often, and
+// after what the site needs itself.
+func TestAhead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Situation)
+		want   string
+	}{
+		"nobody lacks any":  {func(s *Situation) { s.Lacking = 0 }, ""},
+		"a fiftieth":        {func(*Situation) {}, "ahead"},
+		"less":              {func(s *Situation) { s.Lacking = 99 }, ""},
+		"a small limit":     {func(s *Situation) { s.Limit, s.Lacking = 10, 1 }, "ahead"},
+		"not long ago":      {func(s *Situation) { s.SinceTrigger = 9999 }, ""},
+		"own need is first": {func(s *Situation) { s.Left, s.Rate = 3, 20 }, "proactive"},
+	} {
+		s := Situation{Left: 900, Limit: 5000, Lacking: 100, SinceTrigger: 10_000}
+		tc.change(&s)
+		if got := (aheadTrigger{}).Due(s); got != tc.want {
+			t.Errorf("%s: due for %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestWants(t *testing.T) {
 	forecast := predict.Forecast{Expected: 40, Median: 60, High: 90, Next: 30}
 	for name, tc := range map[string]struct {
