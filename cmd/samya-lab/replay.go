@@ -34,11 +34,9 @@ type replayOptions struct {
 // replayCommand is `samya-lab replay`.
 func (l *lab) replayCommand() *cobra.Command {
 	var o replayOptions
-	var names []string
 	var about strings.Builder
 	for _, s := range replay.Settings() {
-		names = append(names, s.Name)
-		_, _ = fmt.Fprintf(&about, "  %-14s %s\n", s.Name, s.About) // a builder does not fail
+		_, _ = fmt.Fprintf(&about, "  %-18s %s\n", s.Name, s.About) // a builder does not fail
 	}
 	cmd := &cobra.Command{
 		Use:   "replay",
@@ -64,7 +62,7 @@ do not balance in the end. Settings:
 	f := cmd.Flags()
 	f.StringSliceVar(&o.workloads, "workload", replay.Workloads(), "workloads: "+strings.Join(replay.Workloads(), ", "))
 	f.StringVar(&o.seeds, "seeds", "1-5", "seeds: numbers and ranges, separated by commas")
-	f.StringSliceVar(&o.settings, "settings", names, "settings; the first is what the others are compared to")
+	f.StringSliceVar(&o.settings, "settings", []string{"paper", "reactive", "instance", "transfer", "refuse"}, "settings; the first is what the others are compared to")
 	f.IntVar(&o.minutes, "minutes", 60, "play the first minutes of the hour alone")
 	f.Int64Var(&o.limit, "limit", int64(replay.Limit), "limit of the entity")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")

@@ -86,7 +86,9 @@ func Run(o Options) (*Result, error) {
 		return nil, r.err
 	}
 	r.sum()
-	return &r.result, nil
+	// A copy: the result is kept for longer than all that the run needed.
+	result := r.result
+	return &result, nil
 }
 
 // newRun starts the sites.

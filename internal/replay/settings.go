@@ -34,6 +34,10 @@ var settings = []Setting{
 		c.Trigger = "reactive"
 	}},
 	{"instance", "our policies, and instances alone", ours},
+	{"instance-constant", "instance, with forecasts that are the same at all times", func(c *core.Config) {
+		ours(c)
+		c.Forecast = "constant"
+	}},
 	{"transfer", "our policies, and direct transfers first", transfer},
 	{"ahead", "transfer, and instances on behalf of sites that expect to run short", func(c *core.Config) {
 		transfer(c)
