@@ -98,6 +98,10 @@ REPLAY_FLAGS ?=
 replay: bin/samya-lab ## Play an hour of demand from five regions under each setting; REPLAY_FLAGS="--workload fit"
 	bin/samya-lab replay $(REPLAY_FLAGS)
 
+.PHONY: policies
+policies: bin/samya-lab ## Hold the default policies against their goals: waits, redistributions, latency
+	bin/samya-lab replay --goals default
+
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)

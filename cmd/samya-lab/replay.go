@@ -28,6 +28,7 @@ type replayOptions struct {
 	limit               int64
 	workers             int
 	untrained           bool
+	goals               string
 	json                bool
 }
 
@@ -67,6 +68,7 @@ do not balance in the end. Settings:
 	f.Int64Var(&o.limit, "limit", int64(replay.Limit), "limit of the entity")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
 	f.BoolVar(&o.untrained, "untrained", false, "forecasts have not seen the days before the hour")
+	f.StringVar(&o.goals, "goals", "", "setting to hold against the goals, which fail the command if they are not met; plays what they need")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
 }
@@ -78,6 +80,7 @@ type replayed struct {
 	Seeds     []uint64         `json:"seeds"`
 	Summaries []replay.Summary `json:"summaries"`
 	Results   []*replay.Result `json:"results"`
+	Goals     []replay.Goal    `json:"goals,omitempty"`
 }
 
 // replay plays what is asked for.
@@ -92,6 +95,10 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		if !slices.Contains(replay.Workloads(), w) {
 			return &usageError{fmt.Errorf("--workload: no %q, known are %s", w, strings.Join(replay.Workloads(), ", "))}
 		}
+	}
+	if o.goals != "" {
+		o.workloads, o.minutes = replay.Workloads(), replay.MaxBins/binsAMinute
+		o.settings = append(replay.GoalSettings(), o.goals)
 	}
 	var settings []replay.Setting
 	for _, name := range o.settings {
@@ -159,6 +166,11 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		return fmt.Errorf("replay: %w", err)
 	}
 	told.Summaries = replay.Summarize(told.Results)
+	if o.goals != "" {
+		if told.Goals, err = replay.Goals(told.Summaries, o.goals); err != nil {
+			return fmt.Errorf("replay: %w", err)
+		}
+	}
 	if o.json {
 		err = json.NewEncoder(l.stdout).Encode(told)
 	} else {
@@ -167,8 +179,15 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	if err != nil {
 		return fmt.Errorf("print the results: %w", err)
 	}
+	for _, g := range told.Goals {
+		if !g.Met {
+			return errGoals
+		}
+	}
 	return nil
 }
+
+var errGoals = errors.New("not all goals are met")
 
 // maxSeeds bounds the seeds of one command.
 const maxSeeds = 10_000
@@ -236,6 +255,23 @@ func (l *lab) tellReplays(told *replayed) error {
 		if _, err := w.Write([]byte(line.String())); err != nil {
 			return err
 		}
+	}
+	if err := w.Flush(); err != nil || len(told.Goals) == 0 {
+		return err
+	}
+	return l.tellGoals(told.Goals)
+}
+
+// tellGoals prints what was to be shown, and what was.
+func (l *lab) tellGoals(goals []replay.Goal) error {
+	w := tabwriter.NewWriter(l.stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprint(w, "\nGOAL\t\tGOT\tAT MOST\t\n")
+	for _, g := range goals {
+		met := "met"
+		if !g.Met {
+			met = "MISSED"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%g\t%s\n", g.Workload, g.What, g.Got, g.Most, met)
 	}
 	return w.Flush()
 }

@@ -1,0 +1,85 @@
+package replay
+
+import "fmt"
+
+// Goal is one thing that our policies have to show against others.
+type Goal struct {
+	Workload string `json:"workload"`
+	// What says what is measured, Got what came out, Most what may at most.
+	What string  `json:"what"`
+	Got  float64 `json:"got"`
+	Most float64 `json:"most"`
+	Met  bool    `json:"met"`
+}
+
+// The settings that goals compare.
+const (
+	goalControl  = "paper"
+	goalLocal    = "refuse"
+	goalConstant = "transfer-constant"
+)
+
+const (
+	// The share of requests that wait, and the redistributions, as parts of those
+	// under the paper's policies.
+	mostWaits, mostBegun = 0.25, 1.5
+	// mostBeyondLocal is how many milliseconds the 99.9th percentile may be above
+	// that of sites that only ever answer from what they hold, where tokens are
+	// plenty.
+	mostBeyondLocal = 2
+	// mostPerSecond is how many redistributions a second may be begun over all sites
+	// where tokens are short all the time.
+	mostPerSecond = 1
+	// mostOfConstant is the part of waits that forecasts of the timing of demand may
+	// leave of those under forecasts that are the same at all times.
+	mostOfConstant = 0.5
+)
+
+// GoalSettings are the settings that Goals needs the summaries of, beside the one
+// to be judged.
+func GoalSettings() []string { return []string{goalControl, goalLocal, goalConstant} }
+
+// Goals judges a setting by medians over seeds. Its error names what is missing.
+func Goals(summaries []Summary, setting string) ([]Goal, error) {
+	var goals []Goal
+	var err error
+	value := func(workload, setting, key string) float64 {
+		for i := range summaries {
+			if s := &summaries[i]; s.Workload == workload && s.Setting == setting {
+				return s.Median[key]
+			}
+		}
+		if err == nil {
+			err = fmt.Errorf("judging %s: no summary of %s on %s", setting, setting, workload)
+		}
+		return 0
+	}
+	add := func(workload, what string, got, most float64) {
+		goals = append(goals, Goal{Workload: workload, What: what, Got: got, Most: most, Met: got <= most})
+	}
+	for _, w := range []string{"fit", "tight", "burst", "over"} {
+		add(w, "requests that wait, of those under the paper's policies",
+			part(value(w, setting, "waited_percent"), value(w, goalControl, "waited_percent")), mostWaits)
+		add(w, "redistributions, of those under the paper's policies",
+			part(value(w, setting, "begun"), value(w, goalControl, "begun")), mostBegun)
+	}
+	add("fit", "p99.9 beyond that of local answers, ms", value("fit", setting, "p999_ms")-value("fit", goalLocal, "p999_ms"), mostBeyondLocal)
+	add("over", "redistributions a second over all sites", value("over", setting, "begun")/seconds, mostPerSecond)
+	add("batch", "requests that wait, of those without the timing of demand",
+		part(value("batch", setting, "waited_percent"), value("batch", goalConstant, "waited_percent")), mostOfConstant)
+	return goals, err
+}
+
+// seconds is the length of a whole run, which goals are judged by.
+const seconds = 3600
+
+// part is a of b; of nothing, all is above any bound.
+func part(a, b float64) float64 {
+	switch {
+	case b > 0:
+		return a / b
+	case a > 0:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,68 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestGoals(t *testing.T) {
+	summaries := func(change func(workload, setting string, m map[string]float64)) []Summary {
+		var all []Summary
+		for _, w := range []string{"fit", "tight", "burst", "over", "batch"} {
+			for setting, m := range map[string]map[string]float64{
+				"paper":             {"waited_percent": 4, "begun": 2400},
+				"refuse":            {"p999_ms": 1.5},
+				"transfer":          {"waited_percent": 1, "begun": 3600, "p999_ms": 3.5},
+				"transfer-constant": {"waited_percent": 2},
+			} {
+				change(w, setting, m)
+				all = append(all, Summary{Workload: w, Setting: setting, Median: m})
+			}
+		}
+		return all
+	}
+	unmet := func(change func(workload, setting string, m map[string]float64)) string {
+		goals, err := Goals(summaries(change), "transfer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(goals) != 11 {
+			t.Errorf("%d goals", len(goals))
+		}
+		var list []string
+		for _, g := range goals {
+			if !g.Met {
+				list = append(list, g.Workload+": "+g.What)
+			}
+		}
+		return strings.Join(list, "; ")
+	}
+	if got := unmet(func(string, string, map[string]float64) {}); got != "" {
+		t.Errorf("at their bounds: %s", got)
+	}
+	for name, tc := range map[string]struct {
+		workload, setting, key string
+		value                  float64
+		want                   string
+	}{
+		"waits":            {"tight", "transfer", "waited_percent", 1.01, "tight: requests that wait"},
+		"no waits at all":  {"fit", "paper", "waited_percent", 0, "fit: requests that wait"},
+		"redistributions":  {"burst", "transfer", "begun", 3601, "burst: redistributions"},
+		"p99.9":            {"fit", "transfer", "p999_ms", 3.6, "fit: p99.9"},
+		"redistributing":   {"over", "transfer", "begun", 3601, "over: redistributions, of those under the paper's policies; over: redistributions a second"},
+		"timing":           {"batch", "transfer", "waited_percent", 1.1, "batch: requests that wait"},
+		"constant is good": {"batch", "transfer-constant", "waited_percent", 1.9, "batch: requests that wait"},
+	} {
+		got := unmet(func(w, setting string, m map[string]float64) {
+			if w == tc.workload && setting == tc.setting {
+				m[tc.key] = tc.value
+			}
+		})
+		if !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: unmet %q, want %q", name, got, tc.want)
+		}
+	}
+	if _, err := Goals(summaries(func(string, string, map[string]float64) {})[:10], "transfer"); err == nil {
+		t.Error("judged without all summaries")
+	}
+}
