@@ -25,6 +25,9 @@ type Bug struct {
 	Variant, Kind string
 	// Modes are the modes of the cluster in which it is looked for.
 	Modes []string
+	// Strategy is that of all sites of those clusters; "instance" unless the file
+	// says another.
+	Strategy string
 	// Sites is the size of those clusters; 0 if the seeds choose it.
 	Sites int
 	// Seeds is how many seeds it may take at least, if it is a rare one.
@@ -43,7 +46,7 @@ type Edit struct {
 }
 
 // Variants are the parts that bugs are in.
-func Variants() []string { return []string{"majority", "star", "core", "redistribute"} }
+func Variants() []string { return []string{"majority", "star", "transfer", "core", "redistribute"} }
 
 // Kinds are what bugs are about: a rule of the protocol, one that the design
 // marks [S], the order of persistence, or repeated requests.
@@ -51,6 +54,12 @@ func Kinds() []string { return []string{"rule", "safety", "persistence", "retry"
 
 // Modes are the modes of a cluster; see package sim.
 func Modes() []string { return []string{"majority", "star", "auto", switching} }
+
+// Strategies are those of the sites of a cluster; see package sim.
+func Strategies() []string { return []string{instances, "transfer"} }
+
+// instances is the strategy by which sites get tokens from instances alone.
+const instances = "instance"
 
 // switching is the mode in which sites are under several variants at once.
 const switching = "switch"
@@ -125,6 +134,7 @@ func Sample(bugs []Bug, n int) []Bug {
 //	variant: majority
 //	kind: safety
 //	modes: majority auto
+//	strategy: transfer
 //	sites: 7
 //	seeds: 2000
 //	explore: majority
@@ -137,7 +147,7 @@ func Sample(bugs []Bug, n int) []Bug {
 // The texts are whole lines. There may be several old and new in a file, and
 // several files.
 func Parse(name, text string) (Bug, error) {
-	b := Bug{Name: name}
+	b := Bug{Name: name, Strategy: instances}
 	malformed := func(format string, args ...any) (Bug, error) {
 		return Bug{}, fmt.Errorf("%w %q: %s", ErrFormat, name, fmt.Sprintf(format, args...))
 	}
@@ -171,6 +181,8 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("kind is %q, must be one of %q", b.Kind, Kinds())
 	case len(b.Modes) == 0 || slices.ContainsFunc(b.Modes, func(m string) bool { return !slices.Contains(Modes(), m) }):
 		return malformed("modes are %q, must be some of %q", b.Modes, Modes())
+	case !slices.Contains(Strategies(), b.Strategy):
+		return malformed("strategy is %q, must be one of %q", b.Strategy, Strategies())
 	case len(b.Edits) == 0:
 		return malformed("nothing is changed")
 	}
@@ -201,6 +213,8 @@ func (b *Bug) header(line string) error {
 		b.Kind = value
 	case ok && key == "modes":
 		b.Modes = strings.Fields(value)
+	case ok && key == "strategy":
+		b.Strategy = value
 	case ok && key == "explore":
 		b.Explore = value
 	case ok && key == "seeds":

@@ -125,6 +125,8 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 type way struct {
 	// explore is a variant to search; else seeds of the mode are simulated.
 	explore, mode string
+	// strategy is that of all sites.
+	strategy string
 	// sites is the size of the cluster, 0 if the seeds choose it.
 	sites int
 	// hungry has the clients ask for all there is while nothing fails.
@@ -133,27 +135,31 @@ type way struct {
 
 // String names the way in reports.
 func (w way) String() string {
+	name := "sim " + w.mode
+	if w.strategy != instances {
+		name += " " + w.strategy
+	}
 	switch {
 	case w.explore != "":
 		return "explore " + w.explore
 	case w.hungry:
-		return "sim " + w.mode + " hungry"
+		return name + " hungry"
 	case w.sites > 0:
-		return fmt.Sprintf("sim %s sites %d", w.mode, w.sites)
+		return fmt.Sprintf("%s sites %d", name, w.sites)
 	}
-	return "sim " + w.mode
+	return name
 }
 
 // ways lists how a bug is looked for, in this order.
 func (b *Bug) ways() []way {
 	var list []way
 	for _, mode := range b.Modes {
-		list = append(list, way{mode: mode, sites: b.Sites})
+		list = append(list, way{mode: mode, strategy: b.Strategy, sites: b.Sites})
 	}
 	for _, mode := range b.Modes {
 		// Between variants, tokens may be set aside in the instance of another.
 		if mode != switching {
-			list = append(list, way{mode: mode, hungry: true})
+			list = append(list, way{mode: mode, strategy: b.Strategy, hungry: true})
 		}
 	}
 	if b.Explore != "" {
@@ -265,7 +271,7 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 			seeds = max(1, h.Seeds/hungryPart)
 		}
 		args = []string{
-			"-mode", w.mode, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry),
+			"-mode", w.mode, "-strategy", w.strategy, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry),
 			"-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(seeds, 10),
 		}
 		if o.Bug == nil {

@@ -39,7 +39,7 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	for what, least := range map[string]int{
-		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "persistence": 6, "retry": 5, "safety": 15,
+		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "persistence": 6, "retry": 5, "safety": 15,
 		"searched": 15, "auto or switch": 8,
 	} {
 		if count[what] < least {
@@ -119,7 +119,7 @@ func TestApplyRefusesRottenBug(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nsites: 7\nseeds: 900\n"
+	const head = "says: s\nrule: r\nvariant: star\nkind: retry\nmodes: star auto\nstrategy: transfer\nsites: 7\nseeds: 900\n"
 	const edit = "--- file a/b.go\n--- old\nx\ny\n--- new\n--- old\nz\n--- new\nw\n"
 	b, err := mutants.Parse("n", head+edit)
 	if err != nil {
@@ -129,8 +129,11 @@ func TestParse(t *testing.T) {
 		b.Edits[1] != (mutants.Edit{File: "a/b.go", Old: "z\n", New: "w\n"}) {
 		t.Errorf("edits are %+v", b.Edits)
 	}
-	if b.Sites != 7 || b.Seeds != 900 {
-		t.Errorf("%d sites and %d seeds, want 7 and 900", b.Sites, b.Seeds)
+	if b.Sites != 7 || b.Seeds != 900 || b.Strategy != "transfer" {
+		t.Errorf("%d sites, %d seeds and strategy %q, want 7, 900 and transfer", b.Sites, b.Seeds, b.Strategy)
+	}
+	if b, err = mutants.Parse("n", strings.Replace(head, "strategy: transfer\n", "", 1)+edit); err != nil || b.Strategy != "instance" {
+		t.Errorf("without a strategy it is %q, %v", b.Strategy, err)
 	}
 	for name, text := range map[string]string{
 		"empty":           "",
@@ -140,6 +143,7 @@ func TestParse(t *testing.T) {
 		"unknown kind":    strings.Replace(head, "retry", "try", 1) + edit,
 		"too many sites":  strings.Replace(head, "sites: 7", "sites: 10", 1) + edit,
 		"negative seeds":  strings.Replace(head, "seeds: 900", "seeds: -1", 1) + edit,
+		"strategy":        strings.Replace(head, "transfer", "post", 1) + edit,
 		"unknown mode":    strings.Replace(head, "auto", "manual", 1) + edit,
 		"unknown mark":    head + "--- other\n",
 		"same text":       head + "--- file a.go\n--- old\nx\n--- new\nx\n",

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/site/core"
 )
@@ -43,6 +44,9 @@ type transferView struct {
 	credits           []transfer.Credit
 	// given and got are the tokens that it has sent and taken in so far.
 	given, got core.Tokens
+	// pledged is the instance of the majority variant that it has set aside for; 0
+	// for none.
+	pledged avantan.Instance
 }
 
 func (v *transferView) moved() core.Tokens { return v.got - v.given }
@@ -153,6 +157,7 @@ func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *core.En
 			o.s.fail(Monotonic, "%s: %v: credit %+v becomes number %d", n.id, q.id, was, now)
 		}
 	}
+	o.keptUnderWay(n, q, durable, view, e)
 	for i := range is.Debits {
 		o.debited(n, q, durable, debitTo(view.debits, is.Debits[i].Receiver), is.Debits[i])
 	}
@@ -160,6 +165,31 @@ func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *core.En
 		o.credited(n, q, durable, creditOf(view.credits, c.Donor), c)
 	}
 	view.reserved, view.fetches, view.debits, view.credits = is.Reserved, e.Fetches, is.Debits, is.Credits
+}
+
+// keptUnderWay checks that a site which sets tokens aside for an instance tells
+// what it has under way to others as kept: else the instance would show that there
+// are no tokens when there are. Debits that came with the same record may have come
+// later, out of what was kept; and a site that was told that others are out of
+// reach need not count them.
+func (o *observer) keptUnderWay(n *node, q *sequence, durable bool, was *transferView, e *core.EntityRecord) {
+	before := was.pledged
+	was.pledged = 0
+	if e.Protocol.Pledge == nil {
+		return
+	}
+	if was.pledged = e.Protocol.Applied + 1; was.pledged == before || n.told != 0 || durable {
+		return
+	}
+	var sum core.Tokens
+	for _, d := range was.debits {
+		if now := debitTo(e.Transfer.Debits, d.Receiver); now == d {
+			sum += d.Amount
+		}
+	}
+	if kept := e.Protocol.Pledge.Kept; kept < sum {
+		o.s.fail(Refusal, "%s: %v: has %d under way, and tells that it kept %d of its tokens", n.id, q.id, sum, kept)
+	}
 }
 
 // debited looks at one debit of a record, and what it was before: another
@@ -181,6 +211,8 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 	case is.Seq != was.Seq+1 || is.Amount < 1:
 		o.s.fail(Integrity, "%s: %v: debit %+v becomes %+v", n.id, q.id, was, is)
 		return
+	case is.Asked == was.Asked:
+		o.s.fail(ExactlyOnce, "%s: %v: ask %d is given to again: debit %+v becomes %+v", n.id, q.id, is.Asked, was, is)
 	}
 	x.view(n, durable).given += is.Amount
 	if durable {
