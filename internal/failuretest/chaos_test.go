@@ -19,18 +19,18 @@ import (
 
 // TestChaos runs five real sites under load while they are killed, stopped and
 // cut off from each other, all at once and at random, in each mode of the
-// protocol. All that clients are told is swept for over-grants. In the end, with
+// protocol and under each strategy. All that clients are told is swept for over-grants. In the end, with
 // all sites and links up, every request has its answer, nothing is set aside,
 // and the sites' books are the clients' ledger.
 func TestChaos(t *testing.T) {
-	for _, protocol := range pick([]string{"auto"}, []string{"majority", "star", "auto"}) {
-		t.Run(protocol, func(t *testing.T) {
-			chaos(t, protocol, pick(8*time.Second, 60*time.Second))
+	for _, by := range pick(fewSetups[:2], allSetups) {
+		t.Run(by.String(), func(t *testing.T) {
+			chaos(t, by, pick(8*time.Second, 60*time.Second))
 		})
 	}
 }
 
-func chaos(t *testing.T, protocol string, length time.Duration) {
+func chaos(t *testing.T, by setup, length time.Duration) {
 	t.Helper()
 	const limit = 1000
 	seed := seedOf(t)
@@ -42,7 +42,7 @@ func chaos(t *testing.T, protocol string, length time.Duration) {
 	cuts := t.TempDir()
 	cluster := start(t, proc.Config{
 		Bin: bin, Sites: regions,
-		SiteArgs: []string{"--request-retention", "30m", "--protocol", protocol, cutsFlag, cuts},
+		SiteArgs: append(by.args(), "--request-retention", "30m", cutsFlag, cuts),
 	})
 	clients := dialAll(t, cluster)
 	create(t, limit, clients...)
@@ -70,6 +70,10 @@ func chaos(t *testing.T, protocol string, length time.Duration) {
 	w.repeatAll()
 
 	redistributions := clients[0].share(t).GetRedistributions()
+	transfers := uint64(0)
+	for _, c := range clients {
+		transfers += c.share(t).GetTransfers()
+	}
 	peak := w.ledger.MaxAcquired(entity)
 	if peak.Tokens > limit {
 		t.Errorf("seed %d: %d tokens were out after %s, the limit is %d", seed, peak.Tokens, peak.At, limit)
@@ -77,8 +81,9 @@ func chaos(t *testing.T, protocol string, length time.Duration) {
 	if p := w.ledger.Pending(entity); p != (ledger.Pending{}) {
 		t.Errorf("seed %d: without an answer: %+v", seed, p)
 	}
-	if w.granted == 0 || w.released == 0 || redistributions == 0 || long() && w.settled == 0 {
-		t.Errorf("seed %d: too little happened: %+v", seed, w.crowdCounts)
+	if w.granted == 0 || w.released == 0 || redistributions+transfers == 0 || (transfers > 0) != (by.strategy == "transfer") || long() && w.settled == 0 {
+		t.Errorf("seed %d: too little happened, or what should not: %+v, %d redistributions, %d rounds of transfers",
+			seed, w.crowdCounts, redistributions, transfers)
 	}
 	fs := n.figures()
 	for _, f := range fs {
@@ -94,6 +99,7 @@ func chaos(t *testing.T, protocol string, length time.Duration) {
 		{"refused", w.refused},
 		{"settled", w.settled},
 		{"redistributions", redistributions},
+		{"rounds of transfers", transfers},
 		{"max acquired", peak.Tokens},
 		{"limit", limit},
 	}, fs...))

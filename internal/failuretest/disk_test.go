@@ -90,7 +90,7 @@ func TestDiskErrorsAtAnyCall(t *testing.T) {
 	seed := seedOf(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	h := &hits{began: time.Now(), all: pick(5, 100)}
-	v := newVictim(t, "auto", threeSites...)
+	v := newVictim(t, fewSetups[0], threeSites...)
 	v.begin()
 	for n := range h.all {
 		in := injection{call: "pwrite64", errno: "ENOSPC", when: fmt.Sprint(2 + rng.IntN(40))}

@@ -168,6 +168,30 @@ func await(t *testing.T, c *client, at moment) {
 // accepted a value.
 func instanceOpen(t *testing.T, dir string) bool {
 	t.Helper()
+	state := stored(t, dir)
+	for _, slice := range state.GetStar().GetSlices() {
+		if !slice.GetCommitted() {
+			return true
+		}
+	}
+	return state.GetProtocol().GetPledge() != nil || state.GetProtocol().GetAccepted() != nil
+}
+
+// transferOpen reads a dead site's disk and reports whether the site has sent
+// tokens that it has not seen acknowledged.
+func transferOpen(t *testing.T, dir string) bool {
+	t.Helper()
+	for _, d := range stored(t, dir).GetTransfer().GetDebits() {
+		if d.GetAmount() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// stored reads what a dead site's disk says of the entity.
+func stored(t *testing.T, dir string) *storev1.EntityState {
+	t.Helper()
 	db, err := bolt.Open(filepath.Join(dir, "site.db"), 0o600, &bolt.Options{ReadOnly: true, Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
@@ -185,12 +209,7 @@ func instanceOpen(t *testing.T, dir string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, slice := range state.GetStar().GetSlices() {
-		if !slice.GetCommitted() {
-			return true
-		}
-	}
-	return state.GetProtocol().GetPledge() != nil || state.GetProtocol().GetAccepted() != nil
+	return &state
 }
 
 // checkLedger waits until no tokens are between sites and compares the books

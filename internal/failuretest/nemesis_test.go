@@ -39,7 +39,7 @@ func (n *nemesis) count(what string) {
 const (
 	killed        = "kill"
 	stopped       = "stop"
-	stoppedOpen   = "stop with an open instance"
+	stoppedOpen   = "stop in a redistribution"
 	stoppedKilled = "stop and kill"
 	partedFull    = "partition"
 	partedOneWay  = "one-way partition"
@@ -85,7 +85,7 @@ func (n *nemesis) stop(p *proc.Process) {
 	text, err := os.ReadFile(filepath.Join(p.Data, "site.db"))
 	n.do(err)
 	n.do(os.WriteFile(filepath.Join(dir, "site.db"), text, 0o600))
-	if instanceOpen(n.t, dir) {
+	if instanceOpen(n.t, dir) || transferOpen(n.t, dir) {
 		n.count(stoppedOpen)
 	}
 }

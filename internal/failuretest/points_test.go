@@ -10,13 +10,15 @@ import (
 
 // hits counts where sites were hit, over all victims.
 type hits struct {
-	mu     sync.Mutex
-	began  time.Time
-	done   int
-	all    int
-	at     [phases][points]int
-	open   int
-	counts victimCounts
+	mu    sync.Mutex
+	began time.Time
+	done  int
+	all   int
+	at    [phases][points]int
+	open  int
+	// transfers are the hits with tokens under way to another site.
+	transfers int
+	counts    victimCounts
 }
 
 func (h *hits) add(t *testing.T, got hit) {
@@ -27,6 +29,9 @@ func (h *hits) add(t *testing.T, got hit) {
 	h.at[got.phase][got.point]++
 	if got.open {
 		h.open++
+	}
+	if got.transfer {
+		h.transfers++
 	}
 	if h.done%50 == 0 {
 		t.Logf("%d of %d hits, %d with an open instance, %s", h.done, h.all, h.open, time.Since(h.began).Round(time.Second))
@@ -63,6 +68,9 @@ func (h *hits) missing() []string {
 	if h.open == 0 {
 		names = append(names, "open instance")
 	}
+	if h.transfers == 0 {
+		names = append(names, "transfer under way")
+	}
 	return names
 }
 
@@ -91,7 +99,7 @@ func (h *hits) String() string {
 	for p := range points {
 		fmt.Fprintf(&b, "%13d", columns[p])
 	}
-	fmt.Fprintf(&b, "%10d\nwith an open instance at the site: %d\n", sum, h.open)
+	fmt.Fprintf(&b, "%10d\nwith an open instance at the site: %d, with a transfer under way from it: %d\n", sum, h.open, h.transfers)
 	c := h.counts
 	fmt.Fprintf(&b, "acknowledged %d: granted %d, released %d, catalogue changes %d; refused %d; unknown and settled %d; lost %d",
 		c.acknowledged(), c.granted, c.released, c.changed, c.refused, c.unknown, c.lost)
@@ -104,6 +112,7 @@ func (h *hits) figures() figures {
 	return figures{
 		{"hits", h.done},
 		{"open", h.open},
+		{"transfers under way", h.transfers},
 		{"acknowledged", c.acknowledged()},
 		{"unknown", c.unknown},
 		{"lost", c.lost},
@@ -161,25 +170,28 @@ func bootstraps() []plan {
 // was acknowledged since the kill before is asked for again.
 func TestKillAtAnyWriteOrSync(t *testing.T) {
 	needStrace(t)
-	protocols := pick([]string{"auto"}, []string{"majority", "star", "auto"})
+	setups := pick(fewSetups, allSetups)
 	plans := killPlans(pick(24, 1000))
 	h := &hits{began: time.Now(), all: len(plans) + len(bootstraps())}
 	t.Run("victims", func(t *testing.T) {
 		t.Run("first starts", func(t *testing.T) {
 			t.Parallel()
-			v := newVictim(t, "auto", "us")
+			v := newVictim(t, fewSetups[0], "us")
 			for n, p := range bootstraps() {
 				h.add(t, v.first(n, p.in))
 			}
 		})
-		for i, protocol := range protocols {
-			t.Run(protocol, func(t *testing.T) {
+		for i, setup := range setups {
+			t.Run(setup.String(), func(t *testing.T) {
 				t.Parallel()
-				v := newVictim(t, protocol, threeSites...)
+				v := newVictim(t, setup, threeSites...)
 				v.begin()
-				for n := i; n < len(plans) && !t.Failed(); n += len(protocols) {
-					got, _ := v.round(n, plans[n].load, plans[n].in)
-					h.add(t, got)
+				// Pairs of plans have the same load, and another call each.
+				for n, p := range plans {
+					if n/2%len(setups) == i && !t.Failed() {
+						got, _ := v.round(n, p.load, p.in)
+						h.add(t, got)
+					}
 				}
 				v.end()
 				h.finish(v)

@@ -74,15 +74,15 @@ func (c *victimCounts) add(o victimCounts) {
 // acknowledged is how many operations were answered as done.
 func (c victimCounts) acknowledged() int { return c.granted + c.released + c.changed }
 
-// newVictim starts a cluster whose sites speak a protocol, and stops the first
-// of them.
-func newVictim(t *testing.T, protocol string, sites ...string) *victim {
+// newVictim starts a cluster whose sites are set up so, and stops the first of
+// them.
+func newVictim(t *testing.T, by setup, sites ...string) *victim {
 	t.Helper()
 	cluster := start(t, proc.Config{
 		Sites:    sites,
-		SiteArgs: []string{"--request-retention", "2h", "--protocol", protocol},
+		SiteArgs: append(by.args(), "--request-retention", "2h"),
 	})
-	v := &victim{t: t, cluster: cluster, site: cluster.Site(0), clients: dialAll(t, cluster), prefix: protocol, dir: t.TempDir()}
+	v := &victim{t: t, cluster: cluster, site: cluster.Site(0), clients: dialAll(t, cluster), prefix: by.String(), dir: t.TempDir()}
 	v.chains = []*chain{{name: "acme/one", by: v.clients[0]}, {name: "acme/two", by: v.clients[len(v.clients)-1]}}
 	kill(t, v.site)
 	return v
@@ -139,6 +139,7 @@ func (v *victim) round(number int, load phase, in injection) (h hit, ok bool) {
 		h.phase = startUp
 	}
 	h.open = v.started && instanceOpen(t, v.site.Data)
+	h.transfer = v.started && transferOpen(t, v.site.Data)
 	return h, true
 }
 
@@ -170,6 +171,8 @@ type hit struct {
 	phase phase
 	// open tells that the site took part in an instance that it had not applied.
 	open bool
+	// transfer tells that it had sent tokens that were not acknowledged.
+	transfer bool
 }
 
 // expectEnd waits for the site's end and returns how it ended. A first start
