@@ -67,6 +67,9 @@ func (t *talker) forecastSet() *cobra.Command {
 be kept of what was learnt is kept. It holds until a site is restarted: the
 lasting setting is --forecast of samya site.
 
+Beware of lstm, which is for trials: each time an entity's model learns, its site
+answers nobody for up to a second.
+
 Each site changes by itself. If one does not answer, the command fails and tells
 which; the others have changed, and to repeat it does no harm.`,
 		Args:      exactly("MODEL"),
