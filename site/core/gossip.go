@@ -67,31 +67,37 @@ func (c *Core) isBusy(e *entity) {
 	}
 }
 
-// tellBusy tells the other sites of the next busy entities.
+// tellBusy tells the other sites of the next busy entities, and forgets those of
+// them that no longer are.
 func (c *Core) tellBusy() {
 	g := &c.gossip
-	g.busy = slices.DeleteFunc(g.busy, func(e *entity) bool {
-		over := e.busyUntil <= c.now.Tick || !c.exists(e)
-		if over {
-			e.told = false
+	var summaries []Summary
+	for n := min(len(g.busy), maxSummaries); n > 0; n-- {
+		if g.next >= len(g.busy) {
+			g.next = 0
 		}
-		return over
-	})
-	g.wake = 0
-	if len(g.busy) == 0 {
-		return
-	}
-	g.wake = c.now.Tick + c.cfg.Tell
-	n := min(len(g.busy), maxSummaries)
-	summaries := make([]Summary, n)
-	for i := range summaries {
-		e := g.busy[(g.next+i)%len(g.busy)]
-		summaries[i] = c.summary(e)
-		e.lacking = c.lacking(e, &summaries[i])
+		e := g.busy[g.next]
+		if e.busyUntil <= c.now.Tick || !c.exists(e) {
+			last := len(g.busy) - 1
+			g.busy[g.next], g.busy[last] = g.busy[last], nil
+			g.busy = g.busy[:last]
+			e.told = false
+			continue
+		}
+		g.next++
+		own := c.summary(e)
+		summaries = append(summaries, own)
+		e.lacking = c.lacking(e, &own)
 		c.pursue(e)
 		e.lacking = 0
 	}
-	g.next = (g.next + n) % len(g.busy)
+	g.wake = 0
+	if len(g.busy) > 0 {
+		g.wake = c.now.Tick + c.cfg.Tell
+	}
+	if len(summaries) == 0 {
+		return
+	}
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
 			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
