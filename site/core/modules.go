@@ -72,6 +72,10 @@ type OfferPolicy interface {
 type Trigger interface {
 	// Due returns the reason to begin an instance now, or "" for none.
 	Due(s Situation) string
+	// Enough returns with how many tokens left, at a rate of tokens acquired a
+	// second, Due is sure to find nothing of the site's own to do: a bound that is
+	// cheap to look at after each grant.
+	Enough(rate float64) Tokens
 }
 
 // Variant is a way for sites to agree on moving tokens.

@@ -58,6 +58,9 @@ const noQuorumPatiences = 4
 // look looks after a grant whether it is time to ask for tokens, once a
 // millisecond.
 func (c *Core) look(e *entity) {
+	if e.left >= c.mods.trigger.Enough(e.demand.rate) && len(e.changes) == 0 {
+		return
+	}
 	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
 		e.hunt.looked = c.now.Tick
 		c.pursue(e)

@@ -1,5 +1,7 @@
 package core
 
+import "math"
+
 // Reasons to begin a redistribution.
 const (
 	// reactiveReason: an acquire waits.
@@ -36,6 +38,9 @@ func (reactiveTrigger) Due(s Situation) string {
 	}
 	return ""
 }
+
+// Enough is for what waits only.
+func (reactiveTrigger) Enough(float64) Tokens { return 0 }
 
 const (
 	// proactivePause is how long a site waits after a redistribution that it began
@@ -82,6 +87,11 @@ func (lowWaterTrigger) Due(s Situation) string {
 	return proactiveReason
 }
 
+// Enough leaves the forecast out, which only lowers the mark.
+func (lowWaterTrigger) Enough(rate float64) Tokens {
+	return tokensOf(max(lowWater, math.Ceil(lowWaterTime*rate)))
+}
+
 // aheadTrigger is low-water, and has the site with most to spare begin an
 // instance, which shares out anew what all have, before another site runs short
 // that expects to need more than it has: at least a fiftieth of the limit more,
@@ -97,6 +107,10 @@ func (aheadTrigger) Due(s Situation) string {
 	}
 	return aheadReason
 }
+
+// Enough is that of low-water: what others lack is looked at with each round of
+// gossip.
+func (aheadTrigger) Enough(rate float64) Tokens { return lowWaterTrigger{}.Enough(rate) }
 
 // aheadPause is how long after it began a redistribution a site sees to others.
 const aheadPause = 10_000
@@ -118,6 +132,9 @@ func (paperTrigger) Due(s Situation) string {
 	}
 	return proactiveReason
 }
+
+// Enough does not know: the last grant may have been of any size.
+func (paperTrigger) Enough(float64) Tokens { return math.MaxInt64 }
 
 // mayLookAhead reports whether a redistribution may begin that nobody waits for.
 func (s *Situation) mayLookAhead() bool {

@@ -51,6 +51,10 @@ func TestTriggers(t *testing.T) {
 				if got := triggers[trigger].Due(s); got != want {
 					t.Errorf("%s: due for %q, want %q", trigger, got, want)
 				}
+				enough := triggers[trigger].Enough(s.Rate)
+				if want == "proactive" && s.Left >= enough {
+					t.Errorf("%s: due, with %d of %d that are enough", trigger, s.Left, enough)
+				}
 			}
 		})
 	}
