@@ -74,6 +74,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "majority", Strategy: "transfer", Seed: 69},
 		{Protocol: "auto", Seed: 23},
 		{Protocol: "star", Seed: 5044},
+		{Protocol: "star", Strategy: "instance", Seed: 77, Calm: true, Hungry: true},
 	} {
 		run(t, o)
 	}

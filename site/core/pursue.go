@@ -16,6 +16,9 @@ type hunt struct {
 	// the majority instance under way counted, led that of the star instance led
 	// here.
 	pledged, led uint64
+	// ledPress is how hard the star instance led here presses: press may have grown
+	// since it was begun.
+	ledPress avantan.Press
 	// noQuorum is until when no majority is believed to be there.
 	noQuorum Tick
 	// lastGrant is what the site had after the last instance that moved its

@@ -30,6 +30,7 @@ func (c *Core) beginStar(e *entity) {
 		// Not until all have answered can it be known that there is no more.
 		short = math.MaxInt64
 	}
+	e.hunt.ledPress = e.hunt.press
 	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press, Short: short}})
 }
 
@@ -60,7 +61,7 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 	switch {
 	case settled != nil:
 		c.afterInstance(e, *settled)
-	case out.Failed == star.FailedNothing && e.hunt.press >= avantan.PressAll:
+	case out.Failed == star.FailedNothing && e.hunt.ledPress >= avantan.PressAll:
 		c.giveUp(e)
 	case out.Failed == star.FailedNothing:
 		e.hunt.press = avantan.PressAll
