@@ -37,13 +37,39 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	if b.Net != o.net[n.i][q.id.entity] {
 		o.s.fail(Durability, "%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][q.id.entity])
 	}
-	last := limitState{0, 0}
+	for _, r := range e.Results {
+		q.aloneAt(limitState{r.Limit, r.Version})
+	}
+	q.aloneAt(limitState{e.Limit, e.Version})
+	q.aloneForgets(e.Results)
+}
+
+// aloneAt takes in a limit that a site alone has decided. Several may have come
+// and gone between two records, and each of them was granted up to: the results
+// of the changes tell.
+func (q *sequence) aloneAt(now limitState) {
+	var last limitState
 	if len(q.limits) > 0 {
 		last = q.limits[len(q.limits)-1]
 	}
-	if e.Version != last.version {
-		q.limits = append(q.limits, limitState{e.Limit, e.Version})
-		q.raised += max(0, e.Limit-last.limit)
-		q.lowered = q.lowered || e.Limit < last.limit
+	if now.version > last.version {
+		q.limits = append(q.limits, now)
+		q.raised += max(0, now.limit-last.limit)
+		q.lowered = q.lowered || now.limit < last.limit
 	}
+}
+
+// aloneForgets notes the changes whose results a site alone has dropped, or has
+// dropped and then decided anew.
+func (q *sequence) aloneForgets(results []core.LimitResult) {
+	now := make(map[string]uint64, len(results))
+	for _, r := range results {
+		now[r.RequestID] = r.Version
+	}
+	for id, version := range q.aloneResults {
+		if now[id] != version {
+			q.forgotten[id] = true
+		}
+	}
+	q.aloneResults = now
 }

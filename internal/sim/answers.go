@@ -18,9 +18,7 @@ func (o *observer) bound(name string) core.Tokens {
 // taken counts an acquire that was returned to its client.
 func (o *observer) taken(op *op) {
 	o.outstanding[op.entity] += op.tokens
-	// What a site alone raised and dropped again in one batch was never seen; its
-	// books are held against its limit whenever they are stored.
-	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most && len(o.s.nodes) > 1 {
+	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
 		o.s.fail(OverGrant, "%d tokens of %q are out, at most %d may be", got, op.entity, most)
 	}
 }
@@ -203,9 +201,7 @@ func (o *observer) limitSet(n *node, op *op, a core.Answer) {
 	}
 	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
 	g := a.View.Generation
-	// Of a site alone no message tells what it has decided, and so has forgotten.
-	forgotten := len(o.s.nodes) == 1 || o.sequence(sequenceID{op.entity, g}).forgotten[op.requestID]
-	if op.answers[g] != "" && op.answers[g] != got && !forgotten {
+	if op.answers[g] != "" && op.answers[g] != got && !o.sequence(sequenceID{op.entity, g}).forgotten[op.requestID] {
 		o.s.fail(ExactlyOnce, "%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
 	} else if op.answers == nil {
 		op.answers = make(map[uint64]string)

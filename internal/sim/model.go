@@ -48,7 +48,9 @@ type sequence struct {
 	// forgotten are the changes whose outcomes sites have dropped: their ids may
 	// run anew.
 	forgotten map[string]bool
-	order     []string
+	// aloneResults are the versions after the changes that a site alone remembers.
+	aloneResults map[string]uint64
+	order        []string
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
