@@ -41,6 +41,22 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		return e
 	case core.Overloaded:
 		return apierr.Overload(s.cfg.Name, retry)
+	case core.QueueFull:
+		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", q.entity, s.cfg.Name)
+		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
+		return e
+	case core.Superseded:
+		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one has done nothing", q.requestID)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
+		return e
+	case core.Expired:
+		e := apierr.New(apierr.RequestExpired, "request %q came after its not_after; nothing was done", q.requestID)
+		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
+		return e
+	case core.NoLease:
+		e := apierr.New(apierr.LeaseNotFound, "there is no such lease at site %s, or it has ended", s.cfg.Name)
+		e.RequestID, e.Site = q.requestID, s.cfg.Name
+		return e
 	case core.NoQuorum:
 		e := apierr.New(apierr.NoQuorum, "no majority of the sites could be reached in time; nothing was changed")
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry

@@ -28,6 +28,15 @@ const (
 	// OutOfTokens: the tokens could not be found within the wait. The Error
 	// says what is left and when to try again.
 	OutOfTokens Reason = "OUT_OF_TOKENS"
+	// QueueFull: too many acquires wait for tokens of the entity already.
+	QueueFull Reason = "QUEUE_FULL"
+	// Superseded: a later attempt of the same request id was made; this one has
+	// done nothing and never will.
+	Superseded Reason = "SUPERSEDED"
+	// RequestExpired: the request came after its not_after.
+	RequestExpired Reason = "REQUEST_EXPIRED"
+	// LeaseNotFound: there is no such lease, or it has ended.
+	LeaseNotFound Reason = "LEASE_NOT_FOUND"
 	// EntityNotFound: there is no entity of that name.
 	EntityNotFound Reason = "ENTITY_NOT_FOUND"
 	// EntityExists: there is an entity of that name already.
@@ -93,6 +102,10 @@ type row struct {
 
 var table = map[Reason]row{
 	OutOfTokens:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Not enough tokens left", true},
+	QueueFull:            {codes.Unavailable, http.StatusServiceUnavailable, "Too many requests wait", true},
+	Superseded:           {codes.Aborted, http.StatusConflict, "A later attempt was made", true},
+	RequestExpired:       {codes.FailedPrecondition, http.StatusConflict, "The request came too late", true},
+	LeaseNotFound:        {codes.NotFound, http.StatusNotFound, "No such lease", true},
 	EntityNotFound:       {codes.NotFound, http.StatusNotFound, "No such entity", true},
 	EntityExists:         {codes.AlreadyExists, http.StatusConflict, "The entity exists already", true},
 	RequestIDReused:      {codes.AlreadyExists, http.StatusConflict, "The request id was used for another request", true},

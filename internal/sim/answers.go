@@ -74,7 +74,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	op := c.op
 	q, recorded := n.durable.requests[op.key]
 	binds := a.Code == core.OK || a.Code == core.OutOfTokens
-	if binds && (!recorded || q.Code != a.Code || q.Left != a.Left) {
+	if binds && (!recorded || (q.State == core.Refused) != (a.Code == core.OutOfTokens) || q.Left != a.Left) {
 		o.s.fail(Durability, "%s answers %v with %v, recorded is %v", n.id, op, a, q)
 	}
 	if a.Code == core.OK && a.Tokens != op.tokens {
@@ -104,7 +104,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	case a.Code == core.OutOfTokens:
 		o.s.report.Refusals++
 		o.exact(op)
-	case a.Code == core.Overloaded:
+	case a.Code == core.Overloaded, a.Code == core.QueueFull:
 		o.s.report.Overloads++
 	case a.Code == core.NotFound, a.Code == core.Stopping && n.stopping:
 	default:

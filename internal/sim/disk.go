@@ -27,6 +27,8 @@ type Memory struct {
 	commits     core.Commits
 	remembered  map[core.SiteID]core.Remembered
 	forecasts   map[string]core.ForecastRecord
+	claims      map[core.ClaimNumber]core.ClaimRecord
+	leases      map[uint64]core.LeaseRecord
 }
 
 var _ Disk = (*Memory)(nil)
@@ -36,8 +38,9 @@ func NewMemory(incarnation core.Incarnation) *Memory {
 	return &Memory{
 		incarnation: incarnation, remembered: make(map[core.SiteID]core.Remembered),
 		forecasts: make(map[string]core.ForecastRecord),
-		changes:   make(map[uint64]core.ChangeRecord),
-		entities:  make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
+		claims:    make(map[core.ClaimNumber]core.ClaimRecord), leases: make(map[uint64]core.LeaseRecord),
+		changes:  make(map[uint64]core.ChangeRecord),
+		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
 		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
 	}
 }
@@ -47,7 +50,7 @@ func (m *Memory) Clone() *Memory {
 	c := *m
 	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
 	c.blocks, c.requests, c.remembered = maps.Clone(m.blocks), maps.Clone(m.requests), maps.Clone(m.remembered)
-	c.forecasts = maps.Clone(m.forecasts)
+	c.forecasts, c.claims, c.leases = maps.Clone(m.forecasts), maps.Clone(m.claims), maps.Clone(m.leases)
 	return &c
 }
 
@@ -98,7 +101,10 @@ func (m *Memory) Commit(r *core.Records) error {
 				return false
 			}
 			for _, q := range b.Records {
-				delete(m.requests, q.Key)
+				// A later block may hold a later record of it.
+				if m.requests[q.Key] == q {
+					delete(m.requests, q.Key)
+				}
 			}
 			return true
 		})
@@ -111,6 +117,19 @@ func (m *Memory) Commit(r *core.Records) error {
 	}
 	for _, f := range r.Forecasts {
 		m.forecasts[f.Name] = f
+	}
+	for _, c := range r.Claims {
+		c.Sites = slices.Clone(c.Sites)
+		m.claims[c.Number] = c
+	}
+	for _, n := range r.SettledClaims {
+		delete(m.claims, n)
+	}
+	for _, l := range r.Leases {
+		m.leases[l.Number] = l
+	}
+	for _, n := range r.EndedLeases {
+		delete(m.leases, n)
 	}
 	return nil
 }
@@ -134,7 +153,10 @@ func (m *Memory) Load() (core.Restored, error) {
 	r.Books = inOrder(m.books)
 	r.Blocks = inOrder(m.blocks)
 	r.Incarnation, r.Commits, r.Remembered = m.incarnation, m.commits, inOrder(m.remembered)
-	r.Forecasts = inOrder(m.forecasts)
+	r.Forecasts, r.Claims, r.Leases = inOrder(m.forecasts), inOrder(m.claims), inOrder(m.leases)
+	for i := range r.Claims {
+		r.Claims[i].Sites = slices.Clone(r.Claims[i].Sites)
+	}
 	return r, nil
 }
 

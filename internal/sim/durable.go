@@ -123,7 +123,8 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 				continue
 			}
 			kept = append(kept, c)
-			if c.op.tokens <= left {
+			// What is left belongs to the one that has waited longest.
+			if len(kept) == 1 && c.op.tokens <= left && n.first(c) {
 				o.s.report.WaitedThoughKept++
 				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, c.op, left)
 			}
@@ -131,4 +132,15 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 		clear(list[len(kept):])
 		n.waiting[name] = kept
 	}
+}
+
+// first reports whether nobody can have waited longer at a site than a call: it
+// may also be a second caller of an acquire whose first has given up.
+func (n *node) first(c *call) bool {
+	for other := range n.calls {
+		if other.op != c.op && other.op.kind == acquire && other.op.entity == c.op.entity {
+			return false
+		}
+	}
+	return true
 }

@@ -211,12 +211,12 @@ func (o *observer) requests(n *node, r *core.Records) {
 			return
 		}
 		switch {
-		case q.Code == core.OK && op.kind == acquire:
+		case q.State == core.Ran && op.kind == acquire:
 			net[op.entity] += op.tokens
-		case q.Code == core.OK:
+		case q.State == core.Ran:
 			net[op.entity] -= op.tokens
-		case q.Code != core.OutOfTokens || op.kind != acquire:
-			o.s.fail(Answers, "%s records %v as %v", n.id, op, q.Code)
+		case q.State != core.Refused || op.kind != acquire:
+			o.s.fail(Answers, "%s records %v as %v", n.id, op, q.State)
 		}
 		l := o.readLog(n, op.entity)
 		l.nets = append(l.nets, net[op.entity])

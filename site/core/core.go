@@ -123,7 +123,7 @@ func (c *Core) restore(from *Restored) error {
 		}
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
-		e.left, e.net = b.Left, b.Net
+		e.left, e.net, e.surplus = b.Left, b.Net, r.Surplus
 		c.space.put(e)
 		c.schedule(e)
 	}
@@ -153,6 +153,10 @@ func (c *Core) Step(now Now, in Input) {
 		c.read(in)
 	case *ReadMode:
 		c.reply(in.Call, Answer{Mode: c.modeNow()})
+	case *RenewLease, *CommitLease, *ListLeases:
+		c.leaseInput(in)
+	case *Watch:
+		c.watch(in)
 	case *SetForecast:
 		c.setForecast(in)
 	case *ReadForecast:
@@ -177,7 +181,7 @@ func (c *Core) Drain(e *Effects) {
 	rec := &c.out.Records
 	for _, en := range c.touched {
 		if c.exists(en) {
-			c.record(rec, en)
+			c.recordEntity(rec, en)
 		}
 		en.listed, en.dirtyBooks, en.dirtyRecord = false, false, false
 	}
@@ -202,7 +206,7 @@ func (c *Core) Drain(e *Effects) {
 	*e, c.out = c.out, *e
 }
 
-func (c *Core) record(rec *Records, e *entity) {
+func (c *Core) recordEntity(rec *Records, e *entity) {
 	if e.dirtyBooks {
 		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.left, Net: e.net})
 	}
@@ -210,6 +214,7 @@ func (c *Core) record(rec *Records, e *entity) {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]LimitResult(nil), e.results...), Protocol: e.majority.State().Clone(), Moved: e.moved, Fetches: e.fetches,
+			Surplus: e.surplus,
 		}
 		if e.star != nil {
 			r.Star = e.star.State().Clone()
@@ -300,10 +305,7 @@ func (c *Core) addEntity(name string, generation uint64, limit Tokens) {
 // dropEntity forgets a deleted entity, and answers whoever waits for it.
 func (c *Core) dropEntity(e *entity) {
 	for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-		c.stopWaiting(w)
-		for _, call := range w.calls {
-			c.reply(call, Answer{Code: NotFound})
-		}
+		c.ended(w, Answer{Code: NotFound})
 	}
 	for _, p := range e.changes {
 		for _, call := range p.calls {
@@ -322,7 +324,7 @@ func (c *Core) dropEntity(e *entity) {
 func (c *Core) deliver(d Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
-		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil) && env.Entity == "" {
+		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil || env.Audit != nil) && env.Entity == "" {
 			c.out.Events = append(c.out.Events, Event{
 				Kind: ProtocolFault, Entity: env.Entity,
 				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
@@ -338,6 +340,9 @@ func (c *Core) deliver(d Deliver) {
 		case env.Gossip != nil:
 			c.hear(env.Gossip)
 			continue
+		case env.Claims != nil:
+			c.claims(env.Claims)
+			continue
 		}
 		if env.Entity == "" {
 			c.stepCatalogue(avantan.Input{Receive: &env.Message})
@@ -348,6 +353,8 @@ func (c *Core) deliver(d Deliver) {
 				switch {
 				case env.Star != nil:
 					c.stepStar(e, star.Input{Receive: env.Star})
+				case env.Audit != nil:
+					c.audited(e, env.Audit)
 				case env.Transfer != nil:
 					c.stepTransfer(e, transfer.Input{Receive: env.Transfer})
 				default:

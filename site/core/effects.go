@@ -18,8 +18,12 @@ type Envelope struct {
 	Star *star.Message
 	// Transfer is of a direct transfer.
 	Transfer *transfer.Message
+	// Audit is a step of an audit.
+	Audit *Audit
 	// Gossip, if set, is what the sender has, and all above is empty.
 	Gossip *Gossip
+	// Claims, if set, is about requests, and all above is empty.
+	Claims *Claims
 	// Vouch, if set, is a message about data, and all else but Mark is empty.
 	Vouch *Vouch
 	// Mark is how far the sender's data had come when the message left: what it
@@ -38,6 +42,10 @@ func (e *Envelope) From() SiteID {
 		return e.Transfer.From
 	case e.Gossip != nil:
 		return e.Gossip.From
+	case e.Claims != nil:
+		return e.Claims.From
+	case e.Audit != nil:
+		return e.Audit.From
 	}
 	return e.Message.From
 }
@@ -53,6 +61,10 @@ func (e *Envelope) To() SiteID {
 		return e.Transfer.To
 	case e.Gossip != nil:
 		return e.Gossip.To
+	case e.Claims != nil:
+		return e.Claims.To
+	case e.Audit != nil:
+		return e.Audit.To
 	}
 	return e.Message.To
 }
@@ -149,13 +161,20 @@ type Records struct {
 	Remembered []Remembered
 	// Forecasts are to be stored by name, after Deleted are removed.
 	Forecasts []ForecastRecord
+	// Claims are to be stored by number, and SettledClaims removed.
+	Claims        []ClaimRecord
+	SettledClaims []ClaimNumber
+	// Leases are to be stored by number, and EndedLeases removed.
+	Leases      []LeaseRecord
+	EndedLeases []uint64
 }
 
 // Empty reports whether there is nothing to make durable.
 func (r *Records) Empty() bool {
 	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
 		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0 &&
-		r.Commits == 0 && len(r.Remembered) == 0 && len(r.Forecasts) == 0
+		r.Commits == 0 && len(r.Remembered) == 0 && len(r.Forecasts) == 0 &&
+		len(r.Claims) == 0 && len(r.SettledClaims) == 0 && len(r.Leases) == 0 && len(r.EndedLeases) == 0
 }
 
 func (r *Records) reset() {
@@ -163,6 +182,8 @@ func (r *Records) reset() {
 	clear(r.Deleted)
 	clear(r.Changes)
 	clear(r.Forecasts)
+	clear(r.Claims)
+	clear(r.Leases)
 	*r = Records{
 		Block:    RequestBlock{Records: r.Block.Records[:0]},
 		Books:    r.Books[:0],
@@ -172,6 +193,9 @@ func (r *Records) reset() {
 
 		Remembered: r.Remembered[:0],
 		Forecasts:  r.Forecasts[:0],
+
+		Claims: r.Claims[:0], SettledClaims: r.SettledClaims[:0],
+		Leases: r.Leases[:0], EndedLeases: r.EndedLeases[:0],
 	}
 }
 
@@ -205,6 +229,9 @@ type EntityRecord struct {
 	// of them that have brought tokens here.
 	Transfer transfer.State
 	Fetches  uint64
+	// Surplus is what was released and never acquired, as far as it was found: it
+	// is kept out of circulation, so that all books add up to Limit less Surplus.
+	Surplus Tokens
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.
@@ -247,6 +274,9 @@ type Restored struct {
 	Commits     Commits
 	// Remembered of other members, in any order.
 	Remembered []Remembered
+	// Claims and Leases in the order of their numbers.
+	Claims []ClaimRecord
+	Leases []LeaseRecord
 	// Forecasts in any order; those of other generations are left alone.
 	Forecasts []ForecastRecord
 }

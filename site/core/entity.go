@@ -46,6 +46,9 @@ type entity struct {
 	hunt    hunt
 	drought drought
 
+	// surplus is kept out of circulation; see EntityRecord.
+	surplus Tokens
+
 	dirtyBooks, dirtyRecord, listed bool
 
 	// wake is when the core must look at this entity again; heapAt is its place
@@ -79,7 +82,7 @@ func (e *entity) view() View {
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
 		Waiting: e.queue.len(), Applied: e.majority.State().Applied, Moved: e.moved,
-		Fetches: e.fetches,
+		Fetches: e.fetches, Surplus: e.surplus,
 	}
 }
 

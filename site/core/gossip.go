@@ -24,6 +24,8 @@ type Summary struct {
 	Median Tokens
 	// Target is what it wants to hold to be safe, waiting acquires included.
 	Target Tokens
+	// Net and Offered are of the sender's books.
+	Net, Offered Tokens
 	// Busy says that the sender has demand of its own, not only word of others'.
 	Busy bool
 }

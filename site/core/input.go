@@ -41,15 +41,79 @@ type Acquire struct {
 	Request RequestKey
 	// Wait is how long the request may wait for tokens from other sites.
 	Wait Tick
+	// Least is the fewest tokens to be content with; 0 for all of them.
+	Least Tokens
+	// DryRun asks what would be granted at once: nothing moves or is recorded.
+	DryRun bool
+	// Lease, if not nil, asks for a lease.
+	Lease *LeaseTerms
+	Tries
+}
+
+// Tries places an acquire or release among the attempts of its request id.
+type Tries struct {
+	// Attempt is its number; 0 is the first.
+	Attempt Attempt
+	// Tried are the sites that earlier attempts may have reached, this one left
+	// out. Nil, if the caller's count is above 1, are all others.
+	Tried []SiteID
+	// NotAfter is the wall time after which it must not run, in milliseconds since
+	// the Unix epoch; 0 for none, which is for first attempts only.
+	NotAfter int64
 }
 
 // Release gives tokens back.
 type Release struct {
-	Call    Call
-	Entity  string
+	Call   Call
+	Entity string
+	// Tokens may be 0 with a Lease: all that it holds.
+	Tokens  Tokens
+	Request RequestKey
+	// Lease, if not nil, is the lease that the tokens are of.
+	Lease *LeaseRef
+	Tries
+}
+
+// RenewLease gives a lease of this site another time to live.
+type RenewLease struct {
+	Call  Call
+	Lease RequestKey
+	// TTL is that from now on; 0 for as long as before.
+	TTL Tick
+}
+
+// CommitLease turns tokens of a lease of this site into tokens held without an
+// end, gives the rest back and ends the lease.
+type CommitLease struct {
+	Call  Call
+	Lease RequestKey
+	// Tokens to keep; 0 for all.
 	Tokens  Tokens
 	Request RequestKey
 }
+
+// ListLeases asks for leases of this site, in the order of their numbers.
+type ListLeases struct {
+	Call Call
+	// Holder and Entity choose; empty for any.
+	Holder, Entity string
+	// After is the number behind which to start, Count the most to return.
+	After uint64
+	Count int
+}
+
+// Watch asks for the next state of an entity: it is answered once the entity has
+// a later revision, or is deleted.
+type Watch struct {
+	Call   Call
+	Entity string
+	// After is the revision seen last; 0 for none.
+	After Revision
+}
+
+// Revision orders the states of an entity that a site tells, within one life of
+// its core: its transactions are counted from 1.
+type Revision uint64
 
 // Cancel says that nobody waits for a call any more. If it is an acquire that
 // waits for tokens it is dropped without a reply, nothing moved and nothing
@@ -137,6 +201,10 @@ type Stop struct{}
 // Wake says that the time of [Core.WakeAt] has come.
 type Wake struct{}
 
+func (*RenewLease) input()   {}
+func (*CommitLease) input()  {}
+func (*ListLeases) input()   {}
+func (*Watch) input()        {}
 func (*Acquire) input()      {}
 func (*Release) input()      {}
 func (*Cancel) input()       {}
@@ -184,11 +252,20 @@ const (
 	// Unvouched: too few members have vouched for the site's data so far;
 	// nothing was done.
 	Unvouched
+	// QueueFull: too many acquires wait for tokens of the entity; nothing was done.
+	QueueFull
+	// Superseded: a later attempt of the request was made; this one does nothing.
+	Superseded
+	// Expired: the request's time to be run is over; nothing was done.
+	Expired
+	// NoLease: there is no such lease, or it has ended.
+	NoLease
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
+	"queue_full", "superseded", "expired", "no_lease",
 }
 
 // String returns the code's name.
@@ -220,8 +297,20 @@ type Answer struct {
 	Forecast ForecastChoice
 	// Views is the page listed.
 	Views []View
-	// More says that entities follow behind the page.
+	// More says that entities, or leases, follow behind the page.
 	More bool
+	// Parked says that a release is recorded, and counted once other sites have
+	// told that it did not run there.
+	Parked bool
+	// Returned are the tokens that a CommitLease gave back.
+	Returned Tokens
+	// Lease is the lease granted or renewed, Leases the page listed.
+	Lease  LeaseView
+	Leases []LeaseView
+	// Revision is that of the View (Watch).
+	Revision Revision
+	// Deleted says that the entity watched was deleted.
+	Deleted bool
 }
 
 // View is what this site knows of an entity.
@@ -240,4 +329,40 @@ type View struct {
 	Moved   uint64
 	// Fetches is how many rounds of direct transfers have brought tokens here.
 	Fetches uint64
+	// Surplus is kept out of circulation; see EntityRecord.
+	Surplus Tokens
+	// Moves are the moves between sites that the books contain.
+	Moves Moves
+	// Others is what other sites have told, in the order of the members.
+	Others []OtherView
+}
+
+// Moves tells which moves of tokens between sites a site's books contain.
+type Moves struct {
+	Stars    []StarMove
+	Sent     []TransferMove
+	Received []TransferMove
+}
+
+// StarMove is a part in an instance decided by its members.
+type StarMove struct {
+	Leader  SiteID
+	Counter uint64
+	Applied bool
+}
+
+// TransferMove is the last transfer between two sites that one of them knows of;
+// Tokens are those of one sent and not acknowledged.
+type TransferMove struct {
+	Site   SiteID
+	Seq    uint64
+	Tokens Tokens
+}
+
+// OtherView is what another site has told of its books.
+type OtherView struct {
+	Site               SiteID
+	Left, Offered, Net Tokens
+	// Age is how long ago it was heard; -1 for never.
+	Age Tick
 }

@@ -257,7 +257,7 @@ func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
 	c.dry(e)
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
-	c.refuseWaiting(e, func(*waiting) bool { return true })
+	c.endWaiting(e, func(*waiting) bool { return true })
 }
 
 // entityLedger shows an entity's books to its protocol.

@@ -6,16 +6,14 @@ import (
 
 // waiting is an acquire that waits for tokens.
 type waiting struct {
-	tokens  Tokens
-	request RequestKey
-	body    uint64
+	request
 	// until is when it is refused.
 	until Tick
 	// number orders it among all waiting acquires of the entity.
 	number uint64
 	entity *entity
-	// leftAfter is what was left once it was served.
-	leftAfter Tokens
+	// behind says, while acquires end their waiting, that one before it goes on.
+	behind bool
 	// calls are whom to answer: the first caller and those that repeated its id.
 	calls []Call
 }
@@ -65,11 +63,27 @@ func (q *queue) take(pick func(w *waiting) bool) []*waiting {
 		q.tokens -= w.tokens
 		return true
 	})
+	q.soonest()
+	return taken
+}
+
+// pop removes the item that has waited longest.
+func (q *queue) pop() *waiting {
+	w := q.items[0]
+	q.items = slices.Delete(q.items, 0, 1)
+	q.tokens -= w.tokens
+	if q.next == w.until {
+		q.soonest()
+	}
+	return w
+}
+
+// soonest finds the first until of all items.
+func (q *queue) soonest() {
 	q.next = 0
 	for i, w := range q.items {
 		if i == 0 || w.until < q.next {
 			q.next = w.until
 		}
 	}
-	return taken
 }

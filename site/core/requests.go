@@ -10,17 +10,64 @@ const (
 	AcquireRequest RequestKind = iota + 1
 	// ReleaseRequest is the kind of a Release.
 	ReleaseRequest
+	// LeasedRequest is the kind of an Acquire of a lease.
+	LeasedRequest
+	// ReturnRequest is the kind of a Release that names a lease.
+	ReturnRequest
+	// CommitRequest is the kind of a CommitLease.
+	CommitRequest
 )
 
+// RequestState says what became of a request at this site.
+type RequestState uint8
+
+const (
+	// Ran: it moved tokens.
+	Ran RequestState = iota + 1
+	// Refused: an acquire, for want of tokens.
+	Refused
+	// Parked: a release that is counted once it is known that no earlier attempt
+	// was executed elsewhere; its caller was told that it is done.
+	Parked
+	// Dropped: a release that was parked, and is not counted here: it ran
+	// elsewhere, or may have.
+	Dropped
+	// Undone: its attempts up to the record's have moved nothing, or it was given
+	// back, and they never will.
+	Undone
+)
+
+// Attempt numbers the attempts of a request: its caller's count in the upper 24
+// bits, an app manager's own tries within one of those in the lower 8.
+type Attempt uint32
+
+// MaxAttempts and MaxRelays bound the two parts.
+const (
+	MaxAttempts = 1<<20 - 1
+	MaxRelays   = 1<<8 - 1
+)
+
+// AttemptOf is the attempt of a caller's count, from 1, and an app manager's
+// tries before it.
+func AttemptOf(count, relay uint32) Attempt {
+	return Attempt(min(max(count, 1), MaxAttempts)<<8 | min(relay, MaxRelays))
+}
+
 // RequestRecord remembers one answered acquire or release, so that a repeat
-// gets the same answer and moves nothing.
+// gets the same answer and moves nothing. A later record of the same key takes
+// the place of the earlier one.
 type RequestRecord struct {
 	Key RequestKey
-	// Body is a hash of kind, entity and tokens.
-	Body uint64
-	// Code is OK, OutOfTokens or Overflow.
-	Code Code
-	// Left is that of the answer; its Tokens are the repeated request's own.
+	// Body is a hash of all that must be the same in a repeat.
+	Body    uint64
+	Kind    RequestKind
+	State   RequestState
+	Attempt Attempt
+	// Generation is the entity's.
+	Generation uint64
+	// Tokens moved, those parked included.
+	Tokens Tokens
+	// Left is that of the answer.
 	Left Tokens
 }
 
@@ -48,10 +95,24 @@ func bodyHash(kind RequestKind, entity string, tokens Tokens) uint64 {
 	return h
 }
 
+// mixBody adds a value to the hash of a body.
+func mixBody(h, v uint64) uint64 {
+	h = (h ^ v) * 0x9e3779b97f4a7c15
+	return h ^ h>>29
+}
+
+// textHash is FNV-1a of a text.
+func textHash(s string) uint64 { return bodyHash(0, s, 0) }
+
+// remembered is a record in memory.
 type remembered struct {
-	body uint64
-	left Tokens
-	code Code
+	body, generation uint64
+	tokens, left     Tokens
+	attempt          Attempt
+	// block is the low half of the sequence of the block that holds it.
+	block uint32
+	kind  RequestKind
+	state RequestState
 }
 
 // requestTable finds the records of answered requests. It is bounded by count;
@@ -84,8 +145,9 @@ func newRequestTable(blocks []RequestBlock) requestTable {
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
 		}
-		t.next = b.Sequence + 1
+		t.next = b.Sequence
 		t.remember(b)
+		t.next++
 	}
 	t.forgotten = cmp.Or(t.forgotten, t.next)
 	return t
@@ -99,7 +161,10 @@ func (t *requestTable) find(key RequestKey) (remembered, bool) {
 // add makes a record findable; the block that persists it is gathered by the
 // caller and handed to seal.
 func (t *requestTable) add(r RequestRecord) {
-	t.byKey[r.Key] = remembered{body: r.Body, left: r.Left, code: r.Code}
+	t.byKey[r.Key] = remembered{
+		body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
+		attempt: r.Attempt, block: uint32(t.next), kind: r.Kind, state: r.State,
+	}
 }
 
 // seal numbers a gathered block and notes its keys for expiry.
@@ -134,8 +199,11 @@ func (t *requestTable) note(b RequestBlock) {
 // a deletion.
 func (t *requestTable) expire(before int64) uint64 {
 	for t.head < len(t.blocks) && t.blocks[t.head].wall < before {
-		for _, k := range t.blocks[t.head].keys {
-			delete(t.byKey, k)
+		b := &t.blocks[t.head]
+		for _, k := range b.keys {
+			if t.byKey[k].block == uint32(b.sequence) {
+				delete(t.byKey, k)
+			}
 		}
 		t.blocks[t.head] = rememberedBlock{}
 		t.head++

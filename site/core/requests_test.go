@@ -179,8 +179,9 @@ func TestFullTableRecovers(t *testing.T) {
 	r.wantCode(r.acquire("a", "e", 1, "full"), core.OK)
 }
 
-// TestQueue: acquires wait in the order of their arrival; a release serves
-// those that fit; whoever's time is up is refused.
+// TestQueue: acquires are served strictly in the order of their arrival, also
+// those that come without waiting; whoever's time is up is refused, and those
+// behind are served then.
 func TestQueue(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -197,12 +198,15 @@ func TestQueue(t *testing.T) {
 	r.unanswered(first)
 	r.release("a", "e", 3, "r2")
 	r.wantCode(r.answer(first), core.OK)
-	r.wantCode(r.answer(second), core.OK)
-	r.unanswered(third)
+	r.unanswered(second)
+	r.wantCode(r.acquire("a", "e", 1, "small"), core.OutOfTokens)
 	r.advance(999)
 	r.unanswered(big)
+	r.unanswered(second)
 	r.advance(1)
 	r.wantCode(r.answer(big), core.OutOfTokens)
+	r.wantCode(r.answer(second), core.OK)
+	r.unanswered(third)
 	r.wantCode(r.acquire("a", "e", 50, "big"), core.OutOfTokens)
 	r.advance(3999)
 	r.unanswered(third)
@@ -230,9 +234,9 @@ func TestQueueIsBounded(t *testing.T) {
 		r.unanswered(r.acquireAsync("a", "e", 1, id("e", i), 5000))
 	}
 	over := r.acquireAsync("a", "e", 1, "over", 5000)
-	r.wantCode(r.answer(over), core.Overloaded)
+	r.wantCode(r.answer(over), core.QueueFull)
 	r.unanswered(r.acquireAsync("a", "f", 1, "f", 5000))
-	r.wantCode(r.answer(r.acquireAsync("a", "f", 1, "over all", 5000)), core.Overloaded)
+	r.wantCode(r.answer(r.acquireAsync("a", "f", 1, "over all", 5000)), core.QueueFull)
 	// An overloaded request is not remembered.
 	r.release("a", "e", 4, "r")
 	r.wantCode(r.acquire("a", "e", 1, "over"), core.OK)

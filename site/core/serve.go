@@ -2,13 +2,47 @@ package core
 
 import "slices"
 
+// request is an acquire or release as it is remembered.
+type request struct {
+	key  RequestKey
+	body uint64
+	kind RequestKind
+	// tokens are those asked for, least the fewest to be content with.
+	tokens, least Tokens
+	lease         *LeaseTerms
+	tries         Tries
+}
+
+func (a *Acquire) request() request {
+	r := request{key: a.Request, kind: AcquireRequest, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries}
+	if a.Least > 0 {
+		r.least = a.Least
+	}
+	if a.Lease != nil {
+		r.kind = LeasedRequest
+	}
+	r.body = bodyHash(r.kind, a.Entity, a.Tokens)
+	if r.least != r.tokens {
+		r.body = mixBody(r.body, uint64(r.least))
+	}
+	if a.Lease != nil {
+		r.body = mixBody(mixBody(r.body, uint64(a.Lease.TTL)), textHash(a.Lease.Holder))
+	}
+	return r
+}
+
+func (a *Acquire) valid() bool {
+	return a.Tokens >= 1 && a.Tokens <= MaxTokens && a.Least >= 0 && a.Least <= a.Tokens &&
+		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && a.Lease.ID != "")
+}
+
 func (c *Core) acquire(a *Acquire) {
-	if a.Tokens < 1 || a.Tokens > MaxTokens {
+	if !a.valid() {
 		c.reply(a.Call, Answer{Code: Invalid})
 		return
 	}
-	body := bodyHash(AcquireRequest, a.Entity, a.Tokens)
-	if c.repeated(a.Call, a.Request, body, a.Tokens) {
+	r := a.request()
+	if !a.DryRun && c.repeated(a.Call, &r, a.Entity) {
 		return
 	}
 	c.space.Execute([]string{a.Entity}, func(es []*entity) {
@@ -16,46 +50,66 @@ func (c *Core) acquire(a *Acquire) {
 		switch {
 		case e == nil:
 			c.reply(a.Call, Answer{Code: NotFound})
+		case a.DryRun:
+			c.dryRun(e, a.Call, &r)
 		case c.tableFull(a.Call):
-		case e.left >= a.Tokens:
-			c.grant(e, a.Tokens)
-			c.conclude(a.Call, RequestRecord{Key: a.Request, Body: body, Code: OK, Left: e.left}, a.Tokens)
+		case e.queue.len() == 0 && e.left >= a.Tokens:
+			c.conclude(a.Call, c.grant(e, &r, a.Tokens))
 			c.look(e)
 		default:
-			c.short(e, a, body)
+			c.short(e, a, r)
 		}
 	})
 }
 
+// dryRun tells what an acquire would be granted now if it did not wait.
+func (c *Core) dryRun(e *entity, call Call, r *request) {
+	if free := e.free(); free >= r.least {
+		c.reply(call, Answer{Tokens: min(free, r.tokens), Left: e.left})
+		return
+	}
+	c.reply(call, Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)})
+}
+
+// free is what an acquire that comes now and does not wait may have: what is left
+// belongs to those that wait, if any do.
+func (e *entity) free() Tokens {
+	if e.queue.len() > 0 {
+		return 0
+	}
+	return max(0, e.left)
+}
+
 // short handles an acquire that the tokens left cannot serve.
-func (c *Core) short(e *entity, a *Acquire, body uint64) {
+func (c *Core) short(e *entity, a *Acquire, r request) {
 	if c.stopping {
 		c.reply(a.Call, Answer{Code: Stopping, Left: e.left})
 		return
 	}
 	verdict := RefuseNow
-	empty := c.emptyFor(e)
 	if a.Wait > 0 {
-		verdict = c.mods.admission.Short(c.situation(e), a.Tokens, empty)
+		verdict = c.mods.admission.Short(c.situation(e), a.Tokens, c.emptyFor(e))
 	}
 	if verdict == RefuseNow {
+		if free := e.free(); free >= r.least {
+			c.conclude(a.Call, c.grant(e, &r, min(free, r.tokens)))
+			c.look(e)
+			return
+		}
 		e.drought.refused = max(e.drought.refused, a.Tokens)
-		c.refuse([]Call{a.Call}, e, RequestRecord{Key: a.Request, Body: body}, empty)
+		c.conclude(a.Call, c.refuse(e, &r))
 		// The refused demand counts: the next one like it should find tokens.
 		c.demanded(e, a.Tokens)
 		return
 	}
 	if e.queue.len() >= c.cfg.MaxWaiting || len(c.waiting) >= c.cfg.MaxWaitingAll ||
 		e.queue.tokens > maxQueued-a.Tokens {
-		c.reply(a.Call, Answer{Code: Overloaded, Left: e.left, RetryAfter: c.cfg.GiveUp})
+		c.reply(a.Call, Answer{Code: QueueFull, Left: e.left, RetryAfter: c.cfg.GiveUp})
 		return
 	}
-	w := &waiting{
-		tokens: a.Tokens, request: a.Request, body: body, until: c.now.Tick + a.Wait,
-		entity: e, calls: []Call{a.Call},
-	}
+	w := &waiting{request: r, until: c.now.Tick + a.Wait, entity: e, calls: []Call{a.Call}}
 	e.queue.push(w)
-	c.waiting[a.Request] = w
+	c.waiting[r.key] = w
 	c.waitingCalls[a.Call] = w
 	c.pursue(e)
 	c.schedule(e)
@@ -67,21 +121,18 @@ const maxQueued = 1 << 56
 
 // repeated answers a request whose id was seen before, and reports whether it
 // was.
-func (c *Core) repeated(call Call, key RequestKey, body uint64, tokens Tokens) bool {
-	if r, ok := c.requests.find(key); ok {
-		ans := Answer{Code: Reused}
-		if r.body == body {
-			ans = Answer{Code: r.code, Left: r.left}
-			if r.code == OK {
-				ans.Tokens = tokens
-			}
+func (c *Core) repeated(call Call, r *request, _ string) bool {
+	if old, ok := c.requests.find(r.key); ok {
+		if old.body != r.body {
+			c.reply(call, Answer{Code: Reused})
+			return true
 		}
-		c.reply(call, ans)
+		c.reply(call, old.answer())
 		return true
 	}
-	if w, ok := c.waiting[key]; ok {
+	if w, ok := c.waiting[r.key]; ok {
 		switch {
-		case w.body != body:
+		case w.body != r.body:
 			c.reply(call, Answer{Code: Reused})
 		case len(w.calls) >= maxCallers:
 			c.reply(call, Answer{Code: Overloaded, RetryAfter: c.cfg.GiveUp})
@@ -94,6 +145,17 @@ func (c *Core) repeated(call Call, key RequestKey, body uint64, tokens Tokens) b
 	return false
 }
 
+// answer is the answer that a record remembers.
+func (r *remembered) answer() Answer {
+	switch r.state {
+	case Refused:
+		return Answer{Code: OutOfTokens, Left: r.left}
+	case Undone:
+		return Answer{Code: Superseded}
+	}
+	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
+}
+
 // tableFull refuses a call if no more requests can be remembered.
 func (c *Core) tableFull(call Call) bool {
 	if c.requests.len()+len(c.waiting) < c.cfg.MaxRequests {
@@ -103,109 +165,86 @@ func (c *Core) tableFull(call Call) bool {
 	return true
 }
 
-func (c *Core) grant(e *entity, tokens Tokens) {
+// grant moves tokens to the maker of a request, records that and returns the
+// answer.
+func (c *Core) grant(e *entity, r *request, tokens Tokens) Answer {
 	e.left -= tokens
 	e.net += tokens
 	c.demanded(e, tokens)
 	c.dirtyBooks(e)
-}
-
-func (c *Core) release(r *Release) {
-	if r.Tokens < 1 || r.Tokens > MaxTokens {
-		c.reply(r.Call, Answer{Code: Invalid})
-		return
-	}
-	body := bodyHash(ReleaseRequest, r.Entity, r.Tokens)
-	if c.repeated(r.Call, r.Request, body, r.Tokens) {
-		return
-	}
-	c.space.Execute([]string{r.Entity}, func(es []*entity) {
-		e := es[0]
-		if e == nil {
-			c.reply(r.Call, Answer{Code: NotFound})
-			return
-		}
-		if c.tableFull(r.Call) {
-			return
-		}
-		left, net := e.left+r.Tokens, e.net-r.Tokens
-		if left > maxBooks || net < -maxBooks {
-			c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
-			return
-		}
-		e.left, e.net = left, net
-		c.returned(e, r.Tokens)
-		c.dirtyBooks(e)
-		c.conclude(r.Call, RequestRecord{Key: r.Request, Body: body, Code: OK, Left: e.left}, r.Tokens)
-		c.serveQueue(e)
-		c.pursue(e)
-	})
-}
-
-// maxBooks bounds what trusted releases can pile up at a site, far from where
-// sums over the most sites there can be would overflow.
-const maxBooks = 1 << 56
-
-// serveQueue grants what the tokens left can serve, in the order of arrival.
-func (c *Core) serveQueue(e *entity) {
-	if e.queue.len() == 0 || e.left <= 0 {
-		return
-	}
-	for _, w := range e.queue.take(func(w *waiting) bool {
-		if w.tokens > e.left {
-			return false
-		}
-		c.grant(e, w.tokens)
-		w.leftAfter = e.left
-		return true
-	}) {
-		c.stopWaiting(w)
-		r := RequestRecord{Key: w.request, Body: w.body, Code: OK, Left: w.leftAfter}
-		c.remember(r)
-		for _, call := range w.calls {
-			c.reply(call, Answer{Code: OK, Tokens: w.tokens, Left: r.Left})
-		}
-	}
-}
-
-// conclude records a request's outcome and answers it.
-func (c *Core) conclude(call Call, r RequestRecord, tokens Tokens) {
-	c.remember(r)
-	ans := Answer{Code: r.Code, Left: r.Left}
-	if r.Code == OK {
-		ans.Tokens = tokens
-	}
-	c.reply(call, ans)
+	c.remember(e, r, Ran, tokens)
+	return Answer{Code: OK, Tokens: tokens, Left: e.left}
 }
 
 // refuse records that an acquire was refused for want of tokens, so that a
-// late duplicate of it cannot be granted unnoticed, and answers its callers.
-func (c *Core) refuse(calls []Call, e *entity, r RequestRecord, retryAfter Tick) {
-	r.Code, r.Left = OutOfTokens, e.left
-	c.remember(r)
-	for _, call := range calls {
-		c.reply(call, Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(retryAfter, c.cfg.GiveUp)})
-	}
+// late duplicate of it cannot be granted unnoticed, and returns the answer.
+func (c *Core) refuse(e *entity, r *request) Answer {
+	c.remember(e, r, Refused, 0)
+	return Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
-func (c *Core) remember(r RequestRecord) {
+// remember records what became of a request.
+func (c *Core) remember(e *entity, r *request, state RequestState, tokens Tokens) {
+	c.record(RequestRecord{
+		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
+		Generation: e.generation, Tokens: tokens, Left: e.left,
+	})
+}
+
+func (c *Core) record(r RequestRecord) {
 	c.requests.add(r)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }
 
-// expireQueue refuses the waiting acquires whose time is up.
+// attempt is the number of the attempt, also of a first one that has none.
+func (t *Tries) attempt() Attempt { return max(t.Attempt, AttemptOf(1, 0)) }
+
+func (c *Core) conclude(call Call, a Answer) { c.reply(call, a) }
+
+// serveQueue grants what the tokens left can serve, strictly in the order of
+// arrival: what is left belongs to the acquire that has waited longest.
+func (c *Core) serveQueue(e *entity) {
+	for e.queue.len() > 0 && e.left >= e.queue.items[0].tokens {
+		w := e.queue.pop()
+		c.ended(w, c.grant(e, &w.request, w.tokens))
+	}
+}
+
+// ended answers all callers of an acquire that waited.
+func (c *Core) ended(w *waiting, a Answer) {
+	delete(c.waiting, w.key)
+	for _, call := range w.calls {
+		delete(c.waitingCalls, call)
+		c.reply(call, a)
+	}
+}
+
+// expireQueue ends the waiting of the acquires whose time is up.
 func (c *Core) expireQueue(e *entity) {
 	if e.queue.len() == 0 || e.queue.next > c.now.Tick {
 		return
 	}
-	c.refuseWaiting(e, func(w *waiting) bool { return w.until <= c.now.Tick })
+	c.endWaiting(e, func(w *waiting) bool { return w.until <= c.now.Tick })
 }
 
-func (c *Core) refuseWaiting(e *entity, pick func(w *waiting) bool) {
-	for _, w := range e.queue.take(pick) {
-		c.stopWaiting(w)
-		c.refuse(w.calls, e, RequestRecord{Key: w.request, Body: w.body}, c.emptyFor(e))
+// endWaiting ends the waiting of the acquires that pick chooses, in the order of
+// their arrival: with what is there, for those content with that and behind
+// nobody who goes on waiting, else with a refusal.
+func (c *Core) endWaiting(e *entity, pick func(w *waiting) bool) {
+	waits := false
+	for _, w := range e.queue.take(func(w *waiting) bool {
+		picked := pick(w)
+		waits = waits || !picked
+		w.behind = waits
+		return picked
+	}) {
+		if !w.behind && e.left >= w.least {
+			c.ended(w, c.grant(e, &w.request, min(e.left, w.tokens)))
+			continue
+		}
+		c.ended(w, c.refuse(e, &w.request))
 	}
+	c.serveQueue(e)
 }
 
 // cancel drops a call that nobody waits for any more.
@@ -217,9 +256,15 @@ func (c *Core) cancel(call Call) {
 	delete(c.waitingCalls, call)
 	w.calls = slices.DeleteFunc(w.calls, func(x Call) bool { return x == call })
 	if len(w.calls) == 0 {
-		delete(c.waiting, w.request)
-		w.entity.queue.take(func(x *waiting) bool { return x == w })
+		c.dropWaiting(w)
 	}
+}
+
+// dropWaiting takes an acquire out of its queue without an answer.
+func (c *Core) dropWaiting(w *waiting) {
+	delete(c.waiting, w.key)
+	w.entity.queue.take(func(x *waiting) bool { return x == w })
+	c.serveQueue(w.entity)
 }
 
 // stop answers all that wait for tokens: nothing was done for them, so another
@@ -230,19 +275,8 @@ func (c *Core) stop() {
 	// In the order of the entities' names, for the sake of a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-			c.stopWaiting(w)
-			for _, call := range w.calls {
-				c.reply(call, Answer{Code: Stopping, Left: e.left})
-			}
+			c.ended(w, Answer{Code: Stopping, Left: e.left})
 		}
 		return true
 	})
-}
-
-// stopWaiting forgets an acquire that was taken out of its queue.
-func (c *Core) stopWaiting(w *waiting) {
-	delete(c.waiting, w.request)
-	for _, call := range w.calls {
-		delete(c.waitingCalls, call)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -57,7 +58,7 @@ func encodeEntity(e *core.EntityRecord) ([]byte, error) {
 	p := &storev1.EntityState{
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
-		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches,
+		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
 	}
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
@@ -76,7 +77,7 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
-		Fetches: p.GetFetches(),
+		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()),
 	}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, core.LimitResult{
@@ -129,10 +130,10 @@ func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
 	}, nil
 }
 
-// requestSize is the length of one packed request record.
-const requestSize = 16 + 8 + 8 + 1
+// requestFixed is the length of what has a fixed one in a packed record.
+const requestFixed = 16 + 8 + 1
 
-var errBlockSize = errors.New("its records are cut off")
+var errBlockCut = errors.New("its records are cut off or out of range")
 
 // encodeBlock packs a block as store.proto describes.
 func encodeBlock(dst, packed []byte, b *core.RequestBlock) (block, scratch []byte, err error) {
@@ -141,8 +142,11 @@ func encodeBlock(dst, packed []byte, b *core.RequestBlock) (block, scratch []byt
 		r := &b.Records[i]
 		packed = append(packed, r.Key[:]...)
 		packed = binary.BigEndian.AppendUint64(packed, r.Body)
-		packed = binary.BigEndian.AppendUint64(packed, uint64(r.Left))
-		packed = append(packed, byte(r.Code))
+		packed = append(packed, byte(r.Kind)<<4|byte(r.State))
+		packed = binary.AppendUvarint(packed, uint64(r.Attempt))
+		packed = binary.AppendUvarint(packed, r.Generation)
+		packed = binary.AppendUvarint(packed, uint64(r.Tokens))
+		packed = binary.AppendVarint(packed, int64(r.Left))
 	}
 	block, err = proto.MarshalOptions{}.MarshalAppend(dst, &storev1.RequestBlock{Wall: b.Wall, Records: packed})
 	return block, packed, err
@@ -154,21 +158,42 @@ func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 		return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, err)
 	}
 	packed := p.GetRecords()
-	if len(packed)%requestSize != 0 {
-		return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, errBlockSize)
-	}
 	b := core.RequestBlock{
-		Sequence: sequence, Wall: p.GetWall(),
-		Records: make([]core.RequestRecord, 0, len(packed)/requestSize),
+		Sequence: sequence, Wall: p.GetWall(), Records: make([]core.RequestRecord, 0, len(packed)/(requestFixed+4)),
 	}
-	for ; len(packed) > 0; packed = packed[requestSize:] {
-		r := core.RequestRecord{
-			Key:  core.RequestKey(packed[:16]),
-			Body: binary.BigEndian.Uint64(packed[16:]),
-			Left: core.Tokens(binary.BigEndian.Uint64(packed[24:])),
-			Code: core.Code(packed[32]),
+	for len(packed) > 0 {
+		r, n := decodeRequest(packed)
+		if n <= 0 {
+			return core.RequestBlock{}, fmt.Errorf("request block %d: %w", sequence, errBlockCut)
 		}
 		b.Records = append(b.Records, r)
+		packed = packed[n:]
 	}
 	return b, nil
+}
+
+// decodeRequest decodes the first of packed records and returns its length, 0
+// for none.
+func decodeRequest(packed []byte) (core.RequestRecord, int) {
+	if len(packed) < requestFixed {
+		return core.RequestRecord{}, 0
+	}
+	r := core.RequestRecord{
+		Key: core.RequestKey(packed[:16]), Body: binary.BigEndian.Uint64(packed[16:]),
+		Kind: core.RequestKind(packed[24] >> 4), State: core.RequestState(packed[24] & 15),
+	}
+	at, ok := requestFixed, true
+	next := func() uint64 {
+		v, n := binary.Uvarint(packed[at:])
+		at, ok = at+max(n, 0), ok && n > 0
+		return v
+	}
+	attempt := next()
+	r.Attempt, r.Generation, r.Tokens = core.Attempt(attempt), next(), core.Tokens(next())
+	left, n := binary.Varint(packed[at:])
+	if !ok || n <= 0 || attempt > math.MaxUint32 || r.Tokens < 0 {
+		return core.RequestRecord{}, 0
+	}
+	r.Left = core.Tokens(left)
+	return r, at + n
 }

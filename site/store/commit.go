@@ -26,6 +26,9 @@ func (s *Store) Commit(r *core.Records) error {
 		if err := s.putRequests(tx, r); err != nil {
 			return err
 		}
+		if err := putHolds(tx, r); err != nil {
+			return err
+		}
 		if err := s.putForecasts(tx, r); err != nil {
 			return err
 		}

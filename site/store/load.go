@@ -34,6 +34,8 @@ func (s *Store) Load() (core.Restored, error) {
 			each(tx.Bucket(bucketBooks), &r.Books, byName(decodeBooks)),
 			each(tx.Bucket(bucketChanges), &r.Changes, byNumber(decodeChange)),
 			each(tx.Bucket(bucketRequests), &r.Blocks, byNumber(decodeBlock)),
+			each(tx.Bucket(bucketClaims), &r.Claims, byNumber(decodeClaim)),
+			each(tx.Bucket(bucketLeases), &r.Leases, byNumber(decodeLease)),
 			each(tx.Bucket(bucketForecasts), &r.Forecasts, byName(decodeForecast)),
 		)
 	})

@@ -12,6 +12,8 @@
 //	catalogue  the catalogue's sequence and its last changes
 //	requests   one block of request records a commit, by sequence: appended at
 //	           one end, forgotten in bulk at the other
+//	claims     one value a request that other sites have to be asked about, and
+//	leases     one value a lease, both by number: new ones join at the end
 //	forecasts  one value of some KB an entity with demand; written once a minute
 package store
 
@@ -49,7 +51,7 @@ var (
 )
 
 const (
-	format   = 1
+	format   = 2
 	fileName = "site.db"
 	// lockPatience is how long Open waits for another process to let go, so
 	// that a restart need not be timed.
@@ -65,7 +67,9 @@ var (
 	bucketChanges   = []byte("changes")
 	bucketRequests  = []byte("requests")
 	bucketForecasts = []byte("forecasts")
-	buckets         = [][]byte{bucketIdentity, bucketGuard, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests}
+	bucketClaims    = []byte("claims")
+	bucketLeases    = []byte("leases")
+	buckets         = [][]byte{bucketIdentity, bucketGuard, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests, bucketClaims, bucketLeases}
 
 	keyIdentity  = []byte("identity")
 	keyMembers   = []byte("members")

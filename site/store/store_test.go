@@ -142,7 +142,7 @@ func TestOpenErrors(t *testing.T) {
 			return tx.Bucket([]byte("identity")).Put([]byte("members"), []byte{0xff})
 		}), nil, store.ErrFormat, "members"},
 		"no identity":  {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
-		"later format": {identity(&storev1.Identity{Format: 2, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "2"},
+		"later format": {identity(&storev1.Identity{Format: 3, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "3"},
 		"a file in the way": {func(t *testing.T, dir string) {
 			t.Helper()
 			if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
@@ -221,9 +221,25 @@ func full() *core.Records {
 	}
 	return &core.Records{
 		Block: core.RequestBlock{Sequence: 7, Wall: -12, Records: []core.RequestRecord{
-			{Key: core.RequestKey{1, 15: 255}, Body: 1 << 63, Code: core.OutOfTokens, Left: -4},
-			{Key: core.RequestKey{2}, Body: 3, Left: 5},
+			{
+				Key: core.RequestKey{1, 15: 255}, Body: 1 << 63, Kind: core.AcquireRequest, State: core.Refused,
+				Attempt: core.AttemptOf(3, 1), Generation: 1 << 40, Left: -4,
+			},
+			{Key: core.RequestKey{2}, Body: 3, Kind: core.ReturnRequest, State: core.Dropped, Tokens: core.MaxTokens, Left: 5},
 		}},
+		Claims: []core.ClaimRecord{
+			{
+				ClaimAsk: core.ClaimAsk{
+					Number: 3, Kind: core.SettleRelease, Key: core.RequestKey{7}, Body: 5, Entity: "a/b", Tokens: 9,
+					Attempt: core.AttemptOf(1, 1), NotAfter: 12,
+				},
+				Generation: 3, Sites: []core.SiteID{"as", "eu"},
+			},
+			{ClaimAsk: core.ClaimAsk{Number: 9, Kind: core.ReturnLease, Lease: core.RequestKey{15: 1}}, Sites: []core.SiteID{"as"}},
+		},
+		Leases: []core.LeaseRecord{
+			{Number: 2, ID: "x/y", Entity: "a/b", Generation: 3, Tokens: 7, Expires: 1 << 41, TTL: 1000, Holder: "me"},
+		},
 		Books: []core.BooksRecord{{Name: "a/b", Generation: 3, Left: -9, Net: 12}, {Name: "c", Generation: 4}},
 		Entities: []core.EntityRecord{
 			{
@@ -285,7 +301,7 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, core.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
 		Blocks: []core.RequestBlock{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
-		Forecasts: want.Forecasts,
+		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -379,7 +395,8 @@ func TestAgainstMaps(t *testing.T) {
 			for range rapid.IntRange(0, 40).Draw(rt, "requests") {
 				r.Block.Records = append(r.Block.Records, core.RequestRecord{
 					Key: core.RequestKey(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "key")), Body: rapid.Uint64().Draw(rt, "body"),
-					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), Code: core.Code(rapid.Byte().Draw(rt, "code")),
+					Left: core.Tokens(rapid.Int64().Draw(rt, "left after")), State: core.RequestState(rapid.IntRange(0, 15).Draw(rt, "state of it")),
+					Tokens: core.Tokens(rapid.Int64Min(0).Draw(rt, "moved")), Attempt: core.Attempt(rapid.Uint32().Draw(rt, "attempt")),
 				})
 			}
 			if len(r.Block.Records) > 0 {

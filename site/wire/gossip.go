@@ -11,6 +11,7 @@ func encodeGossip(g *core.Gossip) *peerv1.Gossip {
 		s := &g.Summaries[i]
 		p.Summaries = append(p.Summaries, &peerv1.Summary{
 			Entity: s.Entity, Generation: s.Generation, Left: int64(s.Left), Median: int64(s.Median), Target: int64(s.Target), Busy: s.Busy,
+			Net: int64(s.Net), Offered: int64(s.Offered),
 		})
 	}
 	return p
@@ -22,6 +23,7 @@ func decodeGossip(p *peerv1.ProtocolMessage, from, to core.SiteID) core.Envelope
 		g.Summaries = append(g.Summaries, core.Summary{
 			Entity: s.GetEntity(), Generation: s.GetGeneration(), Left: core.Tokens(s.GetLeft()),
 			Median: core.Tokens(s.GetMedian()), Target: core.Tokens(s.GetTarget()), Busy: s.GetBusy(),
+			Net: core.Tokens(s.GetNet()), Offered: core.Tokens(s.GetOffered()),
 		})
 	}
 	return core.Envelope{Mark: MarkOf(p.GetMark()), Gossip: g}

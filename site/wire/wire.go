@@ -14,8 +14,8 @@ import (
 // Version is the version of the messages this build speaks; Oldest the oldest
 // it understands.
 const (
-	Version = 3
-	Oldest  = 3
+	Version = 4
+	Oldest  = 4
 )
 
 var kinds = map[avantan.Kind]peerv1.MessageKind{
@@ -50,6 +50,12 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 		}
 	case e.Gossip != nil:
 		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Gossip: encodeGossip(e.Gossip)}
+	case e.Claims != nil:
+		return &peerv1.ProtocolMessage{Mark: Mark(e.Mark), Claims: encodeClaims(e.Claims)}
+	case e.Audit != nil:
+		return &peerv1.ProtocolMessage{
+			Entity: e.Entity, Generation: e.Generation, Mark: Mark(e.Mark), Audit: encodeAudit(e.Audit),
+		}
 	}
 	m := &e.Message
 	return &peerv1.ProtocolMessage{
@@ -73,6 +79,10 @@ func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, err
 		return decodeTransfer(p, from, to)
 	case p.GetGossip() != nil:
 		return decodeGossip(p, from, to), nil
+	case p.GetClaims() != nil:
+		return decodeClaims(p, from, to)
+	case p.GetAudit() != nil:
+		return decodeAudit(p, from, to)
 	}
 	kind, ok := kindsBack[p.GetKind()]
 	if !ok {

@@ -22,6 +22,64 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Consistency says what a read is content with.
+type Consistency int32
+
+const (
+	// As EXACT at an app manager, as LOCAL at a site.
+	Consistency_CONSISTENCY_UNSPECIFIED Consistency = 0
+	// What the answering site has itself, and nothing of others.
+	Consistency_CONSISTENCY_LOCAL Consistency = 1
+	// What the answering site has and has heard of the others, with its age. An
+	// app manager asks anew whom it has not heard of within max_age.
+	Consistency_CONSISTENCY_BOUNDED Consistency = 2
+	// All sites are asked, until what they tell is a consistent cut.
+	Consistency_CONSISTENCY_EXACT Consistency = 3
+)
+
+// Enum value maps for Consistency.
+var (
+	Consistency_name = map[int32]string{
+		0: "CONSISTENCY_UNSPECIFIED",
+		1: "CONSISTENCY_LOCAL",
+		2: "CONSISTENCY_BOUNDED",
+		3: "CONSISTENCY_EXACT",
+	}
+	Consistency_value = map[string]int32{
+		"CONSISTENCY_UNSPECIFIED": 0,
+		"CONSISTENCY_LOCAL":       1,
+		"CONSISTENCY_BOUNDED":     2,
+		"CONSISTENCY_EXACT":       3,
+	}
+)
+
+func (x Consistency) Enum() *Consistency {
+	p := new(Consistency)
+	*p = x
+	return p
+}
+
+func (x Consistency) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Consistency) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_v1_entities_proto_enumTypes[0].Descriptor()
+}
+
+func (Consistency) Type() protoreflect.EnumType {
+	return &file_samya_v1_entities_proto_enumTypes[0]
+}
+
+func (x Consistency) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Consistency.Descriptor instead.
+func (Consistency) EnumDescriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{0}
+}
+
 // Entity is a resource with a limit, as its creators and administrators see it.
 type Entity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -110,7 +168,16 @@ type Usage struct {
 	// Whether every site answered this read.
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	// One share per site, in the order of the site names.
-	Shares        []*Share `protobuf:"bytes,5,rep,name=shares,proto3" json:"shares,omitempty"`
+	Shares []*Share `protobuf:"bytes,5,rep,name=shares,proto3" json:"shares,omitempty"`
+	// The shares are a consistent cut: tokens in transit are counted once. Only
+	// told by an exact read.
+	Consistent bool `protobuf:"varint,6,opt,name=consistent,proto3" json:"consistent,omitempty"`
+	// Tokens by which sites are in debt, as the limit was lowered below what is
+	// out: the sum of what is below zero, over the shares seen.
+	Debt int64 `protobuf:"varint,7,opt,name=debt,proto3" json:"debt,omitempty"`
+	// Tokens that were released and never acquired, found so far and kept out of
+	// circulation.
+	Surplus       int64 `protobuf:"varint,8,opt,name=surplus,proto3" json:"surplus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -180,6 +247,27 @@ func (x *Usage) GetShares() []*Share {
 	return nil
 }
 
+func (x *Usage) GetConsistent() bool {
+	if x != nil {
+		return x.Consistent
+	}
+	return false
+}
+
+func (x *Usage) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *Usage) GetSurplus() int64 {
+	if x != nil {
+		return x.Surplus
+	}
+	return 0
+}
+
 // Share is one site's part of an entity.
 type Share struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -200,7 +288,10 @@ type Share struct {
 	// Redistributions of this entity that this site has applied.
 	Redistributions uint64 `protobuf:"varint,8,opt,name=redistributions,proto3" json:"redistributions,omitempty"`
 	// Rounds of direct transfers that have brought tokens to this site.
-	Transfers     uint64 `protobuf:"varint,9,opt,name=transfers,proto3" json:"transfers,omitempty"`
+	Transfers uint64 `protobuf:"varint,9,opt,name=transfers,proto3" json:"transfers,omitempty"`
+	// Which of the moves between sites the figures contain; opaque. Told by a site
+	// to those that add shares up.
+	Moves         *Moves `protobuf:"bytes,10,opt,name=moves,proto3" json:"moves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +389,225 @@ func (x *Share) GetTransfers() uint64 {
 	return 0
 }
 
+func (x *Share) GetMoves() *Moves {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+// Moves tells which moves of tokens between sites a share contains.
+type Moves struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Instances decided by a majority that are applied.
+	Applied uint64 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
+	// Instances decided by their members in which the site has a part, with what
+	// it has set aside for each and whether it is applied.
+	Stars []*StarMove `protobuf:"bytes,2,rep,name=stars,proto3" json:"stars,omitempty"`
+	// Instances decided by their members that are applied.
+	Moved uint64 `protobuf:"varint,3,opt,name=moved,proto3" json:"moved,omitempty"`
+	// What the site sent last to each receiver.
+	Sent []*TransferMove `protobuf:"bytes,4,rep,name=sent,proto3" json:"sent,omitempty"`
+	// The last transfer that the site has taken from each donor.
+	Received      []*TransferMove `protobuf:"bytes,5,rep,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moves) Reset() {
+	*x = Moves{}
+	mi := &file_samya_v1_entities_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moves) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moves) ProtoMessage() {}
+
+func (x *Moves) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moves.ProtoReflect.Descriptor instead.
+func (*Moves) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Moves) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Moves) GetStars() []*StarMove {
+	if x != nil {
+		return x.Stars
+	}
+	return nil
+}
+
+func (x *Moves) GetMoved() uint64 {
+	if x != nil {
+		return x.Moved
+	}
+	return 0
+}
+
+func (x *Moves) GetSent() []*TransferMove {
+	if x != nil {
+		return x.Sent
+	}
+	return nil
+}
+
+func (x *Moves) GetReceived() []*TransferMove {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+// StarMove is a part in an instance decided by its members.
+type StarMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The leader's site name.
+	Leader string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The leader's number of the instance.
+	Counter uint64 `protobuf:"varint,2,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Whether it is applied here.
+	Applied       bool `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StarMove) Reset() {
+	*x = StarMove{}
+	mi := &file_samya_v1_entities_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StarMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StarMove) ProtoMessage() {}
+
+func (x *StarMove) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StarMove.ProtoReflect.Descriptor instead.
+func (*StarMove) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *StarMove) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *StarMove) GetCounter() uint64 {
+	if x != nil {
+		return x.Counter
+	}
+	return 0
+}
+
+func (x *StarMove) GetApplied() bool {
+	if x != nil {
+		return x.Applied
+	}
+	return false
+}
+
+// TransferMove is the last of the transfers between two sites that one of them
+// knows of.
+type TransferMove struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The other site.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Its number.
+	Seq uint64 `protobuf:"varint,2,opt,name=seq,proto3" json:"seq,omitempty"`
+	// Sent: its tokens, 0 once it is acknowledged.
+	Tokens        int64 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferMove) Reset() {
+	*x = TransferMove{}
+	mi := &file_samya_v1_entities_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferMove) ProtoMessage() {}
+
+func (x *TransferMove) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferMove.ProtoReflect.Descriptor instead.
+func (*TransferMove) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TransferMove) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *TransferMove) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *TransferMove) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
 type CreateEntityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity's name: 1 to 256 characters; segments of letters, digits, '.',
@@ -313,7 +623,7 @@ type CreateEntityRequest struct {
 
 func (x *CreateEntityRequest) Reset() {
 	*x = CreateEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[3]
+	mi := &file_samya_v1_entities_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +635,7 @@ func (x *CreateEntityRequest) String() string {
 func (*CreateEntityRequest) ProtoMessage() {}
 
 func (x *CreateEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[3]
+	mi := &file_samya_v1_entities_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +648,7 @@ func (x *CreateEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEntityRequest.ProtoReflect.Descriptor instead.
 func (*CreateEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateEntityRequest) GetName() string {
@@ -372,7 +682,7 @@ type CreateEntityResponse struct {
 
 func (x *CreateEntityResponse) Reset() {
 	*x = CreateEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[4]
+	mi := &file_samya_v1_entities_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +694,7 @@ func (x *CreateEntityResponse) String() string {
 func (*CreateEntityResponse) ProtoMessage() {}
 
 func (x *CreateEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[4]
+	mi := &file_samya_v1_entities_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +707,7 @@ func (x *CreateEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateEntityResponse.ProtoReflect.Descriptor instead.
 func (*CreateEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{4}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateEntityResponse) GetEntity() *Entity {
@@ -410,14 +720,18 @@ func (x *CreateEntityResponse) GetEntity() *Entity {
 type GetEntityRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity's name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What the caller is content with.
+	Consistency Consistency `protobuf:"varint,2,opt,name=consistency,proto3,enum=samya.v1.Consistency" json:"consistency,omitempty"`
+	// BOUNDED: how old figures may be, at most 1h. Unset: 5s.
+	MaxAge        *durationpb.Duration `protobuf:"bytes,3,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetEntityRequest) Reset() {
 	*x = GetEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[5]
+	mi := &file_samya_v1_entities_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +743,7 @@ func (x *GetEntityRequest) String() string {
 func (*GetEntityRequest) ProtoMessage() {}
 
 func (x *GetEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[5]
+	mi := &file_samya_v1_entities_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,12 +756,153 @@ func (x *GetEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntityRequest.ProtoReflect.Descriptor instead.
 func (*GetEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{5}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetEntityRequest) GetName() string {
 	if x != nil {
 		return x.Name
+	}
+	return ""
+}
+
+func (x *GetEntityRequest) GetConsistency() Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return Consistency_CONSISTENCY_UNSPECIFIED
+}
+
+func (x *GetEntityRequest) GetMaxAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxAge
+	}
+	return nil
+}
+
+type WatchEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The resume token of the last state seen: the first state told is a later one.
+	// Empty: the present one.
+	ResumeToken   string `protobuf:"bytes,2,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchEntityRequest) Reset() {
+	*x = WatchEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchEntityRequest) ProtoMessage() {}
+
+func (x *WatchEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchEntityRequest.ProtoReflect.Descriptor instead.
+func (*WatchEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *WatchEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WatchEntityRequest) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return ""
+}
+
+type WatchEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity; of a deleted one its name and generation.
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// The answering site's share, and what it has heard of the others.
+	Usage *Usage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
+	// Whether the entity was deleted. Nothing follows.
+	Deleted bool `protobuf:"varint,3,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Resumes the watch behind this state, at any site.
+	ResumeToken   string `protobuf:"bytes,4,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchEntityResponse) Reset() {
+	*x = WatchEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchEntityResponse) ProtoMessage() {}
+
+func (x *WatchEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchEntityResponse.ProtoReflect.Descriptor instead.
+func (*WatchEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *WatchEntityResponse) GetEntity() *Entity {
+	if x != nil {
+		return x.Entity
+	}
+	return nil
+}
+
+func (x *WatchEntityResponse) GetUsage() *Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+func (x *WatchEntityResponse) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *WatchEntityResponse) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
 	}
 	return ""
 }
@@ -464,7 +919,7 @@ type GetEntityResponse struct {
 
 func (x *GetEntityResponse) Reset() {
 	*x = GetEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[6]
+	mi := &file_samya_v1_entities_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -476,7 +931,7 @@ func (x *GetEntityResponse) String() string {
 func (*GetEntityResponse) ProtoMessage() {}
 
 func (x *GetEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[6]
+	mi := &file_samya_v1_entities_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -489,7 +944,7 @@ func (x *GetEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntityResponse.ProtoReflect.Descriptor instead.
 func (*GetEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{6}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GetEntityResponse) GetEntity() *Entity {
@@ -520,7 +975,7 @@ type ListEntitiesRequest struct {
 
 func (x *ListEntitiesRequest) Reset() {
 	*x = ListEntitiesRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[7]
+	mi := &file_samya_v1_entities_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +987,7 @@ func (x *ListEntitiesRequest) String() string {
 func (*ListEntitiesRequest) ProtoMessage() {}
 
 func (x *ListEntitiesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[7]
+	mi := &file_samya_v1_entities_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +1000,7 @@ func (x *ListEntitiesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntitiesRequest.ProtoReflect.Descriptor instead.
 func (*ListEntitiesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListEntitiesRequest) GetPrefix() string {
@@ -581,7 +1036,7 @@ type ListEntitiesResponse struct {
 
 func (x *ListEntitiesResponse) Reset() {
 	*x = ListEntitiesResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	mi := &file_samya_v1_entities_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +1048,7 @@ func (x *ListEntitiesResponse) String() string {
 func (*ListEntitiesResponse) ProtoMessage() {}
 
 func (x *ListEntitiesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[8]
+	mi := &file_samya_v1_entities_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +1061,7 @@ func (x *ListEntitiesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntitiesResponse.ProtoReflect.Descriptor instead.
 func (*ListEntitiesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListEntitiesResponse) GetEntities() []*Entity {
@@ -639,7 +1094,7 @@ type UpdateEntityRequest struct {
 
 func (x *UpdateEntityRequest) Reset() {
 	*x = UpdateEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	mi := &file_samya_v1_entities_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +1106,7 @@ func (x *UpdateEntityRequest) String() string {
 func (*UpdateEntityRequest) ProtoMessage() {}
 
 func (x *UpdateEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[9]
+	mi := &file_samya_v1_entities_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +1119,7 @@ func (x *UpdateEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateEntityRequest.ProtoReflect.Descriptor instead.
 func (*UpdateEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateEntityRequest) GetName() string {
@@ -705,7 +1160,7 @@ type UpdateEntityResponse struct {
 
 func (x *UpdateEntityResponse) Reset() {
 	*x = UpdateEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	mi := &file_samya_v1_entities_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +1172,7 @@ func (x *UpdateEntityResponse) String() string {
 func (*UpdateEntityResponse) ProtoMessage() {}
 
 func (x *UpdateEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[10]
+	mi := &file_samya_v1_entities_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +1185,7 @@ func (x *UpdateEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateEntityResponse.ProtoReflect.Descriptor instead.
 func (*UpdateEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateEntityResponse) GetEntity() *Entity {
@@ -754,7 +1209,7 @@ type DeleteEntityRequest struct {
 
 func (x *DeleteEntityRequest) Reset() {
 	*x = DeleteEntityRequest{}
-	mi := &file_samya_v1_entities_proto_msgTypes[11]
+	mi := &file_samya_v1_entities_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +1221,7 @@ func (x *DeleteEntityRequest) String() string {
 func (*DeleteEntityRequest) ProtoMessage() {}
 
 func (x *DeleteEntityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[11]
+	mi := &file_samya_v1_entities_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +1234,7 @@ func (x *DeleteEntityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEntityRequest.ProtoReflect.Descriptor instead.
 func (*DeleteEntityRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteEntityRequest) GetName() string {
@@ -811,7 +1266,7 @@ type DeleteEntityResponse struct {
 
 func (x *DeleteEntityResponse) Reset() {
 	*x = DeleteEntityResponse{}
-	mi := &file_samya_v1_entities_proto_msgTypes[12]
+	mi := &file_samya_v1_entities_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +1278,7 @@ func (x *DeleteEntityResponse) String() string {
 func (*DeleteEntityResponse) ProtoMessage() {}
 
 func (x *DeleteEntityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_entities_proto_msgTypes[12]
+	mi := &file_samya_v1_entities_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1291,7 @@ func (x *DeleteEntityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteEntityResponse.ProtoReflect.Descriptor instead.
 func (*DeleteEntityResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_entities_proto_rawDescGZIP(), []int{12}
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{17}
 }
 
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
@@ -850,14 +1305,19 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\x04R\aversion\"\xa5\x01\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\"\xf3\x01\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
 	"\n" +
 	"in_transit\x18\x03 \x01(\x03R\tinTransit\x12\x1a\n" +
 	"\bcomplete\x18\x04 \x01(\bR\bcomplete\x12'\n" +
-	"\x06shares\x18\x05 \x03(\v2\x0f.samya.v1.ShareR\x06shares\"\x80\x02\n" +
+	"\x06shares\x18\x05 \x03(\v2\x0f.samya.v1.ShareR\x06shares\x12\x1e\n" +
+	"\n" +
+	"consistent\x18\x06 \x01(\bR\n" +
+	"consistent\x12\x12\n" +
+	"\x04debt\x18\a \x01(\x03R\x04debt\x12\x18\n" +
+	"\asurplus\x18\b \x01(\x03R\asurplus\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +
@@ -867,16 +1327,42 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x05known\x18\x06 \x01(\bR\x05known\x12\x18\n" +
 	"\awaiting\x18\a \x01(\x03R\awaiting\x12(\n" +
 	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
-	"\ttransfers\x18\t \x01(\x04R\ttransfers\"^\n" +
+	"\ttransfers\x18\t \x01(\x04R\ttransfers\x12%\n" +
+	"\x05moves\x18\n" +
+	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xc1\x01\n" +
+	"\x05Moves\x12\x18\n" +
+	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12(\n" +
+	"\x05stars\x18\x02 \x03(\v2\x12.samya.v1.StarMoveR\x05stars\x12\x14\n" +
+	"\x05moved\x18\x03 \x01(\x04R\x05moved\x12*\n" +
+	"\x04sent\x18\x04 \x03(\v2\x16.samya.v1.TransferMoveR\x04sent\x122\n" +
+	"\breceived\x18\x05 \x03(\v2\x16.samya.v1.TransferMoveR\breceived\"V\n" +
+	"\bStarMove\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
+	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +
+	"\aapplied\x18\x03 \x01(\bR\aapplied\"L\n" +
+	"\fTransferMove\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"^\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"@\n" +
 	"\x14CreateEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"&\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
 	"\x10GetEntityRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"d\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
+	"\vconsistency\x18\x02 \x01(\x0e2\x15.samya.v1.ConsistencyR\vconsistency\x122\n" +
+	"\amax_age\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06maxAge\"K\n" +
+	"\x12WatchEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fresume_token\x18\x02 \x01(\tR\vresumeToken\"\xa3\x01\n" +
+	"\x13WatchEntityResponse\x12(\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12%\n" +
+	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\x12\x18\n" +
+	"\adeleted\x18\x03 \x01(\bR\adeleted\x12!\n" +
+	"\fresume_token\x18\x04 \x01(\tR\vresumeToken\"d\n" +
 	"\x11GetEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12%\n" +
 	"\x05usage\x18\x02 \x01(\v2\x0f.samya.v1.UsageR\x05usage\"i\n" +
@@ -901,12 +1387,18 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x13expected_generation\x18\x02 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x16\n" +
-	"\x14DeleteEntityResponse2\x91\x03\n" +
+	"\x14DeleteEntityResponse*q\n" +
+	"\vConsistency\x12\x1b\n" +
+	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
+	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xdf\x03\n" +
 	"\rEntityService\x12M\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\x12D\n" +
 	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\x12M\n" +
 	"\fListEntities\x12\x1d.samya.v1.ListEntitiesRequest\x1a\x1e.samya.v1.ListEntitiesResponse\x12M\n" +
-	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\x12M\n" +
+	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\x12L\n" +
+	"\vWatchEntity\x12\x1c.samya.v1.WatchEntityRequest\x1a\x1d.samya.v1.WatchEntityResponse0\x01\x12M\n" +
 	"\fDeleteEntity\x12\x1d.samya.v1.DeleteEntityRequest\x1a\x1e.samya.v1.DeleteEntityResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
@@ -921,46 +1413,63 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 	return file_samya_v1_entities_proto_rawDescData
 }
 
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_samya_v1_entities_proto_goTypes = []any{
-	(*Entity)(nil),               // 0: samya.v1.Entity
-	(*Usage)(nil),                // 1: samya.v1.Usage
-	(*Share)(nil),                // 2: samya.v1.Share
-	(*CreateEntityRequest)(nil),  // 3: samya.v1.CreateEntityRequest
-	(*CreateEntityResponse)(nil), // 4: samya.v1.CreateEntityResponse
-	(*GetEntityRequest)(nil),     // 5: samya.v1.GetEntityRequest
-	(*GetEntityResponse)(nil),    // 6: samya.v1.GetEntityResponse
-	(*ListEntitiesRequest)(nil),  // 7: samya.v1.ListEntitiesRequest
-	(*ListEntitiesResponse)(nil), // 8: samya.v1.ListEntitiesResponse
-	(*UpdateEntityRequest)(nil),  // 9: samya.v1.UpdateEntityRequest
-	(*UpdateEntityResponse)(nil), // 10: samya.v1.UpdateEntityResponse
-	(*DeleteEntityRequest)(nil),  // 11: samya.v1.DeleteEntityRequest
-	(*DeleteEntityResponse)(nil), // 12: samya.v1.DeleteEntityResponse
-	(*durationpb.Duration)(nil),  // 13: google.protobuf.Duration
+	(Consistency)(0),             // 0: samya.v1.Consistency
+	(*Entity)(nil),               // 1: samya.v1.Entity
+	(*Usage)(nil),                // 2: samya.v1.Usage
+	(*Share)(nil),                // 3: samya.v1.Share
+	(*Moves)(nil),                // 4: samya.v1.Moves
+	(*StarMove)(nil),             // 5: samya.v1.StarMove
+	(*TransferMove)(nil),         // 6: samya.v1.TransferMove
+	(*CreateEntityRequest)(nil),  // 7: samya.v1.CreateEntityRequest
+	(*CreateEntityResponse)(nil), // 8: samya.v1.CreateEntityResponse
+	(*GetEntityRequest)(nil),     // 9: samya.v1.GetEntityRequest
+	(*WatchEntityRequest)(nil),   // 10: samya.v1.WatchEntityRequest
+	(*WatchEntityResponse)(nil),  // 11: samya.v1.WatchEntityResponse
+	(*GetEntityResponse)(nil),    // 12: samya.v1.GetEntityResponse
+	(*ListEntitiesRequest)(nil),  // 13: samya.v1.ListEntitiesRequest
+	(*ListEntitiesResponse)(nil), // 14: samya.v1.ListEntitiesResponse
+	(*UpdateEntityRequest)(nil),  // 15: samya.v1.UpdateEntityRequest
+	(*UpdateEntityResponse)(nil), // 16: samya.v1.UpdateEntityResponse
+	(*DeleteEntityRequest)(nil),  // 17: samya.v1.DeleteEntityRequest
+	(*DeleteEntityResponse)(nil), // 18: samya.v1.DeleteEntityResponse
+	(*durationpb.Duration)(nil),  // 19: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
-	2,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	13, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
-	0,  // 2: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
-	0,  // 3: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
-	1,  // 4: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
-	0,  // 5: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
-	0,  // 6: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
-	3,  // 7: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	5,  // 8: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	7,  // 9: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	9,  // 10: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	11, // 11: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	4,  // 12: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	6,  // 13: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	8,  // 14: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	10, // 15: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	12, // 16: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	12, // [12:17] is the sub-list for method output_type
-	7,  // [7:12] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
+	19, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
+	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
+	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
+	6,  // 5: samya.v1.Moves.received:type_name -> samya.v1.TransferMove
+	1,  // 6: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
+	0,  // 7: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
+	19, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	1,  // 9: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 10: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 11: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
+	2,  // 12: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
+	1,  // 13: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
+	1,  // 14: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
+	7,  // 15: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	9,  // 16: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	13, // 17: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	15, // 18: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	10, // 19: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	17, // 20: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	8,  // 21: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 22: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 23: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 24: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 25: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 26: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }
@@ -973,13 +1482,14 @@ func file_samya_v1_entities_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   13,
+			NumEnums:      1,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_samya_v1_entities_proto_goTypes,
 		DependencyIndexes: file_samya_v1_entities_proto_depIdxs,
+		EnumInfos:         file_samya_v1_entities_proto_enumTypes,
 		MessageInfos:      file_samya_v1_entities_proto_msgTypes,
 	}.Build()
 	File_samya_v1_entities_proto = out.File

@@ -23,6 +23,7 @@ const (
 	EntityService_GetEntity_FullMethodName    = "/samya.v1.EntityService/GetEntity"
 	EntityService_ListEntities_FullMethodName = "/samya.v1.EntityService/ListEntities"
 	EntityService_UpdateEntity_FullMethodName = "/samya.v1.EntityService/UpdateEntity"
+	EntityService_WatchEntity_FullMethodName  = "/samya.v1.EntityService/WatchEntity"
 	EntityService_DeleteEntity_FullMethodName = "/samya.v1.EntityService/DeleteEntity"
 )
 
@@ -42,6 +43,9 @@ type EntityServiceClient interface {
 	ListEntities(ctx context.Context, in *ListEntitiesRequest, opts ...grpc.CallOption) (*ListEntitiesResponse, error)
 	// UpdateEntity changes an entity's limit.
 	UpdateEntity(ctx context.Context, in *UpdateEntityRequest, opts ...grpc.CallOption) (*UpdateEntityResponse, error)
+	// WatchEntity tells an entity's state and each later one, at most ten a second:
+	// states between two may be left out. It ends once the entity is deleted.
+	WatchEntity(ctx context.Context, in *WatchEntityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEntityResponse], error)
 	// DeleteEntity deletes an entity. Tokens that are out are forgotten.
 	DeleteEntity(ctx context.Context, in *DeleteEntityRequest, opts ...grpc.CallOption) (*DeleteEntityResponse, error)
 }
@@ -94,6 +98,25 @@ func (c *entityServiceClient) UpdateEntity(ctx context.Context, in *UpdateEntity
 	return out, nil
 }
 
+func (c *entityServiceClient) WatchEntity(ctx context.Context, in *WatchEntityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEntityResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &EntityService_ServiceDesc.Streams[0], EntityService_WatchEntity_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchEntityRequest, WatchEntityResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EntityService_WatchEntityClient = grpc.ServerStreamingClient[WatchEntityResponse]
+
 func (c *entityServiceClient) DeleteEntity(ctx context.Context, in *DeleteEntityRequest, opts ...grpc.CallOption) (*DeleteEntityResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteEntityResponse)
@@ -120,6 +143,9 @@ type EntityServiceServer interface {
 	ListEntities(context.Context, *ListEntitiesRequest) (*ListEntitiesResponse, error)
 	// UpdateEntity changes an entity's limit.
 	UpdateEntity(context.Context, *UpdateEntityRequest) (*UpdateEntityResponse, error)
+	// WatchEntity tells an entity's state and each later one, at most ten a second:
+	// states between two may be left out. It ends once the entity is deleted.
+	WatchEntity(*WatchEntityRequest, grpc.ServerStreamingServer[WatchEntityResponse]) error
 	// DeleteEntity deletes an entity. Tokens that are out are forgotten.
 	DeleteEntity(context.Context, *DeleteEntityRequest) (*DeleteEntityResponse, error)
 	mustEmbedUnimplementedEntityServiceServer()
@@ -143,6 +169,9 @@ func (UnimplementedEntityServiceServer) ListEntities(context.Context, *ListEntit
 }
 func (UnimplementedEntityServiceServer) UpdateEntity(context.Context, *UpdateEntityRequest) (*UpdateEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) WatchEntity(*WatchEntityRequest, grpc.ServerStreamingServer[WatchEntityResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchEntity not implemented")
 }
 func (UnimplementedEntityServiceServer) DeleteEntity(context.Context, *DeleteEntityRequest) (*DeleteEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteEntity not implemented")
@@ -240,6 +269,17 @@ func _EntityService_UpdateEntity_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_WatchEntity_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchEntityRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(EntityServiceServer).WatchEntity(m, &grpc.GenericServerStream[WatchEntityRequest, WatchEntityResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EntityService_WatchEntityServer = grpc.ServerStreamingServer[WatchEntityResponse]
+
 func _EntityService_DeleteEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteEntityRequest)
 	if err := dec(in); err != nil {
@@ -286,6 +326,12 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _EntityService_DeleteEntity_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchEntity",
+			Handler:       _EntityService_WatchEntity_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "samya/v1/entities.proto",
 }

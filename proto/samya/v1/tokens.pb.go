@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -22,11 +23,150 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Lease is tokens held until a time, unless it is renewed or committed.
+type Lease struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease's name: the site that granted it, a slash, and the id of the
+	// acquire.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The entity's name.
+	Entity string `protobuf:"bytes,2,opt,name=entity,proto3" json:"entity,omitempty"`
+	// Tokens that it still holds.
+	Tokens int64 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// For how long it still holds them, by the clock of its site.
+	Remaining *durationpb.Duration `protobuf:"bytes,4,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// Whose it is, as the acquire said.
+	Holder        string `protobuf:"bytes,5,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Lease) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Lease) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *Lease) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Lease) GetRemaining() *durationpb.Duration {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
+func (x *Lease) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+// LeaseTerms asks for a lease.
+type LeaseTerms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time to live, 1s to 7 days.
+	Ttl *durationpb.Duration `protobuf:"bytes,1,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Whose it is, for ListLeases: up to 128 printable ASCII characters. Optional.
+	Holder        string `protobuf:"bytes,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseTerms) Reset() {
+	*x = LeaseTerms{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseTerms) ProtoMessage() {}
+
+func (x *LeaseTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseTerms.ProtoReflect.Descriptor instead.
+func (*LeaseTerms) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *LeaseTerms) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+func (x *LeaseTerms) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 type AcquireRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the entity, a path such as "acme/clothing/vm".
 	Entity string `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
-	// Tokens wanted, at least 1 and at most 2^53-1. All or none are granted.
+	// Tokens wanted, at least 1 and at most 2^53-1. All or
+	// none are granted, unless min_tokens says otherwise.
 	Tokens int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// Names this request: 1 to 128 printable ASCII characters. A repeat with the
 	// same body at the same site gets the first answer and moves nothing. Left
@@ -38,14 +178,35 @@ type AcquireRequest struct {
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	// The site that must answer, by name. Empty: any. Used to repeat a request
 	// whose outcome is unknown at the site that may have executed it.
-	Site          string `protobuf:"bytes,5,opt,name=site,proto3" json:"site,omitempty"`
+	Site string `protobuf:"bytes,5,opt,name=site,proto3" json:"site,omitempty"`
+	// The fewest tokens to be content with, at least 1 and at most tokens. Unset:
+	// all or none. As many are granted as there are once it is known that there
+	// are not all.
+	MinTokens int64 `protobuf:"varint,6,opt,name=min_tokens,json=minTokens,proto3" json:"min_tokens,omitempty"`
+	// Only tell what would be granted at once: nothing moves, nothing is recorded.
+	DryRun bool `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	// Hold the tokens as a lease. Unset: for good.
+	Lease *LeaseTerms `protobuf:"bytes,8,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Counts the caller's attempts of this request id; 0 and 1 are the first. A
+	// repeat that may be answered by another site than the attempts before must
+	// count up and have the same not_after. The answer of the latest attempt alone
+	// counts. At most 1048575.
+	Attempt uint32 `protobuf:"varint,9,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The sites that earlier attempts may have reached. Empty with attempt > 1:
+	// any site.
+	Tried []string `protobuf:"bytes,10,rep,name=tried,proto3" json:"tried,omitempty"`
+	// After this time no site executes the request; the same for all attempts. At
+	// most the sites' retention ahead. Unset in a first attempt: not bounded.
+	NotAfter *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// Counts an app manager's own tries within an attempt; other callers leave it.
+	Relay         uint32 `protobuf:"varint,12,opt,name=relay,proto3" json:"relay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	mi := &file_samya_v1_tokens_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -57,7 +218,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	mi := &file_samya_v1_tokens_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -70,7 +231,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *AcquireRequest) GetEntity() string {
@@ -108,6 +269,55 @@ func (x *AcquireRequest) GetSite() string {
 	return ""
 }
 
+func (x *AcquireRequest) GetMinTokens() int64 {
+	if x != nil {
+		return x.MinTokens
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+func (x *AcquireRequest) GetLease() *LeaseTerms {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *AcquireRequest) GetTried() []string {
+	if x != nil {
+		return x.Tried
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetNotAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotAfter
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetRelay() uint32 {
+	if x != nil {
+		return x.Relay
+	}
+	return 0
+}
+
 type AcquireResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens granted: what was asked.
@@ -117,14 +327,16 @@ type AcquireResponse struct {
 	// The site that answered.
 	Site string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
 	// Tokens left in the answering site's escrow just after the grant.
-	Left          int64 `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	Left int64 `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	// The lease, if one was asked for.
+	Lease         *Lease `protobuf:"bytes,5,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireResponse) Reset() {
 	*x = AcquireResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	mi := &file_samya_v1_tokens_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -136,7 +348,7 @@ func (x *AcquireResponse) String() string {
 func (*AcquireResponse) ProtoMessage() {}
 
 func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	mi := &file_samya_v1_tokens_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -149,7 +361,7 @@ func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResponse.ProtoReflect.Descriptor instead.
 func (*AcquireResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AcquireResponse) GetTokens() int64 {
@@ -180,23 +392,47 @@ func (x *AcquireResponse) GetLeft() int64 {
 	return 0
 }
 
+func (x *AcquireResponse) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
 type ReleaseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the entity.
 	Entity string `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
-	// Tokens given back, at least 1 and at most 2^53-1.
+	// Tokens given back, at least 1 and at most 2^53-1; with a lease 0 means all
+	// that it holds.
 	Tokens int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// Names this request, as in AcquireRequest.
 	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The site that must answer, by name. Empty: any.
-	Site          string `protobuf:"bytes,4,opt,name=site,proto3" json:"site,omitempty"`
+	Site string `protobuf:"bytes,4,opt,name=site,proto3" json:"site,omitempty"`
+	// The name of the lease that the tokens are of: no more than it holds is given
+	// back. Unset: tokens held without an end.
+	Lease string `protobuf:"bytes,5,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Counts the caller's attempts of this request id; 0 and 1 are the first. A
+	// repeat that may be answered by another site than the attempts before must
+	// count up and have the same not_after. The answer of the latest attempt alone
+	// counts. At most 1048575.
+	Attempt uint32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The sites that earlier attempts may have reached. Empty with attempt > 1:
+	// any site.
+	Tried []string `protobuf:"bytes,7,rep,name=tried,proto3" json:"tried,omitempty"`
+	// After this time no site executes the request; the same for all attempts. At
+	// most the sites' retention ahead. Unset in a first attempt: not bounded.
+	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// Counts an app manager's own tries within an attempt; other callers leave it.
+	Relay         uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	mi := &file_samya_v1_tokens_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -208,7 +444,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	mi := &file_samya_v1_tokens_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -221,7 +457,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReleaseRequest) GetEntity() string {
@@ -252,23 +488,61 @@ func (x *ReleaseRequest) GetSite() string {
 	return ""
 }
 
+func (x *ReleaseRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *ReleaseRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ReleaseRequest) GetTried() []string {
+	if x != nil {
+		return x.Tried
+	}
+	return nil
+}
+
+func (x *ReleaseRequest) GetNotAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotAfter
+	}
+	return nil
+}
+
+func (x *ReleaseRequest) GetRelay() uint32 {
+	if x != nil {
+		return x.Relay
+	}
+	return 0
+}
+
 type ReleaseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tokens given back: what was asked.
+	// Tokens given back: what was asked, or what the lease still held of it.
 	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// The request's id, made up by samya where the caller gave none.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The site that answered.
 	Site string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
 	// Tokens left in the answering site's escrow just after the release.
-	Left          int64 `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	Left int64 `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	// The release is recorded and will be counted once: another site that may have
+	// executed it, or that granted the lease, is asked first.
+	Parked        bool `protobuf:"varint,5,opt,name=parked,proto3" json:"parked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	mi := &file_samya_v1_tokens_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +554,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	mi := &file_samya_v1_tokens_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +567,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ReleaseResponse) GetTokens() int64 {
@@ -324,39 +598,472 @@ func (x *ReleaseResponse) GetLeft() int64 {
 	return 0
 }
 
+func (x *ReleaseResponse) GetParked() bool {
+	if x != nil {
+		return x.Parked
+	}
+	return false
+}
+
+type RenewLeaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease's name.
+	Lease string `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Time to live from now on, 1s to 7 days. Unset: as long as before.
+	Ttl           *durationpb.Duration `protobuf:"bytes,2,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewLeaseRequest) Reset() {
+	*x = RenewLeaseRequest{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewLeaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewLeaseRequest) ProtoMessage() {}
+
+func (x *RenewLeaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewLeaseRequest.ProtoReflect.Descriptor instead.
+func (*RenewLeaseRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RenewLeaseRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *RenewLeaseRequest) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+type RenewLeaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease renewed.
+	Lease         *Lease `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewLeaseResponse) Reset() {
+	*x = RenewLeaseResponse{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewLeaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewLeaseResponse) ProtoMessage() {}
+
+func (x *RenewLeaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewLeaseResponse.ProtoReflect.Descriptor instead.
+func (*RenewLeaseResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RenewLeaseResponse) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+type CommitLeaseRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease's name.
+	Lease string `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Tokens to keep, at most what it holds; 0 for all. The rest is given back.
+	Tokens int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitLeaseRequest) Reset() {
+	*x = CommitLeaseRequest{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitLeaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitLeaseRequest) ProtoMessage() {}
+
+func (x *CommitLeaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitLeaseRequest.ProtoReflect.Descriptor instead.
+func (*CommitLeaseRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CommitLeaseRequest) GetLease() string {
+	if x != nil {
+		return x.Lease
+	}
+	return ""
+}
+
+func (x *CommitLeaseRequest) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *CommitLeaseRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type CommitLeaseResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens kept.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Tokens given back.
+	Returned int64 `protobuf:"varint,2,opt,name=returned,proto3" json:"returned,omitempty"`
+	// The request's id.
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The site that answered.
+	Site          string `protobuf:"bytes,4,opt,name=site,proto3" json:"site,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitLeaseResponse) Reset() {
+	*x = CommitLeaseResponse{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitLeaseResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitLeaseResponse) ProtoMessage() {}
+
+func (x *CommitLeaseResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitLeaseResponse.ProtoReflect.Descriptor instead.
+func (*CommitLeaseResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CommitLeaseResponse) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *CommitLeaseResponse) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *CommitLeaseResponse) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CommitLeaseResponse) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+type ListLeasesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only leases of this holder; empty for all.
+	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	// Only leases of this entity; empty for all.
+	Entity string `protobuf:"bytes,2,opt,name=entity,proto3" json:"entity,omitempty"`
+	// Leases a page: 1 to 1000; 0 means 100.
+	PageSize int32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// The next_page_token of the page before; empty for the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLeasesRequest) Reset() {
+	*x = ListLeasesRequest{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLeasesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLeasesRequest) ProtoMessage() {}
+
+func (x *ListLeasesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLeasesRequest.ProtoReflect.Descriptor instead.
+func (*ListLeasesRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListLeasesRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *ListLeasesRequest) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *ListLeasesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListLeasesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+type ListLeasesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The page's leases.
+	Leases []*Lease `protobuf:"bytes,1,rep,name=leases,proto3" json:"leases,omitempty"`
+	// Asks for the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Sites that did not answer; their leases are missing.
+	Missing       []string `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLeasesResponse) Reset() {
+	*x = ListLeasesResponse{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLeasesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLeasesResponse) ProtoMessage() {}
+
+func (x *ListLeasesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLeasesResponse.ProtoReflect.Descriptor instead.
+func (*ListLeasesResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListLeasesResponse) GetLeases() []*Lease {
+	if x != nil {
+		return x.Leases
+	}
+	return nil
+}
+
+func (x *ListLeasesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListLeasesResponse) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 var File_samya_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\xa2\x01\n" +
+	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x01\n" +
+	"\x05Lease\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x16\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\x127\n" +
+	"\tremaining\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tremaining\x12\x16\n" +
+	"\x06holder\x18\x05 \x01(\tR\x06holder\"Q\n" +
+	"\n" +
+	"LeaseTerms\x12+\n" +
+	"\x03ttl\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x16\n" +
+	"\x06holder\x18\x02 \x01(\tR\x06holder\"\x85\x03\n" +
 	"\x0eAcquireRequest\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12-\n" +
 	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x12\n" +
-	"\x04site\x18\x05 \x01(\tR\x04site\"p\n" +
+	"\x04site\x18\x05 \x01(\tR\x04site\x12\x1d\n" +
+	"\n" +
+	"min_tokens\x18\x06 \x01(\x03R\tminTokens\x12\x17\n" +
+	"\adry_run\x18\a \x01(\bR\x06dryRun\x12*\n" +
+	"\x05lease\x18\b \x01(\v2\x14.samya.v1.LeaseTermsR\x05lease\x12\x18\n" +
+	"\aattempt\x18\t \x01(\rR\aattempt\x12\x14\n" +
+	"\x05tried\x18\n" +
+	" \x03(\tR\x05tried\x127\n" +
+	"\tnot_after\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
+	"\x05relay\x18\f \x01(\rR\x05relay\"\x97\x01\n" +
 	"\x0fAcquireResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04site\x18\x03 \x01(\tR\x04site\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\x03R\x04left\"s\n" +
+	"\x04left\x18\x04 \x01(\x03R\x04left\x12%\n" +
+	"\x05lease\x18\x05 \x01(\v2\x0f.samya.v1.LeaseR\x05lease\"\x88\x02\n" +
 	"\x0eReleaseRequest\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\x12\x12\n" +
-	"\x04site\x18\x04 \x01(\tR\x04site\"p\n" +
+	"\x04site\x18\x04 \x01(\tR\x04site\x12\x14\n" +
+	"\x05lease\x18\x05 \x01(\tR\x05lease\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05tried\x18\a \x03(\tR\x05tried\x127\n" +
+	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
+	"\x05relay\x18\t \x01(\rR\x05relay\"\x88\x01\n" +
 	"\x0fReleaseResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04site\x18\x03 \x01(\tR\x04site\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\x03R\x04left2\x8e\x01\n" +
+	"\x04left\x18\x04 \x01(\x03R\x04left\x12\x16\n" +
+	"\x06parked\x18\x05 \x01(\bR\x06parked\"V\n" +
+	"\x11RenewLeaseRequest\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\tR\x05lease\x12+\n" +
+	"\x03ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\";\n" +
+	"\x12RenewLeaseResponse\x12%\n" +
+	"\x05lease\x18\x01 \x01(\v2\x0f.samya.v1.LeaseR\x05lease\"a\n" +
+	"\x12CommitLeaseRequest\x12\x14\n" +
+	"\x05lease\x18\x01 \x01(\tR\x05lease\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x03R\x06tokens\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\"|\n" +
+	"\x13CommitLeaseResponse\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x1a\n" +
+	"\breturned\x18\x02 \x01(\x03R\breturned\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04site\x18\x04 \x01(\tR\x04site\"\x7f\n" +
+	"\x11ListLeasesRequest\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x16\n" +
+	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x1b\n" +
+	"\tpage_size\x18\x03 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"\x7f\n" +
+	"\x12ListLeasesResponse\x12'\n" +
+	"\x06leases\x18\x01 \x03(\v2\x0f.samya.v1.LeaseR\x06leases\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
+	"\amissing\x18\x03 \x03(\tR\amissing2\xec\x02\n" +
 	"\fTokenService\x12>\n" +
 	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\x12>\n" +
-	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\x12G\n" +
+	"\n" +
+	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\x12J\n" +
+	"\vCommitLease\x12\x1c.samya.v1.CommitLeaseRequest\x1a\x1d.samya.v1.CommitLeaseResponse\x12G\n" +
+	"\n" +
+	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_tokens_proto_rawDescOnce sync.Once
@@ -370,25 +1077,49 @@ func file_samya_v1_tokens_proto_rawDescGZIP() []byte {
 	return file_samya_v1_tokens_proto_rawDescData
 }
 
-var file_samya_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_samya_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_samya_v1_tokens_proto_goTypes = []any{
-	(*AcquireRequest)(nil),      // 0: samya.v1.AcquireRequest
-	(*AcquireResponse)(nil),     // 1: samya.v1.AcquireResponse
-	(*ReleaseRequest)(nil),      // 2: samya.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),     // 3: samya.v1.ReleaseResponse
-	(*durationpb.Duration)(nil), // 4: google.protobuf.Duration
+	(*Lease)(nil),                 // 0: samya.v1.Lease
+	(*LeaseTerms)(nil),            // 1: samya.v1.LeaseTerms
+	(*AcquireRequest)(nil),        // 2: samya.v1.AcquireRequest
+	(*AcquireResponse)(nil),       // 3: samya.v1.AcquireResponse
+	(*ReleaseRequest)(nil),        // 4: samya.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 5: samya.v1.ReleaseResponse
+	(*RenewLeaseRequest)(nil),     // 6: samya.v1.RenewLeaseRequest
+	(*RenewLeaseResponse)(nil),    // 7: samya.v1.RenewLeaseResponse
+	(*CommitLeaseRequest)(nil),    // 8: samya.v1.CommitLeaseRequest
+	(*CommitLeaseResponse)(nil),   // 9: samya.v1.CommitLeaseResponse
+	(*ListLeasesRequest)(nil),     // 10: samya.v1.ListLeasesRequest
+	(*ListLeasesResponse)(nil),    // 11: samya.v1.ListLeasesResponse
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_samya_v1_tokens_proto_depIdxs = []int32{
-	4, // 0: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	0, // 1: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
-	2, // 2: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
-	1, // 3: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
-	3, // 4: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
-	3, // [3:5] is the sub-list for method output_type
-	1, // [1:3] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	12, // 0: samya.v1.Lease.remaining:type_name -> google.protobuf.Duration
+	12, // 1: samya.v1.LeaseTerms.ttl:type_name -> google.protobuf.Duration
+	12, // 2: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	1,  // 3: samya.v1.AcquireRequest.lease:type_name -> samya.v1.LeaseTerms
+	13, // 4: samya.v1.AcquireRequest.not_after:type_name -> google.protobuf.Timestamp
+	0,  // 5: samya.v1.AcquireResponse.lease:type_name -> samya.v1.Lease
+	13, // 6: samya.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
+	12, // 7: samya.v1.RenewLeaseRequest.ttl:type_name -> google.protobuf.Duration
+	0,  // 8: samya.v1.RenewLeaseResponse.lease:type_name -> samya.v1.Lease
+	0,  // 9: samya.v1.ListLeasesResponse.leases:type_name -> samya.v1.Lease
+	2,  // 10: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
+	4,  // 11: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
+	6,  // 12: samya.v1.TokenService.RenewLease:input_type -> samya.v1.RenewLeaseRequest
+	8,  // 13: samya.v1.TokenService.CommitLease:input_type -> samya.v1.CommitLeaseRequest
+	10, // 14: samya.v1.TokenService.ListLeases:input_type -> samya.v1.ListLeasesRequest
+	3,  // 15: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
+	5,  // 16: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
+	7,  // 17: samya.v1.TokenService.RenewLease:output_type -> samya.v1.RenewLeaseResponse
+	9,  // 18: samya.v1.TokenService.CommitLease:output_type -> samya.v1.CommitLeaseResponse
+	11, // 19: samya.v1.TokenService.ListLeases:output_type -> samya.v1.ListLeasesResponse
+	15, // [15:20] is the sub-list for method output_type
+	10, // [10:15] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_tokens_proto_init() }
@@ -402,7 +1133,7 @@ func file_samya_v1_tokens_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_tokens_proto_rawDesc), len(file_samya_v1_tokens_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,8 +19,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	TokenService_Acquire_FullMethodName = "/samya.v1.TokenService/Acquire"
-	TokenService_Release_FullMethodName = "/samya.v1.TokenService/Release"
+	TokenService_Acquire_FullMethodName     = "/samya.v1.TokenService/Acquire"
+	TokenService_Release_FullMethodName     = "/samya.v1.TokenService/Release"
+	TokenService_RenewLease_FullMethodName  = "/samya.v1.TokenService/RenewLease"
+	TokenService_CommitLease_FullMethodName = "/samya.v1.TokenService/CommitLease"
+	TokenService_ListLeases_FullMethodName  = "/samya.v1.TokenService/ListLeases"
 )
 
 // TokenServiceClient is the client API for TokenService service.
@@ -37,6 +40,15 @@ type TokenServiceClient interface {
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// Release gives tokens back, at any site.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
+	// RenewLease gives a lease another time to live from now on. It fails with
+	// NOT_FOUND (reason LEASE_NOT_FOUND) once the lease has ended.
+	RenewLease(ctx context.Context, in *RenewLeaseRequest, opts ...grpc.CallOption) (*RenewLeaseResponse, error)
+	// CommitLease turns tokens of a lease into tokens held without an end, gives
+	// the rest back, and ends the lease.
+	CommitLease(ctx context.Context, in *CommitLeaseRequest, opts ...grpc.CallOption) (*CommitLeaseResponse, error)
+	// ListLeases lists leases that have not ended. A site lists its own; an app
+	// manager those of all sites.
+	ListLeases(ctx context.Context, in *ListLeasesRequest, opts ...grpc.CallOption) (*ListLeasesResponse, error)
 }
 
 type tokenServiceClient struct {
@@ -67,6 +79,36 @@ func (c *tokenServiceClient) Release(ctx context.Context, in *ReleaseRequest, op
 	return out, nil
 }
 
+func (c *tokenServiceClient) RenewLease(ctx context.Context, in *RenewLeaseRequest, opts ...grpc.CallOption) (*RenewLeaseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenewLeaseResponse)
+	err := c.cc.Invoke(ctx, TokenService_RenewLease_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tokenServiceClient) CommitLease(ctx context.Context, in *CommitLeaseRequest, opts ...grpc.CallOption) (*CommitLeaseResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CommitLeaseResponse)
+	err := c.cc.Invoke(ctx, TokenService_CommitLease_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tokenServiceClient) ListLeases(ctx context.Context, in *ListLeasesRequest, opts ...grpc.CallOption) (*ListLeasesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListLeasesResponse)
+	err := c.cc.Invoke(ctx, TokenService_ListLeases_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // TokenServiceServer is the server API for TokenService service.
 // All implementations must embed UnimplementedTokenServiceServer
 // for forward compatibility.
@@ -81,6 +123,15 @@ type TokenServiceServer interface {
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// Release gives tokens back, at any site.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
+	// RenewLease gives a lease another time to live from now on. It fails with
+	// NOT_FOUND (reason LEASE_NOT_FOUND) once the lease has ended.
+	RenewLease(context.Context, *RenewLeaseRequest) (*RenewLeaseResponse, error)
+	// CommitLease turns tokens of a lease into tokens held without an end, gives
+	// the rest back, and ends the lease.
+	CommitLease(context.Context, *CommitLeaseRequest) (*CommitLeaseResponse, error)
+	// ListLeases lists leases that have not ended. A site lists its own; an app
+	// manager those of all sites.
+	ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error)
 	mustEmbedUnimplementedTokenServiceServer()
 }
 
@@ -96,6 +147,15 @@ func (UnimplementedTokenServiceServer) Acquire(context.Context, *AcquireRequest)
 }
 func (UnimplementedTokenServiceServer) Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedTokenServiceServer) RenewLease(context.Context, *RenewLeaseRequest) (*RenewLeaseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RenewLease not implemented")
+}
+func (UnimplementedTokenServiceServer) CommitLease(context.Context, *CommitLeaseRequest) (*CommitLeaseResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CommitLease not implemented")
+}
+func (UnimplementedTokenServiceServer) ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListLeases not implemented")
 }
 func (UnimplementedTokenServiceServer) mustEmbedUnimplementedTokenServiceServer() {}
 func (UnimplementedTokenServiceServer) testEmbeddedByValue()                      {}
@@ -154,6 +214,60 @@ func _TokenService_Release_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TokenService_RenewLease_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewLeaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TokenServiceServer).RenewLease(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TokenService_RenewLease_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TokenServiceServer).RenewLease(ctx, req.(*RenewLeaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TokenService_CommitLease_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CommitLeaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TokenServiceServer).CommitLease(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TokenService_CommitLease_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TokenServiceServer).CommitLease(ctx, req.(*CommitLeaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TokenService_ListLeases_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLeasesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TokenServiceServer).ListLeases(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TokenService_ListLeases_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TokenServiceServer).ListLeases(ctx, req.(*ListLeasesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // TokenService_ServiceDesc is the grpc.ServiceDesc for TokenService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -168,6 +282,18 @@ var TokenService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _TokenService_Release_Handler,
+		},
+		{
+			MethodName: "RenewLease",
+			Handler:    _TokenService_RenewLease_Handler,
+		},
+		{
+			MethodName: "CommitLease",
+			Handler:    _TokenService_CommitLease_Handler,
+		},
+		{
+			MethodName: "ListLeases",
+			Handler:    _TokenService_ListLeases_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

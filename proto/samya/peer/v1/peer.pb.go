@@ -21,6 +21,182 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ClaimKind names what is asked of the site of an earlier attempt.
+type ClaimKind int32
+
+const (
+	// Never sent.
+	ClaimKind_CLAIM_KIND_UNSPECIFIED ClaimKind = 0
+	// Undo the acquire, if it was executed, and never execute it.
+	ClaimKind_CLAIM_KIND_UNDO_ACQUIRE ClaimKind = 1
+	// Say whether the release was executed, and if not never execute it.
+	ClaimKind_CLAIM_KIND_SETTLE_RELEASE ClaimKind = 2
+	// Give back what a lease of the receiver holds, up to the tokens named.
+	ClaimKind_CLAIM_KIND_RETURN_LEASE ClaimKind = 3
+)
+
+// Enum value maps for ClaimKind.
+var (
+	ClaimKind_name = map[int32]string{
+		0: "CLAIM_KIND_UNSPECIFIED",
+		1: "CLAIM_KIND_UNDO_ACQUIRE",
+		2: "CLAIM_KIND_SETTLE_RELEASE",
+		3: "CLAIM_KIND_RETURN_LEASE",
+	}
+	ClaimKind_value = map[string]int32{
+		"CLAIM_KIND_UNSPECIFIED":    0,
+		"CLAIM_KIND_UNDO_ACQUIRE":   1,
+		"CLAIM_KIND_SETTLE_RELEASE": 2,
+		"CLAIM_KIND_RETURN_LEASE":   3,
+	}
+)
+
+func (x ClaimKind) Enum() *ClaimKind {
+	p := new(ClaimKind)
+	*p = x
+	return p
+}
+
+func (x ClaimKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (ClaimKind) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+}
+
+func (x ClaimKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimKind.Descriptor instead.
+func (ClaimKind) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+// ClaimVerdict answers an ask. All but UNSPECIFIED are final and durable.
+type ClaimVerdict int32
+
+const (
+	// Never sent.
+	ClaimVerdict_CLAIM_VERDICT_UNSPECIFIED ClaimVerdict = 0
+	// No such attempt was executed, and none will be.
+	ClaimVerdict_CLAIM_VERDICT_NEVER ClaimVerdict = 1
+	// An attempt was executed. An acquire is undone.
+	ClaimVerdict_CLAIM_VERDICT_RAN ClaimVerdict = 2
+	// The records that would tell are no longer kept.
+	ClaimVerdict_CLAIM_VERDICT_FORGOTTEN ClaimVerdict = 3
+)
+
+// Enum value maps for ClaimVerdict.
+var (
+	ClaimVerdict_name = map[int32]string{
+		0: "CLAIM_VERDICT_UNSPECIFIED",
+		1: "CLAIM_VERDICT_NEVER",
+		2: "CLAIM_VERDICT_RAN",
+		3: "CLAIM_VERDICT_FORGOTTEN",
+	}
+	ClaimVerdict_value = map[string]int32{
+		"CLAIM_VERDICT_UNSPECIFIED": 0,
+		"CLAIM_VERDICT_NEVER":       1,
+		"CLAIM_VERDICT_RAN":         2,
+		"CLAIM_VERDICT_FORGOTTEN":   3,
+	}
+)
+
+func (x ClaimVerdict) Enum() *ClaimVerdict {
+	p := new(ClaimVerdict)
+	*p = x
+	return p
+}
+
+func (x ClaimVerdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ClaimVerdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
+}
+
+func (ClaimVerdict) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[1]
+}
+
+func (x ClaimVerdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ClaimVerdict.Descriptor instead.
+func (ClaimVerdict) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+// AuditStep names the steps of an audit: all sites begin to watch, all have
+// begun, all are read, all have told.
+type AuditStep int32
+
+const (
+	// Never sent.
+	AuditStep_AUDIT_STEP_UNSPECIFIED AuditStep = 0
+	// The receiver is to watch what is out there from now on.
+	AuditStep_AUDIT_STEP_WATCH AuditStep = 1
+	// The sender watches.
+	AuditStep_AUDIT_STEP_WATCHING AuditStep = 2
+	// All watch; the receiver is to tell.
+	AuditStep_AUDIT_STEP_READ AuditStep = 3
+	// The most that was out at the sender since it began to watch.
+	AuditStep_AUDIT_STEP_TELL AuditStep = 4
+)
+
+// Enum value maps for AuditStep.
+var (
+	AuditStep_name = map[int32]string{
+		0: "AUDIT_STEP_UNSPECIFIED",
+		1: "AUDIT_STEP_WATCH",
+		2: "AUDIT_STEP_WATCHING",
+		3: "AUDIT_STEP_READ",
+		4: "AUDIT_STEP_TELL",
+	}
+	AuditStep_value = map[string]int32{
+		"AUDIT_STEP_UNSPECIFIED": 0,
+		"AUDIT_STEP_WATCH":       1,
+		"AUDIT_STEP_WATCHING":    2,
+		"AUDIT_STEP_READ":        3,
+		"AUDIT_STEP_TELL":        4,
+	}
+)
+
+func (x AuditStep) Enum() *AuditStep {
+	p := new(AuditStep)
+	*p = x
+	return p
+}
+
+func (x AuditStep) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AuditStep) Descriptor() protoreflect.EnumDescriptor {
+	return file_samya_peer_v1_peer_proto_enumTypes[2].Descriptor()
+}
+
+func (AuditStep) Type() protoreflect.EnumType {
+	return &file_samya_peer_v1_peer_proto_enumTypes[2]
+}
+
+func (x AuditStep) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AuditStep.Descriptor instead.
+func (AuditStep) EnumDescriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+}
+
 // VouchKind names the messages about data.
 type VouchKind int32
 
@@ -70,11 +246,11 @@ func (x VouchKind) String() string {
 }
 
 func (VouchKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[3].Descriptor()
 }
 
 func (VouchKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[0]
+	return &file_samya_peer_v1_peer_proto_enumTypes[3]
 }
 
 func (x VouchKind) Number() protoreflect.EnumNumber {
@@ -83,7 +259,7 @@ func (x VouchKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use VouchKind.Descriptor instead.
 func (VouchKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 // StarKind names the messages of the star variant.
@@ -155,11 +331,11 @@ func (x StarKind) String() string {
 }
 
 func (StarKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[1].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[4].Descriptor()
 }
 
 func (StarKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[1]
+	return &file_samya_peer_v1_peer_proto_enumTypes[4]
 }
 
 func (x StarKind) Number() protoreflect.EnumNumber {
@@ -168,7 +344,7 @@ func (x StarKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StarKind.Descriptor instead.
 func (StarKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 // MessageKind names the messages of the majority protocol.
@@ -244,11 +420,11 @@ func (x MessageKind) String() string {
 }
 
 func (MessageKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[2].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[5].Descriptor()
 }
 
 func (MessageKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[2]
+	return &file_samya_peer_v1_peer_proto_enumTypes[5]
 }
 
 func (x MessageKind) Number() protoreflect.EnumNumber {
@@ -257,7 +433,7 @@ func (x MessageKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MessageKind.Descriptor instead.
 func (MessageKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 // TransferKind says what a message of a direct transfer is.
@@ -305,11 +481,11 @@ func (x TransferKind) String() string {
 }
 
 func (TransferKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_samya_peer_v1_peer_proto_enumTypes[3].Descriptor()
+	return file_samya_peer_v1_peer_proto_enumTypes[6].Descriptor()
 }
 
 func (TransferKind) Type() protoreflect.EnumType {
-	return &file_samya_peer_v1_peer_proto_enumTypes[3]
+	return &file_samya_peer_v1_peer_proto_enumTypes[6]
 }
 
 func (x TransferKind) Number() protoreflect.EnumNumber {
@@ -318,7 +494,7 @@ func (x TransferKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TransferKind.Descriptor instead.
 func (TransferKind) EnumDescriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 type LinkRequest struct {
@@ -705,7 +881,13 @@ type ProtocolMessage struct {
 	Transfer *TransferMessage `protobuf:"bytes,17,opt,name=transfer,proto3" json:"transfer,omitempty"`
 	// What the sender has of its busy entities; if it is set, only mark counts
 	// besides it.
-	Gossip        *Gossip `protobuf:"bytes,18,opt,name=gossip,proto3" json:"gossip,omitempty"`
+	Gossip *Gossip `protobuf:"bytes,18,opt,name=gossip,proto3" json:"gossip,omitempty"`
+	// What the sender has to find out with the receiver about requests that both
+	// were asked; if it is set, only mark counts besides it.
+	Claims *Claims `protobuf:"bytes,19,opt,name=claims,proto3" json:"claims,omitempty"`
+	// A step of an audit; if it is set, only entity, generation and mark count
+	// besides it.
+	Audit         *Audit `protobuf:"bytes,20,opt,name=audit,proto3" json:"audit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -866,6 +1048,313 @@ func (x *ProtocolMessage) GetGossip() *Gossip {
 	return nil
 }
 
+func (x *ProtocolMessage) GetClaims() *Claims {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *ProtocolMessage) GetAudit() *Audit {
+	if x != nil {
+		return x.Audit
+	}
+	return nil
+}
+
+// Claims asks about requests of which earlier attempts may have been executed
+// at the receiver, and answers such asks.
+type Claims struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is asked.
+	Asks []*ClaimAsk `protobuf:"bytes,1,rep,name=asks,proto3" json:"asks,omitempty"`
+	// What is answered.
+	Answers       []*ClaimAnswer `protobuf:"bytes,2,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claims) Reset() {
+	*x = Claims{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claims) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claims) ProtoMessage() {}
+
+func (x *Claims) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claims.ProtoReflect.Descriptor instead.
+func (*Claims) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Claims) GetAsks() []*ClaimAsk {
+	if x != nil {
+		return x.Asks
+	}
+	return nil
+}
+
+func (x *Claims) GetAnswers() []*ClaimAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+// ClaimAsk asks about one request.
+type ClaimAsk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the claim at the asking site.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// What is asked.
+	Kind ClaimKind `protobuf:"varint,2,opt,name=kind,proto3,enum=samya.peer.v1.ClaimKind" json:"kind,omitempty"`
+	// The hash of the request's id, 16 bytes.
+	Key []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// The hash of its body.
+	Body uint64 `protobuf:"fixed64,4,opt,name=body,proto3" json:"body,omitempty"`
+	// The entity's name.
+	Entity string `protobuf:"bytes,5,opt,name=entity,proto3" json:"entity,omitempty"`
+	// Tokens that the request names.
+	Tokens int64 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Attempts up to this one are meant.
+	Attempt uint32 `protobuf:"varint,7,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Milliseconds since the Unix epoch after which no site executes the request.
+	NotAfter int64 `protobuf:"varint,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// RETURN_LEASE: the hash of the id that names the lease, 16 bytes.
+	Lease         []byte `protobuf:"bytes,9,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimAsk) Reset() {
+	*x = ClaimAsk{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimAsk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimAsk) ProtoMessage() {}
+
+func (x *ClaimAsk) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimAsk.ProtoReflect.Descriptor instead.
+func (*ClaimAsk) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ClaimAsk) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ClaimAsk) GetKind() ClaimKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ClaimKind_CLAIM_KIND_UNSPECIFIED
+}
+
+func (x *ClaimAsk) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *ClaimAsk) GetBody() uint64 {
+	if x != nil {
+		return x.Body
+	}
+	return 0
+}
+
+func (x *ClaimAsk) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *ClaimAsk) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *ClaimAsk) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *ClaimAsk) GetNotAfter() int64 {
+	if x != nil {
+		return x.NotAfter
+	}
+	return 0
+}
+
+func (x *ClaimAsk) GetLease() []byte {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// ClaimAnswer answers one ask.
+type ClaimAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the claim at the asking site.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The answer.
+	Verdict       ClaimVerdict `protobuf:"varint,2,opt,name=verdict,proto3,enum=samya.peer.v1.ClaimVerdict" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClaimAnswer) Reset() {
+	*x = ClaimAnswer{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClaimAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClaimAnswer) ProtoMessage() {}
+
+func (x *ClaimAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClaimAnswer.ProtoReflect.Descriptor instead.
+func (*ClaimAnswer) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ClaimAnswer) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *ClaimAnswer) GetVerdict() ClaimVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return ClaimVerdict_CLAIM_VERDICT_UNSPECIFIED
+}
+
+// Audit is a step of finding out whether less than nothing is out of an entity.
+type Audit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The auditor's number of the audit.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The step.
+	Step AuditStep `protobuf:"varint,2,opt,name=step,proto3,enum=samya.peer.v1.AuditStep" json:"step,omitempty"`
+	// TELL: the most tokens that were out at the sender since WATCHING.
+	Net           int64 `protobuf:"varint,3,opt,name=net,proto3" json:"net,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Audit) Reset() {
+	*x = Audit{}
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Audit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Audit) ProtoMessage() {}
+
+func (x *Audit) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Audit.ProtoReflect.Descriptor instead.
+func (*Audit) Descriptor() ([]byte, []int) {
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Audit) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Audit) GetStep() AuditStep {
+	if x != nil {
+		return x.Step
+	}
+	return AuditStep_AUDIT_STEP_UNSPECIFIED
+}
+
+func (x *Audit) GetNet() int64 {
+	if x != nil {
+		return x.Net
+	}
+	return 0
+}
+
 // Mark says how far a site's data has come.
 type Mark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -881,7 +1370,7 @@ type Mark struct {
 
 func (x *Mark) Reset() {
 	*x = Mark{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -893,7 +1382,7 @@ func (x *Mark) String() string {
 func (*Mark) ProtoMessage() {}
 
 func (x *Mark) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -906,7 +1395,7 @@ func (x *Mark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mark.ProtoReflect.Descriptor instead.
 func (*Mark) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Mark) GetIncarnation() uint64 {
@@ -946,7 +1435,7 @@ type Vouch struct {
 
 func (x *Vouch) Reset() {
 	*x = Vouch{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1447,7 @@ func (x *Vouch) String() string {
 func (*Vouch) ProtoMessage() {}
 
 func (x *Vouch) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1460,7 @@ func (x *Vouch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vouch.ProtoReflect.Descriptor instead.
 func (*Vouch) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Vouch) GetKind() VouchKind {
@@ -1016,7 +1505,7 @@ type StarMessage struct {
 
 func (x *StarMessage) Reset() {
 	*x = StarMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1517,7 @@ func (x *StarMessage) String() string {
 func (*StarMessage) ProtoMessage() {}
 
 func (x *StarMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1530,7 @@ func (x *StarMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarMessage.ProtoReflect.Descriptor instead.
 func (*StarMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StarMessage) GetKind() StarKind {
@@ -1099,7 +1588,7 @@ type Ballot struct {
 
 func (x *Ballot) Reset() {
 	*x = Ballot{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1600,7 @@ func (x *Ballot) String() string {
 func (*Ballot) ProtoMessage() {}
 
 func (x *Ballot) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1613,7 @@ func (x *Ballot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ballot.ProtoReflect.Descriptor instead.
 func (*Ballot) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ballot) GetNumber() uint64 {
@@ -1162,7 +1651,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1663,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1676,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Contribution) GetSite() string {
@@ -1251,7 +1740,7 @@ type TransferMessage struct {
 
 func (x *TransferMessage) Reset() {
 	*x = TransferMessage{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1752,7 @@ func (x *TransferMessage) String() string {
 func (*TransferMessage) ProtoMessage() {}
 
 func (x *TransferMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1765,7 @@ func (x *TransferMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferMessage.ProtoReflect.Descriptor instead.
 func (*TransferMessage) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TransferMessage) GetKind() TransferKind {
@@ -1325,7 +1814,7 @@ type Gossip struct {
 
 func (x *Gossip) Reset() {
 	*x = Gossip{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1826,7 @@ func (x *Gossip) String() string {
 func (*Gossip) ProtoMessage() {}
 
 func (x *Gossip) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1839,7 @@ func (x *Gossip) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gossip.ProtoReflect.Descriptor instead.
 func (*Gossip) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Gossip) GetSummaries() []*Summary {
@@ -1374,14 +1863,18 @@ type Summary struct {
 	// Tokens that it wants to hold to be safe, waiting requests included.
 	Target int64 `protobuf:"varint,5,opt,name=target,proto3" json:"target,omitempty"`
 	// Whether the sender has demand of its own.
-	Busy          bool `protobuf:"varint,6,opt,name=busy,proto3" json:"busy,omitempty"`
+	Busy bool `protobuf:"varint,6,opt,name=busy,proto3" json:"busy,omitempty"`
+	// Tokens acquired minus tokens released at the sender.
+	Net int64 `protobuf:"varint,7,opt,name=net,proto3" json:"net,omitempty"`
+	// Tokens set aside for redistributions there.
+	Offered       int64 `protobuf:"varint,8,opt,name=offered,proto3" json:"offered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1886,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1899,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Summary) GetEntity() string {
@@ -1451,6 +1944,20 @@ func (x *Summary) GetBusy() bool {
 	return false
 }
 
+func (x *Summary) GetNet() int64 {
+	if x != nil {
+		return x.Net
+	}
+	return 0
+}
+
+func (x *Summary) GetOffered() int64 {
+	if x != nil {
+		return x.Offered
+	}
+	return 0
+}
+
 // Value is what an instance decides.
 type Value struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1467,7 +1974,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1479,7 +1986,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1492,7 +1999,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Value) GetContributions() []*Contribution {
@@ -1531,7 +2038,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +2050,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_samya_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +2063,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_samya_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Kept) GetPeer() string {
@@ -1603,7 +2110,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x0fmembers_version\x18\x05 \x01(\x04R\x0emembersVersion\x12!\n" +
 	"\fmembers_hash\x18\x06 \x01(\fR\vmembersHash\"C\n" +
 	"\x05Batch\x12:\n" +
-	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\x81\x06\n" +
+	"\bmessages\x18\x01 \x03(\v2\x1e.samya.peer.v1.ProtocolMessageR\bmessages\"\xdc\x06\n" +
 	"\x0fProtocolMessage\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -1626,7 +2133,29 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04mark\x18\x0f \x01(\v2\x13.samya.peer.v1.MarkR\x04mark\x12*\n" +
 	"\x05vouch\x18\x10 \x01(\v2\x14.samya.peer.v1.VouchR\x05vouch\x12:\n" +
 	"\btransfer\x18\x11 \x01(\v2\x1e.samya.peer.v1.TransferMessageR\btransfer\x12-\n" +
-	"\x06gossip\x18\x12 \x01(\v2\x15.samya.peer.v1.GossipR\x06gossip\"T\n" +
+	"\x06gossip\x18\x12 \x01(\v2\x15.samya.peer.v1.GossipR\x06gossip\x12-\n" +
+	"\x06claims\x18\x13 \x01(\v2\x15.samya.peer.v1.ClaimsR\x06claims\x12*\n" +
+	"\x05audit\x18\x14 \x01(\v2\x14.samya.peer.v1.AuditR\x05audit\"k\n" +
+	"\x06Claims\x12+\n" +
+	"\x04asks\x18\x01 \x03(\v2\x17.samya.peer.v1.ClaimAskR\x04asks\x124\n" +
+	"\aanswers\x18\x02 \x03(\v2\x1a.samya.peer.v1.ClaimAnswerR\aanswers\"\xf3\x01\n" +
+	"\bClaimAsk\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12,\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x18.samya.peer.v1.ClaimKindR\x04kind\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x12\n" +
+	"\x04body\x18\x04 \x01(\x06R\x04body\x12\x16\n" +
+	"\x06entity\x18\x05 \x01(\tR\x06entity\x12\x16\n" +
+	"\x06tokens\x18\x06 \x01(\x03R\x06tokens\x12\x18\n" +
+	"\aattempt\x18\a \x01(\rR\aattempt\x12\x1b\n" +
+	"\tnot_after\x18\b \x01(\x03R\bnotAfter\x12\x14\n" +
+	"\x05lease\x18\t \x01(\fR\x05lease\"\\\n" +
+	"\vClaimAnswer\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x1b.samya.peer.v1.ClaimVerdictR\averdict\"_\n" +
+	"\x05Audit\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12,\n" +
+	"\x04step\x18\x02 \x01(\x0e2\x18.samya.peer.v1.AuditStepR\x04step\x12\x10\n" +
+	"\x03net\x18\x03 \x01(\x03R\x03net\"T\n" +
 	"\x04Mark\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +
@@ -1659,7 +2188,7 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
 	"\x04left\x18\x05 \x01(\x03R\x04left\">\n" +
 	"\x06Gossip\x124\n" +
-	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\x99\x01\n" +
+	"\tsummaries\x18\x01 \x03(\v2\x16.samya.peer.v1.SummaryR\tsummaries\"\xc5\x01\n" +
 	"\aSummary\x12\x16\n" +
 	"\x06entity\x18\x01 \x01(\tR\x06entity\x12\x1e\n" +
 	"\n" +
@@ -1668,7 +2197,9 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04left\x18\x03 \x01(\x03R\x04left\x12\x16\n" +
 	"\x06median\x18\x04 \x01(\x03R\x06median\x12\x16\n" +
 	"\x06target\x18\x05 \x01(\x03R\x06target\x12\x12\n" +
-	"\x04busy\x18\x06 \x01(\bR\x04busy\"z\n" +
+	"\x04busy\x18\x06 \x01(\bR\x04busy\x12\x10\n" +
+	"\x03net\x18\a \x01(\x03R\x03net\x12\x18\n" +
+	"\aoffered\x18\b \x01(\x03R\aoffered\"z\n" +
 	"\x05Value\x12A\n" +
 	"\rcontributions\x18\x01 \x03(\v2\x1b.samya.peer.v1.ContributionR\rcontributions\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x16\n" +
@@ -1676,7 +2207,23 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x04Kept\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\x04R\binstance\x12*\n" +
-	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x8b\x01\n" +
+	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value*\x80\x01\n" +
+	"\tClaimKind\x12\x1a\n" +
+	"\x16CLAIM_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
+	"\x17CLAIM_KIND_UNDO_ACQUIRE\x10\x01\x12\x1d\n" +
+	"\x19CLAIM_KIND_SETTLE_RELEASE\x10\x02\x12\x1b\n" +
+	"\x17CLAIM_KIND_RETURN_LEASE\x10\x03*z\n" +
+	"\fClaimVerdict\x12\x1d\n" +
+	"\x19CLAIM_VERDICT_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13CLAIM_VERDICT_NEVER\x10\x01\x12\x15\n" +
+	"\x11CLAIM_VERDICT_RAN\x10\x02\x12\x1b\n" +
+	"\x17CLAIM_VERDICT_FORGOTTEN\x10\x03*\x80\x01\n" +
+	"\tAuditStep\x12\x1a\n" +
+	"\x16AUDIT_STEP_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10AUDIT_STEP_WATCH\x10\x01\x12\x17\n" +
+	"\x13AUDIT_STEP_WATCHING\x10\x02\x12\x13\n" +
+	"\x0fAUDIT_STEP_READ\x10\x03\x12\x13\n" +
+	"\x0fAUDIT_STEP_TELL\x10\x04*\x8b\x01\n" +
 	"\tVouchKind\x12\x1a\n" +
 	"\x16VOUCH_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eVOUCH_KIND_ASK\x10\x01\x12\x12\n" +
@@ -1732,65 +2279,79 @@ func file_samya_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_samya_peer_v1_peer_proto_rawDescData
 }
 
-var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_samya_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_samya_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_samya_peer_v1_peer_proto_goTypes = []any{
-	(VouchKind)(0),          // 0: samya.peer.v1.VouchKind
-	(StarKind)(0),           // 1: samya.peer.v1.StarKind
-	(MessageKind)(0),        // 2: samya.peer.v1.MessageKind
-	(TransferKind)(0),       // 3: samya.peer.v1.TransferKind
-	(*LinkRequest)(nil),     // 4: samya.peer.v1.LinkRequest
-	(*Part)(nil),            // 5: samya.peer.v1.Part
-	(*LinkResponse)(nil),    // 6: samya.peer.v1.LinkResponse
-	(*Hello)(nil),           // 7: samya.peer.v1.Hello
-	(*Batch)(nil),           // 8: samya.peer.v1.Batch
-	(*ProtocolMessage)(nil), // 9: samya.peer.v1.ProtocolMessage
-	(*Mark)(nil),            // 10: samya.peer.v1.Mark
-	(*Vouch)(nil),           // 11: samya.peer.v1.Vouch
-	(*StarMessage)(nil),     // 12: samya.peer.v1.StarMessage
-	(*Ballot)(nil),          // 13: samya.peer.v1.Ballot
-	(*Contribution)(nil),    // 14: samya.peer.v1.Contribution
-	(*TransferMessage)(nil), // 15: samya.peer.v1.TransferMessage
-	(*Gossip)(nil),          // 16: samya.peer.v1.Gossip
-	(*Summary)(nil),         // 17: samya.peer.v1.Summary
-	(*Value)(nil),           // 18: samya.peer.v1.Value
-	(*Kept)(nil),            // 19: samya.peer.v1.Kept
+	(ClaimKind)(0),          // 0: samya.peer.v1.ClaimKind
+	(ClaimVerdict)(0),       // 1: samya.peer.v1.ClaimVerdict
+	(AuditStep)(0),          // 2: samya.peer.v1.AuditStep
+	(VouchKind)(0),          // 3: samya.peer.v1.VouchKind
+	(StarKind)(0),           // 4: samya.peer.v1.StarKind
+	(MessageKind)(0),        // 5: samya.peer.v1.MessageKind
+	(TransferKind)(0),       // 6: samya.peer.v1.TransferKind
+	(*LinkRequest)(nil),     // 7: samya.peer.v1.LinkRequest
+	(*Part)(nil),            // 8: samya.peer.v1.Part
+	(*LinkResponse)(nil),    // 9: samya.peer.v1.LinkResponse
+	(*Hello)(nil),           // 10: samya.peer.v1.Hello
+	(*Batch)(nil),           // 11: samya.peer.v1.Batch
+	(*ProtocolMessage)(nil), // 12: samya.peer.v1.ProtocolMessage
+	(*Claims)(nil),          // 13: samya.peer.v1.Claims
+	(*ClaimAsk)(nil),        // 14: samya.peer.v1.ClaimAsk
+	(*ClaimAnswer)(nil),     // 15: samya.peer.v1.ClaimAnswer
+	(*Audit)(nil),           // 16: samya.peer.v1.Audit
+	(*Mark)(nil),            // 17: samya.peer.v1.Mark
+	(*Vouch)(nil),           // 18: samya.peer.v1.Vouch
+	(*StarMessage)(nil),     // 19: samya.peer.v1.StarMessage
+	(*Ballot)(nil),          // 20: samya.peer.v1.Ballot
+	(*Contribution)(nil),    // 21: samya.peer.v1.Contribution
+	(*TransferMessage)(nil), // 22: samya.peer.v1.TransferMessage
+	(*Gossip)(nil),          // 23: samya.peer.v1.Gossip
+	(*Summary)(nil),         // 24: samya.peer.v1.Summary
+	(*Value)(nil),           // 25: samya.peer.v1.Value
+	(*Kept)(nil),            // 26: samya.peer.v1.Kept
 }
 var file_samya_peer_v1_peer_proto_depIdxs = []int32{
-	7,  // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
-	8,  // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
-	5,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
-	7,  // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
-	9,  // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
-	2,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
-	13, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
-	13, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
-	14, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
-	13, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
-	18, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
-	19, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
-	12, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
-	10, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
-	11, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
-	15, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
-	16, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
-	0,  // 17: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
-	10, // 18: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
-	10, // 19: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
-	1,  // 20: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
-	14, // 21: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
-	18, // 22: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
-	3,  // 23: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
-	17, // 24: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
-	14, // 25: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
-	18, // 26: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
-	4,  // 27: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
-	6,  // 28: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
-	28, // [28:29] is the sub-list for method output_type
-	27, // [27:28] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	10, // 0: samya.peer.v1.LinkRequest.hello:type_name -> samya.peer.v1.Hello
+	11, // 1: samya.peer.v1.LinkRequest.batch:type_name -> samya.peer.v1.Batch
+	8,  // 2: samya.peer.v1.LinkRequest.part:type_name -> samya.peer.v1.Part
+	10, // 3: samya.peer.v1.LinkResponse.hello:type_name -> samya.peer.v1.Hello
+	12, // 4: samya.peer.v1.Batch.messages:type_name -> samya.peer.v1.ProtocolMessage
+	5,  // 5: samya.peer.v1.ProtocolMessage.kind:type_name -> samya.peer.v1.MessageKind
+	20, // 6: samya.peer.v1.ProtocolMessage.ballot:type_name -> samya.peer.v1.Ballot
+	20, // 7: samya.peer.v1.ProtocolMessage.promised:type_name -> samya.peer.v1.Ballot
+	21, // 8: samya.peer.v1.ProtocolMessage.contribution:type_name -> samya.peer.v1.Contribution
+	20, // 9: samya.peer.v1.ProtocolMessage.accepted_at:type_name -> samya.peer.v1.Ballot
+	25, // 10: samya.peer.v1.ProtocolMessage.value:type_name -> samya.peer.v1.Value
+	26, // 11: samya.peer.v1.ProtocolMessage.kept:type_name -> samya.peer.v1.Kept
+	19, // 12: samya.peer.v1.ProtocolMessage.star:type_name -> samya.peer.v1.StarMessage
+	17, // 13: samya.peer.v1.ProtocolMessage.mark:type_name -> samya.peer.v1.Mark
+	18, // 14: samya.peer.v1.ProtocolMessage.vouch:type_name -> samya.peer.v1.Vouch
+	22, // 15: samya.peer.v1.ProtocolMessage.transfer:type_name -> samya.peer.v1.TransferMessage
+	23, // 16: samya.peer.v1.ProtocolMessage.gossip:type_name -> samya.peer.v1.Gossip
+	13, // 17: samya.peer.v1.ProtocolMessage.claims:type_name -> samya.peer.v1.Claims
+	16, // 18: samya.peer.v1.ProtocolMessage.audit:type_name -> samya.peer.v1.Audit
+	14, // 19: samya.peer.v1.Claims.asks:type_name -> samya.peer.v1.ClaimAsk
+	15, // 20: samya.peer.v1.Claims.answers:type_name -> samya.peer.v1.ClaimAnswer
+	0,  // 21: samya.peer.v1.ClaimAsk.kind:type_name -> samya.peer.v1.ClaimKind
+	1,  // 22: samya.peer.v1.ClaimAnswer.verdict:type_name -> samya.peer.v1.ClaimVerdict
+	2,  // 23: samya.peer.v1.Audit.step:type_name -> samya.peer.v1.AuditStep
+	3,  // 24: samya.peer.v1.Vouch.kind:type_name -> samya.peer.v1.VouchKind
+	17, // 25: samya.peer.v1.Vouch.asked:type_name -> samya.peer.v1.Mark
+	17, // 26: samya.peer.v1.Vouch.known:type_name -> samya.peer.v1.Mark
+	4,  // 27: samya.peer.v1.StarMessage.kind:type_name -> samya.peer.v1.StarKind
+	21, // 28: samya.peer.v1.StarMessage.contribution:type_name -> samya.peer.v1.Contribution
+	25, // 29: samya.peer.v1.StarMessage.value:type_name -> samya.peer.v1.Value
+	6,  // 30: samya.peer.v1.TransferMessage.kind:type_name -> samya.peer.v1.TransferKind
+	24, // 31: samya.peer.v1.Gossip.summaries:type_name -> samya.peer.v1.Summary
+	21, // 32: samya.peer.v1.Value.contributions:type_name -> samya.peer.v1.Contribution
+	25, // 33: samya.peer.v1.Kept.value:type_name -> samya.peer.v1.Value
+	7,  // 34: samya.peer.v1.PeerService.Link:input_type -> samya.peer.v1.LinkRequest
+	9,  // 35: samya.peer.v1.PeerService.Link:output_type -> samya.peer.v1.LinkResponse
+	35, // [35:36] is the sub-list for method output_type
+	34, // [34:35] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_samya_peer_v1_peer_proto_init() }
@@ -1808,8 +2369,8 @@ func file_samya_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_peer_v1_peer_proto_rawDesc), len(file_samya_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   16,
+			NumEnums:      7,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -292,7 +292,9 @@ type EntityState struct {
 	// The state of the direct transfers.
 	Transfer *TransferState `protobuf:"bytes,9,opt,name=transfer,proto3" json:"transfer,omitempty"`
 	// How many rounds of them have brought tokens here.
-	Fetches       uint64 `protobuf:"varint,10,opt,name=fetches,proto3" json:"fetches,omitempty"`
+	Fetches uint64 `protobuf:"varint,10,opt,name=fetches,proto3" json:"fetches,omitempty"`
+	// Tokens released that were never acquired, kept out of circulation.
+	Surplus       int64 `protobuf:"varint,11,opt,name=surplus,proto3" json:"surplus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -397,6 +399,178 @@ func (x *EntityState) GetFetches() uint64 {
 	return 0
 }
 
+func (x *EntityState) GetSurplus() int64 {
+	if x != nil {
+		return x.Surplus
+	}
+	return 0
+}
+
+// Claim is what the site has to find out with the sites of earlier attempts of
+// a request.
+type Claim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ask, of which number is the key under which the claim stands.
+	Ask *v1.ClaimAsk `protobuf:"bytes,1,opt,name=ask,proto3" json:"ask,omitempty"`
+	// The entity's generation here.
+	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The sites that have not answered.
+	Sites         []string `protobuf:"bytes,3,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Claim) Reset() {
+	*x = Claim{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Claim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Claim) ProtoMessage() {}
+
+func (x *Claim) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Claim.ProtoReflect.Descriptor instead.
+func (*Claim) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Claim) GetAsk() *v1.ClaimAsk {
+	if x != nil {
+		return x.Ask
+	}
+	return nil
+}
+
+func (x *Claim) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Claim) GetSites() []string {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+// Lease is tokens held until a time.
+type Lease struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The id of the acquire.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The entity's name.
+	Entity string `protobuf:"bytes,2,opt,name=entity,proto3" json:"entity,omitempty"`
+	// The entity's generation.
+	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Tokens that it still holds.
+	Tokens int64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Milliseconds since the Unix epoch at which it ends.
+	Expires int64 `protobuf:"varint,5,opt,name=expires,proto3" json:"expires,omitempty"`
+	// For how many milliseconds it was last granted or renewed.
+	Ttl int64 `protobuf:"varint,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	// Whose it is, as the caller said.
+	Holder        string `protobuf:"bytes,7,opt,name=holder,proto3" json:"holder,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Lease) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Lease) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *Lease) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Lease) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Lease) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *Lease) GetTtl() int64 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+func (x *Lease) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 // TransferState is the durable state of the direct transfers of an entity.
 type TransferState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -412,7 +586,7 @@ type TransferState struct {
 
 func (x *TransferState) Reset() {
 	*x = TransferState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -424,7 +598,7 @@ func (x *TransferState) String() string {
 func (*TransferState) ProtoMessage() {}
 
 func (x *TransferState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[5]
+	mi := &file_samya_store_v1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -437,7 +611,7 @@ func (x *TransferState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferState.ProtoReflect.Descriptor instead.
 func (*TransferState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{5}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TransferState) GetReserved() uint64 {
@@ -478,7 +652,7 @@ type TransferDebit struct {
 
 func (x *TransferDebit) Reset() {
 	*x = TransferDebit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +664,7 @@ func (x *TransferDebit) String() string {
 func (*TransferDebit) ProtoMessage() {}
 
 func (x *TransferDebit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[6]
+	mi := &file_samya_store_v1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +677,7 @@ func (x *TransferDebit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferDebit.ProtoReflect.Descriptor instead.
 func (*TransferDebit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{6}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TransferDebit) GetReceiver() string {
@@ -547,7 +721,7 @@ type TransferCredit struct {
 
 func (x *TransferCredit) Reset() {
 	*x = TransferCredit{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +733,7 @@ func (x *TransferCredit) String() string {
 func (*TransferCredit) ProtoMessage() {}
 
 func (x *TransferCredit) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[7]
+	mi := &file_samya_store_v1_store_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +746,7 @@ func (x *TransferCredit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferCredit.ProtoReflect.Descriptor instead.
 func (*TransferCredit) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{7}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TransferCredit) GetDonor() string {
@@ -604,7 +778,7 @@ type StarState struct {
 
 func (x *StarState) Reset() {
 	*x = StarState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +790,7 @@ func (x *StarState) String() string {
 func (*StarState) ProtoMessage() {}
 
 func (x *StarState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[8]
+	mi := &file_samya_store_v1_store_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +803,7 @@ func (x *StarState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarState.ProtoReflect.Descriptor instead.
 func (*StarState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{8}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StarState) GetReserved() uint64 {
@@ -666,7 +840,7 @@ type StarID struct {
 
 func (x *StarID) Reset() {
 	*x = StarID{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +852,7 @@ func (x *StarID) String() string {
 func (*StarID) ProtoMessage() {}
 
 func (x *StarID) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[9]
+	mi := &file_samya_store_v1_store_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +865,7 @@ func (x *StarID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarID.ProtoReflect.Descriptor instead.
 func (*StarID) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{9}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StarID) GetLeader() string {
@@ -725,7 +899,7 @@ type StarSlice struct {
 
 func (x *StarSlice) Reset() {
 	*x = StarSlice{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +911,7 @@ func (x *StarSlice) String() string {
 func (*StarSlice) ProtoMessage() {}
 
 func (x *StarSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[10]
+	mi := &file_samya_store_v1_store_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +924,7 @@ func (x *StarSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StarSlice.ProtoReflect.Descriptor instead.
 func (*StarSlice) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{10}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StarSlice) GetId() *StarID {
@@ -800,7 +974,7 @@ type LimitResult struct {
 
 func (x *LimitResult) Reset() {
 	*x = LimitResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +986,7 @@ func (x *LimitResult) String() string {
 func (*LimitResult) ProtoMessage() {}
 
 func (x *LimitResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[11]
+	mi := &file_samya_store_v1_store_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +999,7 @@ func (x *LimitResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitResult.ProtoReflect.Descriptor instead.
 func (*LimitResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{11}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitResult) GetRequestId() string {
@@ -888,7 +1062,7 @@ type ProtocolState struct {
 
 func (x *ProtocolState) Reset() {
 	*x = ProtocolState{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1074,7 @@ func (x *ProtocolState) String() string {
 func (*ProtocolState) ProtoMessage() {}
 
 func (x *ProtocolState) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[12]
+	mi := &file_samya_store_v1_store_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1087,7 @@ func (x *ProtocolState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProtocolState.ProtoReflect.Descriptor instead.
 func (*ProtocolState) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{12}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ProtocolState) GetApplied() uint64 {
@@ -991,7 +1165,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1177,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[13]
+	mi := &file_samya_store_v1_store_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1190,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{13}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Catalogue) GetGeneration() uint64 {
@@ -1083,7 +1257,7 @@ type ChangeResult struct {
 
 func (x *ChangeResult) Reset() {
 	*x = ChangeResult{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1269,7 @@ func (x *ChangeResult) String() string {
 func (*ChangeResult) ProtoMessage() {}
 
 func (x *ChangeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[14]
+	mi := &file_samya_store_v1_store_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1282,7 @@ func (x *ChangeResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeResult.ProtoReflect.Descriptor instead.
 func (*ChangeResult) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{14}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChangeResult) GetInstance() uint64 {
@@ -1200,7 +1374,7 @@ type Forecast struct {
 
 func (x *Forecast) Reset() {
 	*x = Forecast{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1386,7 @@ func (x *Forecast) String() string {
 func (*Forecast) ProtoMessage() {}
 
 func (x *Forecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[15]
+	mi := &file_samya_store_v1_store_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1399,7 @@ func (x *Forecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Forecast.ProtoReflect.Descriptor instead.
 func (*Forecast) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{15}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Forecast) GetGeneration() uint64 {
@@ -1268,8 +1442,9 @@ type RequestBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When they were answered, in milliseconds since the Unix epoch.
 	Wall int64 `protobuf:"varint,1,opt,name=wall,proto3" json:"wall,omitempty"`
-	// One record after the other, 33 bytes each: key (16), hash of the body (8),
-	// tokens left (8), code (1); numbers big-endian.
+	// One record after the other: key (16 bytes), hash of the body (8, big-endian),
+	// kind and state (1: the kind in the upper four bits), then as varints attempt,
+	// generation, tokens, and tokens left (zigzag). The last record of a key counts.
 	Records       []byte `protobuf:"bytes,2,opt,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1277,7 +1452,7 @@ type RequestBlock struct {
 
 func (x *RequestBlock) Reset() {
 	*x = RequestBlock{}
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1464,7 @@ func (x *RequestBlock) String() string {
 func (*RequestBlock) ProtoMessage() {}
 
 func (x *RequestBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_store_v1_store_proto_msgTypes[16]
+	mi := &file_samya_store_v1_store_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1477,7 @@ func (x *RequestBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestBlock.ProtoReflect.Descriptor instead.
 func (*RequestBlock) Descriptor() ([]byte, []int) {
-	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{16}
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RequestBlock) GetWall() int64 {
@@ -1341,7 +1516,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\x83\x03\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\x9d\x03\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1355,7 +1530,24 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05moved\x18\b \x01(\x04R\x05moved\x129\n" +
 	"\btransfer\x18\t \x01(\v2\x1d.samya.store.v1.TransferStateR\btransfer\x12\x18\n" +
 	"\afetches\x18\n" +
-	" \x01(\x04R\afetches\"\x9c\x01\n" +
+	" \x01(\x04R\afetches\x12\x18\n" +
+	"\asurplus\x18\v \x01(\x03R\asurplus\"h\n" +
+	"\x05Claim\x12)\n" +
+	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x14\n" +
+	"\x05sites\x18\x03 \x03(\tR\x05sites\"\xab\x01\n" +
+	"\x05Lease\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x12\x18\n" +
+	"\aexpires\x18\x05 \x01(\x03R\aexpires\x12\x10\n" +
+	"\x03ttl\x18\x06 \x01(\x03R\x03ttl\x12\x16\n" +
+	"\x06holder\x18\a \x01(\tR\x06holder\"\x9c\x01\n" +
 	"\rTransferState\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x125\n" +
 	"\x06debits\x18\x02 \x03(\v2\x1d.samya.store.v1.TransferDebitR\x06debits\x128\n" +
@@ -1444,56 +1636,60 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
 	(*Remembered)(nil),      // 2: samya.store.v1.Remembered
 	(*Books)(nil),           // 3: samya.store.v1.Books
 	(*EntityState)(nil),     // 4: samya.store.v1.EntityState
-	(*TransferState)(nil),   // 5: samya.store.v1.TransferState
-	(*TransferDebit)(nil),   // 6: samya.store.v1.TransferDebit
-	(*TransferCredit)(nil),  // 7: samya.store.v1.TransferCredit
-	(*StarState)(nil),       // 8: samya.store.v1.StarState
-	(*StarID)(nil),          // 9: samya.store.v1.StarID
-	(*StarSlice)(nil),       // 10: samya.store.v1.StarSlice
-	(*LimitResult)(nil),     // 11: samya.store.v1.LimitResult
-	(*ProtocolState)(nil),   // 12: samya.store.v1.ProtocolState
-	(*Catalogue)(nil),       // 13: samya.store.v1.Catalogue
-	(*ChangeResult)(nil),    // 14: samya.store.v1.ChangeResult
-	(*Forecast)(nil),        // 15: samya.store.v1.Forecast
-	(*RequestBlock)(nil),    // 16: samya.store.v1.RequestBlock
-	(*v1.Mark)(nil),         // 17: samya.peer.v1.Mark
-	(*v1.Contribution)(nil), // 18: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 19: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 20: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 21: samya.peer.v1.Kept
+	(*Claim)(nil),           // 5: samya.store.v1.Claim
+	(*Lease)(nil),           // 6: samya.store.v1.Lease
+	(*TransferState)(nil),   // 7: samya.store.v1.TransferState
+	(*TransferDebit)(nil),   // 8: samya.store.v1.TransferDebit
+	(*TransferCredit)(nil),  // 9: samya.store.v1.TransferCredit
+	(*StarState)(nil),       // 10: samya.store.v1.StarState
+	(*StarID)(nil),          // 11: samya.store.v1.StarID
+	(*StarSlice)(nil),       // 12: samya.store.v1.StarSlice
+	(*LimitResult)(nil),     // 13: samya.store.v1.LimitResult
+	(*ProtocolState)(nil),   // 14: samya.store.v1.ProtocolState
+	(*Catalogue)(nil),       // 15: samya.store.v1.Catalogue
+	(*ChangeResult)(nil),    // 16: samya.store.v1.ChangeResult
+	(*Forecast)(nil),        // 17: samya.store.v1.Forecast
+	(*RequestBlock)(nil),    // 18: samya.store.v1.RequestBlock
+	(*v1.Mark)(nil),         // 19: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),     // 20: samya.peer.v1.ClaimAsk
+	(*v1.Contribution)(nil), // 21: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 22: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 23: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 24: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	17, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
-	11, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
-	12, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
-	8,  // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
-	5,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	6,  // 5: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
-	7,  // 6: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
-	10, // 7: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
-	9,  // 8: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
-	9,  // 9: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	18, // 10: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	19, // 11: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	20, // 12: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	20, // 13: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	19, // 14: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	18, // 15: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	20, // 16: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	21, // 17: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
-	12, // 18: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	13, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
+	14, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
+	10, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
+	7,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
+	20, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	8,  // 6: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
+	9,  // 7: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
+	12, // 8: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
+	11, // 9: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
+	11, // 10: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
+	21, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	22, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	23, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	23, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	22, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	21, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	23, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	24, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	14, // 19: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -1507,7 +1703,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
