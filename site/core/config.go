@@ -43,6 +43,8 @@ type Config struct {
 	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
+	// MaxWatchers bounds the callers that watch entities; default 10,000.
+	MaxWatchers int
 
 	// Window is how long a leader waits for the contributions of all reachable
 	// sites: above the farthest round trip and its syncs; default 450.
@@ -120,6 +122,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxWaitingAll, 100_000)
 	orDefault(&c.MaxEntities, 250_000)
 	orDefault(&c.MaxChanges, 10_000)
+	orDefault(&c.MaxWatchers, 10_000)
 	orDefault(&c.Window, 450)
 	orDefault(&c.Patience, 1500)
 	orDefault(&c.Backoff, 50)

@@ -25,7 +25,11 @@ type Core struct {
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
-	timers       timers
+	// watchers finds the entities that callers watch; revision is that of the last
+	// transaction with an entity.
+	watchers map[Call]*entity
+	revision Revision
+	timers   timers
 	// reachable are the sites that seem to be up; nil if nothing was said yet.
 	reachable []SiteID
 	guard     guard
@@ -59,6 +63,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 		requests:     newRequestTable(from.Blocks),
 		waiting:      make(map[RequestKey]*waiting),
 		waitingCalls: make(map[Call]*waiting),
+		watchers:     make(map[Call]*entity), revision: 1,
 	}
 	c.starMachine = star.Config{
 		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window, Patience: cfg.Patience,
@@ -148,9 +153,11 @@ func (c *Core) Step(now Now, in Input) {
 	case *Release:
 		c.release(in)
 	case *Cancel:
-		c.cancel(in.Call)
+		if !c.unwatch(in.Call) {
+			c.cancel(in.Call)
+		}
 	case *Read:
-		c.read(in)
+		c.readEntity(in)
 	case *ReadMode:
 		c.reply(in.Call, Answer{Mode: c.modeNow()})
 	case *RenewLease, *CommitLease, *ListLeases:
@@ -171,6 +178,7 @@ func (c *Core) Step(now Now, in Input) {
 		c.reach(in.Sites)
 	case Stop:
 		c.stop()
+		c.stopWatches()
 	case Wake:
 		c.wake()
 	}
@@ -179,6 +187,7 @@ func (c *Core) Step(now Now, in Input) {
 // Drain moves the gathered effects into e, which must be empty or Reset.
 func (c *Core) Drain(e *Effects) {
 	rec := &c.out.Records
+	c.revise()
 	for _, en := range c.touched {
 		if c.exists(en) {
 			c.recordEntity(rec, en)
@@ -233,7 +242,7 @@ func (c *Core) Pending() bool {
 
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
-	Entities, Waiting, Requests, Changes int
+	Entities, Waiting, Requests, Changes, Watchers int
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing   int
@@ -246,7 +255,7 @@ type Status struct {
 func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Changes: len(c.cat.pending), Watchers: len(c.watchers), Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
 
@@ -313,6 +322,7 @@ func (c *Core) dropEntity(e *entity) {
 		}
 	}
 	e.changes = nil
+	c.endWatches(e, e.deleted())
 	c.timers.set(e, 0)
 	c.unpark(e.name)
 	e.demand = demand{}
@@ -372,14 +382,4 @@ func (c *Core) deliver(d Deliver) {
 			}
 		})
 	}
-}
-
-func (c *Core) read(r *Read) {
-	c.space.Execute([]string{r.Entity}, func(es []*entity) {
-		if es[0] == nil {
-			c.reply(r.Call, Answer{Code: NotFound})
-			return
-		}
-		c.reply(r.Call, Answer{View: es[0].view()})
-	})
 }

@@ -101,8 +101,8 @@ func (c *Core) probe(e *entity, s *Situation) {
 	var left, spare Tokens
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > d.since {
-			left += max(0, e.views[i].Left)
-			spare += max(0, e.views[i].Left-e.views[i].Median)
+			left += max(0, e.views[i].left)
+			spare += max(0, e.views[i].left-e.views[i].Median)
 		}
 	}
 	switch {

@@ -51,6 +51,11 @@ type entity struct {
 
 	dirtyBooks, dirtyRecord, listed bool
 
+	// revision is that of the last transaction of this life that it was part of;
+	// watch is nil unless somebody watches it.
+	revision Revision
+	watch    *watched
+
 	// wake is when the core must look at this entity again; heapAt is its place
 	// in the core's heap, or -1.
 	wake   Tick
@@ -76,15 +81,6 @@ func (e *entity) offered() Tokens {
 // owes reports whether the site is in debt, also if that is part of an offer: it
 // may come back.
 func (e *entity) owes() bool { return e.left < 0 || e.left+e.offered() < 0 }
-
-func (e *entity) view() View {
-	return View{
-		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
-		Left: e.left, Offered: e.offered(), Net: e.net,
-		Waiting: e.queue.len(), Applied: e.majority.State().Applied, Moved: e.moved,
-		Fetches: e.fetches, Surplus: e.surplus,
-	}
-}
 
 func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	return Situation{

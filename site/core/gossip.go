@@ -51,8 +51,12 @@ type gossip struct {
 // view is what another site has told of an entity.
 type view struct {
 	Summary
-	// at is when; 0 for never.
-	at Tick
+	// told is when; 0 for never.
+	told Tick
+	// left is what it is believed to have left by what is known since, and at of
+	// when that is; 0 for never.
+	left Tokens
+	at   Tick
 }
 
 // isBusy has other sites told of an entity for a while.
@@ -111,7 +115,7 @@ func (c *Core) summary(e *entity) Summary {
 	s := c.situation(e)
 	target, median := c.mods.want.Target(s)
 	return Summary{
-		Entity: e.name, Generation: e.generation, Left: e.left,
+		Entity: e.name, Generation: e.generation, Left: e.left, Net: e.net, Offered: e.offered(),
 		Median: s.Queued + median, Target: s.Queued + target, Busy: e.demandUntil > c.now.Tick,
 	}
 }
@@ -128,7 +132,8 @@ func (c *Core) hear(g *Gossip) {
 		if e.views == nil {
 			e.views = make([]view, len(c.cfg.Members))
 		}
-		e.views[from] = view{Summary: *s, at: max(1, c.now.Tick)}
+		now := max(1, c.now.Tick)
+		e.views[from] = view{Summary: *s, told: now, left: s.Left, at: now}
 		if s.Busy {
 			c.isBusy(e)
 		}
@@ -142,14 +147,14 @@ func (c *Core) hear(g *Gossip) {
 // spent notes that a site has given tokens away, until it tells itself.
 func (c *Core) spent(e *entity, site SiteID, amount Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
-		e.views[i].Left -= amount
+		e.views[i].left -= amount
 	}
 }
 
 // refused notes what a site had left when it gave nothing.
 func (c *Core) refused(e *entity, site SiteID, left Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
-		e.views[i].Left, e.views[i].at = left, max(1, c.now.Tick)
+		e.views[i].left, e.views[i].at = left, max(1, c.now.Tick)
 	}
 }
 
@@ -159,7 +164,7 @@ func (c *Core) refused(e *entity, site SiteID, left Tokens) {
 func (c *Core) heldBy(e *entity, i int) (left Tokens, told bool) {
 	if e.views != nil {
 		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
-			return max(0, v.Left), true
+			return max(0, v.left), true
 		}
 	}
 	return max(1, shareOf(e.limit, c.cfg.Members, c.cfg.Members[i])), false
@@ -206,8 +211,8 @@ func (c *Core) lacking(e *entity, own *Summary) Tokens {
 			continue
 		}
 		v := &e.views[i]
-		lack += max(0, v.Median-v.Left)
-		if theirs := v.Left - v.Target; theirs > spare || theirs == spare && m < c.cfg.Self {
+		lack += max(0, v.Median-v.left)
+		if theirs := v.left - v.Target; theirs > spare || theirs == spare && m < c.cfg.Self {
 			return 0
 		}
 	}

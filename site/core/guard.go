@@ -184,6 +184,8 @@ func (c *Core) stepGuarded(in Input) {
 		c.reply(in.Call, no)
 	case *List:
 		c.reply(in.Call, no)
+	case *Watch:
+		c.reply(in.Call, no)
 	case *Change:
 		c.reply(in.Call, no)
 	case Stop:

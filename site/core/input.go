@@ -339,6 +339,9 @@ type View struct {
 
 // Moves tells which moves of tokens between sites a site's books contain.
 type Moves struct {
+	// Pledged: the site has a part in the next instance that a majority decides.
+	// Without one it is in no value of it that was decided by then.
+	Pledged  bool
 	Stars    []StarMove
 	Sent     []TransferMove
 	Received []TransferMove
@@ -363,6 +366,9 @@ type TransferMove struct {
 type OtherView struct {
 	Site               SiteID
 	Left, Offered, Net Tokens
-	// Age is how long ago it was heard; -1 for never.
+	// Age is how long ago it was heard; [Never] if it was not.
 	Age Tick
 }
+
+// Never is the age of what was never heard.
+const Never = ^Tick(0)

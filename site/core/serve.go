@@ -265,6 +265,7 @@ func (c *Core) dropWaiting(w *waiting) {
 	delete(c.waiting, w.key)
 	w.entity.queue.take(func(x *waiting) bool { return x == w })
 	c.serveQueue(w.entity)
+	c.queueMoved(w.entity)
 }
 
 // stop answers all that wait for tokens: nothing was done for them, so another

@@ -78,6 +78,7 @@ func wakeOf(s sequence) Tick {
 
 // schedule sets when an entity must be looked at again.
 func (c *Core) schedule(e *entity) {
+	c.queueMoved(e)
 	t := earlier(wakeOf(e.majority), firstUntil(e.changes))
 	if e.star != nil {
 		t = earlier(t, wakeOf(e.star))

@@ -1,4 +1,127 @@
 package core
 
-// watch answers once the entity has a later revision.
-func (c *Core) watch(w *Watch) { c.reply(w.Call, Answer{Code: Invalid}) }
+import "slices"
+
+// watched is what the core keeps of an entity that somebody watches.
+type watched struct {
+	watchers []watcher
+	// waiting is how many acquires waited when its last revision was drained.
+	waiting int
+}
+
+// watcher waits for a later revision of an entity.
+type watcher struct {
+	call  Call
+	after Revision
+}
+
+// watch answers once the entity has a later revision. A state that is still to
+// be drained is told by Drain, so that no change of one batch is left out.
+func (c *Core) watch(w *Watch) {
+	if c.stopping {
+		c.reply(w.Call, Answer{Code: Stopping})
+		return
+	}
+	c.space.Execute([]string{w.Entity}, func(es []*entity) {
+		e := es[0]
+		switch {
+		case e == nil:
+			c.reply(w.Call, Answer{Code: NotFound})
+		case !e.listed && (w.After == 0 || e.revised() > w.After):
+			c.reply(w.Call, Answer{View: c.read(e), Revision: e.revised()})
+		case len(c.watchers) >= c.cfg.MaxWatchers:
+			c.reply(w.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		default:
+			if e.watch == nil {
+				e.watch = &watched{waiting: e.queue.len()}
+			}
+			e.watch.watchers = append(e.watch.watchers, watcher{w.Call, w.After})
+			c.watchers[w.Call] = e
+		}
+	})
+}
+
+// revised is the revision of what the entity was when it was last drained. One
+// that has not changed in this life of the core has the first.
+func (e *entity) revised() Revision { return max(1, e.revision) }
+
+// revise gives the entities that are about to be handed over their revision, and
+// answers who watches them.
+func (c *Core) revise() {
+	if len(c.touched) == 0 {
+		return
+	}
+	c.revision++
+	for _, e := range c.touched {
+		e.revision = c.revision
+		if e.watch != nil && c.exists(e) {
+			c.tellWatchers(e)
+		}
+	}
+}
+
+func (c *Core) tellWatchers(e *entity) {
+	told := Answer{View: c.read(e), Revision: e.revision}
+	e.watch.waiting = e.queue.len()
+	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool {
+		if w.after >= e.revision {
+			return false
+		}
+		c.reply(w.call, told)
+		delete(c.watchers, w.call)
+		return true
+	})
+	if len(e.watch.watchers) == 0 {
+		e.watch = nil
+	}
+}
+
+// queueMoved has those told who watch an entity, if more or fewer acquires wait.
+func (c *Core) queueMoved(e *entity) {
+	if e.watch != nil && e.watch.waiting != e.queue.len() {
+		c.touch(e)
+	}
+}
+
+// unwatch drops a watcher, and reports whether the call was one.
+func (c *Core) unwatch(call Call) bool {
+	e, found := c.watchers[call]
+	if !found {
+		return false
+	}
+	delete(c.watchers, call)
+	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool { return w.call == call })
+	if len(e.watch.watchers) == 0 {
+		e.watch = nil
+	}
+	return true
+}
+
+// endWatches gives all that watch an entity their last answer.
+func (c *Core) endWatches(e *entity, last Answer) {
+	if e.watch == nil {
+		return
+	}
+	for _, w := range e.watch.watchers {
+		c.reply(w.call, last)
+		delete(c.watchers, w.call)
+	}
+	e.watch = nil
+}
+
+// deleted is the last answer to those that watch a deleted entity.
+func (e *entity) deleted() Answer {
+	return Answer{Deleted: true, View: View{Name: e.name, Generation: e.generation}}
+}
+
+// stopWatches answers all watchers that the site is about to stop. In the order
+// of the entities' names, so that a run can be repeated.
+func (c *Core) stopWatches() {
+	if len(c.watchers) == 0 {
+		return
+	}
+	c.space.ascend("", func(e *entity) bool {
+		c.endWatches(e, Answer{Code: Stopping})
+		return true
+	})
+}

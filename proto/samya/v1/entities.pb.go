@@ -409,7 +409,9 @@ type Moves struct {
 	// What the site sent last to each receiver.
 	Sent []*TransferMove `protobuf:"bytes,4,rep,name=sent,proto3" json:"sent,omitempty"`
 	// The last transfer that the site has taken from each donor.
-	Received      []*TransferMove `protobuf:"bytes,5,rep,name=received,proto3" json:"received,omitempty"`
+	Received []*TransferMove `protobuf:"bytes,5,rep,name=received,proto3" json:"received,omitempty"`
+	// Whether the site has a part in the next instance that a majority decides.
+	Pledged       bool `protobuf:"varint,6,opt,name=pledged,proto3" json:"pledged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -477,6 +479,13 @@ func (x *Moves) GetReceived() []*TransferMove {
 		return x.Received
 	}
 	return nil
+}
+
+func (x *Moves) GetPledged() bool {
+	if x != nil {
+		return x.Pledged
+	}
+	return false
 }
 
 // StarMove is a part in an instance decided by its members.
@@ -1329,13 +1338,14 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
 	"\ttransfers\x18\t \x01(\x04R\ttransfers\x12%\n" +
 	"\x05moves\x18\n" +
-	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xc1\x01\n" +
+	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xdb\x01\n" +
 	"\x05Moves\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12(\n" +
 	"\x05stars\x18\x02 \x03(\v2\x12.samya.v1.StarMoveR\x05stars\x12\x14\n" +
 	"\x05moved\x18\x03 \x01(\x04R\x05moved\x12*\n" +
 	"\x04sent\x18\x04 \x03(\v2\x16.samya.v1.TransferMoveR\x04sent\x122\n" +
-	"\breceived\x18\x05 \x03(\v2\x16.samya.v1.TransferMoveR\breceived\"V\n" +
+	"\breceived\x18\x05 \x03(\v2\x16.samya.v1.TransferMoveR\breceived\x12\x18\n" +
+	"\apledged\x18\x06 \x01(\bR\apledged\"V\n" +
 	"\bStarMove\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +

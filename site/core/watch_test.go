@@ -1,0 +1,173 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+func (r *rig) watch(site core.SiteID, entity string, after core.Revision) core.Call {
+	call := r.nextCall()
+	r.step(site, &core.Watch{Call: call, Entity: entity, After: after})
+	return call
+}
+
+func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.create("vm", 10)
+	first := r.answer(r.watch("a", "vm", 0))
+	if first.Code != core.OK || first.View.Left != 10 || first.Revision == 0 {
+		t.Fatalf("the present state: %+v", first)
+	}
+	next := r.watch("a", "vm", first.Revision)
+	r.unanswered(next)
+	r.acquire("a", "vm", 3, "q1")
+	second := r.answer(next)
+	if second.View.Left != 7 || second.View.Net != 3 || second.Revision <= first.Revision {
+		t.Errorf("after an acquire: %+v, before it revision %d", second, first.Revision)
+	}
+	// One that has missed it is told at once, one that has not waits.
+	if a := r.answer(r.watch("a", "vm", first.Revision)); a.View.Left != 7 || a.Revision != second.Revision {
+		t.Errorf("behind the first: %+v", a)
+	}
+	third := r.watch("a", "vm", second.Revision)
+	r.unanswered(third)
+	r.change("a", core.SetLimit, "vm", 12, "limit")
+	if a := r.answer(third); a.View.Limit != 12 || a.View.Version != 2 {
+		t.Errorf("after a change of the limit: %+v", a)
+	}
+}
+
+// What several inputs of one batch do is one revision, and no watcher is told
+// half of it.
+func TestWatchTellsWholeTransactions(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.create("vm", 10)
+	c := r.cores["a"]
+	seen := r.answer(r.watch("a", "vm", 0)).Revision
+	c.Step(r.now, &core.Watch{Call: "early", Entity: "vm", After: seen})
+	c.Step(r.now, &core.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
+	c.Step(r.now, &core.Watch{Call: "between", Entity: "vm"})
+	c.Step(r.now, &core.Acquire{Call: "q2", Entity: "vm", Tokens: 2, Request: key("q2")})
+	r.drain("a")
+	for _, call := range []core.Call{"early", "between"} {
+		if a := r.answer(call); a.View.Net != 3 || a.Revision <= seen {
+			t.Errorf("%v is told %+v", call, a)
+		}
+	}
+}
+
+// A state told at once may be changed by what comes later in the same batch: that
+// has a later revision.
+func TestWatchLosesNoChangeOfItsOwnBatch(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.create("vm", 10)
+	c := r.cores["a"]
+	c.Step(r.now, &core.Watch{Call: "first", Entity: "vm"})
+	c.Step(r.now, &core.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
+	r.drain("a")
+	first := r.answer("first")
+	if second := r.answer(r.watch("a", "vm", first.Revision)); second.View.Net != 1 {
+		t.Errorf("told %+v, and then %+v", first, second)
+	}
+}
+
+func TestWatchEnds(t *testing.T) {
+	r := newRig(t, 1, func(c *core.Config) { c.MaxWatchers = 2 })
+	r.create("vm", 10)
+	r.wantCode(r.answer(r.watch("a", "none", 0)), core.NotFound)
+	seen := r.answer(r.watch("a", "vm", 0))
+	one, two := r.watch("a", "vm", seen.Revision), r.watch("a", "vm", seen.Revision)
+	r.wantCode(r.answer(r.watch("a", "vm", seen.Revision)), core.Overloaded)
+	if got := r.cores["a"].Status().Watchers; got != 2 {
+		t.Errorf("%d watchers, want 2", got)
+	}
+	r.step("a", &core.Cancel{Call: one})
+	three := r.watch("a", "vm", seen.Revision)
+	r.change("a", core.DeleteEntity, "vm", 0, "delete")
+	r.unanswered(one)
+	for _, call := range []core.Call{two, three} {
+		if a := r.answer(call); !a.Deleted || a.View.Name != "vm" || a.View.Generation != seen.View.Generation {
+			t.Errorf("after the deletion: %+v", a)
+		}
+	}
+	// One of the same name is another one, with later revisions.
+	r.wantCode(r.change("a", core.CreateEntity, "vm", 20, "create vm anew"), core.OK)
+	again := r.answer(r.watch("a", "vm", seen.Revision))
+	if again.View.Limit != 20 || again.View.Generation <= seen.View.Generation {
+		t.Errorf("created anew: %+v", again)
+	}
+	last := r.watch("a", "vm", again.Revision)
+	r.step("a", core.Stop{})
+	r.wantCode(r.answer(last), core.Stopping)
+	r.wantCode(r.answer(r.watch("a", "vm", 0)), core.Stopping)
+	if got := r.cores["a"].Status().Watchers; got != 0 {
+		t.Errorf("%d watchers after the stop", got)
+	}
+}
+
+func TestWatchTellsOfWaitingButNotOfGossip(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("vm", 9)
+	r.acquire("b", "vm", 1, "busy")
+	r.acquire("a", "vm", 3, "all")
+	r.advance(20_000)
+	seen := r.answer(r.watch("a", "vm", 0))
+	call := r.watch("a", "vm", seen.Revision)
+	r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{
+		From: "b", To: "a", Summaries: []core.Summary{{Entity: "vm", Generation: seen.View.Generation, Left: 1}},
+	}}}})
+	r.unanswered(call)
+	r.acquireAsync("a", "vm", 100, "waits", 5000)
+	if a := r.answer(call); a.View.Waiting != 1 {
+		t.Errorf("told %+v, one waits", a)
+	}
+	next := r.watch("a", "vm", r.answer(call).Revision)
+	r.advance(10_000)
+	for r.answer(next).View.Waiting != 0 {
+		next = r.watch("a", "vm", r.answer(next).Revision)
+	}
+}
+
+func TestReadTellsWhatOthersHaveToldAndItsAge(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("vm", 90)
+	for _, o := range r.view("a", "vm").Others {
+		if o.Age != core.Never {
+			t.Errorf("before any gossip: %+v", o)
+		}
+	}
+	r.acquire("b", "vm", 7, "q1")
+	r.advance(3000)
+	r.cut["b"] = true
+	r.advance(4000)
+	others := r.view("a", "vm").Others
+	if len(others) != 2 || others[0].Site != "b" || others[1].Site != "c" {
+		t.Fatalf("others: %+v", others)
+	}
+	if b := others[0]; b.Left != 23 || b.Net != 7 || b.Age < 4000 || b.Age > 6000 {
+		t.Errorf("of b, that is cut off: %+v", b)
+	}
+	if c := others[1]; c.Age > 2000 || c.Left != 30 {
+		t.Errorf("of c, that tells each second: %+v", c)
+	}
+}
+
+func TestReadTellsOfMoves(t *testing.T) {
+	r := newRig(t, 2, nil)
+	r.create("vm", 20)
+	r.acquireAsync("a", "vm", 12, "more than its share", 5000)
+	r.advance(5)
+	r.advance(2 * flight)
+	m := r.view("b", "vm").Moves
+	if len(m.Sent) != 1 || m.Sent[0].Site != "a" || m.Sent[0].Seq != 1 || m.Sent[0].Tokens < 2 {
+		t.Errorf("b has sent: %+v", m)
+	}
+	r.advance(5000)
+	if m := r.view("b", "vm").Moves; len(m.Sent) != 1 || m.Sent[0].Tokens != 0 {
+		t.Errorf("b, acknowledged: %+v", m)
+	}
+	if m := r.view("a", "vm").Moves; len(m.Received) != 1 || m.Received[0].Site != "b" || m.Received[0].Seq != 1 {
+		t.Errorf("a has received: %+v", m)
+	}
+}
