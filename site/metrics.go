@@ -25,6 +25,7 @@ type metrics struct {
 	faults          prometheus.Counter
 	// fallbacks and dropped are of forecasts.
 	fallbacks, dropped prometheus.Counter
+	leases             *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
 	// methods holds a *methodMetrics by method name.
 	methods sync.Map
@@ -59,6 +60,10 @@ func newMetrics(s *Site) *metrics {
 			Name: "samya_forecast_dropped_total",
 			Help: "Stored states of forecasting models that could not be taken up: damaged, or of another setting.",
 		}),
+		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_lease_events_total",
+			Help: "What became of leases of this site: granted, renewed, committed, expired, returned (given back before the time was up).",
+		}, []string{"event"}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
@@ -68,7 +73,7 @@ func newMetrics(s *Site) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.batch, m.commit,
+	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s})
 	return m
@@ -103,6 +108,16 @@ func (s *Site) Happened(e core.Event) {
 	case core.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
+	case core.LeaseGranted:
+		m.leases.WithLabelValues("granted").Inc()
+	case core.LeaseRenewed:
+		m.leases.WithLabelValues("renewed").Inc()
+	case core.LeaseCommitted:
+		m.leases.WithLabelValues("committed").Inc()
+	case core.LeaseExpired:
+		m.leases.WithLabelValues("expired").Inc()
+	case core.LeaseReturned:
+		m.leases.WithLabelValues("returned").Inc()
 	case core.ForecastFellBack:
 		m.fallbacks.Add(float64(e.Count))
 	case core.ForecastDropped:
@@ -158,6 +173,7 @@ var (
 	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
+	descLeases   = prometheus.NewDesc("samya_site_leases", "Leases that have not ended.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
 	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
@@ -168,7 +184,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descChanges, descPeers, descMode, descVersion,
+		descEntities, descWaiting, descInbox, descRequests, descLeases, descChanges, descPeers, descMode, descVersion,
 	} {
 		ch <- d
 	}
@@ -190,6 +206,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descEntities, st.Entities)
 	gauge(descWaiting, st.Waiting)
 	gauge(descRequests, st.Requests)
+	gauge(descLeases, st.Leases)
 	gauge(descChanges, st.Changes)
 	for _, mode := range core.ProtocolNames() {
 		in := 0.

@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -128,7 +127,4 @@ func ticks(d time.Duration) core.Tick { return core.Tick(d.Milliseconds()) }
 
 // keyOf is the part of a request id that is remembered: enough of a
 // collision-resistant hash that no two ids meet.
-func keyOf(requestID string) core.RequestKey {
-	sum := sha256.Sum256([]byte(requestID))
-	return core.RequestKey(sum[:16])
-}
+func keyOf(requestID string) core.RequestKey { return core.KeyOf(requestID) }

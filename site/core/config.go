@@ -32,6 +32,9 @@ type Config struct {
 	// MaxRequests bounds the records kept; default 4,000,000 (about 100 bytes
 	// of memory each). When it is reached requests are refused as Overloaded.
 	MaxRequests int
+	// MaxLeases bounds the leases; default 1,000,000 (about 300 bytes of memory
+	// each). When it is reached acquires of leases are refused as Overloaded.
+	MaxLeases int
 	// MaxWaiting bounds the acquires that wait for one entity; default 10,000.
 	MaxWaiting int
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
@@ -118,6 +121,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Wait, "all")
 	orDefault(&c.Retention, 5*60*1000)
 	orDefault(&c.MaxRequests, 4_000_000)
+	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
 	orDefault(&c.MaxWaitingAll, 100_000)
 	orDefault(&c.MaxEntities, 250_000)

@@ -22,6 +22,7 @@ type Core struct {
 	space    space
 	cat      catalogue
 	requests requestTable
+	leases   leases
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
@@ -135,6 +136,7 @@ func (c *Core) restore(from *Restored) error {
 	if len(books) != len(from.Entities) {
 		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
 	}
+	c.restoreLeases(from.Leases)
 	c.parkRestored(from.Forecasts)
 	return nil
 }
@@ -143,6 +145,9 @@ func (c *Core) restore(from *Restored) error {
 func (c *Core) Step(now Now, in Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
+	if len(c.leases.restored) > 0 {
+		c.startLeases()
+	}
 	if !c.guard.open {
 		c.stepGuarded(in)
 		return
@@ -242,7 +247,7 @@ func (c *Core) Pending() bool {
 
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
-	Entities, Waiting, Requests, Changes, Watchers int
+	Entities, Waiting, Requests, Changes, Leases, Watchers int
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing   int
@@ -255,7 +260,8 @@ type Status struct {
 func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Watchers: len(c.watchers), Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers),
+		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
 
@@ -324,6 +330,7 @@ func (c *Core) dropEntity(e *entity) {
 	e.changes = nil
 	c.endWatches(e, e.deleted())
 	c.timers.set(e, 0)
+	c.deletedLeases(e)
 	c.unpark(e.name)
 	e.demand = demand{}
 	c.space.remove(e.name)

@@ -118,6 +118,16 @@ const (
 	// ForecastDropped: a stored state of a forecasting model could not be taken up;
 	// the model learns anew.
 	ForecastDropped
+	// LeaseGranted: a lease was granted.
+	LeaseGranted
+	// LeaseRenewed: a lease got another time to live.
+	LeaseRenewed
+	// LeaseCommitted: a lease ended as its holder kept tokens of it for good.
+	LeaseCommitted
+	// LeaseExpired: a lease ended as its time was up; it gave back what it held.
+	LeaseExpired
+	// LeaseReturned: a lease gave back tokens before its time was up.
+	LeaseReturned
 )
 
 // Event is one thing a metric may count.

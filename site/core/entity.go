@@ -50,6 +50,8 @@ type entity struct {
 	surplus Tokens
 
 	dirtyBooks, dirtyRecord, listed bool
+	// freeing says, while leases end, that one of its was among them.
+	freeing bool
 
 	// revision is that of the last transaction of this life that it was part of;
 	// watch is nil unless somebody watches it.

@@ -23,3 +23,9 @@ func (c *Core) ParkedBytes() int {
 	}
 	return n
 }
+
+// GiveBack and EndLease are what claims of other sites do to leases.
+func (c *Core) GiveBack(key RequestKey, most Tokens) Tokens { return c.giveBack(key, most) }
+
+// EndLease ends a lease.
+func (c *Core) EndLease(key RequestKey) Tokens { return c.endLease(key) }

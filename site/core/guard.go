@@ -188,6 +188,12 @@ func (c *Core) stepGuarded(in Input) {
 		c.reply(in.Call, no)
 	case *Change:
 		c.reply(in.Call, no)
+	case *RenewLease:
+		c.reply(in.Call, no)
+	case *CommitLease:
+		c.reply(in.Call, no)
+	case *ListLeases:
+		c.reply(in.Call, no)
 	case Stop:
 		c.stopping = true
 	}

@@ -1,6 +1,10 @@
 package core
 
-import "github.com/samya-db/samya/avantan"
+import (
+	"crypto/sha256"
+
+	"github.com/samya-db/samya/avantan"
+)
 
 // Tokens counts tokens.
 type Tokens = avantan.Tokens
@@ -29,6 +33,12 @@ type Call any
 
 // RequestKey identifies a request: a collision-resistant hash of its id.
 type RequestKey [16]byte
+
+// KeyOf is the key of a request id.
+func KeyOf(id string) RequestKey {
+	sum := sha256.Sum256([]byte(id))
+	return RequestKey(sum[:16])
+}
 
 // Input is one thing that happens to a site.
 type Input interface{ input() }

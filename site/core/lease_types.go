@@ -2,7 +2,8 @@ package core
 
 // LeaseTerms ask for a lease.
 type LeaseTerms struct {
-	// ID is the acquire's request id, which names the lease.
+	// ID is the acquire's request id, which names the lease: KeyOf it must be the
+	// acquire's Request.
 	ID string
 	// TTL is for how long the tokens are held.
 	TTL Tick

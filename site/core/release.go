@@ -27,6 +27,10 @@ func (c *Core) release(r *Release) {
 			c.reply(r.Call, Answer{Code: NotFound})
 			return
 		}
+		if r.Lease != nil && r.Lease.Home == c.cfg.Self {
+			c.returnLease(r, &q)
+			return
+		}
 		if c.tableFull(r.Call) {
 			return
 		}

@@ -67,7 +67,7 @@ type RequestRecord struct {
 	Generation uint64
 	// Tokens moved, those parked included.
 	Tokens Tokens
-	// Left is that of the answer.
+	// Left is that of the answer; of a CommitRequest what it gave back.
 	Left Tokens
 }
 

@@ -1,7 +1,6 @@
 package core_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -143,12 +142,7 @@ func (r *rig) nextCall() int {
 	return r.calls
 }
 
-func key(id string) core.RequestKey {
-	var k core.RequestKey
-	binary.BigEndian.PutUint64(k[:], uint64(len(id)))
-	copy(k[8:], id)
-	return k
-}
+func key(id string) core.RequestKey { return core.KeyOf(id) }
 
 // answer returns the answer to a call, which must have come.
 func (r *rig) answer(call core.Call) core.Answer {

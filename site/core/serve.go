@@ -33,7 +33,7 @@ func (a *Acquire) request() request {
 
 func (a *Acquire) valid() bool {
 	return a.Tokens >= 1 && a.Tokens <= MaxTokens && a.Least >= 0 && a.Least <= a.Tokens &&
-		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && a.Lease.ID != "")
+		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && KeyOf(a.Lease.ID) == a.Request)
 }
 
 func (c *Core) acquire(a *Acquire) {
@@ -52,7 +52,7 @@ func (c *Core) acquire(a *Acquire) {
 			c.reply(a.Call, Answer{Code: NotFound})
 		case a.DryRun:
 			c.dryRun(e, a.Call, &r)
-		case c.tableFull(a.Call):
+		case c.tableFull(a.Call), c.barred(a.Call, &r):
 		case e.queue.len() == 0 && e.left >= a.Tokens:
 			c.conclude(a.Call, c.grant(e, &r, a.Tokens))
 			c.look(e)
@@ -127,7 +127,11 @@ func (c *Core) repeated(call Call, r *request, _ string) bool {
 			c.reply(call, Answer{Code: Reused})
 			return true
 		}
-		c.reply(call, old.answer())
+		a := old.answer()
+		if l, ok := c.leaseOf(r.key); ok && old.kind == LeasedRequest {
+			a.Lease = c.leaseView(l)
+		}
+		c.reply(call, a)
 		return true
 	}
 	if w, ok := c.waiting[r.key]; ok {
@@ -153,6 +157,9 @@ func (r *remembered) answer() Answer {
 	case Undone:
 		return Answer{Code: Superseded}
 	}
+	if r.kind == CommitRequest {
+		return Answer{Code: OK, Tokens: r.tokens, Returned: r.left}
+	}
 	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
 }
 
@@ -173,7 +180,11 @@ func (c *Core) grant(e *entity, r *request, tokens Tokens) Answer {
 	c.demanded(e, tokens)
 	c.dirtyBooks(e)
 	c.remember(e, r, Ran, tokens)
-	return Answer{Code: OK, Tokens: tokens, Left: e.left}
+	a := Answer{Code: OK, Tokens: tokens, Left: e.left}
+	if r.lease != nil {
+		a.Lease = c.lend(e, r, tokens)
+	}
+	return a
 }
 
 // refuse records that an acquire was refused for want of tokens, so that a

@@ -108,7 +108,7 @@ func (c *Core) WakeAt() Tick {
 		return c.guard.wakeAt()
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
-	t = earlier(t, c.forecastsWake())
+	t = earlier(earlier(t, c.forecastsWake()), c.leases.wakeAt())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -125,6 +125,7 @@ func (c *Core) wake() {
 		c.tellBusy()
 	}
 	c.wakeForecasts()
+	c.expireLeases()
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
 		due = append(due, c.timers[0])

@@ -1,0 +1,120 @@
+package core
+
+import "container/heap"
+
+const (
+	// maxEnding bounds the leases that end by themselves in one step: if more do,
+	// they follow a millisecond later.
+	maxEnding = 1000
+	// creditAgain is when a lease whose tokens the books have no room for is
+	// tried again, in milliseconds.
+	creditAgain = 1000
+)
+
+// wakeAt is when leases end next; 0 for never.
+func (t *leases) wakeAt() Tick {
+	if len(t.restored) > 0 {
+		return 1
+	}
+	at := t.more
+	if len(t.lost) > 0 {
+		at = earlier(at, 1)
+	}
+	if len(t.ends) > 0 {
+		at = earlier(at, max(1, t.ends[0].until))
+	}
+	if t.more != 0 {
+		at = max(at, t.more)
+	}
+	return at
+}
+
+// expireLeases ends the leases whose time is up, and those of deleted entities.
+func (c *Core) expireLeases() {
+	t := &c.leases
+	if t.more > c.now.Tick {
+		return
+	}
+	room := c.loseLeases(maxEnding)
+	var freed []*entity
+	for room > 0 && len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
+		room--
+		l := t.ends[0]
+		if c.creditLease(l) && l.entity != nil && !l.entity.freeing {
+			l.entity.freeing = true
+			freed = append(freed, l.entity)
+		}
+	}
+	t.more = 0
+	if len(t.lost) > 0 || len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
+		t.more = c.now.Tick + 1
+	}
+	for _, e := range freed {
+		e.freeing = false
+		if c.exists(e) {
+			c.freed(e)
+		}
+	}
+}
+
+// expireLease ends a lease whose time is up before it is looked for; it reports
+// whether it has ended.
+func (c *Core) expireLease(l *lease) bool {
+	if !c.creditLease(l) {
+		return false
+	}
+	if l.entity != nil && c.exists(l.entity) {
+		c.freed(l.entity)
+	}
+	return true
+}
+
+// creditLease ends a lease whose time is up and gives back what it holds, unless
+// its entity was deleted. If the books have no room it is left for later.
+func (c *Core) creditLease(l *lease) bool {
+	if l.entity == nil || !c.exists(l.entity) {
+		c.dropLease(l)
+		return true
+	}
+	if !c.takeBack(l, l.Tokens) {
+		l.until = c.now.Tick + creditAgain
+		heap.Fix(&c.leases.ends, l.heapAt)
+		return false
+	}
+	c.leaseEvent(l, LeaseExpired)
+	return true
+}
+
+// deletedLeases has the leases of an entity that is deleted end.
+func (c *Core) deletedLeases(e *entity) {
+	if _, some := c.leases.firstOf(e.generation); some {
+		c.leases.lost = append(c.leases.lost, e.generation)
+	}
+}
+
+// firstOf returns the first lease of a generation.
+func (t *leases) firstOf(generation uint64) (*lease, bool) {
+	var first *lease
+	t.byEntity.Ascend(&lease{LeaseRecord: LeaseRecord{Generation: generation}}, func(l *lease) bool {
+		if l.Generation == generation {
+			first = l
+		}
+		return false
+	})
+	return first, first != nil
+}
+
+// loseLeases ends leases of deleted entities, up to a number of them, and returns
+// how many it could have ended beyond that.
+func (c *Core) loseLeases(room int) int {
+	for room > 0 && len(c.leases.lost) > 0 {
+		l, some := c.leases.firstOf(c.leases.lost[0])
+		if !some {
+			c.leases.lost = c.leases.lost[1:]
+			continue
+		}
+		c.dropLease(l)
+		room--
+	}
+	return room
+}

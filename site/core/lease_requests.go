@@ -1,0 +1,143 @@
+package core
+
+// leaseInput handles what is asked about leases.
+func (c *Core) leaseInput(in Input) {
+	switch in := in.(type) {
+	case *RenewLease:
+		c.renewLease(in)
+	case *CommitLease:
+		c.commitLease(in)
+	case *ListLeases:
+		c.listLeases(in)
+	}
+}
+
+func (c *Core) renewLease(r *RenewLease) {
+	if r.TTL > MaxTTL {
+		c.reply(r.Call, Answer{Code: Invalid})
+		return
+	}
+	l, ok := c.leaseOf(r.Lease)
+	if !ok {
+		c.reply(r.Call, Answer{Code: NoLease})
+		return
+	}
+	ttl := r.TTL
+	if ttl == 0 {
+		ttl = l.TTL
+	}
+	c.prolong(l, ttl)
+	c.leaseEvent(l, LeaseRenewed)
+	c.reply(r.Call, Answer{Lease: c.leaseView(l)})
+}
+
+// commitLease ends a lease, part of whose tokens stay out without an end. The
+// outcome is recorded: the lease that could tell is gone.
+func (c *Core) commitLease(m *CommitLease) {
+	if m.Tokens < 0 || m.Tokens > MaxTokens {
+		c.reply(m.Call, Answer{Code: Invalid})
+		return
+	}
+	q := request{key: m.Request, kind: CommitRequest, tokens: m.Tokens}
+	q.body = mixBody(bodyHash(q.kind, "", m.Tokens), textHash(string(m.Lease[:])))
+	if old, ok := c.requests.find(q.key); ok {
+		if old.body != q.body {
+			c.reply(m.Call, Answer{Code: Reused})
+			return
+		}
+		c.reply(m.Call, old.answer())
+		return
+	}
+	if _, ok := c.waiting[q.key]; ok {
+		c.reply(m.Call, Answer{Code: Reused})
+		return
+	}
+	l, ok := c.leaseOf(m.Lease)
+	switch {
+	case !ok:
+		c.reply(m.Call, Answer{Code: NoLease})
+		return
+	case m.Tokens > l.Tokens:
+		c.reply(m.Call, Answer{Code: Invalid})
+		return
+	case c.tableFull(m.Call):
+		return
+	}
+	e, kept := l.entity, l.part(m.Tokens)
+	returned := l.Tokens - kept
+	if returned > 0 && !c.credit(e, returned) {
+		c.reply(m.Call, Answer{Code: Overflow, Left: e.left})
+		return
+	}
+	c.dropLease(l)
+	c.leaseEvent(l, LeaseCommitted)
+	c.record(RequestRecord{
+		Key: q.key, Body: q.body, Kind: q.kind, State: Ran, Attempt: q.tries.attempt(),
+		Generation: e.generation, Tokens: kept, Left: returned,
+	})
+	c.reply(m.Call, Answer{Tokens: kept, Returned: returned})
+	c.freed(e)
+}
+
+// returnLease gives back tokens of a lease of this site, for a release.
+func (c *Core) returnLease(r *Release, q *request) {
+	l, ok := c.leaseOf(r.Lease.Request)
+	switch {
+	case !ok || l.Entity != r.Entity:
+		c.reply(r.Call, Answer{Code: NoLease})
+		return
+	case c.tableFull(r.Call):
+		return
+	}
+	e, tokens := l.entity, l.part(r.Tokens)
+	if !c.takeBack(l, tokens) {
+		c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
+		return
+	}
+	c.leaseEvent(l, LeaseReturned)
+	c.remember(e, q, Ran, tokens)
+	c.reply(r.Call, Answer{Tokens: tokens, Left: e.left})
+	c.freed(e)
+}
+
+// listLeases visits only leases that are asked for, but for those that have just
+// ended.
+func (c *Core) listLeases(r *ListLeases) {
+	if r.Count < 1 {
+		c.reply(r.Call, Answer{Code: Invalid})
+		return
+	}
+	from := &lease{LeaseRecord: LeaseRecord{Number: r.After + 1, Holder: r.Holder}}
+	index := c.leases.byNumber
+	switch {
+	case r.Entity == "" && r.Holder != "":
+		index = c.leases.byHolder
+	case r.Entity != "":
+		e, ok := c.space.entities.Get(r.Entity)
+		if !ok {
+			c.reply(r.Call, Answer{})
+			return
+		}
+		from.Generation = e.generation
+		index = c.leases.byEntity
+		if r.Holder != "" {
+			index = c.leases.byBoth
+		}
+	}
+	var a Answer
+	index.Ascend(from, func(l *lease) bool {
+		if r.Holder != "" && l.Holder != r.Holder || r.Entity != "" && l.Generation != from.Generation {
+			return false
+		}
+		if _, live := c.leaseOf(l.key); !live {
+			return true
+		}
+		if len(a.Leases) == r.Count {
+			a.More = true
+			return false
+		}
+		a.Leases = append(a.Leases, c.leaseView(l))
+		return true
+	})
+	c.reply(r.Call, a)
+}
