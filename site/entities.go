@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
@@ -103,34 +102,6 @@ func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error)
 		return a, s.broken(err, q)
 	}
 	return a, s.failure(a, q)
-}
-
-// GetEntity implements samyav1.EntityServiceServer: this site's share alone.
-func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
-	if err := name.Entity("name", r.GetName()); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	in := &core.Read{Entity: r.GetName()}
-	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
-	if err != nil {
-		return nil, s.broken(err, asked{})
-	}
-	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
-		return nil, err
-	}
-	v := &a.View
-	return &samyav1.GetEntityResponse{
-		Entity: entityOf(v),
-		Usage: &samyav1.Usage{
-			Available: int64(v.Left), Acquired: int64(v.Net), InTransit: int64(v.Offered),
-			Complete: len(s.members.Sites) == 1,
-			Shares: []*samyav1.Share{{
-				Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
-				Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied) + v.Moved,
-				Transfers: v.Fetches,
-			}},
-		},
-	}, nil
 }
 
 // ListEntities implements samyav1.EntityServiceServer.

@@ -23,3 +23,15 @@ func (s *Site) Readyz(ctx context.Context) *httptest.ResponseRecorder {
 
 // MaxRequestBytes is the longest message that a site takes.
 const MaxRequestBytes = maxRequestBytes
+
+// Follow is the loop of a watch.
+var Follow = follow
+
+// ParseWatchToken reads a resume token and writes it again.
+func ParseWatchToken(text string) (again string, err error) {
+	t, err := parseWatchToken(text)
+	if err != nil || t == (watchToken{}) {
+		return "", err
+	}
+	return t.String(), nil
+}

@@ -11,6 +11,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -27,6 +28,10 @@ type metrics struct {
 	fallbacks, dropped prometheus.Counter
 	leases             *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
+	// reads are those of one entity, by consistency; states are those that watches
+	// were told.
+	reads  *prometheus.CounterVec
+	states prometheus.Counter
 	// methods holds a *methodMetrics by method name.
 	methods sync.Map
 }
@@ -73,6 +78,13 @@ func newMetrics(s *Site) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 15),
 		}),
 	}
+	m.reads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "samya_site_reads_total", Help: "Reads of one entity, by consistency: local or bounded.",
+	}, []string{"consistency"})
+	m.states = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
+	})
+	m.registry.MustRegister(m.reads, m.states)
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s})
@@ -150,6 +162,20 @@ func (m *metrics) count(
 	return resp, err
 }
 
+// countStream is the interceptor that counts clients' streams when they end.
+func (m *metrics) countStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	err := handler(srv, stream)
+	if info.FullMethod != samyav1.EntityService_WatchEntity_FullMethodName {
+		return err
+	}
+	reason := "OK"
+	if err != nil {
+		reason = string(apierr.ReasonOf(err))
+	}
+	m.requests.WithLabelValues(info.FullMethod, reason).Inc()
+	return err
+}
+
 // methodMetrics are those of one method.
 type methodMetrics struct {
 	done    prometheus.Counter
@@ -178,13 +204,14 @@ var (
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
 	descMode     = prometheus.NewDesc("samya_site_mode", "The protocol mode in force; 1 at the one that is.", []string{"mode"}, nil)
 	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
+	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descLeases, descChanges, descPeers, descMode, descVersion,
+		descEntities, descWaiting, descInbox, descRequests, descLeases, descChanges, descPeers, descWatchers, descMode, descVersion,
 	} {
 		ch <- d
 	}
@@ -208,6 +235,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descRequests, st.Requests)
 	gauge(descLeases, st.Leases)
 	gauge(descChanges, st.Changes)
+	gauge(descWatchers, st.Watchers)
 	for _, mode := range core.ProtocolNames() {
 		in := 0.
 		if mode == st.Mode.Protocol() {

@@ -210,12 +210,13 @@ func traffic(t *testing.T, c *sitetest.Cluster, entity string) {
 func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 	t.Helper()
 	known := map[string]*regexp.Regexp{
-		"method":  regexp.MustCompile(`^/(samya\.v1|grpc\.health\.v1)\.[A-Za-z]+/[A-Za-z]+$`),
-		"reason":  regexp.MustCompile(`^[A-Z_]+$`),
-		"outcome": regexp.MustCompile(`^(applied|no_quorum|no_tokens)$`),
-		"trigger": regexp.MustCompile(`^(reactive|proactive|drought|limit|debt)$`),
-		"mode":    regexp.MustCompile(`^(auto|majority|star)$`),
-		"le":      regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
+		"method":      regexp.MustCompile(`^/(samya\.v1|grpc\.health\.v1)\.[A-Za-z]+/[A-Za-z]+$`),
+		"reason":      regexp.MustCompile(`^[A-Z_]+$`),
+		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens)$`),
+		"trigger":     regexp.MustCompile(`^(reactive|proactive|drought|limit|debt)$`),
+		"mode":        regexp.MustCompile(`^(auto|majority|star)$`),
+		"consistency": regexp.MustCompile(`^(local|bounded)$`),
+		"le":          regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
 	}
 	_, _, body := fetch(t, http.MethodGet, "http://"+c.Site("us").HTTPAddr()+"/metrics")
 	found := make(map[string]bool)

@@ -39,6 +39,8 @@ type Site struct {
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
+	// run is the random id of this start.
+	run core.Run
 
 	grpcListener, httpListener net.Listener
 	grpcServer                 *grpc.Server
@@ -62,7 +64,7 @@ func New(cfg Config) (*Site, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the site: %w", err)
 	}
-	s := &Site{cfg: cfg, log: cfg.Logger}
+	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -93,7 +95,7 @@ func (s *Site) open() error {
 		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
 		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests,
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		Run:  core.Run(rand.Uint64() | 1), Unvouched: s.cfg.Unvouched,
+		Run:  s.run, Unvouched: s.cfg.Unvouched,
 	}, restored)
 	if err != nil {
 		return err
@@ -158,7 +160,7 @@ func (s *Site) serveOn() {
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.UnaryInterceptor(s.metrics.count),
+		grpc.UnaryInterceptor(s.metrics.count), grpc.StreamInterceptor(s.metrics.countStream),
 	)
 	s.health = health.NewServer()
 	// Until the core says that the data is vouched for.

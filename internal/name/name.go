@@ -30,6 +30,8 @@ const (
 	MaxPageSize = 1000
 	// MaxWait is how long a request may wait for tokens.
 	MaxWait = 60 * time.Second
+	// MaxAge is how old figures may be at most that a read is content with.
+	MaxAge = time.Hour
 )
 
 // Error says what is wrong with one field. It holds no part of the value that
@@ -149,6 +151,17 @@ func Wait(field string, d time.Duration) error {
 		return &Error{field, d.String() + ", at least 0s"}
 	case d > MaxWait:
 		return &Error{field, d.String() + ", at most 60s"}
+	}
+	return nil
+}
+
+// Age checks how old figures may be that a read is content with: 0 to [MaxAge].
+func Age(field string, d time.Duration) error {
+	switch {
+	case d < 0:
+		return &Error{field, d.String() + ", at least 0s"}
+	case d > MaxAge:
+		return &Error{field, d.String() + ", at most 1h"}
 	}
 	return nil
 }

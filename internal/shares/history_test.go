@@ -2,6 +2,7 @@ package shares_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -255,11 +256,7 @@ func (h *history) share(s *site, round int) seen {
 			sh.Received = append(sh.Received, *x)
 		}
 	}
-	has := map[string]int64{}
-	for name, by := range s.has {
-		has[name] = by
-	}
-	return seen{sh, has}
+	return seen{sh, maps.Clone(s.has)}
 }
 
 // read asks all sites, and those again that are to be asked, while things go on

@@ -22,7 +22,7 @@ func round(n int) func(*shares.Share)      { return func(s *shares.Share) { s.Ro
 func offered(n int64) func(*shares.Share)  { return func(s *shares.Share) { s.Offered = n } }
 func applied(n uint64) func(*shares.Share) { return func(s *shares.Share) { s.Applied = n } }
 func pledged(s *shares.Share)              { s.Pledged = true }
-func absent(s *shares.Share) { *s = shares.Share{Site: s.Site, Round: s.Round, Absent: true} }
+func absent(s *shares.Share)               { *s = shares.Share{Site: s.Site, Round: s.Round, Absent: true} }
 
 func generation(n uint64) func(*shares.Share) {
 	return func(s *shares.Share) { s.Generation = n }

@@ -1,0 +1,114 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// GetEntity implements samyav1.EntityServiceServer: this site's share alone, or
+// with what it has heard of the others. It asks nobody.
+func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+	bounded := r.GetConsistency() == samyav1.Consistency_CONSISTENCY_BOUNDED
+	if err := errors.Join(name.Entity("name", r.GetName()), consistency(r.GetConsistency()), maxAge(r.GetMaxAge())); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	in := &core.Read{Entity: r.GetName()}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	if err := s.failure(a, asked{entity: r.GetName()}); err != nil {
+		return nil, err
+	}
+	kind := "local"
+	if bounded {
+		kind = "bounded"
+	}
+	s.metrics.reads.WithLabelValues(kind).Inc()
+	return &samyav1.GetEntityResponse{Entity: entityOf(&a.View), Usage: s.usage(&a.View, bounded)}, nil
+}
+
+// consistency refuses what a site alone cannot tell.
+func consistency(c samyav1.Consistency) error {
+	switch c {
+	case samyav1.Consistency_CONSISTENCY_UNSPECIFIED, samyav1.Consistency_CONSISTENCY_LOCAL,
+		samyav1.Consistency_CONSISTENCY_BOUNDED:
+		return nil
+	case samyav1.Consistency_CONSISTENCY_EXACT:
+		return &name.Error{Field: "consistency", Problem: "a site tells of itself: an app manager asks all"}
+	}
+	return &name.Error{Field: "consistency", Problem: "none that is known"}
+}
+
+func maxAge(d *durationpb.Duration) error {
+	if d == nil {
+		return nil
+	}
+	if d.CheckValid() != nil {
+		return &name.Error{Field: "max_age", Problem: "no valid duration"}
+	}
+	return name.Age("max_age", d.AsDuration())
+}
+
+// usage is this site's share, and with others what it has heard of theirs, in
+// the order of their names.
+func (s *Site) usage(v *core.View, others bool) *samyav1.Usage {
+	u := &samyav1.Usage{
+		Complete: len(s.members.Sites) == 1, Consistent: false, Surplus: int64(v.Surplus),
+		Shares: []*samyav1.Share{{
+			Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
+			Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied) + v.Moved,
+			Transfers: v.Fetches, Moves: movesOf(v),
+		}},
+	}
+	if others {
+		for i := range v.Others {
+			u.Shares = append(u.Shares, heard(&v.Others[i]))
+		}
+		slices.SortFunc(u.Shares, func(a, b *samyav1.Share) int { return cmp.Compare(a.GetSite(), b.GetSite()) })
+	}
+	for _, sh := range u.GetShares() {
+		u.Available += sh.GetLeft()
+		u.Acquired += sh.GetNet()
+		u.InTransit += sh.GetOffered()
+		u.Debt -= min(0, sh.GetLeft()) + min(0, sh.GetOffered())
+	}
+	return u
+}
+
+func heard(o *core.OtherView) *samyav1.Share {
+	if o.Age == core.Never {
+		return &samyav1.Share{Site: string(o.Site)}
+	}
+	return &samyav1.Share{
+		Site: string(o.Site), Known: true, Age: durationpb.New(time.Duration(o.Age) * time.Millisecond),
+		Left: int64(o.Left), Offered: int64(o.Offered), Net: int64(o.Net),
+	}
+}
+
+func movesOf(v *core.View) *samyav1.Moves {
+	m := &samyav1.Moves{Applied: uint64(v.Applied), Moved: v.Moved, Pledged: v.Moves.Pledged}
+	for _, st := range v.Moves.Stars {
+		m.Stars = append(m.Stars, &samyav1.StarMove{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
+	}
+	m.Sent, m.Received = transfersOf(v.Moves.Sent), transfersOf(v.Moves.Received)
+	return m
+}
+
+func transfersOf(moves []core.TransferMove) []*samyav1.TransferMove {
+	list := make([]*samyav1.TransferMove, 0, len(moves))
+	for _, t := range moves {
+		list = append(list, &samyav1.TransferMove{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})
+	}
+	return list
+}
