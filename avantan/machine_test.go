@@ -2,6 +2,7 @@ package avantan
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -299,5 +300,31 @@ func TestStateCloneIsDeep(t *testing.T) {
 	if s.Accepted.Contributions[0].Offered != 0 || s.Accepted.Change[0] != 'x' || s.Pledge.Offered != 0 ||
 		s.Exposures[0].Number != 1 || s.Kept[0].Value.Contributions[0].Offered != 0 {
 		t.Errorf("a change of the clone changed the original: %+v", s)
+	}
+}
+
+// TestZeroState: a State is zero only if all its fields are.
+func TestZeroState(t *testing.T) {
+	if !new(State).IsZero() {
+		t.Error("the zero State is not")
+	}
+	for i := range reflect.TypeFor[State]().NumField() {
+		var s State
+		f := reflect.ValueOf(&s).Elem().Field(i)
+		switch f.Kind() {
+		case reflect.Uint64:
+			f.SetUint(1)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Slice:
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		default:
+			f.Set(reflect.ValueOf(Ballot{Number: 1, Site: "a"}))
+		}
+		if s.IsZero() {
+			t.Errorf("zero with %s", reflect.TypeFor[State]().Field(i).Name)
+		}
 	}
 }

@@ -38,6 +38,13 @@ func (s *State) Validate() error {
 	return nil
 }
 
+// IsZero reports whether s is the zero State: that of a sequence in which this
+// site has not taken part yet.
+func (s *State) IsZero() bool {
+	return s.Applied == 0 && s.Promised.IsZero() && s.AcceptedAt.IsZero() && s.Accepted == nil && !s.Built &&
+		s.Pledge == nil && len(s.Exposures) == 0 && len(s.Kept) == 0
+}
+
 // Clone returns a deep copy.
 func (s *State) Clone() State {
 	c := *s

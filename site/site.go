@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -87,6 +88,7 @@ func (s *Site) open() error {
 	if err != nil {
 		return fmt.Errorf("reading the data directory %s: %w", s.cfg.DataDir, err)
 	}
+	many := len(restored.Entities) > manyEntities
 	c, err := core.New(core.Config{
 		Self: core.SiteID(s.cfg.Name), Members: s.members.Sites,
 		Protocol: s.cfg.Protocol, Strategy: s.cfg.Strategy, Policy: s.cfg.Policy, Offer: s.cfg.Offer, Trigger: s.cfg.Trigger,
@@ -125,8 +127,16 @@ func (s *Site) open() error {
 		return fmt.Errorf("listening for HTTP: %w", err)
 	}
 	s.serveOn()
+	if many {
+		debug.FreeOSMemory()
+	}
 	return nil
 }
+
+// manyEntities is how many are worth a collection after the load: what was read
+// takes as much again as the core that was made of it, and the next collection
+// may be a long time away.
+const manyEntities = 10_000
 
 func (s *Site) latency() func(core.SiteID) time.Duration {
 	if s.cfg.WAN == nil {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -17,12 +15,6 @@ import (
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
 )
-
-// siteGCPercent is how much a site's heap grows between two collections. Its
-// garbage is that of single requests, its live memory mostly a table without
-// pointers: half as many collections as by default give some 5 % of throughput
-// for memory that a site has. GOGC overrides it.
-const siteGCPercent = 200
 
 // siteCommand is `samya site`.
 func (p *program) siteCommand() *cobra.Command {
@@ -60,10 +52,10 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 			}
 			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
 				slog.String("grpc", cfg.Listen), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(siteGCPercent)
-			}
 			return p.serve(cmd, &s, func(ctx context.Context) error {
+				pacing, stopPacing := context.WithCancel(ctx)
+				defer stopPacing()
+				go paceGarbage(pacing)
 				err := site.Run(ctx, cfg)
 				switch {
 				case errors.Is(err, store.ErrNoMembers):

@@ -87,7 +87,8 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 	return true
 }
 
-// expireChanges answers the changes whose time is up. One that the protocol may
+// expireChanges answers the changes whose time is up; protocol is nil if there
+// has been no instance. One that the protocol may
 // still build a value with gets as long as a first phase takes, so that it can
 // mostly be said that nothing was done.
 func (c *Core) expireChanges(pending []*pendingChange, protocol *avantan.Machine) []*pendingChange {
@@ -95,7 +96,7 @@ func (c *Core) expireChanges(pending []*pendingChange, protocol *avantan.Machine
 		if p.until > c.now.Tick {
 			return false
 		}
-		held := p.proposed && (protocol.Open() || protocol.Waits())
+		held := p.proposed && protocol != nil && (protocol.Open() || protocol.Waits())
 		if held && !p.built && !p.late {
 			p.late, p.until = true, c.now.Tick+c.cfg.Window+1
 			return false

@@ -40,8 +40,8 @@ type Config struct {
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
 	MaxWaitingAll int
 	// MaxEntities bounds the entities that this site lets be created; default
-	// 250,000 (about 1.5 kB of memory each, and what the forecasting model keeps of
-	// those with demand). Others may be created through other sites that are
+	// 250,000 (about 0.6 kB of memory each, and what the forecasting model keeps of
+	// those with demand in more than one bin). Others may be created through other sites that are
 	// configured otherwise.
 	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.

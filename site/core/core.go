@@ -117,7 +117,10 @@ func (c *Core) restore(from *Restored) error {
 		if err := r.Star.Validate(); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		e := c.newEntity(r.Name, r.Generation, r.Initial, r.Protocol)
+		e := c.newEntity(r.Name, r.Generation, r.Initial)
+		if !r.Protocol.IsZero() {
+			e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, r.Protocol)
+		}
 		if r.Star.Reserved > 0 || len(r.Star.Slices) > 0 || len(r.Star.Floors) > 0 {
 			e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, r.Star)
 		}
@@ -227,8 +230,11 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 	if e.dirtyRecord {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
-			Results: append([]LimitResult(nil), e.results...), Protocol: e.majority.State().Clone(), Moved: e.moved, Fetches: e.fetches,
+			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus,
+		}
+		if e.majority != nil {
+			r.Protocol = e.majority.State().Clone()
 		}
 		if e.star != nil {
 			r.Star = e.star.State().Clone()
@@ -301,16 +307,15 @@ func (c *Core) exists(e *entity) bool {
 	return ok && found == e
 }
 
-func (c *Core) newEntity(name string, generation uint64, initial Tokens, st avantan.State) *entity {
+func (c *Core) newEntity(name string, generation uint64, initial Tokens) *entity {
 	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
-	e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, st)
 	e.hunt.lastGrant = shareOf(initial, c.cfg.Members, c.cfg.Self)
 	return e
 }
 
 // addEntity gives a created entity its books, with this site's share.
 func (c *Core) addEntity(name string, generation uint64, limit Tokens) {
-	e := c.newEntity(name, generation, limit, avantan.State{})
+	e := c.newEntity(name, generation, limit)
 	e.left = shareOf(limit, c.cfg.Members, c.cfg.Self)
 	c.space.put(e)
 	c.dirtyBooks(e)

@@ -8,14 +8,9 @@ import (
 
 // demand follows what clients ask of one entity here.
 type demand struct {
-	// model is nil before the first acquire, and after a long time without one.
-	model predict.Durable
-	// choice is which of the models chosen one after the other it is.
-	choice uint64
-	// fell are the forecasts it could not make, as far as they are told.
-	fell uint64
-	// told is its forecast after the last bin that is closed.
-	told predict.Forecast
+	// model is nil before the first bin with an acquire has closed, and after a long
+	// time without one.
+	model *model
 	// bin is the number of the bin being filled; net and peak its running sum
 	// and the highest value of that.
 	bin       Tick
@@ -23,9 +18,21 @@ type demand struct {
 	// rate is tokens acquired a second as of rateTick.
 	rate     float64
 	rateTick Tick
-	// unstored is set while bins are closed that no stored state counts, and idles
-	// while the entity waits to be found idle.
-	unstored, idles bool
+	// counting is set while the bin being filled is worth a model. unstored is set
+	// while bins are closed that no stored state counts, and idles while the entity
+	// waits to be found idle.
+	counting, unstored, idles bool
+}
+
+// model is the forecasting model of one entity.
+type model struct {
+	predict.Durable
+	// choice is which of the models chosen one after the other it is.
+	choice uint64
+	// fell are the forecasts it could not make, as far as they are told.
+	fell uint64
+	// told is its forecast after the last bin that is closed.
+	told predict.Forecast
 }
 
 const (
@@ -65,8 +72,8 @@ func (d *demand) roll(current Tick) bool {
 	for range empty {
 		d.model.Observe(predict.Bin{})
 	}
-	predict.Skip(d.model, int(current-d.bin-1-empty)) //nolint:gosec // bins since the start
-	d.told = d.model.Forecast()
+	predict.Skip(d.model.Durable, int(current-d.bin-1-empty)) //nolint:gosec // bins since the start
+	d.model.told = d.model.Forecast()
 	d.bin, d.net, d.peak = current, 0, 0
 	return true
 }

@@ -39,7 +39,7 @@ func TestBins(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &recorder{}
-			d := demand{model: m}
+			d := demand{model: &model{Durable: m}}
 			for _, v := range tc.moves {
 				d.roll(v.at / bin)
 				if v.tokens > 0 {
@@ -66,7 +66,7 @@ func TestBins(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	var d demand
-	d.model = &recorder{}
+	d.model = &model{Durable: &recorder{}}
 	for at := Tick(0); at < 5000; at += 10 {
 		d.roll(at / 1000)
 		d.acquired(at, 2)
@@ -163,11 +163,11 @@ func TestTimers(t *testing.T) {
 // BenchmarkDemand is what forecasting costs an acquire that begins nothing: ten
 // a millisecond, with a bin that closes every five seconds.
 func BenchmarkDemand(b *testing.B) {
-	model, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6, Day: 17280})
+	m, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6, Day: 17280})
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := demand{model: model}
+	d := demand{model: &model{Durable: m}}
 	for i := range b.N {
 		d.roll(Tick(i / 10 / 5000))
 		d.acquired(Tick(i/10), 1)

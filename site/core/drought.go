@@ -22,6 +22,22 @@ type drought struct {
 	refused Tokens
 }
 
+// droughtNow is what is believed: no drought, before there was one.
+func (e *entity) droughtNow() drought {
+	if e.drought == nil {
+		return drought{}
+	}
+	return *e.drought
+}
+
+// itsDrought is what is believed, to be changed.
+func (e *entity) itsDrought() *drought {
+	if e.drought == nil {
+		e.drought = new(drought)
+	}
+	return e.drought
+}
+
 // worth is how many tokens end a drought: a good deal more than lie about
 // everywhere in one.
 func worth(e *entity) Tokens { return max(1, min(worthMost, e.limit/50)) }
@@ -31,7 +47,7 @@ const worthMost = 40
 
 // dry has the belief begin, or go on.
 func (c *Core) dry(e *entity) {
-	d := &e.drought
+	d := e.itsDrought()
 	d.since = max(1, c.now.Tick)
 	d.shown = d.since
 	c.pauseDrought(d)
@@ -47,14 +63,16 @@ func (c *Core) pauseDrought(d *drought) {
 // and begin again all the time, with acquires waiting in vain each time.
 func (c *Core) came(e *entity, tokens Tokens) {
 	if tokens >= max(worth(e), e.limit/50) {
-		e.drought = drought{shown: e.drought.shown}
+		if d := e.drought; d != nil {
+			*d = drought{shown: d.shown}
+		}
 	}
 }
 
 // dryAgain reports whether there is a drought again, after one that was shown not
 // long ago: by what all the others tell, less is left than would end one.
 func (c *Core) dryAgain(e *entity, s *Situation) bool {
-	d := &e.drought
+	d := e.itsDrought()
 	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= worth(e) || !c.hearsAll(e) {
 		return false
 	}
@@ -71,7 +89,7 @@ const memory = 60_000
 // emptyFor is for how long it is believed, at least, that there are no tokens to
 // be had elsewhere; 0 if that is not believed.
 func (c *Core) emptyFor(e *entity) Tick {
-	d := &e.drought
+	d := e.droughtNow()
 	if d.since == 0 {
 		return 0
 	}
@@ -97,7 +115,7 @@ func (c *Core) hearsAll(e *entity) bool {
 
 // probe asks for tokens that others tell of in a drought, if it is time to.
 func (c *Core) probe(e *entity, s *Situation) {
-	d := &e.drought
+	d := e.itsDrought()
 	var left, spare Tokens
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > d.since {

@@ -21,7 +21,8 @@ type entity struct {
 	// released here. What is set aside is in the protocol's state.
 	left, net Tokens
 	// majority is the entity's sequence of instances that a majority decides, and
-	// star its part in those that their members decide; nil until there is one.
+	// star its part in those that their members decide; each is nil until there is
+	// one.
 	majority *avantan.Machine
 	star     *star.Machine
 	// moved counts the star instances applied here.
@@ -33,25 +34,22 @@ type entity struct {
 	// views are what other sites have told, by member; nil until one has.
 	views []view
 	// busyUntil is until when others are told of it, demandUntil until when as
-	// busy here; told says that it is on the list.
+	// busy here.
 	busyUntil, demandUntil Tick
-	told                   bool
 	// lacking is what others lack, while it is looked at; see Situation.
 	lacking Tokens
 
 	demand demand
-	queue  queue
+	// queue is nil before an acquire has waited.
+	queue *queue
 	// changes are the limit changes asked for here and not yet decided.
 	changes []*pendingChange
 	hunt    hunt
-	drought drought
+	// drought is nil before there was one; see droughtNow.
+	drought *drought
 
 	// surplus is kept out of circulation; see EntityRecord.
 	surplus Tokens
-
-	dirtyBooks, dirtyRecord, listed bool
-	// freeing says, while leases end, that one of its was among them.
-	freeing bool
 
 	// revision is that of the last transaction of this life that it was part of;
 	// watch is nil unless somebody watches it.
@@ -61,14 +59,28 @@ type entity struct {
 	// wake is when the core must look at this entity again; heapAt is its place
 	// in the core's heap, or -1.
 	wake   Tick
-	heapAt int
+	heapAt int32
+
+	dirtyBooks, dirtyRecord, listed bool
+	// told says that it is on the list of those that others are told of.
+	told bool
+	// freeing says, while leases end, that one of its was among them.
+	freeing bool
+}
+
+// applied is the last instance applied that a majority has decided.
+func (e *entity) applied() avantan.Instance {
+	if e.majority == nil {
+		return 0
+	}
+	return e.majority.State().Applied
 }
 
 // offered is what is set aside for the instance under way.
 func (e *entity) offered() Tokens {
 	var sum Tokens
-	if p := e.majority.State().Pledge; p != nil {
-		sum = p.Offered
+	if e.majority != nil && e.majority.State().Pledge != nil {
+		sum = e.majority.State().Pledge.Offered
 	}
 	if e.star != nil {
 		for i := range e.star.State().Slices {
@@ -88,14 +100,14 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	return Situation{
 		Left:      e.left,
 		Limit:     e.limit,
-		Queued:    e.queue.tokens,
+		Queued:    e.queue.asked(),
 		First:     e.queue.first(),
 		Rate:      e.demand.rateAt(now),
 		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,
 		Changing:  firstDue(e.changes) != nil,
 
-		Refused:      e.drought.refused,
+		Refused:      e.droughtNow().refused,
 		SinceTrigger: now - e.hunt.triggered,
 		Lacking:      e.lacking,
 	}

@@ -155,8 +155,8 @@ func (c *Core) unpark(name string) (ForecastRecord, bool) {
 
 // demanded counts an acquire, granted or not, in an entity's demand.
 func (c *Core) demanded(e *entity, tokens Tokens) {
-	if e.demand.model == nil {
-		c.model(e)
+	if e.demand.model == nil && !e.demand.counting {
+		c.count(e)
 	}
 	c.roll(e)
 	e.demand.acquired(c.now.Tick, tokens)
@@ -174,28 +174,35 @@ func (c *Core) returned(e *entity, tokens Tokens) {
 
 // forecast is of the horizon of a redistribution, within the entity's limit.
 func (c *Core) forecast(e *entity) predict.Forecast {
-	if e.demand.model == nil {
+	if e.demand.model == nil && !e.demand.counting {
 		if _, parked := c.forecasts.parked[e.name]; !parked {
 			return predict.Forecast{}
 		}
-		c.model(e)
+		c.count(e)
 	}
 	c.roll(e)
-	return e.demand.told.Clamp(float64(e.limit))
+	if e.demand.model == nil {
+		return predict.Forecast{}
+	}
+	return e.demand.model.told.Clamp(float64(e.limit))
 }
 
 // roll closes the bins of an entity that have passed.
 func (c *Core) roll(e *entity) {
 	d := &e.demand
-	if current := c.now.Tick / c.cfg.Bin; current == d.bin || !d.roll(current) {
+	current := c.now.Tick / c.cfg.Bin
+	if current != d.bin && d.model == nil && d.counting {
+		c.model(e)
+	}
+	if current == d.bin || !d.roll(current) {
 		return
 	}
-	if d.choice != c.forecasts.choice {
+	if d.model.choice != c.forecasts.choice {
 		c.replace(e)
 	}
-	if fell := predict.Fallbacks(d.model); fell > d.fell {
-		c.out.Events = append(c.out.Events, Event{Kind: ForecastFellBack, Entity: e.name, Count: fell - d.fell})
-		d.fell = fell
+	if fell := predict.Fallbacks(d.model.Durable); fell > d.model.fell {
+		c.out.Events = append(c.out.Events, Event{Kind: ForecastFellBack, Entity: e.name, Count: fell - d.model.fell})
+		d.model.fell = fell
 	}
 	if !d.unstored {
 		d.unstored = true
@@ -205,32 +212,43 @@ func (c *Core) roll(e *entity) {
 
 // replace puts the model that is now chosen in the place of an entity's.
 func (c *Core) replace(e *entity) {
-	d := &e.demand
-	d.choice = c.forecasts.choice
-	m, err := predict.Replace(d.model, c.forecasts.name, c.cfg.forecastOptions())
+	m, err := predict.Replace(e.demand.model.Durable, c.forecasts.name, c.cfg.forecastOptions())
 	if err != nil {
 		panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
 	}
-	d.model, d.fell = m, predict.Fallbacks(m)
-	d.told = m.Forecast()
+	e.demand.model = c.modelOf(m)
 }
 
-// model gives an entity a model: the parked one, with the bins since then
-// missing, or a new one.
+// count begins to count an entity's demand. A parked model is taken up, with the
+// bins since then missing. A new one has nothing to tell before its first bin has
+// closed, and is made only then: many an entity has no more than one acquire.
+func (c *Core) count(e *entity) {
+	d := &e.demand
+	*d = demand{bin: c.now.Tick / c.cfg.Bin, rateTick: c.now.Tick, counting: true, idles: d.idles}
+	if _, parked := c.forecasts.parked[e.name]; parked {
+		c.model(e)
+	}
+}
+
+// model gives an entity a model: the parked one or a new one.
 func (c *Core) model(e *entity) {
 	d := &e.demand
-	*d = demand{bin: c.now.Tick / c.cfg.Bin, rateTick: c.now.Tick, choice: c.forecasts.choice, idles: d.idles}
+	var m predict.Durable
 	if r, ok := c.unpark(e.name); ok {
-		d.model = c.takeUp(&r)
+		m = c.takeUp(&r)
 	}
-	if d.model == nil {
-		d.model = c.newModel(c.forecasts.name)
+	if m == nil {
+		m = c.newModel(c.forecasts.name)
 	}
-	d.told, d.fell = d.model.Forecast(), predict.Fallbacks(d.model)
+	d.model = c.modelOf(m)
 	if !d.idles {
 		d.idles = true
 		c.forecasts.idle.push(e, c.now.Tick+c.idleCheck())
 	}
+}
+
+func (c *Core) modelOf(m predict.Durable) *model {
+	return &model{Durable: m, choice: c.forecasts.choice, told: m.Forecast(), fell: predict.Fallbacks(m)}
 }
 
 // takeUp makes a model of a stored state; nil if that cannot be, or is of no use
@@ -271,7 +289,7 @@ func (c *Core) dropped(name string) {
 
 // recordForecast is the state of an entity's model now.
 func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
-	if e.demand.choice != c.forecasts.choice {
+	if e.demand.model.choice != c.forecasts.choice {
 		c.replace(e)
 	}
 	state, err := e.demand.model.MarshalBinary()

@@ -241,7 +241,7 @@ func TestIdleModels(t *testing.T) {
 			if f := r.cores["a"].ForecastOf("e"); (f.High > before.High/4) != (room > 1) {
 				t.Errorf("then %+v, was %+v", f, before)
 			}
-			r.busy("a", "e", 30, 1000)
+			r.busy("a", "e", 30, 6000) // a new one is made when a bin has closed
 			if n := r.cores["a"].ParkedBytes(); n != 0 || !r.cores["a"].ModelInMemory("e") {
 				t.Errorf("%d bytes are parked of an entity with demand", n)
 			}

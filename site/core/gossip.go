@@ -50,7 +50,8 @@ type gossip struct {
 
 // view is what another site has told of an entity.
 type view struct {
-	Summary
+	// Left to Target are as it has told; see Summary.
+	Left, Offered, Net, Median, Target Tokens
 	// told is when; 0 for never.
 	told Tick
 	// left is what it is believed to have left by what is known since, and at of
@@ -133,11 +134,14 @@ func (c *Core) hear(g *Gossip) {
 			e.views = make([]view, len(c.cfg.Members))
 		}
 		now := max(1, c.now.Tick)
-		e.views[from] = view{Summary: *s, told: now, left: s.Left, at: now}
+		e.views[from] = view{
+			Left: s.Left, Offered: s.Offered, Net: s.Net, Median: s.Median, Target: s.Target,
+			told: now, left: s.Left, at: now,
+		}
 		if s.Busy {
 			c.isBusy(e)
 		}
-		if e.drought.since != 0 {
+		if e.droughtNow().since != 0 {
 			c.pursue(e)
 			c.schedule(e)
 		}

@@ -10,27 +10,27 @@ import (
 
 // hunt is where a site stands in getting the tokens an entity is short of.
 type hunt struct {
-	// press is how hard the next instance begun here presses for offers.
-	press avantan.Press
+	// press is how hard the next instance begun here presses for offers, ledPress
+	// how hard the star instance led here does: press may have grown since it was
+	// begun.
+	press, ledPress avantan.Press
+	// retried is set once it was tried again because a site was left out.
+	retried bool
+	// short is set once a round of direct transfers has left acquires waiting that
+	// it counted: an instance comes next.
+	short bool
 	// pledged is the number of the last waiting acquire that the contribution to
 	// the majority instance under way counted, led that of the star instance led
 	// here.
 	pledged, led uint64
-	// ledPress is how hard the star instance led here presses: press may have grown
-	// since it was begun.
-	ledPress avantan.Press
 	// noQuorum is until when no majority is believed to be there.
 	noQuorum Tick
 	// lastGrant is what the site had after the last instance that moved its
 	// tokens, or when the entity was created.
 	lastGrant Tokens
-	// retried is set once it was tried again because a site was left out.
-	retried bool
 	// fetched is the number of the last waiting acquire that the round of direct
-	// transfers under way counts, and short is set once a round has left acquires
-	// waiting that it counted: an instance comes next.
+	// transfers under way counts.
 	fetched uint64
-	short   bool
 	// looked is when it was last looked whether to begin one after a grant.
 	looked Tick
 	// triggered is when a redistribution was last begun here.
@@ -73,7 +73,7 @@ func (c *Core) look(e *entity) {
 // pursue begins a redistribution if the trigger says so and none is under way:
 // one that is under way is joined instead.
 func (c *Core) pursue(e *entity) {
-	if overdue(e.changes, e.majority) {
+	if e.majority != nil && overdue(e.changes, e.majority) {
 		notProposed(e.changes)
 		c.begin(e)
 		return
@@ -84,7 +84,7 @@ func (c *Core) pursue(e *entity) {
 	}
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
-	if reason == "" && e.drought.since == 0 {
+	if reason == "" && e.droughtNow().since == 0 {
 		return
 	}
 	switch {
@@ -113,7 +113,9 @@ func (c *Core) pursue(e *entity) {
 
 // busy reports whether the site has to wait before it begins another instance
 // of the majority variant.
-func (e *entity) busy() bool { return e.majority.Open() || e.majority.Waits() }
+func (e *entity) busy() bool {
+	return e.majority != nil && (e.majority.Open() || e.majority.Waits())
+}
 
 // redistribute gets tokens from other sites: what waits is urgent.
 func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool) {
@@ -183,6 +185,9 @@ func (c *Core) begin(e *entity) {
 // follows within the core.
 func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	e.hunt.settled = nil
+	if e.majority == nil {
+		e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, avantan.State{})
+	}
 	out := e.majority.Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
@@ -274,10 +279,10 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 
 // counted is the number of the last waiting acquire that a want covers.
 func (c *Core) counted(e *entity) uint64 {
-	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.tokens {
+	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.asked() {
 		return e.queue.items[0].number
 	}
-	return e.queue.number
+	return e.queue.last()
 }
 
 // pledge moves an offer out of what is left.

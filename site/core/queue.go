@@ -32,11 +32,32 @@ type queue struct {
 	next Tick
 }
 
-func (q *queue) len() int { return len(q.items) }
+func (q *queue) len() int {
+	if q == nil {
+		return 0
+	}
+	return len(q.items)
+}
+
+// asked is what all that wait ask for.
+func (q *queue) asked() Tokens {
+	if q == nil {
+		return 0
+	}
+	return q.tokens
+}
+
+// last is the number of the last item that ever joined.
+func (q *queue) last() uint64 {
+	if q == nil {
+		return 0
+	}
+	return q.number
+}
 
 // first is what the acquire asks for that has waited longest; 0 if none waits.
 func (q *queue) first() Tokens {
-	if len(q.items) == 0 {
+	if q.len() == 0 {
 		return 0
 	}
 	return q.items[0].tokens
@@ -55,6 +76,9 @@ func (q *queue) push(w *waiting) {
 // take removes and visits the items for which pick says so, in order.
 func (q *queue) take(pick func(w *waiting) bool) []*waiting {
 	var taken []*waiting
+	if q == nil {
+		return taken
+	}
 	q.items = slices.DeleteFunc(q.items, func(w *waiting) bool {
 		if !pick(w) {
 			return false

@@ -8,7 +8,7 @@ func (e *entity) view() View {
 	return View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
-		Waiting: e.queue.len(), Applied: e.majority.State().Applied, Moved: e.moved,
+		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
 		Fetches: e.fetches, Surplus: e.surplus,
 	}
 }
@@ -23,7 +23,7 @@ func (c *Core) read(e *entity) View {
 }
 
 func (e *entity) moves() Moves {
-	m := Moves{Pledged: e.majority.State().Pledge != nil}
+	m := Moves{Pledged: e.majority != nil && e.majority.State().Pledge != nil}
 	if e.star != nil {
 		m.Stars = starMoves(e.star.State().Slices)
 	}

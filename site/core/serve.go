@@ -96,18 +96,22 @@ func (c *Core) short(e *entity, a *Acquire, r request) {
 			c.look(e)
 			return
 		}
-		e.drought.refused = max(e.drought.refused, a.Tokens)
+		d := e.itsDrought()
+		d.refused = max(d.refused, a.Tokens)
 		c.conclude(a.Call, c.refuse(e, &r))
 		// The refused demand counts: the next one like it should find tokens.
 		c.demanded(e, a.Tokens)
 		return
 	}
 	if e.queue.len() >= c.cfg.MaxWaiting || len(c.waiting) >= c.cfg.MaxWaitingAll ||
-		e.queue.tokens > maxQueued-a.Tokens {
+		e.queue.asked() > maxQueued-a.Tokens {
 		c.reply(a.Call, Answer{Code: QueueFull, Left: e.left, RetryAfter: c.cfg.GiveUp})
 		return
 	}
 	w := &waiting{request: r, until: c.now.Tick + a.Wait, entity: e, calls: []Call{a.Call}}
+	if e.queue == nil {
+		e.queue = new(queue)
+	}
 	e.queue.push(w)
 	c.waiting[r.key] = w
 	c.waitingCalls[a.Call] = w

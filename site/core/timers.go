@@ -15,13 +15,13 @@ func (t timers) Len() int           { return len(t) }
 func (t timers) Less(i, j int) bool { return t[i].wake < t[j].wake }
 func (t timers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].heapAt, t[j].heapAt = i, j
+	t[i].heapAt, t[j].heapAt = t[j].heapAt, t[i].heapAt
 }
 
 // Push implements heap.Interface.
 func (t *timers) Push(x any) {
 	e := x.(*entity)
-	e.heapAt = len(*t)
+	e.heapAt = int32(len(*t)) //nolint:gosec // far fewer
 	*t = append(*t, e)
 }
 
@@ -40,13 +40,13 @@ func (t *timers) set(e *entity, wake Tick) {
 	switch {
 	case wake == 0 && e.heapAt < 0:
 	case wake == 0:
-		heap.Remove(t, e.heapAt)
+		heap.Remove(t, int(e.heapAt))
 	case e.heapAt < 0:
 		e.wake = wake
 		heap.Push(t, e)
 	case e.wake != wake:
 		e.wake = wake
-		heap.Fix(t, e.heapAt)
+		heap.Fix(t, int(e.heapAt))
 	}
 }
 
@@ -79,7 +79,10 @@ func wakeOf(s sequence) Tick {
 // schedule sets when an entity must be looked at again.
 func (c *Core) schedule(e *entity) {
 	c.queueMoved(e)
-	t := earlier(wakeOf(e.majority), firstUntil(e.changes))
+	t := firstUntil(e.changes)
+	if e.majority != nil {
+		t = earlier(t, wakeOf(e.majority))
+	}
 	if e.star != nil {
 		t = earlier(t, wakeOf(e.star))
 	}
@@ -89,8 +92,8 @@ func (c *Core) schedule(e *entity) {
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next))
 	}
-	if e.drought.until > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
-		t = earlier(t, e.drought.until)
+	if d := e.droughtNow(); d.until > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
+		t = earlier(t, d.until)
 	}
 	c.timers.set(e, t)
 }
@@ -134,8 +137,10 @@ func (c *Core) wake() {
 	for _, e := range due {
 		c.expireQueue(e)
 		e.changes = c.expireChanges(e.changes, e.majority)
-		if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
-			c.stepMajority(e, avantan.Input{})
+		if e.majority != nil {
+			if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
+				c.stepMajority(e, avantan.Input{})
+			}
 		}
 		if e.star != nil {
 			if at, ok := e.star.WakeAt(); ok && at <= c.now.Tick {
@@ -206,7 +211,7 @@ func (c *Core) tellLimits() {
 			return true
 		}
 		told++
-		applied := e.majority.State().Applied
+		applied := e.applied()
 		for _, m := range c.cfg.Members {
 			if m != c.cfg.Self {
 				c.send(e.name, e.generation, []avantan.Message{{
