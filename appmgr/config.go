@@ -23,6 +23,7 @@ const (
 	DefaultMaxConns      = 16384
 	DefaultProbeInterval = time.Second
 	DefaultStopTimeout   = 15 * time.Second
+	DefaultRepeatTime    = time.Minute
 )
 
 // Config says what an app manager is and how much it takes.
@@ -59,6 +60,10 @@ type Config struct {
 	// StopTimeout bounds how long Run lets requests finish once told to stop;
 	// 0: 15s.
 	StopTimeout time.Duration
+	// RepeatTime is how long an acquire or release may be repeated beyond its wait
+	// where its caller gives no not_after; 0: 1m. With a wait it must stay below
+	// the sites' retention less their clock skew, or they refuse.
+	RepeatTime time.Duration
 
 	// Registry gets the metrics, and /metrics shows it; nil: a new one.
 	Registry *prometheus.Registry
@@ -90,6 +95,7 @@ func (c Config) Validate() error {
 		{"max_conns", int64(c.MaxConns)},
 		{"probe_interval", int64(c.ProbeInterval)},
 		{"stop_timeout", int64(c.StopTimeout)},
+		{"repeat_time", int64(c.RepeatTime)},
 	} {
 		if f.n < 0 {
 			errs = append(errs, &name.Error{Field: f.field, Problem: "negative, at least 0 (the default)"})
@@ -125,6 +131,7 @@ func (c Config) withDefaults() Config {
 	c.MaxConns = orDefault(c.MaxConns, DefaultMaxConns)
 	c.ProbeInterval = orDefault(c.ProbeInterval, DefaultProbeInterval)
 	c.StopTimeout = orDefault(c.StopTimeout, DefaultStopTimeout)
+	c.RepeatTime = orDefault(c.RepeatTime, DefaultRepeatTime)
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -88,7 +88,7 @@ func (s *service) forecastAt(ctx context.Context, site string, c call) error {
 	if l == nil || l.state().reach == down {
 		return unreachable(site)
 	}
-	_, err := s.router.try(ctx, c, site)
+	_, err := s.router.try(ctx, c, site, false)
 	return err
 }
 

@@ -49,7 +49,7 @@ func (s *service) share(ctx context.Context, site string, in *samyav1.GetEntityR
 	resp := &samyav1.GetEntityResponse{}
 	_, err := s.router.try(ctx, call{
 		method: samyav1.EntityService_GetEntity_FullMethodName, req: in, resp: resp, read: true, entity: in.GetName(),
-	}, site)
+	}, site, false)
 	return resp, err
 }
 

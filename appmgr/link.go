@@ -42,6 +42,8 @@ type link struct {
 	health      health
 	outstanding int
 	retired     bool
+	up          context.Context // ends when the site is found to be down
+	down        context.CancelFunc
 	stop        context.CancelFunc // ends the probes
 }
 
@@ -64,7 +66,16 @@ func newLink(info SiteInfo, delay time.Duration, dial func(context.Context, stri
 		return nil, err
 	}
 	conn.Connect()
-	return &link{info: info, delay: delay, conn: conn}, nil
+	l := &link{info: info, delay: delay, conn: conn}
+	l.up, l.down = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// life returns a context that ends when the site is found to be down.
+func (l *link) life() context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.up
 }
 
 // enter counts a call in; it fails where limit calls are under way or the link
@@ -108,7 +119,14 @@ func (l *link) retire() {
 func (l *link) update(f func(*health)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	was := l.health.reach
 	f(&l.health)
+	switch {
+	case l.health.reach == down && was != down:
+		l.down()
+	case l.health.reach != down && was == down:
+		l.up, l.down = context.WithCancel(context.Background())
+	}
 }
 
 // candidate returns the link as the choice sees it.

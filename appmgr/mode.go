@@ -54,7 +54,7 @@ func (s *service) modeAt(ctx context.Context, site string, in *samyav1.GetModeRe
 	resp := &samyav1.GetModeResponse{}
 	_, err := s.router.try(ctx, call{
 		method: samyav1.ClusterService_GetMode_FullMethodName, req: in, resp: resp, read: true,
-	}, site)
+	}, site, false)
 	return resp, err
 }
 

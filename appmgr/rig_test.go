@@ -38,6 +38,7 @@ type fakeSite struct {
 	members []string
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
+	release func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error)
 	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error
@@ -57,7 +58,10 @@ func (f *fakeSite) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*sam
 	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 7}, nil
 }
 
-func (f *fakeSite) Release(_ context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+func (f *fakeSite) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+	if f.release != nil {
+		return f.release(ctx, r)
+	}
 	return &samyav1.ReleaseResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 9}, nil
 }
 

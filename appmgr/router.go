@@ -123,10 +123,13 @@ type call struct {
 	// read: the request changes nothing, so it may be sent to a second site
 	// whatever became of the first.
 	read bool
-	// site, if set, is the only site that may answer.
-	site string
+	// site, if set, is the only site that may answer; first, if set, is asked before
+	// the others.
+	site, first string
 	// requestID and entity are told with an error.
 	requestID, entity string
+	// moves is set for acquires and releases, which are numbered.
+	moves *movement
 }
 
 // do relays c to the best site, and on to the next one where that is safe. Its
@@ -137,12 +140,23 @@ func (r *router) do(ctx context.Context, c call) error {
 	}
 	cs := r.candidates()
 	var last *apierr.Error
-	for _, site := range order(cs, time.Now()) {
-		again, err := r.try(ctx, c, site)
+	sites := order(cs, time.Now())
+	if i := slices.Index(sites, c.first); i > 0 {
+		sites = slices.Insert(slices.Delete(sites, i, i+1), 0, c.first)
+	}
+	for i, site := range sites {
+		if l := r.link(site); i > 0 && l != nil && l.state().reach == down {
+			continue
+		}
+		c.moves.next()
+		again, err := r.try(ctx, c, site, i+1 < len(sites))
 		if !again {
-			return err
+			return r.final(c, err)
 		}
 		last = firstOverload(last, apierr.From(err))
+	}
+	if c.moves != nil && len(c.moves.unclear) > 0 {
+		return r.final(c, last)
 	}
 	if last == nil && slices.ContainsFunc(cs, func(x candidate) bool { return x.full && x.health.reach != down }) {
 		return apierr.Overload("", time.Second)
@@ -168,7 +182,8 @@ func (r *router) doAt(ctx context.Context, c call) error {
 		}
 		return r.annotate(unreachable(c.site), c, c.site)
 	}
-	_, err := r.try(ctx, c, c.site)
+	c.moves.next()
+	_, err := r.try(ctx, c, c.site, false)
 	return err
 }
 
@@ -184,8 +199,8 @@ func unreachable(site string) *apierr.Error {
 }
 
 // try makes c at site. Where it failed, again tells whether another site may be
-// tried.
-func (r *router) try(ctx context.Context, c call, site string) (again bool, err error) {
+// tried; more says that there is one.
+func (r *router) try(ctx context.Context, c call, site string, more bool) (again bool, err error) {
 	l := r.link(site)
 	if l == nil || !l.enter(r.cfg.MaxPerSite) {
 		if l == nil {
@@ -194,18 +209,20 @@ func (r *router) try(ctx context.Context, c call, site string) (again bool, err 
 		return true, r.annotate(apierr.Overload(site, time.Second), c, site)
 	}
 	defer l.leave()
-	f, err := l.invoke(ctx, c.method, c.req, c.resp)
+	tctx, done := c.bound(ctx, l, more)
+	defer done()
+	f, err := l.invoke(tctx, c.method, c.req, c.resp)
 	r.metrics.siteCall(site, f)
 	if err == nil {
 		return false, nil
 	}
-	return r.judge(ctx, c, l, f, err)
+	return r.judge(ctx, tctx, c, l, f, err)
 }
 
 // judge turns what became of a call that failed into an error, and decides
 // whether another site may be tried. It also takes the failure into the site's
-// health.
-func (r *router) judge(ctx context.Context, c call, l *link, f fate, err error) (again bool, _ error) {
+// health. The context of the try ends before that of the caller, or with it.
+func (r *router) judge(ctx, try context.Context, c call, l *link, f fate, err error) (again bool, _ error) {
 	site := l.info.Name
 	if f == answered {
 		e := apierr.FromGRPC(err)
@@ -216,24 +233,42 @@ func (r *router) judge(ctx context.Context, c call, l *link, f fate, err error) 
 		case apierr.ShuttingDown:
 			l.update((*health).broken)
 			return true, r.annotate(e, c, site)
-		case apierr.SiteUnavailable:
+		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
+		case apierr.DeadlineExceeded:
+			// It came to the site when the try was over, and was not begun.
+			return try.Err() != nil && ctx.Err() == nil, r.annotate(e, c, site)
 		case apierr.OutcomeUnknown, apierr.Canceled:
-			return c.read, r.unknown(c, site, e)
+			return c.unclear(site) && ctx.Err() == nil, r.unknown(c, site, e)
 		}
 		return false, r.annotate(e, c, site)
 	}
 	if cause := ctx.Err(); cause != nil {
 		// The caller's time is up; that says nothing about the site.
+		if f != unsent {
+			c.unclear(site)
+		}
 		return false, r.outOfTime(c, site, f, cause)
 	}
-	l.update((*health).broken)
+	if try.Err() == nil {
+		l.update((*health).broken)
+	}
 	if f == unsent || c.read {
 		e := unreachable(site)
 		e.Err = err
 		return true, r.annotate(e, c, site)
 	}
-	return false, r.unknown(c, site, err)
+	return c.unclear(site), r.unknown(c, site, err)
+}
+
+// unclear notes that a try at site may have run, and reports whether another
+// site may be tried.
+func (c *call) unclear(site string) bool {
+	if c.moves == nil {
+		return c.read
+	}
+	c.moves.unclear = append(c.moves.unclear, site)
+	return c.moves.owned
 }
 
 // outOfTime is the error of a call that ended with its context.
@@ -264,6 +299,9 @@ func (r *router) unknown(c call, site string, err error) *apierr.Error {
 		e.Message = fmt.Sprintf("site %q did not answer", site)
 	}
 	e.Entity = c.entity
+	if c.moves != nil {
+		c.moves.repeatable(e)
+	}
 	return e
 }
 

@@ -61,6 +61,7 @@ func TestNextSite(t *testing.T) {
 		{"overloaded", func(f *fakeSite) { f.refuse(apierr.Overload("us", time.Second)) }, 1},
 		{"shutting down", func(f *fakeSite) { f.refuse(apierr.ShuttingDown) }, 1},
 		{"unavailable, nothing done", func(f *fakeSite) { f.refuse(apierr.SiteUnavailable) }, 1},
+		{"too many wait", func(f *fakeSite) { f.refuse(apierr.QueueFull) }, 1},
 	} {
 		inBubble(t, threeSites, nil, func(r *rig) {
 			t := r.t
@@ -98,7 +99,8 @@ func TestAnswersAreFinal(t *testing.T) {
 		inBubble(t, threeSites, nil, func(r *rig) {
 			t := r.t
 			r.sites["us"].refuse(c.err)
-			_, err := r.acquire(t, take)
+			r.service.newID = func() string { return "id-1" }
+			_, err := r.acquire(t, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3})
 			e := apierr.From(err)
 			if e.Reason != c.want || e.RequestID != "id-1" || e.Site != "us" {
 				t.Errorf("%v became %+v", c.err, e)

@@ -1,7 +1,6 @@
 package appmgr
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -48,61 +47,6 @@ func newService(cfg Config, r *router) *service {
 		name: cfg.Name, cfg: cfg, router: r, seen: newLastSeen(maxSeen),
 		newID: func() string { return ulid.Make().String() },
 	}
-}
-
-// Acquire implements samyav1.TokenServiceServer.
-func (s *service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
-	wait := siteWait
-	var waitErr error
-	if in.GetWait() != nil {
-		wait, waitErr = duration("wait", in.GetWait())
-	}
-	if err := errors.Join(
-		name.Entity("entity", in.GetEntity()), name.Tokens("tokens", in.GetTokens()),
-		requestID(in.GetRequestId()), site(in.GetSite()), waitErr,
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait+callTime)
-	defer cancel()
-	id := s.id(in.GetRequestId())
-	req := &samyav1.AcquireRequest{
-		Entity: in.GetEntity(), Tokens: in.GetTokens(), RequestId: id, Wait: in.GetWait(), Site: in.GetSite(),
-	}
-	resp := &samyav1.AcquireResponse{}
-	err := s.router.do(ctx, call{
-		method: samyav1.TokenService_Acquire_FullMethodName, req: req, resp: resp,
-		site: req.GetSite(), requestID: id, entity: req.GetEntity(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	resp.RequestId = cmp.Or(resp.GetRequestId(), id)
-	return resp, nil
-}
-
-// Release implements samyav1.TokenServiceServer.
-func (s *service) Release(ctx context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
-	if err := errors.Join(
-		name.Entity("entity", in.GetEntity()), name.Tokens("tokens", in.GetTokens()),
-		requestID(in.GetRequestId()), site(in.GetSite()),
-	); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	id := s.id(in.GetRequestId())
-	req := &samyav1.ReleaseRequest{Entity: in.GetEntity(), Tokens: in.GetTokens(), RequestId: id, Site: in.GetSite()}
-	resp := &samyav1.ReleaseResponse{}
-	err := s.router.do(ctx, call{
-		method: samyav1.TokenService_Release_FullMethodName, req: req, resp: resp,
-		site: req.GetSite(), requestID: id, entity: req.GetEntity(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	resp.RequestId = cmp.Or(resp.GetRequestId(), id)
-	return resp, nil
 }
 
 // CreateEntity implements samyav1.EntityServiceServer.

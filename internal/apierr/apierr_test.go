@@ -126,6 +126,7 @@ func full(r apierr.Reason) *apierr.Error {
 	return &apierr.Error{
 		Reason: r, Message: "something", Left: new(int64(-7)), RetryAfter: 1500 * time.Millisecond,
 		RequestID: "id-1", Site: "eu", Entity: "acme/vm",
+		Attempt: 3, NotAfter: time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC), Tried: []string{"us", "eu"},
 		Violations: []apierr.Violation{{Field: "tokens", Problem: "at least 1"}, {Field: "wait", Problem: "at most 60s"}},
 	}
 }

@@ -31,6 +31,12 @@ type Error struct {
 	Site string
 	// Entity is the entity concerned.
 	Entity string
+	// Attempt, NotAfter and Tried are given with OutcomeUnknown where the request
+	// can be repeated at any site: with RequestID, the same body, this attempt,
+	// this time and these sites. An empty Tried then means any site.
+	Attempt  uint32
+	NotAfter time.Time
+	Tried    []string
 	// Err is the cause. It is part of Error() and of errors.Is and errors.As,
 	// and is never sent to a client.
 	Err error

@@ -3,6 +3,8 @@ package apierr
 import (
 	"errors"
 	"strconv"
+	"strings"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -17,6 +19,9 @@ const (
 	metaRequestID = "request_id"
 	metaSite      = "site"
 	metaLeft      = "tokens_left"
+	metaAttempt   = "attempt"
+	metaNotAfter  = "not_after"
+	metaTried     = "tried"
 )
 
 // maxViolations bounds the violations that one Error sends.
@@ -33,6 +38,15 @@ func (e *Error) GRPCStatus() *status.Status {
 	}
 	if e.Left != nil {
 		meta[metaLeft] = strconv.FormatInt(*e.Left, 10)
+	}
+	if e.Attempt > 0 {
+		meta[metaAttempt] = strconv.FormatUint(uint64(e.Attempt), 10)
+	}
+	if !e.NotAfter.IsZero() {
+		meta[metaNotAfter] = e.NotAfter.UTC().Format(time.RFC3339Nano)
+	}
+	if len(e.Tried) > 0 {
+		meta[metaTried] = strings.Join(e.Tried, ",")
 	}
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(e.Reason), Domain: Domain, Metadata: meta}}
 	if len(e.Violations) > 0 {
@@ -105,6 +119,15 @@ func (e *Error) readMeta(m map[string]string) {
 	e.Entity, e.RequestID, e.Site = m[metaEntity], m[metaRequestID], m[metaSite]
 	if left, err := strconv.ParseInt(m[metaLeft], 10, 64); err == nil {
 		e.Left = &left
+	}
+	if n, err := strconv.ParseUint(m[metaAttempt], 10, 32); err == nil {
+		e.Attempt = uint32(n)
+	}
+	if t, err := time.Parse(time.RFC3339Nano, m[metaNotAfter]); err == nil {
+		e.NotAfter = t
+	}
+	if s := m[metaTried]; s != "" {
+		e.Tried = strings.Split(s, ",")
 	}
 }
 

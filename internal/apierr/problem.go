@@ -26,6 +26,9 @@ type Problem struct {
 	RequestID    string         `json:"request_id,omitempty"`
 	Site         string         `json:"site,omitempty"`
 	Entity       string         `json:"entity,omitempty"`
+	Attempt      uint32         `json:"attempt,omitempty"`
+	NotAfter     *time.Time     `json:"not_after,omitempty"`
+	Tried        []string       `json:"tried,omitempty"`
 }
 
 // ProblemField is a Violation in a problem document.
@@ -48,6 +51,11 @@ func (e *Error) Problem(instance string) Problem {
 		RequestID:    clip(e.RequestID),
 		Site:         clip(e.Site),
 		Entity:       clip(e.Entity),
+		Attempt:      e.Attempt,
+		Tried:        e.Tried,
+	}
+	if !e.NotAfter.IsZero() {
+		p.NotAfter = new(e.NotAfter.UTC())
 	}
 	for _, v := range e.Violations[:min(len(e.Violations), maxViolations)] {
 		p.Errors = append(p.Errors, ProblemField{Field: clip(v.Field), Problem: clip(v.Problem)})
@@ -62,6 +70,10 @@ func (p Problem) Error() *Error {
 		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft,
 		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond,
 		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity,
+		Attempt: p.Attempt, Tried: p.Tried,
+	}
+	if p.NotAfter != nil {
+		e.NotAfter = *p.NotAfter
 	}
 	if !e.Reason.Known() {
 		e.Reason = Internal

@@ -32,6 +32,13 @@ const (
 	MaxWait = 60 * time.Second
 	// MaxAge is how old figures may be at most that a read is content with.
 	MaxAge = time.Hour
+	// MaxHolder is the longest name of a lease's holder, in bytes.
+	MaxHolder = 128
+	// MinTTL and MaxTTL bound the time to live of a lease.
+	MinTTL = time.Second
+	MaxTTL = 7 * 24 * time.Hour
+	// MaxAttempt is the highest number of a caller's attempt of a request.
+	MaxAttempt = 1<<20 - 1
 )
 
 // Error says what is wrong with one field. It holds no part of the value that
@@ -77,7 +84,30 @@ func Prefix(field, s string) error {
 // RequestID checks a request id: 1 to [MaxRequestID] printable ASCII
 // characters, no space.
 func RequestID(field, s string) error {
-	if err := length(field, s, MaxRequestID); err != nil {
+	return printable(field, s, MaxRequestID)
+}
+
+// Holder checks whose a lease is: empty, or up to [MaxHolder] printable ASCII
+// characters, no space.
+func Holder(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	return printable(field, s, MaxHolder)
+}
+
+// Lease checks the name of a lease, the site that granted it, a slash and the
+// id of the acquire, and returns its parts.
+func Lease(field, s string) (site, requestID string, err error) {
+	site, requestID, ok := strings.Cut(s, "/")
+	if !ok || Site(field, site) != nil || RequestID(field, requestID) != nil {
+		return "", "", &Error{field, "must be a site's name, a slash and the request id of an acquire"}
+	}
+	return site, requestID, nil
+}
+
+func printable(field, s string, most int) error {
+	if err := length(field, s, most); err != nil {
 		return err
 	}
 	for i := range len(s) {
@@ -137,6 +167,9 @@ func Forecast(field, s string) error {
 // Tokens checks a number of tokens to acquire or release: 1 to [MaxTokens].
 func Tokens(field string, n int64) error { return within(field, n, 1, MaxTokens) }
 
+// Released checks a number of tokens to release: least to [MaxTokens].
+func Released(field string, n, least int64) error { return within(field, n, least, MaxTokens) }
+
 // Limit checks the limit of an entity: 0 to [MaxTokens].
 func Limit(field string, n int64) error { return within(field, n, 0, MaxTokens) }
 
@@ -144,13 +177,29 @@ func Limit(field string, n int64) error { return within(field, n, 0, MaxTokens) 
 // [MaxPageSize].
 func PageSize(field string, n int64) error { return within(field, n, 0, MaxPageSize) }
 
+// MinTokens checks the fewest tokens that an acquire of tokens is content with:
+// 0, which stands for all of them, to tokens.
+func MinTokens(field string, n, tokens int64) error { return within(field, n, 0, max(1, tokens)) }
+
+// Attempt checks the number of a caller's attempt: 0, which stands for the
+// first, to [MaxAttempt].
+func Attempt(field string, n int64) error { return within(field, n, 0, MaxAttempt) }
+
 // Wait checks how long a request may wait: 0 to [MaxWait].
-func Wait(field string, d time.Duration) error {
+func Wait(field string, d time.Duration) error { return period(field, d, 0, MaxWait, "0s", "60s") }
+
+// TTL checks the time to live of a lease: [MinTTL] to [MaxTTL].
+func TTL(field string, d time.Duration) error {
+	return period(field, d, MinTTL, MaxTTL, "1s", "168h (7 days)")
+}
+
+// period checks a duration against bounds, which its error calls low and high.
+func period(field string, d, least, most time.Duration, low, high string) error {
 	switch {
-	case d < 0:
-		return &Error{field, d.String() + ", at least 0s"}
-	case d > MaxWait:
-		return &Error{field, d.String() + ", at most 60s"}
+	case d < least:
+		return &Error{field, d.String() + ", at least " + low}
+	case d > most:
+		return &Error{field, d.String() + ", at most " + high}
 	}
 	return nil
 }

@@ -1,0 +1,163 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// tryTime is what one try of a movement gets beyond its wait, where another site
+// can be asked instead.
+const tryTime = 2 * time.Second
+
+// movement is an acquire or a release that is tried at one site after another.
+// Each try behind one that may have run is numbered and names the sites where
+// that may be, so that the sites undo what ran there; its answer alone counts.
+type movement struct {
+	attempt  uint32
+	tried    []string // by the caller's earlier attempts
+	notAfter time.Time
+	// owned: the caller gave the request's id, so that it can still repeat the
+	// request when an answer of this app manager is lost.
+	owned bool
+	// patience is the time of one try.
+	patience time.Duration
+	// place writes a try's number, from 0, and the sites that tries and attempts
+	// before may have reached into the request.
+	place func(relay uint32, tried []string)
+
+	// unclear are the sites of the tries that may have run.
+	unclear []string
+}
+
+// attempted is what acquires and releases say of their attempts.
+type attempted interface {
+	GetRequestId() string
+	GetAttempt() uint32
+	GetTried() []string
+	GetNotAfter() *timestamppb.Timestamp
+	GetRelay() uint32
+}
+
+var (
+	_ attempted = (*samyav1.AcquireRequest)(nil)
+	_ attempted = (*samyav1.ReleaseRequest)(nil)
+)
+
+// checkAttempt checks what a request says of its attempts.
+func checkAttempt(r attempted) error {
+	errs := []error{requestID(r.GetRequestId()), name.Attempt("attempt", int64(r.GetAttempt()))}
+	bad := func(field, problem string) { errs = append(errs, &name.Error{Field: field, Problem: problem}) }
+	for i, s := range r.GetTried() {
+		if i == maxSites {
+			bad("tried", fmt.Sprintf("%d sites, at most %d", len(r.GetTried()), maxSites))
+			break
+		}
+		errs = append(errs, name.Site("tried", s))
+	}
+	switch t := r.GetNotAfter(); {
+	case t != nil && t.CheckValid() != nil:
+		bad("not_after", "no valid time")
+	case t == nil && r.GetAttempt() > 1:
+		bad("not_after", "missing: an attempt after the first has that of the first")
+	}
+	if r.GetAttempt() > 1 && r.GetRequestId() == "" {
+		bad("request_id", "missing: an attempt after the first has that of the first")
+	}
+	if r.GetAttempt() <= 1 && len(r.GetTried()) > 0 {
+		bad("tried", "only in attempts after the first")
+	}
+	if r.GetRelay() != 0 {
+		bad("relay", "is for app managers to set")
+	}
+	return errors.Join(errs...)
+}
+
+// movement makes the movement of a request that may wait so long.
+func (s *service) movement(r attempted, wait time.Duration) *movement {
+	m := &movement{
+		attempt: max(1, r.GetAttempt()), tried: r.GetTried(), owned: r.GetRequestId() != "", patience: wait + tryTime,
+	}
+	if t := r.GetNotAfter(); t != nil {
+		m.notAfter = t.AsTime()
+	} else {
+		// Whole milliseconds are what sites count in, so that a repeat which copies
+		// the time has the same.
+		m.notAfter = time.Now().Add(wait + s.cfg.RepeatTime).Truncate(time.Millisecond)
+	}
+	return m
+}
+
+// next places a further try in the request.
+func (m *movement) next() {
+	if m != nil {
+		m.place(uint32(len(m.unclear)), m.reached())
+	}
+}
+
+// reached returns the sites where attempts and tries so far may have run; none,
+// for an attempt after the first whose caller named none, stands for any.
+func (m *movement) reached() []string {
+	if m.attempt > 1 && len(m.tried) == 0 {
+		return nil
+	}
+	sites := slices.Clone(m.tried)
+	for _, s := range m.unclear {
+		if !slices.Contains(sites, s) {
+			sites = append(sites, s)
+		}
+	}
+	return sites
+}
+
+// repeatable writes into e how its caller finds out what became of the request.
+func (m *movement) repeatable(e *apierr.Error) {
+	e.NotAfter, e.Tried = m.notAfter, m.reached()
+	if m.attempt < name.MaxAttempt {
+		e.Attempt = m.attempt + 1
+		e.Message = fmt.Sprintf(
+			"the request may or may not have been done; repeat id %q as attempt %d with the same not_after to find out", e.RequestID, e.Attempt)
+	}
+}
+
+// final turns the outcome of the last try into that of the movement. Behind a
+// try that may have run only what a site has recorded, with what it asks of the
+// others, settles anything.
+func (r *router) final(c call, err error) error {
+	if err == nil || c.moves == nil || len(c.moves.unclear) == 0 {
+		return err
+	}
+	e := apierr.From(err)
+	switch e.Reason {
+	case apierr.OutOfTokens, apierr.Superseded:
+		return e
+	}
+	u := r.unknown(c, c.moves.unclear[len(c.moves.unclear)-1], e)
+	if e.Reason == apierr.Canceled {
+		u.Reason = apierr.Canceled
+	}
+	return u
+}
+
+// bound returns the context of one try. A try that another can follow has its
+// own time, and ends when its site is found to be down: the caller's time would
+// be over otherwise before a site was asked that answers.
+func (c *call) bound(ctx context.Context, l *link, more bool) (context.Context, context.CancelFunc) {
+	if c.moves == nil || !c.moves.owned || !more {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.moves.patience)
+	release := context.AfterFunc(l.life(), cancel)
+	return ctx, func() {
+		release()
+		cancel()
+	}
+}
