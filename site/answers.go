@@ -46,7 +46,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
 		return e
 	case core.Superseded:
-		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one has done nothing", q.requestID)
+		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one does nothing, a repeat must count higher", q.requestID)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
 		return e
 	case core.Expired:

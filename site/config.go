@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,6 +71,11 @@ type Config struct {
 	// RequestRetention is how long the answer to a request is remembered for
 	// repeats of its id; 0: 5 minutes. At least 1 second.
 	RequestRetention time.Duration
+	// ClockSkew is by how much this machine's clock may be set back, or differ from
+	// those that give a request its not_after; 0: 10 seconds, or a quarter of
+	// RequestRetention if that is less. It is less than RequestRetention. That a
+	// request runs once at whatever site it is repeated rests on it.
+	ClockSkew time.Duration
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
 
@@ -140,10 +146,25 @@ func (c *Config) Validate() error {
 	if c.RequestRetention != 0 && c.RequestRetention < time.Second {
 		bad("request-retention", "%v, at least 1s", c.RequestRetention)
 	}
+	if c.ClockSkew < 0 || c.ClockSkew > 0 && c.ClockSkew >= cmp.Or(c.RequestRetention, defaultRetention) {
+		bad("clock-skew", "%v, must be less than the request retention", c.ClockSkew)
+	}
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
 	return errors.Join(errs...)
+}
+
+// The defaults of what a request's not_after depends on.
+const (
+	defaultRetention = 5 * time.Minute
+	defaultSkew      = 10 * time.Second
+)
+
+// horizon is how far ahead the time may lie after which a request must not run.
+func (c *Config) horizon() time.Duration {
+	retention := cmp.Or(c.RequestRetention, defaultRetention)
+	return retention - cmp.Or(c.ClockSkew, min(defaultSkew, retention/4))
 }
 
 // checkMembers is strict: what it lets pass is fixed for the cluster's life.

@@ -57,6 +57,8 @@ func TestConfigNamesTheField(t *testing.T) {
 		{func(c *site.Config) { c.ForecastHorizon = -1 }, "forecast-horizon", "-1, must be within 0"},
 		{func(c *site.Config) { c.RequestRetention = time.Millisecond }, "request-retention", "1ms, at least 1s"},
 		{func(c *site.Config) { c.RequestRetention = -time.Hour }, "request-retention", "-1h0m0s, at least 1s"},
+		{func(c *site.Config) { c.ClockSkew = -1 }, "clock-skew", "-1ns, must be less than the request retention"},
+		{func(c *site.Config) { c.ClockSkew = 5 * time.Minute }, "clock-skew", "5m0s, must be less than the request retention"},
 		{func(c *site.Config) { c.MaxRequests = -1 }, "max-requests", "-1, at least 0 (the default)"},
 	} {
 		t.Run(c.field+" "+c.problem, func(t *testing.T) {

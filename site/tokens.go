@@ -26,13 +26,23 @@ type tokens struct {
 // Acquire implements samyav1.TokenServiceServer.
 func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 	wait, waitErr := waitOf(r)
-	q, err := s.admit(ctx, r, waitErr)
+	tries, triesErr := s.tries(r)
+	terms, leaseErr := leaseTerms(r.GetLease())
+	least := name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens())
+	if r.GetTokens() < 1 {
+		// Said of the tokens alone.
+		least = nil
+	}
+	q, err := s.admit(ctx, r, 1, waitErr, triesErr, leaseErr, least)
 	if err != nil {
 		return nil, err
 	}
+	if terms != nil {
+		terms.ID = q.requestID
+	}
 	in := &core.Acquire{
 		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
-		Wait: ticks(within(ctx, wait)),
+		Wait: ticks(within(ctx, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Lease: terms, Tries: tries,
 	}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
 	if err != nil {
@@ -41,18 +51,30 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
-	return &samyav1.AcquireResponse{
+	resp := &samyav1.AcquireResponse{
 		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left),
-	}, nil
+	}
+	if terms != nil && !r.GetDryRun() {
+		resp.Lease = s.lease(&a.Lease)
+	}
+	return resp, nil
 }
 
 // Release implements samyav1.TokenServiceServer.
 func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
-	q, err := s.admit(ctx, r, nil)
+	tries, triesErr := s.tries(r)
+	lease, leaseErr := s.leaseRef(r.GetLease())
+	least := int64(1)
+	if lease != nil {
+		least = 0
+	}
+	q, err := s.admit(ctx, r, least, triesErr, leaseErr)
 	if err != nil {
 		return nil, err
 	}
-	in := &core.Release{Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID)}
+	in := &core.Release{
+		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID), Lease: lease, Tries: tries,
+	}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
@@ -61,7 +83,7 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 		return nil, err
 	}
 	return &samyav1.ReleaseResponse{
-		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left),
+		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left), Parked: a.Parked,
 	}, nil
 }
 
@@ -74,8 +96,8 @@ type movement interface {
 }
 
 // admit checks a request's fields and deadline before anything is begun, and
-// gives it an id if it has none.
-func (s *Site) admit(ctx context.Context, r movement, more error) (asked, error) {
+// gives it an id if it has none. More are what is wrong with its other fields.
+func (s *Site) admit(ctx context.Context, r movement, least int64, more ...error) (asked, error) {
 	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
 	var idErr, siteErr error
 	if q.requestID == "" {
@@ -86,9 +108,9 @@ func (s *Site) admit(ctx context.Context, r movement, more error) (asked, error)
 	if at := r.GetSite(); at != "" && at != s.cfg.Name {
 		siteErr = &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
 	}
-	entityErr, tokensErr := name.Entity("entity", q.entity), name.Tokens("tokens", q.tokens)
-	if entityErr != nil || tokensErr != nil || idErr != nil || siteErr != nil || more != nil {
-		return q, apierr.FromName(errors.Join(entityErr, tokensErr, idErr, siteErr, more))
+	entityErr, tokensErr := name.Entity("entity", q.entity), name.Released("tokens", q.tokens, least)
+	if err := errors.Join(entityErr, tokensErr, idErr, siteErr, errors.Join(more...)); err != nil {
+		return q, apierr.FromName(err)
 	}
 	return q, expired(ctx)
 }

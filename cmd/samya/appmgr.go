@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 func (p *program) appmgrCommand() *cobra.Command {
 	var s served
 	var grpc string
+	var repeatTime time.Duration
 	cmd := &cobra.Command{
 		Use:   "appmgr --name NAME --region REGION --join HOST:PORT,…",
 		Short: "Run an app manager: it serves clients and asks the nearest site",
@@ -39,8 +41,8 @@ them can run, in any region.`,
 			}
 			cfg := appmgr.Config{
 				Name: s.name, Region: cmp.Or(s.region, s.name), Cluster: s.cluster, HTTPAddr: s.http, GRPCAddr: grpc,
-				Gossip: appmgr.Gossip{Bind: s.gossip, Join: s.join, Preset: membership.Preset(s.preset), Key: key},
-				Logger: log,
+				Gossip:     appmgr.Gossip{Bind: s.gossip, Join: s.join, Preset: membership.Preset(s.preset), Key: key},
+				RepeatTime: repeatTime, Logger: log,
 			}
 			if latency != nil {
 				cfg.Latency = latency.OneWay
@@ -65,6 +67,7 @@ them can run, in any region.`,
 	f := cmd.Flags()
 	s.flags(f, "127.0.0.1:8080", "127.0.0.1:8280")
 	f.StringVar(&grpc, "grpc", "127.0.0.1:8180", "address to serve gRPC on")
+	f.DurationVar(&repeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")
 	s.completions(cmd)
 	return cmd
 }

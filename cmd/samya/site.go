@@ -79,6 +79,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.BoolVar(&cfg.Unvouched, "unvouched", false, "serve before other sites vouch that the data is the latest; only if you know that it is")
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
+	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
 	f.DurationVar(&cfg.ForecastBin, "forecast-bin", 5*time.Second, "length of the bins in which demand is counted and forecast")
 	f.IntVar(&cfg.ForecastHorizon, "forecast-horizon", 6, "how many bins a redistribution provides for")

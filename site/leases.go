@@ -1,0 +1,159 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// defaultPage is how many leases a page has unless its caller says.
+const defaultPage = 100
+
+// RenewLease implements samyav1.TokenServiceServer.
+func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error) {
+	id, leaseErr := s.ownLease(r.GetLease())
+	var ttl time.Duration
+	var ttlErr error
+	if r.GetTtl() != nil {
+		ttl, ttlErr = ttlOf("ttl", r.GetTtl())
+	}
+	if err := errors.Join(leaseErr, ttlErr); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if err := expired(ctx); err != nil {
+		return nil, err
+	}
+	in := &core.RenewLease{Lease: keyOf(id), TTL: ticks(ttl)}
+	q := asked{requestID: id}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, q)
+	}
+	if err := s.failure(a, q); err != nil {
+		return nil, err
+	}
+	return &samyav1.RenewLeaseResponse{Lease: s.lease(&a.Lease)}, nil
+}
+
+// CommitLease implements samyav1.TokenServiceServer.
+func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error) {
+	id, leaseErr := s.ownLease(r.GetLease())
+	if err := errors.Join(
+		leaseErr, name.Released("tokens", r.GetTokens(), 0), optionalID(r.GetRequestId()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if err := expired(ctx); err != nil {
+		return nil, err
+	}
+	q := asked{requestID: cmp.Or(r.GetRequestId(), ulid.Make().String()), tokens: r.GetTokens()}
+	in := &core.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID)}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, q)
+	}
+	if err := s.failure(a, q); err != nil {
+		return nil, err
+	}
+	return &samyav1.CommitLeaseResponse{
+		Tokens: int64(a.Tokens), Returned: int64(a.Returned), RequestId: q.requestID, Site: s.cfg.Name,
+	}, nil
+}
+
+// ListLeases implements samyav1.TokenServiceServer: the leases of this site. Its
+// page token is the number of the last lease told.
+func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
+	var entityErr, tokenErr error
+	if r.GetEntity() != "" {
+		entityErr = name.Entity("entity", r.GetEntity())
+	}
+	var after uint64
+	if t := r.GetPageToken(); t != "" {
+		if after, tokenErr = strconv.ParseUint(t, 10, 64); tokenErr != nil {
+			tokenErr = &name.Error{Field: "page_token", Problem: "is none that a list returned"}
+		}
+	}
+	if err := errors.Join(
+		name.Holder("holder", r.GetHolder()), entityErr, name.PageSize("page_size", int64(r.GetPageSize())), tokenErr,
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	in := &core.ListLeases{
+		Holder: r.GetHolder(), Entity: r.GetEntity(), After: after, Count: cmp.Or(int(r.GetPageSize()), defaultPage),
+	}
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, asked{})
+	}
+	if err := s.failure(a, asked{entity: r.GetEntity()}); err != nil {
+		return nil, err
+	}
+	resp := &samyav1.ListLeasesResponse{Leases: make([]*samyav1.Lease, len(a.Leases))}
+	for i := range a.Leases {
+		resp.Leases[i] = s.lease(&a.Leases[i])
+	}
+	if a.More && len(a.Leases) > 0 {
+		resp.NextPageToken = strconv.FormatUint(a.Leases[len(a.Leases)-1].Number, 10)
+	}
+	return resp, nil
+}
+
+// lease is a lease of this site as it is told.
+func (s *Site) lease(v *core.LeaseView) *samyav1.Lease {
+	return &samyav1.Lease{
+		Name: s.cfg.Name + "/" + v.ID, Entity: v.Entity, Tokens: int64(v.Tokens),
+		Remaining: durationpb.New(time.Duration(v.Remaining) * time.Millisecond), Holder: v.Holder,
+	}
+}
+
+// ownLease returns the request id in the name of a lease of this site.
+func (s *Site) ownLease(lease string) (string, error) {
+	home, id, err := name.Lease("lease", lease)
+	if err == nil && home != s.cfg.Name {
+		err = &name.Error{Field: "lease", Problem: "is one of site " + home + ", this is site " + s.cfg.Name}
+	}
+	return id, err
+}
+
+// leaseRef reads the lease that a release names; nil for none.
+func (s *Site) leaseRef(lease string) (*core.LeaseRef, error) {
+	if lease == "" {
+		return nil, nil
+	}
+	home, id, err := name.Lease("lease", lease)
+	if err == nil && !slices.Contains(s.members.Sites, core.SiteID(home)) {
+		err = &name.Error{Field: "lease", Problem: "is one of site " + home + ", which is none of the cluster"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &core.LeaseRef{Home: core.SiteID(home), Request: keyOf(id)}, nil
+}
+
+// leaseTerms reads the terms of the lease that an acquire asks for; nil for none.
+func leaseTerms(l *samyav1.LeaseTerms) (*core.LeaseTerms, error) {
+	if l == nil {
+		return nil, nil
+	}
+	ttl, err := ttlOf("lease.ttl", l.GetTtl())
+	return &core.LeaseTerms{TTL: ticks(ttl), Holder: l.GetHolder()},
+		errors.Join(err, name.Holder("lease.holder", l.GetHolder()))
+}
+
+func ttlOf(field string, d *durationpb.Duration) (time.Duration, error) {
+	if d.CheckValid() != nil {
+		return 0, &name.Error{Field: field, Problem: "no valid duration, at least 1s and at most 168h (7 days)"}
+	}
+	return d.AsDuration(), name.TTL(field, d.AsDuration())
+}
