@@ -65,7 +65,7 @@ func (s tokens) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav
 	tries, triesErr := s.tries(r)
 	lease, leaseErr := s.leaseRef(r.GetLease())
 	least := int64(1)
-	if lease != nil {
+	if r.GetLease() != "" {
 		least = 0
 	}
 	q, err := s.admit(ctx, r, least, triesErr, leaseErr)
