@@ -205,15 +205,7 @@ func period(field string, d, least, most time.Duration, low, high string) error 
 }
 
 // Age checks how old figures may be that a read is content with: 0 to [MaxAge].
-func Age(field string, d time.Duration) error {
-	switch {
-	case d < 0:
-		return &Error{field, d.String() + ", at least 0s"}
-	case d > MaxAge:
-		return &Error{field, d.String() + ", at most 1h"}
-	}
-	return nil
-}
+func Age(field string, d time.Duration) error { return period(field, d, 0, MaxAge, "0s", "1h") }
 
 func length(field, s string, most int) error {
 	switch {
