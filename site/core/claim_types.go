@@ -1,6 +1,7 @@
 package core
 
-// ClaimNumber numbers a site's claims, from 1.
+// ClaimNumber names one of a site's claims; none is used twice. Later ones are
+// greater.
 type ClaimNumber uint64
 
 // ClaimKind says what is asked of the site of an earlier attempt.

@@ -1,4 +1,325 @@
 package core
 
-// claims takes in what another site asks, or answers, about requests.
-func (c *Core) claims(*Claims) {}
+import (
+	"slices"
+
+	"github.com/tidwall/btree"
+)
+
+const (
+	// maxAsks bounds the asks of one message.
+	maxAsks = 512
+	// askPause and maxAskPause bound the pause after which a member is asked again.
+	askPause, maxAskPause Tick = 1000, 8000
+	// claimBits is how many claims can be numbered within one block of requests.
+	claimBits = 20
+)
+
+// owed holds what the site has to find out with other members about requests of
+// which earlier attempts may have run there.
+type owed struct {
+	// peers are the other members, in their order.
+	peers []claimPeer
+	// byKey finds the last claim about a request.
+	byKey map[RequestKey]*claim
+	// open counts the claims, and fresh says that some were never asked.
+	open  int
+	fresh bool
+	// block and index number the claims: by the block of the records that they
+	// become durable with, and within it.
+	block, index uint64
+	// absent says that a member seems to be out of reach.
+	absent bool
+}
+
+// claim is one claim; see ClaimRecord.
+type claim struct{ ClaimRecord }
+
+// claimPeer is another member as one that is asked.
+type claimPeer struct {
+	site SiteID
+	// open are the claims that it has not answered, in the order of their numbers;
+	// those from fresh on were never asked.
+	open  btree.Map[ClaimNumber, *claim]
+	fresh ClaimNumber
+	// next is when it is asked again, 0 for never, and pause the time from then to
+	// the next time.
+	next, pause Tick
+	// cursor is the last claim asked again, unanswered how many of that round are
+	// open still.
+	cursor     ClaimNumber
+	unanswered int
+}
+
+func (o *owed) peer(site SiteID) *claimPeer {
+	for i := range o.peers {
+		if o.peers[i].site == site {
+			return &o.peers[i]
+		}
+	}
+	return nil
+}
+
+// tried lists the other members that earlier attempts may have reached, in the
+// order of the members. It reports whether all sites named are members.
+func (o *owed) tried(t *Tries, self SiteID) ([]SiteID, bool) {
+	all := t.Tried == nil && t.Attempt >= 2<<8
+	var sites []SiteID
+	for i := range o.peers {
+		if p := &o.peers[i]; all || slices.Contains(t.Tried, p.site) {
+			sites = append(sites, p.site)
+		}
+	}
+	return sites, !slices.ContainsFunc(t.Tried, func(s SiteID) bool { return s != self && o.peer(s) == nil })
+}
+
+// union lists the sites of either list in the order of the members.
+func (o *owed) union(a, b []SiteID) []SiteID {
+	var sites []SiteID
+	for i := range o.peers {
+		if s := o.peers[i].site; slices.Contains(a, s) || slices.Contains(b, s) {
+			sites = append(sites, s)
+		}
+	}
+	return sites
+}
+
+// number returns the number of a new claim. Blocks are numbered without a gap and
+// the last one is never deleted, so no claim gets a number twice, also after all
+// were settled and the site was restarted: a late answer means no other claim.
+func (c *Core) claimNumber() ClaimNumber {
+	if o := &c.owed; o.block != c.requests.next {
+		o.block, o.index = c.requests.next, 0
+	}
+	c.owed.index++
+	return ClaimNumber(c.owed.block<<claimBits | c.owed.index)
+}
+
+func (c *Core) restoreClaims(records []ClaimRecord) {
+	c.owed.byKey = make(map[RequestKey]*claim)
+	for _, m := range c.cfg.Members {
+		if m != c.cfg.Self {
+			c.owed.peers = append(c.owed.peers, claimPeer{site: m, pause: askPause})
+		}
+	}
+	for _, r := range records {
+		cl := &claim{r}
+		cl.Sites = c.owed.union(r.Sites, nil)
+		c.open(cl)
+	}
+	c.owed.fresh = false
+	for i := range c.owed.peers {
+		if p := &c.owed.peers[i]; p.open.Len() > 0 {
+			p.fresh, p.next = 0, 1
+		}
+	}
+}
+
+// open adds a claim to those of the members that it is to be asked of.
+func (c *Core) open(cl *claim) {
+	c.owed.byKey[cl.Key] = cl
+	c.owed.open++
+	for _, s := range cl.Sites {
+		p := c.owed.peer(s)
+		p.open.Set(cl.Number, cl)
+		if p.fresh == 0 {
+			p.fresh = cl.Number
+		}
+	}
+	c.owed.fresh = true
+}
+
+// claim notes that the sites of a request's earlier attempts are to be asked. A
+// claim of an earlier attempt at this site goes over into it: under another
+// number, for what was answered to the earlier one says too little.
+func (c *Core) claim(r *request, entity string, generation uint64, state RequestState) {
+	kind, sites := UndoAcquire, r.tries.Tried
+	switch {
+	case r.kind == ReturnRequest:
+		kind = ReturnLease
+	case state == Parked:
+		kind = SettleRelease
+	}
+	if old := c.owed.byKey[r.key]; old != nil && old.Body == r.body {
+		sites = c.owed.union(old.Sites, sites)
+		c.settled(old)
+	}
+	cl := &claim{ClaimRecord{
+		ClaimAsk: ClaimAsk{
+			Number: c.claimNumber(), Kind: kind, Key: r.key, Body: r.body, Entity: entity, Tokens: r.tokens,
+			Attempt: r.tries.attempt() - 1, NotAfter: r.tries.NotAfter, Lease: r.home,
+		},
+		Generation: generation, Sites: slices.Clone(sites),
+	}}
+	if cl.NotAfter == 0 {
+		cl.NotAfter = c.now.Wall + c.cfg.RequestHorizon()
+	}
+	c.open(cl)
+	c.storeClaim(cl)
+	c.out.Events = append(c.out.Events, Event{Kind: ClaimMade, Entity: entity})
+}
+
+func (c *Core) storeClaim(cl *claim) {
+	r := cl.ClaimRecord
+	r.Sites = slices.Clone(r.Sites)
+	c.out.Records.Claims = append(c.out.Records.Claims, r)
+}
+
+// settled forgets a claim.
+func (c *Core) settled(cl *claim) {
+	for _, s := range cl.Sites {
+		c.owed.peer(s).drop(cl.Number)
+	}
+	if c.owed.byKey[cl.Key] == cl {
+		delete(c.owed.byKey, cl.Key)
+	}
+	c.owed.open--
+	c.out.Records.SettledClaims = append(c.out.Records.SettledClaims, cl.Number)
+}
+
+func (p *claimPeer) drop(n ClaimNumber) {
+	p.open.Delete(n)
+	if p.open.Len() == 0 {
+		p.next, p.pause, p.cursor, p.unanswered = 0, askPause, 0, 0
+	}
+}
+
+// answered takes in a member's answer to a claim.
+func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
+	cl, ok := p.open.Get(a.Number)
+	if !ok {
+		return
+	}
+	p.drop(cl.Number)
+	if p.pause = askPause; p.unanswered > 0 {
+		if p.unanswered--; p.unanswered == 0 && p.open.Len() > 0 {
+			p.next = max(1, now)
+		}
+	}
+	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
+	c.out.Events = append(c.out.Events, Event{Kind: ClaimAnswered, Entity: cl.Entity, Verdict: a.Verdict})
+	switch {
+	case cl.Kind != UndoAcquire && a.Verdict != NeverRan:
+		c.settleParked(cl, Dropped)
+	case len(cl.Sites) > 0:
+		c.storeClaim(cl)
+	case cl.Kind == SettleRelease:
+		c.settleParked(cl, Ran)
+	case cl.Kind == ReturnLease:
+		c.settleParked(cl, Dropped)
+	default:
+		c.settled(cl)
+	}
+}
+
+// settleParked counts a parked release, or gives it up. The claim ends with that
+// in one transaction, so it is done once even if the record is no longer kept.
+func (c *Core) settleParked(cl *claim, state RequestState) {
+	c.settled(cl)
+	var e *entity
+	if state == Ran {
+		e, _ = c.space.entities.Get(cl.Entity)
+		if e == nil || e.generation != cl.Generation || !c.credit(e, cl.Tokens) {
+			e, state = nil, Dropped
+		}
+	}
+	if old, ok := c.requests.find(cl.Key); ok && old.body == cl.Body && old.state == Parked {
+		c.record(old.record(cl.Key, state, old.attempt))
+	}
+	if e != nil {
+		c.freed(e)
+	}
+}
+
+// record is the record of a request that has come into another state.
+func (r *remembered) record(key RequestKey, state RequestState, attempt Attempt) RequestRecord {
+	return RequestRecord{
+		Key: key, Body: r.body, Kind: r.kind, State: state, Attempt: attempt,
+		Generation: r.generation, Tokens: r.tokens, Left: r.left,
+	}
+}
+
+// askFresh asks the members about the claims that were made since the last
+// transaction.
+func (c *Core) askFresh() {
+	if !c.owed.fresh {
+		return
+	}
+	c.owed.fresh = false
+	for i := range c.owed.peers {
+		p := &c.owed.peers[i]
+		from := p.fresh
+		p.fresh = 0
+		for from != 0 && p.open.Len() > 0 {
+			if p.next == 0 {
+				p.next = c.now.Tick + p.pause
+			}
+			from, _ = c.askFrom(p, from)
+			if from != 0 {
+				from++
+			}
+		}
+	}
+}
+
+// askFrom asks a member about the claims from a number on, as many as go into a
+// message. It returns the last one's number, 0 if there is no other behind it, and
+// how many they are.
+func (c *Core) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked int) {
+	m := &Claims{From: c.cfg.Self, To: p.site}
+	more := false
+	p.open.Ascend(from, func(n ClaimNumber, cl *claim) bool {
+		if more = len(m.Asks) == maxAsks; more {
+			return false
+		}
+		m.Asks = append(m.Asks, cl.ClaimAsk)
+		last = n
+		return true
+	})
+	if len(m.Asks) > 0 {
+		c.out.Messages = append(c.out.Messages, Envelope{Claims: m})
+	}
+	if !more {
+		last = 0
+	}
+	return last, len(m.Asks)
+}
+
+func (o *owed) wakeAt() Tick {
+	var t Tick
+	if o.open > 0 {
+		for i := range o.peers {
+			t = earlier(t, o.peers[i].next)
+		}
+	}
+	return t
+}
+
+// askAgain asks the members whose time has come about their next claims.
+func (c *Core) askAgain() {
+	if c.owed.open == 0 {
+		return
+	}
+	for i := range c.owed.peers {
+		p := &c.owed.peers[i]
+		if p.next == 0 || p.next > c.now.Tick {
+			continue
+		}
+		p.cursor, p.unanswered = c.askFrom(p, p.cursor+1)
+		p.next = c.now.Tick + p.pause
+		p.pause = min(2*p.pause, maxAskPause)
+	}
+}
+
+// cameUp notes who is up, and has those who came up asked at once.
+func (c *Core) cameUp(sites []SiteID) {
+	c.owed.absent = false
+	for i := range c.owed.peers {
+		p := &c.owed.peers[i]
+		up := slices.Contains(sites, p.site)
+		c.owed.absent = c.owed.absent || !up
+		if up && p.next != 0 && !c.seemsUp(p.site) {
+			p.next, p.pause = max(1, c.now.Tick), askPause
+		}
+	}
+}

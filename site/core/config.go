@@ -27,8 +27,18 @@ type Config struct {
 	Want, Wait string
 
 	// Retention is how long records of answered requests are kept, in
-	// milliseconds; default 5 minutes. A repeat that comes later runs anew.
+	// milliseconds; default 5 minutes. A repeat that comes later runs anew, unless
+	// it has a time after which it must not run. Records are kept longer while
+	// another member is out of reach and fewer than half of MaxRequests are.
 	Retention int64
+	// Skew is by how much this site's wall clock may be set back within Retention,
+	// in milliseconds; default 10 seconds, or a quarter of a Retention below 40.
+	// That a request runs once, however late an attempt comes, rests on it.
+	Skew int64
+	// MaxClaims bounds, for each other member, the requests about which it has to
+	// be asked, acquires that still wait left out; default 65536 (about 500 bytes
+	// each).
+	MaxClaims int
 	// MaxRequests bounds the records kept; default 4,000,000 (about 100 bytes
 	// of memory each). When it is reached requests are refused as Overloaded.
 	MaxRequests int
@@ -103,6 +113,10 @@ func orDefault[T comparable](v *T, d T) {
 	}
 }
 
+// RequestHorizon is how far ahead the time may lie after which a request must not run, in
+// milliseconds: a record outlives all attempts of its request.
+func (c *Config) RequestHorizon() int64 { return c.Retention - c.Skew }
+
 // WithDefaults returns the configuration with the defaults filled in.
 func (c Config) WithDefaults() Config {
 	c.setDefaults()
@@ -120,6 +134,8 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Want, "quantile")
 	orDefault(&c.Wait, "all")
 	orDefault(&c.Retention, 5*60*1000)
+	orDefault(&c.Skew, min(10_000, c.Retention/4))
+	orDefault(&c.MaxClaims, 65536)
 	orDefault(&c.MaxRequests, 4_000_000)
 	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
@@ -196,6 +212,9 @@ func (c *Config) choose() (modules, error) {
 	}
 	if c.Rand == nil {
 		errs = append(errs, errors.New("rand: missing"))
+	}
+	if c.Skew < 0 || c.Skew >= c.Retention {
+		errs = append(errs, fmt.Errorf("skew: %d ms, with a retention of %d ms", c.Skew, c.Retention))
 	}
 	if c.Patience < 3*c.Window {
 		errs = append(errs, fmt.Errorf("patience: %d ms is not three times window, %d ms", c.Patience, c.Window))

@@ -23,6 +23,7 @@ type Core struct {
 	cat      catalogue
 	requests requestTable
 	leases   leases
+	owed     owed
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
@@ -61,7 +62,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 			Wait: mods.wait, Window: cfg.Window, Patience: cfg.Patience,
 			Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 		},
-		requests:     newRequestTable(from.Blocks),
+		requests:     newRequestTable(from.Blocks, cfg.Skew),
 		waiting:      make(map[RequestKey]*waiting),
 		waitingCalls: make(map[Call]*waiting),
 		watchers:     make(map[Call]*entity), revision: 1,
@@ -141,6 +142,7 @@ func (c *Core) restore(from *Restored) error {
 	}
 	c.restoreLeases(from.Leases)
 	c.parkRestored(from.Forecasts)
+	c.restoreClaims(from.Claims)
 	return nil
 }
 
@@ -212,13 +214,14 @@ func (c *Core) Drain(e *Effects) {
 		}
 	}
 	if len(rec.Block.Records) > 0 {
-		c.requests.seal(&rec.Block, c.now.Wall)
+		c.requests.seal(&rec.Block, c.now)
 	}
 	c.storeForecasts(rec)
 	if c.guard.open {
 		// Also without new records: a full table takes none before old ones go.
-		rec.ForgetBlocks = c.requests.expire(c.now.Wall - c.cfg.Retention)
+		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests())
 	}
+	c.askFresh()
 	c.seal()
 	*e, c.out = c.out, *e
 }
@@ -254,6 +257,8 @@ func (c *Core) Pending() bool {
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
 	Entities, Waiting, Requests, Changes, Leases, Watchers int
+	// Claims are the requests about which other members have not answered yet.
+	Claims int
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing   int
@@ -266,7 +271,7 @@ type Status struct {
 func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
-		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers),
+		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
 		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }

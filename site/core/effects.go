@@ -128,6 +128,11 @@ const (
 	LeaseExpired
 	// LeaseReturned: a lease gave back tokens before its time was up.
 	LeaseReturned
+	// ClaimMade: a request was answered of which earlier attempts may have run
+	// elsewhere.
+	ClaimMade
+	// ClaimAnswered: another site has told what became of them there: Verdict.
+	ClaimAnswered
 )
 
 // Event is one thing a metric may count.
@@ -141,6 +146,8 @@ type Event struct {
 	Variant Variant
 	// Count is how many forecasts fell back or were dropped.
 	Count uint64
+	// Verdict is that of a ClaimAnswered.
+	Verdict ClaimVerdict
 	// Err tells a ProtocolFault.
 	Err error
 }

@@ -217,6 +217,7 @@ func (c *Core) stepGuarded(in Input) {
 
 // reach notes who is up, and asks those who came up.
 func (c *Core) reach(sites []SiteID) {
+	c.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.guard.peers {
 		if p := &c.guard.peers[i]; c.guard.nextRound != 0 && c.seemsUp(p.Site) {

@@ -18,30 +18,54 @@ func (c *Core) release(r *Release) {
 		return
 	}
 	q := r.request()
-	if c.repeated(r.Call, &q, r.Entity) {
+	if c.repeated(r.Call, &q, r.Entity, 0) || !c.placed(r.Call, &q) {
 		return
 	}
 	c.space.Execute([]string{r.Entity}, func(es []*entity) {
-		e := es[0]
-		if e == nil {
+		switch e := es[0]; {
+		case e == nil:
 			c.reply(r.Call, Answer{Code: NotFound})
-			return
-		}
-		if r.Lease != nil && r.Lease.Home == c.cfg.Self {
+		case r.Lease != nil && r.Lease.Home == c.cfg.Self:
+			// Attempts at other sites have it given back here too, by the same record.
+			q.tries.Tried = nil
 			c.returnLease(r, &q)
-			return
-		}
-		if c.tableFull(r.Call) {
-			return
-		}
-		if !c.credit(e, r.Tokens) {
+		case c.tableFull(r.Call):
+		case r.Lease != nil:
+			c.releaseHome(e, r, &q)
+		case len(q.tries.Tried) > 0:
+			c.parkRelease(e, r, &q)
+		case !c.credit(e, r.Tokens):
 			c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
-			return
+		default:
+			c.remember(e, &q, Ran, r.Tokens)
+			c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
+			c.freed(e)
 		}
-		c.remember(e, &q, Ran, r.Tokens)
-		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
-		c.freed(e)
 	})
+}
+
+// releaseHome has tokens of a lease given back by the site that granted it, which
+// does so once for all attempts.
+func (c *Core) releaseHome(e *entity, r *Release, q *request) {
+	home := c.owed.peer(r.Lease.Home)
+	switch {
+	case home == nil:
+		c.reply(r.Call, Answer{Code: Invalid})
+		return
+	case home.open.Len() >= c.cfg.MaxClaims:
+		c.reply(r.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		return
+	}
+	q.tries.Tried, q.home = []SiteID{home.site}, r.Lease.Request
+	c.parkRelease(e, r, q)
+}
+
+// parkRelease records a release of which an earlier attempt may have run elsewhere. It
+// counts once it is known that none did: to count it at once could count it
+// twice, and what it gave could be gone before that is found out.
+func (c *Core) parkRelease(e *entity, r *Release, q *request) {
+	c.remember(e, q, Parked, r.Tokens)
+	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left, Parked: true})
 }
 
 // maxBooks bounds what trusted releases can pile up at a site, far from where

@@ -1,6 +1,9 @@
 package core
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+)
 
 // RequestKind tells acquires from releases in records.
 type RequestKind uint8
@@ -127,23 +130,38 @@ type requestTable struct {
 	next uint64
 	// forgotten is the lowest sequence not yet asked to be deleted from disk.
 	forgotten uint64
+	// restored says that blocks were restored that have no time yet.
+	restored bool
+	// lost is no earlier than the wall time of any block that was forgotten.
+	lost int64
 }
 
 type rememberedBlock struct {
 	sequence uint64
 	wall     int64
-	keys     []RequestKey
+	// at is when it was answered, or restored.
+	at   Tick
+	keys []RequestKey
 }
 
-// forgetEvery is how many blocks are deleted from disk at once: deleting is
-// cheap in bulk, and a late deletion harms nobody.
-const forgetEvery = 64
+const (
+	// forgetEvery is how many blocks are deleted from disk at once: deleting is
+	// cheap in bulk, and a late deletion harms nobody.
+	forgetEvery = 64
+	// forgetMost is about how many records are forgotten with one transaction.
+	forgetMost = 1024
+)
 
-func newRequestTable(blocks []RequestBlock) requestTable {
-	t := requestTable{byKey: make(map[RequestKey]remembered), next: 1}
+// newRequestTable takes up restored blocks. What was forgotten before the first of
+// them was answered before it too, but for what the clock was set back by.
+func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
+	t := requestTable{byKey: make(map[RequestKey]remembered), next: 1, lost: math.MinInt64, restored: len(blocks) > 0}
 	for _, b := range blocks {
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
+			if b.Sequence > 1 {
+				t.lost = b.Wall + skew
+			}
 		}
 		t.next = b.Sequence
 		t.remember(b)
@@ -168,20 +186,20 @@ func (t *requestTable) add(r RequestRecord) {
 }
 
 // seal numbers a gathered block and notes its keys for expiry.
-func (t *requestTable) seal(b *RequestBlock, wall int64) {
-	b.Sequence, b.Wall = t.next, wall
+func (t *requestTable) seal(b *RequestBlock, now Now) {
+	b.Sequence, b.Wall = t.next, now.Wall
 	t.next++
-	t.note(*b)
+	t.note(*b, now.Tick)
 }
 
 func (t *requestTable) remember(b RequestBlock) {
 	for _, r := range b.Records {
 		t.add(r)
 	}
-	t.note(b)
+	t.note(b, 0)
 }
 
-func (t *requestTable) note(b RequestBlock) {
+func (t *requestTable) note(b RequestBlock, at Tick) {
 	keys := make([]RequestKey, len(b.Records))
 	for i := range b.Records {
 		keys[i] = b.Records[i].Key
@@ -191,28 +209,39 @@ func (t *requestTable) note(b RequestBlock) {
 		clear(t.blocks[n:])
 		t.blocks, t.head = t.blocks[:n], 0
 	}
-	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, keys: keys})
+	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, keys: keys})
 }
 
-// expire forgets blocks answered before a wall time. It returns the sequence
-// below which blocks are to be deleted from disk, or 0 if it is not yet worth
-// a deletion.
-func (t *requestTable) expire(before int64) uint64 {
-	for t.head < len(t.blocks) && t.blocks[t.head].wall < before {
+// expire forgets blocks that were answered, or restored, longer ago than they are
+// kept, and a bounded number of them. It returns the sequence below which blocks
+// are to be deleted from disk, or 0 if it is not yet worth a deletion.
+func (t *requestTable) expire(now, keep Tick) uint64 {
+	if t.restored {
+		t.restored = false
+		for i := range t.blocks {
+			if b := &t.blocks[i]; b.at == 0 {
+				b.at = now
+			}
+		}
+	}
+	for n := 0; n < forgetMost && t.head < len(t.blocks) && t.blocks[t.head].at+keep < now; t.head++ {
 		b := &t.blocks[t.head]
 		for _, k := range b.keys {
 			if t.byKey[k].block == uint32(b.sequence) {
 				delete(t.byKey, k)
 			}
 		}
+		n += len(b.keys)
+		t.lost = max(t.lost, b.wall)
 		t.blocks[t.head] = rememberedBlock{}
-		t.head++
 	}
-	oldest := t.next
+	// The last block stays on disk: its number is never used again, and its time
+	// tells when what was before it was answered.
+	oldest := t.next - 1
 	if t.head < len(t.blocks) {
 		oldest = t.blocks[t.head].sequence
 	}
-	if oldest-t.forgotten < forgetEvery {
+	if oldest < t.forgotten+forgetEvery {
 		return 0
 	}
 	t.forgotten = oldest

@@ -10,7 +10,10 @@ type request struct {
 	// tokens are those asked for, least the fewest to be content with.
 	tokens, least Tokens
 	lease         *LeaseTerms
-	tries         Tries
+	// tries has, once the request is placed, the sites to be asked in Tried.
+	tries Tries
+	// home is the lease of another site that a release names.
+	home RequestKey
 }
 
 func (a *Acquire) request() request {
@@ -42,7 +45,7 @@ func (c *Core) acquire(a *Acquire) {
 		return
 	}
 	r := a.request()
-	if !a.DryRun && c.repeated(a.Call, &r, a.Entity) {
+	if !a.DryRun && (c.repeated(a.Call, &r, a.Entity, a.Wait) || !c.placed(a.Call, &r)) {
 		return
 	}
 	c.space.Execute([]string{a.Entity}, func(es []*entity) {
@@ -108,7 +111,7 @@ func (c *Core) short(e *entity, a *Acquire, r request) {
 		c.reply(a.Call, Answer{Code: QueueFull, Left: e.left, RetryAfter: c.cfg.GiveUp})
 		return
 	}
-	w := &waiting{request: r, until: c.now.Tick + a.Wait, entity: e, calls: []Call{a.Call}}
+	w := &waiting{request: r, until: c.until(a.Wait, &r.tries), entity: e, calls: []Call{a.Call}}
 	if e.queue == nil {
 		e.queue = new(queue)
 	}
@@ -122,50 +125,6 @@ func (c *Core) short(e *entity, a *Acquire, r request) {
 // maxQueued bounds the tokens that the acquires waiting for one entity ask for
 // in all, far from where sums over the most sites there can be would overflow.
 const maxQueued = 1 << 56
-
-// repeated answers a request whose id was seen before, and reports whether it
-// was.
-func (c *Core) repeated(call Call, r *request, _ string) bool {
-	if old, ok := c.requests.find(r.key); ok {
-		if old.body != r.body {
-			c.reply(call, Answer{Code: Reused})
-			return true
-		}
-		a := old.answer()
-		if l, ok := c.leaseOf(r.key); ok && old.kind == LeasedRequest {
-			a.Lease = c.leaseView(l)
-		}
-		c.reply(call, a)
-		return true
-	}
-	if w, ok := c.waiting[r.key]; ok {
-		switch {
-		case w.body != r.body:
-			c.reply(call, Answer{Code: Reused})
-		case len(w.calls) >= maxCallers:
-			c.reply(call, Answer{Code: Overloaded, RetryAfter: c.cfg.GiveUp})
-		default:
-			w.calls = append(w.calls, call)
-			c.waitingCalls[call] = w
-		}
-		return true
-	}
-	return false
-}
-
-// answer is the answer that a record remembers.
-func (r *remembered) answer() Answer {
-	switch r.state {
-	case Refused:
-		return Answer{Code: OutOfTokens, Left: r.left}
-	case Undone:
-		return Answer{Code: Superseded}
-	}
-	if r.kind == CommitRequest {
-		return Answer{Code: OK, Tokens: r.tokens, Returned: r.left}
-	}
-	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
-}
 
 // tableFull refuses a call if no more requests can be remembered.
 func (c *Core) tableFull(call Call) bool {
@@ -198,21 +157,22 @@ func (c *Core) refuse(e *entity, r *request) Answer {
 	return Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
-// remember records what became of a request.
+// remember records what became of a request, and what is to be found out with the
+// sites of its earlier attempts.
 func (c *Core) remember(e *entity, r *request, state RequestState, tokens Tokens) {
 	c.record(RequestRecord{
 		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
 		Generation: e.generation, Tokens: tokens, Left: e.left,
 	})
+	if len(r.tries.Tried) > 0 {
+		c.claim(r, e.name, e.generation, state)
+	}
 }
 
 func (c *Core) record(r RequestRecord) {
 	c.requests.add(r)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }
-
-// attempt is the number of the attempt, also of a first one that has none.
-func (t *Tries) attempt() Attempt { return max(t.Attempt, AttemptOf(1, 0)) }
 
 func (c *Core) conclude(call Call, a Answer) { c.reply(call, a) }
 

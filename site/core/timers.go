@@ -111,7 +111,7 @@ func (c *Core) WakeAt() Tick {
 		return c.guard.wakeAt()
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
-	t = earlier(earlier(t, c.forecastsWake()), c.leases.wakeAt())
+	t = earlier(earlier(t, c.forecastsWake()), earlier(c.leases.wakeAt(), c.owed.wakeAt()))
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -129,6 +129,7 @@ func (c *Core) wake() {
 	}
 	c.wakeForecasts()
 	c.expireLeases()
+	c.askAgain()
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
 		due = append(due, c.timers[0])

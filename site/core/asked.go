@@ -1,0 +1,162 @@
+package core
+
+// claims takes in what another site asks, or answers, about requests.
+func (c *Core) claims(m *Claims) {
+	p := c.owed.peer(m.From)
+	if p == nil {
+		return
+	}
+	for _, a := range m.Answers {
+		c.answered(p, a, c.now.Tick)
+	}
+	reply := &Claims{From: c.cfg.Self, To: m.From}
+	for i := range m.Asks[:min(len(m.Asks), maxAsks)] {
+		if v := c.asked(&m.Asks[i]); v != 0 {
+			reply.Answers = append(reply.Answers, ClaimAnswer{Number: m.Asks[i].Number, Verdict: v})
+		}
+	}
+	if len(reply.Answers) > 0 {
+		c.out.Messages = append(c.out.Messages, Envelope{Claims: reply})
+	}
+}
+
+// asked does what another site asks about a request, and returns what to answer
+// once that is durable; 0 for nothing yet: it will be asked again.
+func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
+	if a.NotAfter > c.now.Wall+c.cfg.RequestHorizon() {
+		// The clock is behind here: a record made now could be forgotten before an
+		// attempt comes that it must stop.
+		return 0
+	}
+	old, found := c.requests.find(a.Key)
+	if found && old.body != a.Body {
+		return NeverRan
+	}
+	switch a.Kind {
+	case UndoAcquire:
+		return c.undoAcquire(a, &old, found)
+	case SettleRelease:
+		return c.settleRelease(a, &old, found)
+	case ReturnLease:
+		return c.returnAsked(a, found)
+	}
+	return 0
+}
+
+// undoAcquire undoes the attempts asked about and sees that none runs later.
+func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
+	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
+		c.superseded(w)
+		c.dropWaiting(w)
+	}
+	switch {
+	case !found:
+		return c.never(a, AcquireRequest)
+	case old.attempt > a.Attempt || old.state == Undone && old.attempt == a.Attempt:
+		return NeverRan
+	case old.state != Ran:
+		c.record(old.record(a.Key, Undone, a.Attempt))
+		return NeverRan
+	}
+	undone := old.record(a.Key, Undone, a.Attempt)
+	e, _ := c.space.entities.Get(a.Entity)
+	switch {
+	case e == nil || e.generation != old.generation:
+		c.record(undone)
+	case old.kind == LeasedRequest:
+		c.record(undone)
+		c.endLease(a.Key)
+	case !c.credit(e, old.tokens):
+		return 0
+	default:
+		c.record(undone)
+		c.freed(e)
+	}
+	return DidRun
+}
+
+// settleRelease tells whether a release ran here, and sees that the attempts asked
+// about do not run later.
+func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
+	parked := c.owed.byKey[a.Key]
+	if parked != nil && (parked.Kind != SettleRelease || parked.Body != a.Body) {
+		parked = nil
+	}
+	switch {
+	case found && (old.state == Ran || old.state == Dropped):
+		// One that was given up here ran at another site, or may have.
+		return DidRun
+	case found && old.attempt > a.Attempt, parked != nil && parked.Attempt >= a.Attempt:
+		// It is for this site to find out what became of the others.
+		return NeverRan
+	case found && old.state == Undone && old.attempt == a.Attempt:
+		return NeverRan
+	}
+	if parked != nil {
+		// Also if its record is no longer kept.
+		c.settled(parked)
+	}
+	switch {
+	case found:
+		c.record(old.record(a.Key, Undone, a.Attempt))
+		return NeverRan
+	case parked != nil:
+		return NeverRan
+	}
+	return c.never(a, ReleaseRequest)
+}
+
+// returnAsked gives back what a lease of this site holds, once for all attempts of
+// a release.
+func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
+	switch {
+	case found:
+		return DidRun
+	case !c.definitive(a):
+		return Forgotten
+	case c.requests.len() >= c.cfg.MaxRequests:
+		return 0
+	}
+	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
+	if l, ok := c.leaseOf(a.Lease); ok && l.Entity == a.Entity {
+		r.Tokens = c.giveBack(a.Lease, a.Tokens)
+	}
+	e, _ := c.space.entities.Get(a.Entity)
+	if e != nil {
+		r.Generation, r.Left = e.generation, e.left
+	}
+	c.record(r)
+	return DidRun
+}
+
+// definitive reports whether a request without a record never ran here: nothing
+// is forgotten that was answered since it may have run at the earliest.
+func (c *Core) definitive(a *ClaimAsk) bool {
+	return c.requests.lost < a.NotAfter-c.cfg.RequestHorizon()
+}
+
+// never sees that attempts of a request of which there is no record do not run
+// later, and tells whether it is known that none did.
+func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
+	verdict, state := NeverRan, Undone
+	if !c.definitive(a) {
+		verdict = Forgotten
+		if kind == ReleaseRequest {
+			// So that nobody else who asks counts it.
+			state = Dropped
+		}
+	}
+	if c.now.Wall > a.NotAfter+c.cfg.Skew {
+		// No attempt is taken any more.
+		return verdict
+	}
+	if c.requests.len() >= c.cfg.MaxRequests {
+		return 0
+	}
+	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}
+	if e, _ := c.space.entities.Get(a.Entity); e != nil {
+		r.Generation, r.Left = e.generation, e.left
+	}
+	c.record(r)
+	return verdict
+}
