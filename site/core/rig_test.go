@@ -18,8 +18,10 @@ type rig struct {
 	cores map[core.SiteID]*core.Core
 	disks map[core.SiteID]*sim.Memory
 	// cut are the sites that no message comes from or goes to.
-	cut  map[core.SiteID]bool
-	now  core.Now
+	cut map[core.SiteID]bool
+	now core.Now
+	// base is the wall time from which attempts count.
+	base int64
 	net  []sent
 	sent []core.Envelope
 	// answers by call; calls are numbers or strings.
