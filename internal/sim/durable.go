@@ -90,13 +90,13 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 }
 
 // forgets checks that the records of requests stay for as long as repeats of
-// them are promised the first answer, by clocks that run up to 1% too fast.
+// them are promised the first answer, whatever the clocks do.
 func (o *observer) forgets(n *node, r *core.Records) {
 	if r.ForgetBlocks == 0 {
 		return
 	}
 	for sequence, b := range n.drained.blocks {
-		if age := n.calendar - b.Wall; sequence < r.ForgetBlocks && age <= retention/millisecond*99/100 {
+		if age := n.calendar - b.Wall; sequence < r.ForgetBlocks && age <= (retention-2*clockError)/millisecond {
 			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age)
 		}
 	}
