@@ -3,52 +3,94 @@ package appmgr
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/shares"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// GetEntity implements samyav1.EntityServiceServer: it asks all member sites
-// for their shares and adds them up. A site that does not answer within two
-// seconds, or the caller's deadline if that is sooner, is told of with the
-// figures last seen.
-func (s *service) GetEntity(ctx context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
-	if err := name.Entity("name", in.GetName()); err != nil {
-		return nil, apierr.FromName(err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, ended(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+// exact asks all member sites for their shares, and those again that lag behind
+// the others, until the shares are a consistent cut. A site that does not answer
+// within two seconds, or the caller's deadline if that is sooner, is told of with
+// the figures last seen.
+func (s *service) exact(ctx context.Context, entity string) (*samyav1.GetEntityResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
 	defer cancel()
 	members, err := s.router.membersNow(ctx)
 	if err != nil {
 		return nil, err
 	}
 	replies := make([]reply, len(members))
-	var asking sync.WaitGroup
+	asking := make([]string, len(members))
 	for i, m := range members {
-		replies[i].site = m.GetName()
-		asking.Go(func() { replies[i].resp, replies[i].err = s.share(ctx, m.GetName(), in) })
+		replies[i].site, asking[i] = m.GetName(), m.GetName()
+	}
+	var sum *samyav1.GetEntityResponse
+	rounds := 0
+	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
+		s.ask(ctx, entity, replies, asking, rounds)
+		rounds++
+		var again []string
+		if sum, again, err = s.add(entity, replies, time.Now()); err != nil {
+			return nil, err
+		}
+		if len(again) == 0 || pause(ctx, wait) != nil {
+			break
+		}
+		asking = again
+	}
+	s.router.metrics.exactRead(sum.GetUsage(), rounds)
+	return sum, nil
+}
+
+// within shortens a time so that what was found by then reaches the caller before
+// its deadline.
+func within(ctx context.Context, most time.Duration) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return most
+	}
+	left := time.Until(deadline)
+	return min(most, left-min(left/10, 50*time.Millisecond))
+}
+
+// Pauses before lagging sites are asked again: what they lack is on its way.
+const firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
+
+// ask asks sites for their shares, all at once, in one round. A site that does
+// not answer again keeps the share that it told before.
+func (s *service) ask(ctx context.Context, entity string, replies []reply, sites []string, round int) {
+	var asking sync.WaitGroup
+	for i := range replies {
+		r := &replies[i]
+		if !slices.Contains(sites, r.site) {
+			continue
+		}
+		asking.Go(func() {
+			resp, err := s.share(ctx, r.site, entity)
+			if err == nil || round == 0 || apierr.ReasonOf(err) == apierr.EntityNotFound {
+				*r = reply{site: r.site, resp: resp, err: err, round: round}
+			}
+		})
 	}
 	asking.Wait()
-	return s.add(in.GetName(), replies, time.Now())
 }
 
 // share asks one site for its share. A site known to be down is not waited for.
-func (s *service) share(ctx context.Context, site string, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+func (s *service) share(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error) {
 	l := s.router.link(site)
 	if l == nil || l.state().reach == down {
 		return nil, unreachable(site)
 	}
 	resp := &samyav1.GetEntityResponse{}
 	_, err := s.router.try(ctx, call{
-		method: samyav1.EntityService_GetEntity_FullMethodName, req: in, resp: resp, read: true, entity: in.GetName(),
+		method: samyav1.EntityService_GetEntity_FullMethodName, resp: resp, read: true, entity: entity,
+		req: &samyav1.GetEntityRequest{Name: entity, Consistency: samyav1.Consistency_CONSISTENCY_LOCAL},
 	}, site, false)
 	return resp, err
 }
@@ -58,15 +100,34 @@ type reply struct {
 	site string
 	resp *samyav1.GetEntityResponse
 	err  error
+	// round is in which it was asked, age how old the figures were when it
+	// answered.
+	round int
+	age   time.Duration
 }
 
-// add adds the replies up and keeps the figures for later reads.
-func (s *service) add(entity string, replies []reply, now time.Time) (*samyav1.GetEntityResponse, error) {
+// absent reports whether the site answered that it knows no such entity.
+func (r *reply) absent() bool { return r.err != nil && apierr.ReasonOf(r.err) == apierr.EntityNotFound }
+
+// add adds the replies up and keeps the figures for later reads. If all have
+// answered and the shares are no consistent cut, it returns whom to ask again.
+func (s *service) add(entity string, replies []reply, now time.Time) (sum *samyav1.GetEntityResponse, again []string, err error) {
 	sum, fresh, err := merge(entity, replies, s.seen.get(entity), now)
-	if err == nil {
-		s.seen.put(entity, fresh)
+	if err != nil {
+		return nil, nil, err
 	}
-	return sum, err
+	s.seen.put(entity, fresh)
+	u := sum.GetUsage()
+	if !u.GetComplete() {
+		return sum, nil, nil
+	}
+	all := make([]shares.Share, 0, len(replies))
+	for i := range replies {
+		all = append(all, replies[i].share())
+	}
+	cut := shares.Merge(all)
+	u.Consistent = cut.Consistent
+	return sum, cut.Again, nil
 }
 
 // figure is a share as it was seen.
@@ -87,18 +148,20 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &samyav1.Usage{Complete: true}
+	u := &samyav1.Usage{Complete: true, Surplus: latest.GetUsage().GetSurplus()}
+	generation := latest.GetEntity().GetGeneration()
 	keep := map[string]figure{}
-	for _, r := range replies {
+	for i := range replies {
+		r := &replies[i]
 		f, known := old[r.site]
 		switch {
-		case r.err == nil && r.resp.GetEntity().GetGeneration() == latest.GetGeneration():
-			f, known = figure{share: ownShare(r), generation: latest.GetGeneration(), seen: now}, true
-		case r.err == nil || apierr.ReasonOf(r.err) == apierr.EntityNotFound:
-			f, known = figure{share: &samyav1.Share{}, generation: latest.GetGeneration(), seen: now}, true
+		case r.err == nil && r.resp.GetEntity().GetGeneration() == generation:
+			f, known = figure{share: ownShare(r), generation: generation, seen: now.Add(-r.age)}, true
+		case r.err == nil && r.age == 0 || r.absent():
+			f, known = figure{share: &samyav1.Share{}, generation: generation, seen: now}, true
 		default:
 			u.Complete = false
-			known = known && f.generation == latest.GetGeneration()
+			known = known && f.generation == generation
 		}
 		if !known {
 			u.Shares = append(u.Shares, &samyav1.Share{Site: r.site})
@@ -113,16 +176,17 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 		})
 		u.Available += f.share.GetLeft()
 		u.Acquired += f.share.GetNet()
+		u.Debt -= min(0, f.share.GetLeft()) + min(0, f.share.GetOffered())
 	}
-	u.InTransit = latest.GetLimit() - u.GetAvailable() - u.GetAcquired()
-	return &samyav1.GetEntityResponse{Entity: latest, Usage: u}, keep, nil
+	u.InTransit = latest.GetEntity().GetLimit() - u.GetSurplus() - u.GetAvailable() - u.GetAcquired()
+	return &samyav1.GetEntityResponse{Entity: latest.GetEntity(), Usage: u}, keep, nil
 }
 
-// newest returns the entity of the highest generation and version among the
-// replies. If there is none, its error says whether it is the entity or the
-// sites that are missing.
-func newest(entity string, replies []reply) (*samyav1.Entity, error) {
-	var latest *samyav1.Entity
+// newest returns the reply of the highest generation and version. If there is
+// none, its error says whether it is the entity or the sites that are missing.
+func newest(entity string, replies []reply) (*samyav1.GetEntityResponse, error) {
+	var latest *samyav1.GetEntityResponse
+	var latestSite string
 	var refusal *apierr.Error
 	for _, r := range replies {
 		if r.err != nil {
@@ -132,11 +196,11 @@ func newest(entity string, replies []reply) (*samyav1.Entity, error) {
 			}
 			continue
 		}
-		e := r.resp.GetEntity()
-		if latest == nil || cmp.Or(
-			cmp.Compare(e.GetGeneration(), latest.GetGeneration()),
-			cmp.Compare(e.GetVersion(), latest.GetVersion())) > 0 {
-			latest = e
+		if e := r.resp.GetEntity(); latest == nil || cmp.Or(
+			cmp.Compare(e.GetGeneration(), latest.GetEntity().GetGeneration()),
+			cmp.Compare(e.GetVersion(), latest.GetEntity().GetVersion()),
+			cmp.Compare(ownShare(&r).GetMoves().GetApplied(), ownShare(&reply{site: latestSite, resp: latest}).GetMoves().GetApplied())) > 0 {
+			latest, latestSite = r.resp, r.site
 		}
 	}
 	switch {
@@ -151,11 +215,38 @@ func newest(entity string, replies []reply) (*samyav1.Entity, error) {
 }
 
 // ownShare returns the share that a site told of itself; zeros if it told none.
-func ownShare(r reply) *samyav1.Share {
+func ownShare(r *reply) *samyav1.Share {
 	for _, sh := range r.resp.GetUsage().GetShares() {
 		if sh.GetSite() == r.site {
 			return sh
 		}
 	}
 	return &samyav1.Share{}
+}
+
+// share is the reply as it is merged.
+func (r *reply) share() shares.Share {
+	if r.err != nil {
+		return shares.Share{Site: r.site, Round: r.round, Absent: true}
+	}
+	own, e := ownShare(r), r.resp.GetEntity()
+	moves := own.GetMoves()
+	sh := shares.Share{
+		Site: r.site, Round: r.round, Generation: e.GetGeneration(), Limit: e.GetLimit(), Surplus: r.resp.GetUsage().GetSurplus(),
+		Applied: moves.GetApplied(), Pledged: moves.GetPledged(),
+		Left: own.GetLeft(), Offered: own.GetOffered(), Net: own.GetNet(),
+	}
+	for _, st := range moves.GetStars() {
+		sh.Stars = append(sh.Stars, shares.Star{Leader: st.GetLeader(), Counter: st.GetCounter(), Applied: st.GetApplied()})
+	}
+	sh.Sent, sh.Received = transfers(moves.GetSent()), transfers(moves.GetReceived())
+	return sh
+}
+
+func transfers(moves []*samyav1.TransferMove) []shares.Transfer {
+	list := make([]shares.Transfer, 0, len(moves))
+	for _, t := range moves {
+		list = append(list, shares.Transfer{Site: t.GetSite(), Seq: t.GetSeq(), Tokens: t.GetTokens()})
+	}
+	return list
 }

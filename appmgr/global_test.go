@@ -93,7 +93,7 @@ func TestMerge(t *testing.T) {
 			"in debt",
 			[]reply{told("as", ent(10, 1, 2), -30, 40)},
 			nil, ent(10, 1, 2),
-			&samyav1.Usage{Available: -30, Acquired: 40, Complete: true, Shares: []*samyav1.Share{shown("as", 0, -30, 40)}},
+			&samyav1.Usage{Available: -30, Acquired: 40, Debt: 30, Complete: true, Shares: []*samyav1.Share{shown("as", 0, -30, 40)}},
 		},
 	} {
 		got, keep, err := merge("e", c.replies, c.old, now)
@@ -182,8 +182,14 @@ func TestGlobalRead(t *testing.T) {
 			}
 			return out.GetUsage()
 		}
+		// All of the limit is accounted for: what no site has, one has set aside.
+		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse {
+			resp := shareOf("us", ent(100, 1, 1), 20, 5)
+			resp.Usage.Shares[0].Offered = 25
+			return resp
+		})
 		began := time.Now()
-		if u := read(); !u.GetComplete() || u.GetAvailable() != 60 || u.GetInTransit() != 25 {
+		if u := read(); !u.GetComplete() || !u.GetConsistent() || u.GetAvailable() != 60 || u.GetInTransit() != 25 {
 			t.Errorf("%v", u)
 		}
 		if d := time.Since(began); d != 160*time.Millisecond {
@@ -224,6 +230,16 @@ func TestGlobalRead(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// tells is a site that answers reads of e, and knows nothing else.
+func tells(f func() *samyav1.GetEntityResponse) func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+	return func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+		if in.GetName() != "e" {
+			return nil, apierr.NotFound(in.GetName())
+		}
+		return f(), nil
+	}
 }
 
 func TestForeignMemberSet(t *testing.T) {

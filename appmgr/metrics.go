@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // metrics are the app manager's own. Labels are bounded: methods and reasons
@@ -18,6 +19,12 @@ type metrics struct {
 	siteCalls   *prometheus.CounterVec
 	siteRTT     *prometheus.GaugeVec
 	siteUp      *prometheus.GaugeVec
+	// exact are the exact reads by outcome, rounds how often each asked; watches
+	// are those under way, resumed those that went on at another site.
+	exact   *prometheus.CounterVec
+	rounds  prometheus.Histogram
+	watches prometheus.Gauge
+	resumed prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -42,7 +49,20 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "samya_appmgr_site_up", Help: "1 if the site answers probes.",
 		}, []string{"site"}),
 	}
+	m.exact = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "samya_appmgr_exact_reads_total",
+		Help: "Exact reads by outcome: consistent, inconsistent (tokens moved too fast), incomplete (a site did not answer).",
+	}, []string{"outcome"})
+	m.rounds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "samya_appmgr_exact_read_rounds", Help: "How often an exact read asked sites.",
+		Buckets: prometheus.ExponentialBuckets(1, 2, 6),
+	})
+	m.watches = prometheus.NewGauge(prometheus.GaugeOpts{Name: "samya_appmgr_watches", Help: "Watches under way."})
+	m.resumed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "samya_appmgr_watches_resumed_total", Help: "Watches that went on at another site, or anew at the same.",
+	})
 	for _, c := range []prometheus.Collector{
+		m.exact, m.rounds, m.watches, m.resumed,
 		m.requests, m.seconds, m.outstanding, m.siteCalls, m.siteRTT, m.siteUp,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
@@ -82,4 +102,17 @@ func (m *metrics) forget(site string) {
 	m.siteUp.DeleteLabelValues(site)
 	m.siteRTT.DeleteLabelValues(site)
 	m.siteCalls.DeletePartialMatch(prometheus.Labels{"site": site})
+}
+
+// exactRead counts an exact read that asked sites in so many rounds.
+func (m *metrics) exactRead(u *samyav1.Usage, rounds int) {
+	outcome := "inconsistent"
+	switch {
+	case u.GetConsistent():
+		outcome = "consistent"
+	case !u.GetComplete():
+		outcome = "incomplete"
+	}
+	m.exact.WithLabelValues(outcome).Inc()
+	m.rounds.Observe(float64(rounds))
 }

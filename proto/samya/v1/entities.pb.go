@@ -162,10 +162,11 @@ type Usage struct {
 	// Tokens that are out: acquired minus released, over the shares seen.
 	Acquired int64 `protobuf:"varint,2,opt,name=acquired,proto3" json:"acquired,omitempty"`
 	// Tokens between sites: set aside for a redistribution, or decided and not
-	// yet applied everywhere; limit - available - acquired. Only meaningful if
-	// complete.
+	// yet applied everywhere; limit - surplus - available - acquired. Only
+	// meaningful if complete.
 	InTransit int64 `protobuf:"varint,3,opt,name=in_transit,json=inTransit,proto3" json:"in_transit,omitempty"`
-	// Whether every site answered this read.
+	// Whether every site answered this read; of a bounded one, whether no figure is
+	// older than was asked for.
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
 	// One share per site, in the order of the site names.
 	Shares []*Share `protobuf:"bytes,5,rep,name=shares,proto3" json:"shares,omitempty"`

@@ -1,0 +1,111 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// defaultAge is how old figures of a bounded read may be that names no age.
+const defaultAge = 5 * time.Second
+
+// GetEntity implements samyav1.EntityServiceServer. How many sites it asks is the
+// caller's choice; see samyav1.Consistency.
+func (s *service) GetEntity(ctx context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+	age, ageErr := maxAge(in.GetMaxAge())
+	if err := errors.Join(name.Entity("name", in.GetName()), consistency(in.GetConsistency()), ageErr); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, ended(err)
+	}
+	switch in.GetConsistency() {
+	case samyav1.Consistency_CONSISTENCY_LOCAL:
+		return s.nearest(ctx, in.GetName(), in.GetConsistency())
+	case samyav1.Consistency_CONSISTENCY_BOUNDED:
+		return s.bounded(ctx, in.GetName(), age)
+	default:
+		return s.exact(ctx, in.GetName())
+	}
+}
+
+func consistency(c samyav1.Consistency) error {
+	if _, known := samyav1.Consistency_name[int32(c)]; !known {
+		return &name.Error{Field: "consistency", Problem: "none that is known"}
+	}
+	return nil
+}
+
+func maxAge(d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return defaultAge, nil
+	}
+	if d.CheckValid() != nil {
+		return 0, &name.Error{Field: "max_age", Problem: "no valid duration"}
+	}
+	return d.AsDuration(), name.Age("max_age", d.AsDuration())
+}
+
+// nearest asks the nearest healthy site alone.
+func (s *service) nearest(ctx context.Context, entity string, how samyav1.Consistency) (*samyav1.GetEntityResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	resp := &samyav1.GetEntityResponse{}
+	err := s.router.do(ctx, call{
+		method: samyav1.EntityService_GetEntity_FullMethodName, resp: resp, read: true, entity: entity,
+		req: &samyav1.GetEntityRequest{Name: entity, Consistency: how},
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, sh := range resp.GetUsage().GetShares() {
+		// They are for those that add shares up.
+		sh.Moves = nil
+	}
+	return resp, nil
+}
+
+// bounded asks the nearest site what it has, and has heard of the others, and asks
+// those itself of whom it has heard nothing within age. Complete then says that no
+// figure is older.
+func (s *service) bounded(ctx context.Context, entity string, age time.Duration) (*samyav1.GetEntityResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
+	defer cancel()
+	first, err := s.nearest(ctx, entity, samyav1.Consistency_CONSISTENCY_BOUNDED)
+	if err != nil {
+		return nil, err
+	}
+	heard := time.Now()
+	told := first.GetUsage().GetShares()
+	replies := make([]reply, len(told))
+	old := s.seen.get(entity)
+	if old == nil {
+		old = map[string]figure{}
+	}
+	var asking []string
+	for i, sh := range told {
+		r := &replies[i]
+		r.site = sh.GetSite()
+		switch f, seen := old[r.site]; {
+		case sh.GetKnown() && sh.GetAge().AsDuration() <= age:
+			*r = reply{site: r.site, resp: first, age: sh.GetAge().AsDuration()}
+			continue
+		case sh.GetKnown() && (!seen || f.generation < first.GetEntity().GetGeneration() || heard.Add(-sh.GetAge().AsDuration()).After(f.seen)):
+			old[r.site] = figure{share: sh, generation: first.GetEntity().GetGeneration(), seen: heard.Add(-sh.GetAge().AsDuration())}
+		}
+		asking = append(asking, r.site)
+	}
+	s.ask(ctx, entity, replies, asking, 0)
+	sum, fresh, err := merge(entity, replies, old, heard)
+	if err != nil {
+		return nil, err
+	}
+	s.seen.put(entity, fresh)
+	return sum, nil
+}

@@ -1,0 +1,199 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	localRead   = samyav1.Consistency_CONSISTENCY_LOCAL
+	boundedRead = samyav1.Consistency_CONSISTENCY_BOUNDED
+	exactRead   = samyav1.Consistency_CONSISTENCY_EXACT
+)
+
+func (r *rig) read(how samyav1.Consistency, age *durationpb.Duration) *samyav1.Usage {
+	r.t.Helper()
+	out, err := r.service.GetEntity(r.t.Context(), &samyav1.GetEntityRequest{Name: "e", Consistency: how, MaxAge: age})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out.GetUsage()
+}
+
+// movedShare is a share with the moves that it contains.
+func movedShare(site string, left int64, sent, received *samyav1.TransferMove) *samyav1.GetEntityResponse {
+	resp := shareOf(site, ent(100, 1, 1), left, 0)
+	m := &samyav1.Moves{}
+	if sent != nil {
+		m.Sent = append(m.Sent, sent)
+	}
+	if received != nil {
+		m.Received = append(m.Received, received)
+	}
+	resp.Usage.Shares[0].Moves = m
+	return resp
+}
+
+// TestExactReadAsksWhoLagsAgain: the receiver's share has what the donor's has
+// not yet sent, so that the donor alone is asked again, until the two fit.
+func TestExactReadAsksWhoLagsAgain(t *testing.T) {
+	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
+		t := r.t
+		asked := map[string]int{}
+		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse {
+			if asked["us"]++; asked["us"] < 3 {
+				return movedShare("us", 50, nil, nil)
+			}
+			return movedShare("us", 40, &samyav1.TransferMove{Site: "eu", Seq: 1}, nil)
+		})
+		r.sites["eu"].get = tells(func() *samyav1.GetEntityResponse {
+			asked["eu"]++
+			return movedShare("eu", 60, nil, &samyav1.TransferMove{Site: "us", Seq: 1})
+		})
+		u := r.read(exactRead, nil)
+		if !u.GetConsistent() || u.GetAvailable() != 100 || u.GetInTransit() != 0 {
+			t.Errorf("%v", u)
+		}
+		if asked["us"] != 3 || asked["eu"] != 1 {
+			t.Errorf("asked %v", asked)
+		}
+		if u.GetShares()[0].GetMoves() != nil {
+			t.Errorf("the caller is told of moves: %v", u)
+		}
+	})
+}
+
+// TestExactReadEndsHonestly: shares that never fit are told as not consistent,
+// in time for the caller.
+func TestExactReadEndsHonestly(t *testing.T) {
+	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
+		t := r.t
+		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse { return shareOf("us", ent(100, 1, 1), 50, 0) })
+		r.sites["eu"].get = tells(func() *samyav1.GetEntityResponse { return shareOf("eu", ent(100, 1, 1), 60, 0) })
+		began := time.Now()
+		if u := r.read(exactRead, nil); u.GetConsistent() || !u.GetComplete() || u.GetInTransit() != -10 {
+			t.Errorf("%v", u)
+		}
+		if d := time.Since(began); d > 2*time.Second {
+			t.Errorf("it took %v", d)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		out, err := r.service.GetEntity(ctx, &samyav1.GetEntityRequest{Name: "e"})
+		if err != nil || out.GetUsage().GetConsistent() || ctx.Err() != nil {
+			t.Errorf("by a deadline: %v, %v, %v", out, err, ctx.Err())
+		}
+		// Who does not answer makes it incomplete, and no cut is claimed.
+		r.sites["eu"].kill()
+		pass(time.Second)
+		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse { return shareOf("us", ent(100, 1, 1), 40, 0) })
+		if u := r.read(exactRead, nil); u.GetConsistent() || u.GetComplete() {
+			t.Errorf("%v", u)
+		}
+	})
+}
+
+func TestLocalReadAsksTheNearestAlone(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		for _, n := range []string{"eu", "au"} {
+			r.sites[n].get = tells(func() *samyav1.GetEntityResponse {
+				t.Errorf("%s is asked", n)
+				return nil
+			})
+		}
+		r.sites["us"].get = func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+			if in.GetConsistency() != localRead {
+				t.Errorf("asked for %v", in)
+			}
+			return movedShare("us", 7, nil, nil), nil
+		}
+		began := time.Now()
+		if u := r.read(localRead, nil); u.GetAvailable() != 7 || u.GetComplete() || len(u.GetShares()) != 1 || u.GetShares()[0].GetMoves() != nil {
+			t.Errorf("%v", u)
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("it took %v", d)
+		}
+		// A healthy site further away stands in.
+		r.sites["us"].kill()
+		pass(2 * time.Second)
+		r.sites["eu"].get = nil
+		if u := r.read(localRead, nil); u.GetShares()[0].GetSite() != "eu" {
+			t.Errorf("%v", u)
+		}
+	})
+}
+
+// TestBoundedReadAsksOfWhomTooLittleIsHeard: what the nearest site has heard
+// lately is good enough; the others are asked.
+func TestBoundedReadAsksOfWhomTooLittleIsHeard(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		var asked []string
+		r.sites["us"].get = func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+			if in.GetConsistency() != boundedRead {
+				t.Errorf("asked for %v", in)
+			}
+			resp := shareOf("us", ent(100, 1, 1), 30, 0)
+			resp.Usage.Shares = append(resp.Usage.Shares,
+				&samyav1.Share{Site: "eu", Known: true, Left: 20, Net: 1, Age: durationpb.New(3 * time.Second)},
+				&samyav1.Share{Site: "au"})
+			return resp, nil
+		}
+		for _, n := range []string{"eu", "au"} {
+			r.sites[n].get = func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+				asked = append(asked, n)
+				if in.GetConsistency() != localRead {
+					t.Errorf("asked for %v", in)
+				}
+				return shareOf(n, ent(100, 1, 1), 22, 3), nil
+			}
+		}
+		u := r.read(boundedRead, nil)
+		if !slices.Equal(asked, []string{"au"}) || !u.GetComplete() || u.GetConsistent() || u.GetAvailable() != 30+20+22 || u.GetAcquired() != 4 {
+			t.Errorf("asked %v: %v", asked, u)
+		}
+		if age := u.GetShares()[1].GetAge().AsDuration(); age != 3*time.Second {
+			t.Errorf("the figure of eu is %v old", age)
+		}
+		asked = nil
+		u = r.read(boundedRead, durationpb.New(time.Second))
+		slices.Sort(asked)
+		if !slices.Equal(asked, []string{"au", "eu"}) || u.GetShares()[1].GetLeft() != 22 || u.GetShares()[1].GetAge().AsDuration() != 0 {
+			t.Errorf("asked %v: %v", asked, u)
+		}
+		// Of whom nothing newer can be had, the old figure is told with its age.
+		r.sites["eu"].kill()
+		pass(10 * time.Second)
+		u = r.read(boundedRead, durationpb.New(time.Second))
+		if u.GetComplete() || !u.GetShares()[1].GetKnown() || u.GetShares()[1].GetAge().AsDuration() != 3*time.Second {
+			t.Errorf("%v", u)
+		}
+	})
+}
+
+func TestReadsAreChecked(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
+		for _, in := range []*samyav1.GetEntityRequest{
+			{Name: ""},
+			{Name: "e", Consistency: 9},
+			{Name: "e", Consistency: boundedRead, MaxAge: durationpb.New(time.Hour + 1)},
+			{Name: "e", MaxAge: durationpb.New(-1)},
+			{Name: "e", MaxAge: &durationpb.Duration{Nanos: -1, Seconds: 1}},
+		} {
+			if _, err := r.service.GetEntity(t.Context(), in); !errors.Is(err, apierr.InvalidField) {
+				t.Errorf("%v: %v", in, err)
+			}
+		}
+	})
+}
