@@ -88,6 +88,30 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return resp, nil
 }
 
+// stream is the guard of watches. They have a bound of their own, since they last
+// as long as their callers want.
+func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
+	if info.FullMethod != samyav1.EntityService_WatchEntity_FullMethodName {
+		return h(srv, stream)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.ErrorContext(stream.Context(), "panic in a watch", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
+		}
+		reason := "OK"
+		if err != nil {
+			e := apierr.From(err)
+			reason, err = string(e.Reason), e
+		}
+		g.metrics.requests.WithLabelValues("grpc", path.Base(info.FullMethod), reason).Inc()
+	}()
+	if g.closing.Load() {
+		return errClosing
+	}
+	return h(srv, stream)
+}
+
 // unknownMethod answers calls of methods that no service has.
 func unknownMethod(_ any, stream grpc.ServerStream) error {
 	m, _ := grpc.MethodFromServerStream(stream)

@@ -148,6 +148,7 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	err := m.watch(ctx, hc, failed)
 	m.log.InfoContext(ctx, "the app manager is stopping")
 	m.guard.closing.Store(true)
+	m.service.endWatches()
 	hc.Shutdown()
 	m.stop(life, hs, gs)
 	servers.Wait()
@@ -212,6 +213,7 @@ func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(m.guard.unary),
+		grpc.StreamInterceptor(m.guard.stream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
 	samyav1.RegisterTokenServiceServer(gs, m.service)

@@ -42,6 +42,7 @@ type fakeSite struct {
 	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error
+	watch   func(*samyav1.WatchEntityRequest, samyav1.EntityService_WatchEntityServer) error
 	calls   atomic.Int64 // acquires and creates that arrived
 
 	mu    sync.Mutex

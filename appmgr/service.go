@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -40,13 +41,19 @@ type service struct {
 	router *router
 	seen   *lastSeen
 	newID  func() string
+	// watching counts the watches under way; open ends them with endWatches.
+	watching   atomic.Int64
+	open       context.Context
+	endWatches context.CancelFunc
 }
 
 func newService(cfg Config, r *router) *service {
-	return &service{
+	s := &service{
 		name: cfg.Name, cfg: cfg, router: r, seen: newLastSeen(maxSeen),
 		newID: func() string { return ulid.Make().String() },
 	}
+	s.open, s.endWatches = context.WithCancel(context.Background())
+	return s
 }
 
 // CreateEntity implements samyav1.EntityServiceServer.

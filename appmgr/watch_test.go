@@ -1,0 +1,170 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+func (f *fakeSite) WatchEntity(r *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
+	if f.watch == nil {
+		return apierr.NotFound(r.GetName())
+	}
+	return f.watch(r, stream)
+}
+
+// states is a site that tells of versions, one a second, and then of nothing
+// more.
+func (f *fakeSite) states(tokens *[]string, versions ...uint64) {
+	f.watch = func(r *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
+		*tokens = append(*tokens, r.GetResumeToken())
+		for _, v := range versions {
+			if err := stream.Send(state(f.name, v)); err != nil {
+				return err
+			}
+			if pause(stream.Context(), time.Second) != nil {
+				break
+			}
+		}
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}
+}
+
+func state(site string, version uint64) *samyav1.WatchEntityResponse {
+	return &samyav1.WatchEntityResponse{
+		Entity: ent(100, 1, version), ResumeToken: site, Usage: &samyav1.Usage{Shares: []*samyav1.Share{{Site: site, Known: true}}},
+	}
+}
+
+// following is a watch under way.
+type following struct {
+	told []uint64
+	from []string
+	err  error
+	over bool
+}
+
+func (r *rig) follow(ctx context.Context, token string) *following {
+	f := &following{}
+	go func() {
+		f.err = r.service.watchEntity(ctx, &samyav1.WatchEntityRequest{Name: "e", ResumeToken: token}, func(s *samyav1.WatchEntityResponse) error {
+			f.told = append(f.told, s.GetEntity().GetVersion())
+			f.from = append(f.from, s.GetResumeToken())
+			return nil
+		})
+		f.over = true
+	}()
+	return f
+}
+
+// TestWatchGoesOnAtAnotherSite: once the nearest site is gone, the next one is
+// watched with the last token; what is older than what was told is left out.
+func TestWatchGoesOnAtAnotherSite(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		gone func(r *rig)
+	}{
+		{"its process dies", func(r *rig) { r.sites["us"].kill() }},
+		{"it is no site any more", func(r *rig) {
+			r.cfg.Directory.(*roster).set(SiteInfo{Name: "eu", Region: "eu", Address: "eu"})
+		}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
+				t := r.t
+				var us, eu []string
+				r.sites["us"].states(&us, 2, 3)
+				r.sites["eu"].states(&eu, 2, 3, 4)
+				ctx, cancel := context.WithCancel(t.Context())
+				w := r.follow(ctx, "mine")
+				pass(3 * time.Second)
+				if !slices.Equal(w.told, []uint64{2, 3}) || !slices.Equal(us, []string{"mine"}) || len(eu) != 0 {
+					t.Errorf("told %v; asked with %q, %q", w.told, us, eu)
+				}
+				c.gone(r)
+				pass(8 * time.Second)
+				if !slices.Equal(w.told, []uint64{2, 3, 3, 4}) || !slices.Equal(w.from, []string{"us", "us", "eu", "eu"}) ||
+					!slices.Equal(eu, []string{"us"}) || w.over {
+					t.Errorf("told %v from %v; asked with %q; %v", w.told, w.from, eu, w.err)
+				}
+				cancel()
+				synctest.Wait()
+				if !errors.Is(w.err, apierr.Canceled) {
+					t.Errorf("ended with %v", w.err)
+				}
+			})
+		})
+	}
+}
+
+func TestWatchEnds(t *testing.T) {
+	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
+		t := r.t
+		// Nobody knows of it.
+		w := r.follow(t.Context(), "")
+		pass(time.Second)
+		if !w.over || !errors.Is(w.err, apierr.EntityNotFound) {
+			t.Errorf("of no entity: %v, %v", w.over, w.err)
+		}
+		// A site that has not heard of it yet is gone past.
+		var tokens []string
+		r.sites["eu"].states(&tokens, 1)
+		w = r.follow(t.Context(), "")
+		pass(time.Second)
+		if w.over || !slices.Equal(w.told, []uint64{1}) {
+			t.Errorf("known to one: %v, %v", w.told, w.err)
+		}
+		// It is deleted.
+		r.sites["us"].watch = func(_ *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
+			return stream.Send(&samyav1.WatchEntityResponse{Entity: ent(0, 1, 0), Deleted: true})
+		}
+		d := r.follow(t.Context(), "")
+		pass(time.Second)
+		if !d.over || d.err != nil || len(d.told) != 1 {
+			t.Errorf("deleted: %v, %v", d.told, d.err)
+		}
+		// The app manager stops.
+		r.service.endWatches()
+		synctest.Wait()
+		if !w.over || !errors.Is(w.err, apierr.ShuttingDown) {
+			t.Errorf("at the stop: %v, %v", w.over, w.err)
+		}
+	})
+}
+
+func TestWatchIsChecked(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
+		for _, in := range []*samyav1.WatchEntityRequest{{}, {Name: "e", ResumeToken: string(make([]byte, 300))}} {
+			if err := r.service.watchEntity(t.Context(), in, nil); !errors.Is(err, apierr.InvalidField) {
+				t.Errorf("%v: %v", in, err)
+			}
+		}
+		gone := errors.New("the caller has gone")
+		var tokens []string
+		r.sites["us"].states(&tokens, 1)
+		err := r.service.watchEntity(t.Context(), &samyav1.WatchEntityRequest{Name: "e"}, func(*samyav1.WatchEntityResponse) error { return gone })
+		if !errors.Is(err, gone) {
+			t.Errorf("%v", err)
+		}
+		// Nothing to go on at: it is looked for, and then told.
+		w := r.follow(t.Context(), "")
+		pass(time.Second)
+		r.sites["us"].kill()
+		pass(10 * time.Second)
+		if w.over {
+			t.Errorf("ended at once: %v", w.err)
+		}
+		pass(resumeTime)
+		if !w.over || !errors.Is(w.err, apierr.SiteUnavailable) {
+			t.Errorf("%v, %v", w.over, w.err)
+		}
+	})
+}
