@@ -50,7 +50,7 @@ func (s *service) watchEntity(ctx context.Context, in *samyav1.WatchEntityReques
 	defer context.AfterFunc(s.open, func() { cancel(errClosing) })()
 	r := &relay{service: s, entity: in.GetName(), token: in.GetResumeToken(), send: send, contact: time.Now()}
 	err := r.run(ctx)
-	if context.Cause(ctx) == errClosing && err != nil {
+	if err != nil && errors.Is(context.Cause(ctx), errClosing) {
 		return errClosing
 	}
 	return err
