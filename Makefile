@@ -15,7 +15,8 @@ DEMO_FLAGS ?=
 TEST_FLAGS ?=
 BENCH ?= .
 BENCH_FLAGS ?= -benchtime 2s
-FUZZTIME ?= 5s
+FUZZTIME ?= 10s
+FUZZ_DIRS := appmgr avantan cmd internal predict redistribute site
 # What `make sim` runs.
 SEEDS ?= 2000
 MODES ?= majority star auto switch
@@ -106,12 +107,19 @@ policies: bin/samya-lab ## Hold the default policies against their goals: waits,
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
 
+# Each target in turn: the go command fuzzes one at a time.
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME
+fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 2000x
+	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
+	n=0; of=$$(wc -l <<<"$$all"); began=$$SECONDS; \
 	while IFS=: read -r file target; do \
-	  echo "== $$target in $$(dirname "$$file")"; \
-	  $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
-	done < <(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' * | sed 's/:func /:/' | sort)
+	  n=$$((n + 1)); \
+	  if ! said=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")" 2>&1); then \
+	    echo "$$said"; echo "FAIL $$target in $$(dirname "$$file")"; exit 1; \
+	  fi; \
+	  echo "fuzz $$n/$$of: $$target in $$(dirname "$$file"), $$(grep -oE 'execs: [0-9]+' <<<"$$said" | tail -1)"; \
+	done <<<"$$all"; \
+	echo "fuzz: $$of targets for $(FUZZTIME) each, $$((SECONDS - began)) s, none failed"
 
 # The file system under test is that of the work tree: /tmp is often in memory,
 # where a sync costs nothing.

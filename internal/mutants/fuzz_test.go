@@ -1,0 +1,26 @@
+package mutants
+
+import (
+	"errors"
+	"testing"
+)
+
+// FuzzParse: a file is refused as malformed, or it describes an edit.
+func FuzzParse(f *testing.F) {
+	f.Add("says: a\nrule: b\nvariant: core\nkind: rule\nmodes: star auto\nsites: 3\nseeds: 9\n--- file a.go\n--- old\nx\n--- new\ny\n")
+	f.Add("--- new\n")
+	f.Add("--- old\n")
+	f.Add("says: a\n--- file ../a.go\n--- old\nx\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		b, err := Parse("bug", text)
+		if err != nil {
+			if !errors.Is(err, ErrFormat) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(b.Edits) == 0 || b.Edits[0].Old == "" || b.Says == "" || len(b.Modes) == 0 {
+			t.Fatalf("%q is taken as %+v", text, b)
+		}
+	})
+}

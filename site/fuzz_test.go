@@ -1,0 +1,64 @@
+package site
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/name"
+)
+
+// FuzzPageToken: a token is refused, or it is the name that a page starts behind.
+func FuzzPageToken(f *testing.F) {
+	for _, s := range []string{"", "YWNtZS92bQ", "YWNtZS92bQ==", "/w", "YS8v", "a"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		after, err := pageToken(token)
+		switch {
+		case err != nil:
+		case token == "" && after == "":
+		case name.Entity("page_token", after) != nil:
+			t.Fatalf("%q stands for %q", token, after)
+		default:
+			if again, err := pageToken(base64.RawURLEncoding.EncodeToString([]byte(after))); err != nil || again != after {
+				t.Fatalf("%q stands for %q, and that for %q: %v", token, after, again, err)
+			}
+		}
+	})
+}
+
+// FuzzWatchToken: a token is refused, or it is what a watch gave.
+func FuzzWatchToken(f *testing.F) {
+	f.Add("")
+	f.Add("dXMuMS4yLjM")
+	f.Add(watchToken{site: "us", run: 1 << 63, revision: 2, generation: 3}.String())
+	f.Fuzz(func(t *testing.T, token string) {
+		w, err := parseWatchToken(token)
+		if err == nil && token != "" && w.String() != token {
+			t.Fatalf("%q is read as %+v", token, w)
+		}
+	})
+}
+
+// FuzzMembers: whatever the member set on the command line is, it is refused or
+// good names.
+func FuzzMembers(f *testing.F) {
+	for _, s := range []string{"us", "us,eu", "us,us", ",", "US", "us,-"} {
+		f.Add(s, "us")
+	}
+	f.Fuzz(func(t *testing.T, members, self string) {
+		c := Config{
+			Name: self, Region: self, Cluster: "test", DataDir: t.TempDir(), Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0",
+			Gossip: "127.0.0.1:0", Members: strings.Split(members, ","),
+		}
+		if c.Validate() != nil {
+			return
+		}
+		for _, m := range c.Members {
+			if err := name.Site("members", m); err != nil {
+				t.Fatalf("%q is taken: %v", members, err)
+			}
+		}
+	})
+}
