@@ -16,6 +16,8 @@ TEST_FLAGS ?=
 BENCH ?= .
 BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 10s
+# How much `make test` fuzzes each target.
+FUZZ_BRIEFLY ?= 1000x
 FUZZ_DIRS := appmgr avantan cmd internal predict redistribute site
 # What `make sim` runs.
 SEEDS ?= 2000
@@ -46,9 +48,12 @@ demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration
 ##@ Tests
 
 .PHONY: test
-test: ## Vet, then run the unit tests and the clusters in one process
+test: ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
 	$(GO) vet $(PKGS)
 	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
+ifeq ($(PKGS)$(TEST_FLAGS),./...)
+	$(MAKE) --no-print-directory fuzz FUZZTIME=$(FUZZ_BRIEFLY)
+endif
 
 # The real processes of the tests write to the disk of the work tree: /tmp is
 # often in memory. One test alone: TEST_FLAGS="-run TestChaos"; what a seed drew

@@ -28,19 +28,6 @@ func FuzzPageToken(f *testing.F) {
 	})
 }
 
-// FuzzWatchToken: a token is refused, or it is what a watch gave.
-func FuzzWatchToken(f *testing.F) {
-	f.Add("")
-	f.Add("dXMuMS4yLjM")
-	f.Add(watchToken{site: "us", run: 1 << 63, revision: 2, generation: 3}.String())
-	f.Fuzz(func(t *testing.T, token string) {
-		w, err := parseWatchToken(token)
-		if err == nil && token != "" && w.String() != token {
-			t.Fatalf("%q is read as %+v", token, w)
-		}
-	})
-}
-
 // FuzzMembers: whatever the member set on the command line is, it is refused or
 // good names.
 func FuzzMembers(f *testing.F) {

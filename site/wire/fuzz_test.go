@@ -139,6 +139,7 @@ func TestSeedsCoverTheWire(t *testing.T) {
 }
 
 func marshal(f *testing.F, m proto.Message) []byte {
+	f.Helper()
 	raw, err := proto.Marshal(m)
 	if err != nil {
 		f.Fatal(err)
@@ -215,6 +216,7 @@ type receiver struct {
 }
 
 func newReceiver(t *testing.T, run core.Run) *receiver {
+	t.Helper()
 	s := &receiver{t: t, run: run, disk: sim.NewMemory(1), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}}
 	records := core.Records{
 		Catalogue: &core.CatalogueRecord{Generation: 1},
