@@ -4,21 +4,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
 )
 
-// field reads the value of one field of a JSON object. The token is a string,
-// a json.Number, a bool, nil, or a json.Delim where an object or array begins.
-type field func(json.Token) error
+// field reads the value of one field of a JSON object: a string, a json.Number,
+// a bool, nil, or a nested object or array.
+type field func(any) error
+
+// nested is an object or an array, as valid JSON.
+type nested json.RawMessage
 
 // fields are those an object may have.
 type fields map[string]field
@@ -91,44 +91,69 @@ func decodeJSON(body []byte, fs fields) error {
 		}
 		return malformed("%v", err)
 	}
-	// From here on the body is known to be one valid JSON value.
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+	if body = bytes.TrimSpace(body); body[0] != '{' {
 		return malformed("the body is not a JSON object")
 	}
-	given := map[string]bool{}
-	var vs []apierr.Violation
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return malformed("%v", err)
-		}
-		k, _ := key.(string)
-		var value any
-		read, known := fs[k]
-		switch {
-		case !known:
-			return apierr.Invalid(shorten(k), "unknown field")
-		case given[k]:
-			return apierr.Invalid(k, "given twice")
-		}
-		given[k] = true
-		if value, err = dec.Token(); err != nil {
-			return malformed("%v", err)
-		}
-		if err := read(value); err != nil {
-			if _, nested := value.(json.Delim); nested {
-				// What is inside was not read; nothing after it can be judged.
-				return apierr.FromName(err)
-			}
-			vs = append(vs, apierr.FromName(err).Violations...)
-		}
+	vs, err := decodeObject(body, "", fs)
+	if err != nil {
+		return err
 	}
 	if len(vs) > 0 {
 		return apierr.InvalidFields(vs...)
 	}
 	return nil
+}
+
+// decodeObject reads an object, which is valid JSON and whose fields' names have
+// the prefix outside of it. It returns what is wrong with the values of fields
+// that it may have, and fails at the first that it may not.
+func decodeObject(object []byte, prefix string, fs fields) (vs []apierr.Violation, err error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return nil, apierr.New(apierr.MalformedJSON, "%v", err)
+	}
+	given := map[string]bool{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, apierr.New(apierr.MalformedJSON, "%v", err)
+		}
+		k, _ := key.(string)
+		read, known := fs[k]
+		switch {
+		case !known:
+			return nil, apierr.Invalid(prefix+shorten(k), "unknown field")
+		case given[k]:
+			return nil, apierr.Invalid(prefix+k, "given twice")
+		}
+		given[k] = true
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, apierr.New(apierr.MalformedJSON, "%v", err)
+		}
+		value, err := valueOf(raw)
+		if err != nil {
+			return nil, err
+		}
+		if err := read(value); err != nil {
+			vs = append(vs, apierr.FromName(err).Violations...)
+		}
+	}
+	return vs, nil
+}
+
+// valueOf returns a value as a field reads it.
+func valueOf(raw json.RawMessage) (any, error) {
+	if raw[0] == '{' || raw[0] == '[' {
+		return nested(raw), nil
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		return nil, apierr.New(apierr.MalformedJSON, "%v", err)
+	}
+	return v, nil
 }
 
 // shorten bounds a field name that a client made up.
@@ -140,59 +165,8 @@ func shorten(s string) string {
 	return s
 }
 
-// text reads a string into v.
-func text(field string, v *string) field {
-	return func(t json.Token) error {
-		s, ok := t.(string)
-		if !ok {
-			return &name.Error{Field: field, Problem: "must be a string, not " + kind(t)}
-		}
-		*v = s
-		return nil
-	}
-}
-
-// whole reads a whole number of least to most into v.
-func whole(field string, least, most int64, v *int64) field {
-	return func(t json.Token) error {
-		n, ok := t.(json.Number)
-		if !ok {
-			return &name.Error{Field: field, Problem: "must be a number, not " + kind(t)}
-		}
-		i, err := strconv.ParseInt(n.String(), 10, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) {
-			return &name.Error{Field: field, Problem: fmt.Sprintf(
-				"must be a whole number without fraction or exponent, at least %d and at most %d", least, most)}
-		}
-		switch {
-		case i < least:
-			return &name.Error{Field: field, Problem: fmt.Sprintf("must be at least %d", least)}
-		case i > most:
-			return &name.Error{Field: field, Problem: fmt.Sprintf("must be at most %d", most)}
-		}
-		*v = i
-		return nil
-	}
-}
-
-// period reads a duration such as "2s" into v.
-func period(field string, v **time.Duration) field {
-	return func(t json.Token) error {
-		s, ok := t.(string)
-		if !ok {
-			return &name.Error{Field: field, Problem: `must be a duration in a string, such as "2s", not ` + kind(t)}
-		}
-		d, err := time.ParseDuration(s)
-		if err != nil {
-			return &name.Error{Field: field, Problem: `must be a duration such as "2s" or "500ms"`}
-		}
-		*v = &d
-		return name.Wait(field, d)
-	}
-}
-
-// kind names the JSON type of a token.
-func kind(t json.Token) string {
+// kind names the JSON type of a value.
+func kind(t any) string {
 	switch t := t.(type) {
 	case nil:
 		return "null"
@@ -202,8 +176,8 @@ func kind(t json.Token) string {
 		return "a string"
 	case json.Number:
 		return "a number"
-	case json.Delim:
-		if t == '{' {
+	case nested:
+		if t[0] == '{' {
 			return "an object"
 		}
 		return "an array"

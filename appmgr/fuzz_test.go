@@ -3,9 +3,12 @@ package appmgr
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
@@ -13,6 +16,7 @@ import (
 
 func FuzzParsePath(f *testing.F) {
 	for _, s := range []string{
+		"/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
 		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/entities/%", "/v1/entities/a:b:c", "",
 	} {
 		f.Add(s)
@@ -53,15 +57,25 @@ func FuzzDecodeJSON(f *testing.F) {
 	for _, s := range []string{
 		`{"tokens":3,"request_id":"x","wait":"2s","site":"us"}`, `{"tokens":1e3}`, `{"tokens":1,"tokens":2}`, `{"a":{"b":[1]}}`,
 		`{"tokens":3}x`, `[]`, ``, "{\"request_id\":\"\\ud800\"}", `{"tokens":9223372036854775808}`, `{"tokens":-0}`,
+		`{"lease":{"ttl":"2s","holder":"x"},"tried":["us","eu"],"dry_run":true,"not_after":"2026-01-02T15:04:05.678Z"}`,
+		`{"lease":{"ttl":"2s","ttl":"3s"}}`, `{"lease":[]}`, `{"tried":[1]}`, `{"tried":{}}`, `{"dry_run":1}`, `{"not_after":"now"}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var tokens int64
-		var id string
-		var wait *time.Duration
+		var id, holder string
+		var wait, ttl *durationpb.Duration
+		var dry, leased bool
+		var tried []string
+		var until *timestamppb.Timestamp
 		err := decodeJSON(body, fields{
-			"tokens": whole("tokens", 1, name.MaxTokens, &tokens), "request_id": text("request_id", &id), "wait": period("wait", &wait),
+			"tokens": whole("tokens", 1, name.MaxTokens, &tokens), "request_id": text("request_id", &id),
+			"wait": period("wait", name.Wait, &wait), "dry_run": flag("dry_run", &dry), "tried": texts("tried", &tried),
+			"not_after": instant("not_after", &until),
+			"lease": object("lease", func() { leased = true }, fields{
+				"ttl": period("lease.ttl", name.TTL, &ttl), "holder": text("lease.holder", &holder),
+			}),
 		})
 		if err != nil {
 			switch e := apierr.From(err); {
@@ -73,15 +87,26 @@ func FuzzDecodeJSON(f *testing.F) {
 			return
 		}
 		var want struct {
-			Tokens    int64   `json:"tokens"`
-			RequestID string  `json:"request_id"`
-			Wait      *string `json:"wait"`
+			Tokens    int64    `json:"tokens"`
+			RequestID string   `json:"request_id"`
+			Wait      *string  `json:"wait"`
+			DryRun    bool     `json:"dry_run"`
+			Tried     []string `json:"tried"`
+			NotAfter  *string  `json:"not_after"`
+			Lease     *struct {
+				TTL    *string `json:"ttl"`
+				Holder string  `json:"holder"`
+			} `json:"lease"`
 		}
 		if err := json.Unmarshal(body, &want); err != nil {
 			t.Fatalf("%q was taken: %v", body, err)
 		}
-		if want.Tokens != tokens || want.RequestID != id || (want.Wait == nil) != (wait == nil) {
-			t.Fatalf("%q read as %d %q %v", body, tokens, id, wait)
+		if want.Tokens != tokens || want.RequestID != id || (want.Wait == nil) != (wait == nil) || want.DryRun != dry ||
+			!slices.Equal(want.Tried, tried) || (want.NotAfter == nil) != (until == nil) || (want.Lease == nil) == leased {
+			t.Fatalf("%q read as %d %q %v %v %q %v", body, tokens, id, wait, dry, tried, until)
+		}
+		if leased && (want.Lease.Holder != holder || (want.Lease.TTL == nil) != (ttl == nil)) {
+			t.Fatalf("%q: lease read as %v %q", body, ttl, holder)
 		}
 	})
 }

@@ -64,6 +64,9 @@ func (g *guard) do(ctx context.Context, api, method string, f func() error) (err
 var grpcMethods = map[string]bool{
 	samyav1.TokenService_Acquire_FullMethodName:       true,
 	samyav1.TokenService_Release_FullMethodName:       true,
+	samyav1.TokenService_RenewLease_FullMethodName:    true,
+	samyav1.TokenService_CommitLease_FullMethodName:   true,
+	samyav1.TokenService_ListLeases_FullMethodName:    true,
 	samyav1.EntityService_CreateEntity_FullMethodName: true,
 	samyav1.EntityService_GetEntity_FullMethodName:    true,
 	samyav1.EntityService_ListEntities_FullMethodName: true,

@@ -42,6 +42,10 @@ var operations = map[resource]map[string]operation{
 	},
 	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
 	resRelease: {http.MethodPost: {"Release", (*api).release}},
+	resLeases:  {http.MethodGet: {"ListLeases", (*api).listLeases}},
+	resRenew:   {http.MethodPost: {"RenewLease", (*api).renewLease}},
+	resCommit:  {http.MethodPost: {"CommitLease", (*api).commitLease}},
+	resVoid:    {http.MethodPost: {"VoidLease", (*api).voidLease}},
 	resSites:   {http.MethodGet: {"ListSites", (*api).listSites}},
 	resMode: {
 		http.MethodGet: {"GetMode", (*api).getMode},
@@ -191,17 +195,6 @@ func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string
 	return nil
 }
 
-func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	if _, err := query(r); err != nil {
-		return err
-	}
-	out, err := a.service.GetEntity(r.Context(), &samyav1.GetEntityRequest{Name: entity})
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, statusJSON(out))
-}
-
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
 	q, err := query(r, "prefix", "page_size", "page_token")
 	if err != nil {
@@ -218,32 +211,6 @@ func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) err
 		return err
 	}
 	return writeJSON(w, http.StatusOK, pageJSON(out))
-}
-
-func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.AcquireRequest{Entity: entity}
-	wait, err := a.readMove(w, r, &in.Tokens, &in.RequestId, &in.Site, true)
-	if err != nil {
-		return err
-	}
-	in.Wait = wait
-	out, err := a.service.Acquire(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, moved{entity, out.GetTokens(), out.GetRequestId(), out.GetSite(), out.GetLeft()})
-}
-
-func (a *api) release(w http.ResponseWriter, r *http.Request, entity string) error {
-	in := &samyav1.ReleaseRequest{Entity: entity}
-	if _, err := a.readMove(w, r, &in.Tokens, &in.RequestId, &in.Site, false); err != nil {
-		return err
-	}
-	out, err := a.service.Release(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, moved{entity, out.GetTokens(), out.GetRequestId(), out.GetSite(), out.GetLeft()})
 }
 
 func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error {

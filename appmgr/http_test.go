@@ -43,10 +43,24 @@ func TestHTTPAnswers(t *testing.T) {
 			{"POST", "/v1/entities/acme/vm:acquire", `{"tokens":3,"request_id":"r","wait":"2s","site":"us"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
 			{"POST", "/v1/entities/acme%2Fvm%3Aacquire", `{"tokens":3,"request_id":"r"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
 			{"POST", "/v1/entities/a:release", ` {"tokens" : 9007199254740991, "request_id":"r"} `, 200, `{"entity":"a","tokens":9007199254740991,"request_id":"r","site":"us","left":9}`},
+			{
+				"POST", "/v1/entities/a:acquire",
+				`{"tokens":3,"min_tokens":2,"dry_run":false,"request_id":"r","lease":{"ttl":"30s","holder":"h"},"attempt":2,"tried":["eu"],"not_after":"2026-01-02T15:04:05.678Z"}`,
+				200, `{"entity":"a","tokens":3,"request_id":"r","site":"us","left":7,"lease":{"name":"us/r","entity":"a","tokens":3,"remaining_ms":30000,"holder":"h"}}`,
+			},
+			{"POST", "/v1/entities/a:release", `{"lease":"eu/x","request_id":"r"}`, 200, `{"entity":"a","tokens":0,"request_id":"r","site":"eu","left":9}`},
+			{"POST", "/v1/entities/a:release", `{"tokens":2,"lease":"eu/x","site":"us","request_id":"r"}`, 200, `{"entity":"a","tokens":2,"request_id":"r","site":"us","left":9,"parked":true}`},
+			{"POST", "/v1/leases:renew", `{"lease":"eu/x","ttl":"1h"}`, 200, `{"name":"eu/x","entity":"acme/vm","tokens":3,"remaining_ms":3600000,"holder":"h"}`},
+			{"POST", "/v1/leases:commit", `{"lease":"eu/x","tokens":2,"request_id":"r"}`, 200, `{"lease":"eu/x","tokens":2,"returned":1,"request_id":"r","site":"eu"}`},
+			{"POST", "/v1/leases:void", `{"lease":"eu/x","entity":"a","request_id":"r"}`, 200, `{"entity":"a","tokens":0,"request_id":"r","site":"eu","left":9}`},
+			{
+				"GET", "/v1/leases?holder=h&entity=acme/vm&page_size=1&page_token=eu:4", "", 200,
+				`{"leases":[{"name":"eu/5","entity":"acme/vm","tokens":2,"remaining_ms":1000,"holder":"h"}],"next_page_token":"us:","missing":[]}`,
+			},
 			{"GET", "/v1/entities?prefix=ac&page_size=5&page_token=t", "", 200, `{"entities":[{"name":"aca","limit":1,"generation":1,"version":1}],"next_page_token":"next"}`},
 			{
 				"GET", "/v1/entities/acme/vm", "", 200,
-				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"shares":[` +
+				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"surplus":0,"shares":[` +
 					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true}]}`,
@@ -111,7 +125,7 @@ func TestHTTPAnswers(t *testing.T) {
 		}
 		page := r.ask(t, "GET", "/metrics", "").Body.String()
 		for _, want := range []string{
-			`samya_appmgr_requests_total{api="http",method="Acquire",reason="OK"} 3`,
+			`samya_appmgr_requests_total{api="http",method="Acquire",reason="OK"} 4`,
 			`samya_appmgr_site_up{site="eu"} 1`, `samya_appmgr_site_round_trip_seconds{site="eu"} 0.132`,
 			`samya_appmgr_outstanding_requests 0`, `samya_appmgr_site_calls_total{fate="answered",site="au"}`,
 		} {
@@ -182,6 +196,30 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "id a number", method: "POST", target: acq, body: `{"tokens":1,"request_id":7}`, reason: apierr.InvalidField, field: "request_id", problem: "must be a string"},
 			{what: "bad site", method: "POST", target: acq, body: `{"tokens":1,"site":"US"}`, reason: apierr.InvalidField, field: "site", problem: "lower-case"},
 			{what: "no such site", method: "POST", target: acq, body: `{"tokens":1,"site":"mars"}`, reason: apierr.InvalidField, field: "site", problem: "no such site"},
+			{what: "lease of no length", method: "POST", target: acq, body: `{"tokens":1,"lease":{}}`, reason: apierr.InvalidField, field: "lease.ttl", problem: "missing"},
+			{what: "lease of a bad length", method: "POST", target: acq, body: `{"tokens":1,"lease":{"ttl":"1ms"}}`, reason: apierr.InvalidField, field: "lease.ttl", problem: "at least 1s"},
+			{what: "unknown field of a lease", method: "POST", target: acq, body: `{"tokens":1,"lease":{"ttl":"1s","x":1}}`, reason: apierr.InvalidField, field: "lease.x", problem: "unknown"},
+			{what: "lease no object", method: "POST", target: acq, body: `{"tokens":1,"lease":"1s"}`, reason: apierr.InvalidField, field: "lease", problem: "not a string"},
+			{what: "dry run no boolean", method: "POST", target: acq, body: `{"tokens":1,"dry_run":"yes"}`, reason: apierr.InvalidField, field: "dry_run", problem: "true or false"},
+			{what: "tried no array", method: "POST", target: acq, body: `{"tokens":1,"tried":"us"}`, reason: apierr.InvalidField, field: "tried", problem: "not a string"},
+			{what: "tried of numbers", method: "POST", target: acq, body: `{"tokens":1,"tried":[1]}`, reason: apierr.InvalidField, field: "tried", problem: "strings alone"},
+			{what: "attempt zero", method: "POST", target: acq, body: `{"tokens":1,"attempt":0}`, reason: apierr.InvalidField, field: "attempt", problem: "at least 1"},
+			{what: "a later attempt without its time", method: "POST", target: acq, body: `{"tokens":1,"attempt":2,"request_id":"x"}`, reason: apierr.InvalidField, field: "not_after", problem: "missing"},
+			{what: "not_after nonsense", method: "POST", target: acq, body: `{"tokens":1,"not_after":"soon"}`, reason: apierr.InvalidField, field: "not_after", problem: "RFC 3339"},
+			{what: "min_tokens beyond tokens", method: "POST", target: acq, body: `{"tokens":1,"min_tokens":2}`, reason: apierr.InvalidField, field: "min_tokens", problem: "at most 1"},
+			{what: "release of nothing", method: "POST", target: "/v1/entities/a:release", body: `{}`, reason: apierr.InvalidField, field: "tokens", problem: "missing"},
+			{what: "release of a bad lease", method: "POST", target: "/v1/entities/a:release", body: `{"lease":"x"}`, reason: apierr.InvalidField, field: "lease", problem: "a slash"},
+			{what: "lease ended", method: "POST", target: "/v1/leases:renew", body: `{"lease":"us/none"}`, reason: apierr.LeaseNotFound},
+			{what: "lease ended, committed", method: "POST", target: "/v1/leases:commit", body: `{"lease":"us/none"}`, reason: apierr.LeaseNotFound},
+			{what: "lease of no site", method: "POST", target: "/v1/leases:renew", body: `{"lease":"mars/x"}`, reason: apierr.InvalidField, field: "lease", problem: "no such site"},
+			{what: "lease unnamed", method: "POST", target: "/v1/leases:renew", body: `{}`, reason: apierr.InvalidField, field: "lease", problem: "a slash"},
+			{what: "lease unnamed, committed", method: "POST", target: "/v1/leases:commit", body: `{}`, reason: apierr.InvalidField, field: "lease", problem: "a slash"},
+			{what: "lease unnamed, voided", method: "POST", target: "/v1/leases:void", body: `{"entity":"a"}`, reason: apierr.InvalidField, field: "lease", problem: "missing"},
+			{what: "lease page token", method: "GET", target: "/v1/leases?page_token=x", reason: apierr.InvalidField, field: "page_token", problem: "earlier page"},
+			{what: "get of a lease verb", method: "GET", target: "/v1/leases:void", reason: apierr.MethodNotAllowed, problem: "POST"},
+			{what: "unknown consistency", method: "GET", target: "/v1/entities/a?consistency=strong", reason: apierr.InvalidField, field: "consistency", problem: "local, bounded, exact"},
+			{what: "age nonsense", method: "GET", target: "/v1/entities/a?max_age=old", reason: apierr.InvalidField, field: "max_age", problem: "duration"},
+			{what: "age too great", method: "GET", target: "/v1/entities/a?max_age=2h", reason: apierr.InvalidField, field: "max_age", problem: "at most 1h"},
 			{what: "query on a post", method: "POST", target: acq + "?x=1", body: `{"tokens":1}`, reason: apierr.InvalidField, field: "x", problem: "unknown parameter"},
 
 			{what: "name empty", method: "POST", target: "/v1/entities", body: `{"limit":1}`, reason: apierr.InvalidField, field: "name", problem: "at least 1 character"},

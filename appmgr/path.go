@@ -17,6 +17,10 @@ const (
 	resEntity
 	resAcquire
 	resRelease
+	resLeases
+	resRenew
+	resCommit
+	resVoid
 	resSites
 	resMode
 	resForecast
@@ -38,6 +42,14 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 	switch escaped {
 	case "/v1/sites":
 		return resSites, "", nil
+	case "/v1/leases":
+		return resLeases, "", nil
+	case "/v1/leases:renew":
+		return resRenew, "", nil
+	case "/v1/leases:commit":
+		return resCommit, "", nil
+	case "/v1/leases:void":
+		return resVoid, "", nil
 	case "/v1/mode":
 		return resMode, "", nil
 	case "/v1/forecast":

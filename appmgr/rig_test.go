@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -56,14 +59,57 @@ func (f *fakeSite) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*sam
 	if f.acquire != nil {
 		return f.acquire(ctx, r)
 	}
-	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 7}, nil
+	resp := &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 7}
+	if l := r.GetLease(); l != nil {
+		resp.Lease = &samyav1.Lease{
+			Name: f.name + "/" + r.GetRequestId(), Entity: r.GetEntity(), Tokens: r.GetTokens(), Remaining: l.GetTtl(), Holder: l.GetHolder(),
+		}
+	}
+	return resp, nil
 }
 
 func (f *fakeSite) Release(ctx context.Context, r *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
 	if f.release != nil {
 		return f.release(ctx, r)
 	}
-	return &samyav1.ReleaseResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 9}, nil
+	return &samyav1.ReleaseResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: f.name, Left: 9, Parked: r.GetLease() != "" && !strings.HasPrefix(r.GetLease(), f.name+"/")}, nil
+}
+
+func (f *fakeSite) RenewLease(_ context.Context, r *samyav1.RenewLeaseRequest) (*samyav1.RenewLeaseResponse, error) {
+	if r.GetLease() == f.name+"/none" {
+		return nil, apierr.New(apierr.LeaseNotFound, "no such lease")
+	}
+	return &samyav1.RenewLeaseResponse{Lease: &samyav1.Lease{
+		Name: r.GetLease(), Entity: "acme/vm", Tokens: 3, Remaining: r.GetTtl(), Holder: "h",
+	}}, nil
+}
+
+func (f *fakeSite) CommitLease(_ context.Context, r *samyav1.CommitLeaseRequest) (*samyav1.CommitLeaseResponse, error) {
+	if r.GetLease() == f.name+"/none" {
+		return nil, apierr.New(apierr.LeaseNotFound, "no such lease")
+	}
+	return &samyav1.CommitLeaseResponse{Tokens: r.GetTokens(), Returned: 1, RequestId: r.GetRequestId(), Site: f.name}, nil
+}
+
+// leasesEach is how many leases each fake site has.
+const leasesEach = 5
+
+func (f *fakeSite) ListLeases(_ context.Context, r *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
+	after, err := strconv.Atoi(cmp.Or(r.GetPageToken(), "0"))
+	if err != nil {
+		return nil, apierr.Invalid("page_token", "bad")
+	}
+	resp := &samyav1.ListLeasesResponse{}
+	for n := after + 1; n <= leasesEach; n++ {
+		if len(resp.GetLeases()) == int(r.GetPageSize()) {
+			resp.NextPageToken = strconv.Itoa(n - 1)
+			break
+		}
+		resp.Leases = append(resp.Leases, &samyav1.Lease{
+			Name: f.name + "/" + strconv.Itoa(n), Entity: "acme/vm", Tokens: 2, Remaining: durationpb.New(time.Second), Holder: r.GetHolder(),
+		})
+	}
+	return resp, nil
 }
 
 func (f *fakeSite) CreateEntity(ctx context.Context, r *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {

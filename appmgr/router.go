@@ -126,6 +126,8 @@ type call struct {
 	// site, if set, is the only site that may answer; first, if set, is asked before
 	// the others.
 	site, first string
+	// by is the field that names the site; empty: "site".
+	by string
 	// requestID and entity are told with an error.
 	requestID, entity string
 	// moves is set for acquires and releases, which are numbered.
@@ -178,7 +180,7 @@ func (r *router) doAt(ctx context.Context, c call) error {
 	if r.link(c.site) == nil {
 		ms, err := r.membersNow(ctx)
 		if err == nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.site }) {
-			return apierr.Invalid("site", "no such site")
+			return apierr.Invalid(cmp.Or(c.by, "site"), "no such site")
 		}
 		return r.annotate(unreachable(c.site), c, c.site)
 	}

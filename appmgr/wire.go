@@ -1,14 +1,9 @@
 package appmgr
 
 import (
-	"net/http"
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
-	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -23,11 +18,15 @@ type entity struct {
 
 type entityStatus struct {
 	entity
-	Available int64   `json:"available"`
-	Acquired  int64   `json:"acquired"`
-	InTransit int64   `json:"in_transit"`
-	Complete  bool    `json:"complete"`
-	Shares    []share `json:"shares"`
+	Available int64 `json:"available"`
+	Acquired  int64 `json:"acquired"`
+	InTransit int64 `json:"in_transit"`
+	Complete  bool  `json:"complete"`
+	// Consistent says that an exact read's shares are a consistent cut.
+	Consistent bool    `json:"consistent"`
+	Debt       int64   `json:"debt"`
+	Surplus    int64   `json:"surplus"`
+	Shares     []share `json:"shares"`
 }
 
 type share struct {
@@ -48,11 +47,13 @@ type page struct {
 }
 
 type moved struct {
-	Entity    string `json:"entity"`
-	Tokens    int64  `json:"tokens"`
-	RequestID string `json:"request_id"`
-	Site      string `json:"site"`
-	Left      int64  `json:"left"`
+	Entity    string     `json:"entity"`
+	Tokens    int64      `json:"tokens"`
+	RequestID string     `json:"request_id"`
+	Site      string     `json:"site"`
+	Left      int64      `json:"left"`
+	Lease     *leaseJSON `json:"lease,omitempty"`
+	Parked    bool       `json:"parked,omitempty"`
 }
 
 type sites struct {
@@ -73,11 +74,11 @@ func entityJSON(e *samyav1.Entity) entity {
 	return entity{Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion()}
 }
 
-func statusJSON(r *samyav1.GetEntityResponse) entityStatus {
-	u := r.GetUsage()
+func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
-		entity: entityJSON(r.GetEntity()), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
-		InTransit: u.GetInTransit(), Complete: u.GetComplete(), Shares: []share{},
+		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
+		InTransit: u.GetInTransit(), Complete: u.GetComplete(), Consistent: u.GetConsistent(),
+		Debt: u.GetDebt(), Surplus: u.GetSurplus(), Shares: []share{},
 	}
 	for _, sh := range u.GetShares() {
 		s.Shares = append(s.Shares, share{
@@ -115,26 +116,43 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	return out
 }
 
-// readMove reads the body of an acquire or a release; only an acquire waits.
-func (a *api) readMove(w http.ResponseWriter, r *http.Request, tokens *int64, id, site *string, waits bool) (*durationpb.Duration, error) {
-	var wait *time.Duration
-	*tokens = -1
-	fs := fields{
-		"tokens":     whole("tokens", 1, name.MaxTokens, tokens),
-		"request_id": text("request_id", id),
-		"site":       text("site", site),
+// leaseJSON is a lease; it ends in so many milliseconds, by the clock of its site.
+type leaseJSON struct {
+	Name        string `json:"name"`
+	Entity      string `json:"entity"`
+	Tokens      int64  `json:"tokens"`
+	RemainingMS int64  `json:"remaining_ms"`
+	Holder      string `json:"holder"`
+}
+
+type leasePageJSON struct {
+	Leases        []*leaseJSON `json:"leases"`
+	NextPageToken string       `json:"next_page_token"`
+	Missing       []string     `json:"missing"`
+}
+
+type committed struct {
+	Lease     string `json:"lease"`
+	Tokens    int64  `json:"tokens"`
+	Returned  int64  `json:"returned"`
+	RequestID string `json:"request_id"`
+	Site      string `json:"site"`
+}
+
+func leaseOf(l *samyav1.Lease) *leaseJSON {
+	if l == nil {
+		return nil
 	}
-	if waits {
-		fs["wait"] = period("wait", &wait)
+	return &leaseJSON{
+		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(),
+		RemainingMS: l.GetRemaining().AsDuration().Milliseconds(), Holder: l.GetHolder(),
 	}
-	if err := a.read(w, r, fs); err != nil {
-		return nil, err
+}
+
+func leasesJSON(r *samyav1.ListLeasesResponse) leasePageJSON {
+	p := leasePageJSON{Leases: []*leaseJSON{}, NextPageToken: r.GetNextPageToken(), Missing: append([]string{}, r.GetMissing()...)}
+	for _, l := range r.GetLeases() {
+		p.Leases = append(p.Leases, leaseOf(l))
 	}
-	if *tokens < 0 {
-		return nil, apierr.Invalid("tokens", "missing")
-	}
-	if wait == nil {
-		return nil, nil
-	}
-	return durationpb.New(*wait), nil
+	return p
 }
