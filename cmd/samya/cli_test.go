@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func TestAcquireAndRelease(t *testing.T) {
 		return execute()
 	}
 	s.expect("acquire acme/vm 3 --wait 2s --request-id one --site us", exitOK, "acquired 3 of acme/vm at us; 4997 left there\n")
-	if want := (httpapi.Request{Tokens: 3, RequestID: "one", Wait: "2s", Site: "us"}); seen != want {
+	if want := (httpapi.Request{Tokens: 3, RequestID: "one", Wait: "2s", Site: "us"}); !reflect.DeepEqual(seen, want) {
 		t.Errorf("sent %+v, want %+v", seen, want)
 	}
 	s.expect("acquire acme/vm 3 --wait 2s --request-id one --site us", exitOK, "acquired 3 of acme/vm at us; 4997 left there\n")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,13 +59,19 @@ func (t *talker) entityCreate() *cobra.Command {
 }
 
 func (t *talker) entityGet() *cobra.Command {
-	return &cobra.Command{
+	var consistency string
+	var maxAge time.Duration
+	cmd := &cobra.Command{
 		Use:               "get NAME",
 		Short:             "Show an entity and its books, site by site",
 		Args:              exactly("NAME"),
 		ValidArgsFunction: t.completeEntities,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := name.Entity("name", args[0]); err != nil {
+			errs := []error{name.Entity("name", args[0]), name.Age("max-age", maxAge)}
+			if consistency != "" && !slices.Contains(consistencies, consistency) {
+				errs = append(errs, &name.Error{Field: "consistency", Problem: "must be one of " + strings.Join(consistencies, ", ")})
+			}
+			if err := errors.Join(errs...); err != nil {
 				return err
 			}
 			client, err := t.client()
@@ -72,7 +79,7 @@ func (t *talker) entityGet() *cobra.Command {
 				return err
 			}
 			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				s, err := client.GetEntity(ctx, args[0])
+				s, err := client.ReadEntity(ctx, args[0], consistency, maxAge)
 				if err != nil {
 					return fmt.Errorf("read %s: %w", args[0], err)
 				}
@@ -80,7 +87,14 @@ func (t *talker) entityGet() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().StringVar(&consistency, "consistency", "", "what to be content with: local (one site), bounded (what one site has heard of the others) or exact (all sites are asked) (default exact)")
+	cmd.Flags().DurationVar(&maxAge, "max-age", 0, "bounded: how old figures may be, at most 1h (default 5s)")
+	must(cmd.RegisterFlagCompletionFunc("consistency", cobra.FixedCompletions(consistencies, cobra.ShellCompDirectiveNoFileComp)))
+	return cmd
 }
+
+// consistencies are what a read may be content with.
+var consistencies = []string{"local", "bounded", "exact"}
 
 // printStatus prints an entity and its books.
 func printStatus(w io.Writer, s httpapi.Status) {
@@ -99,6 +113,10 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		}
 		age := (time.Duration(share.AgeMS) * time.Millisecond).String()
 		row(w, share.Site, share.Left, share.Offered, share.Net, share.Waiting, share.Redistributions, share.Transfers, age)
+	}
+	if s.Debt > 0 || s.Surplus > 0 {
+		row(w)
+		row(w, fmt.Sprintf("Debt %d; surplus kept out of circulation %d.", s.Debt, s.Surplus))
 	}
 	if !s.Complete {
 		row(w)

@@ -105,6 +105,12 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitOutOfTokens, retry)
 	case apierr.EntityNotFound:
 		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", entity), "or see which there are with: samya entity list")
+	case apierr.LeaseNotFound:
+		return say(exitNotFound, "see which there are with: samya lease list")
+	case apierr.Superseded:
+		return say(exitFailed, "a later attempt was made; repeat with a higher --attempt to learn its answer")
+	case apierr.RequestExpired:
+		return say(exitFailed, "its --not-after is past; ask anew, with another --request-id")
 	case apierr.EntityExists:
 		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
@@ -113,7 +119,7 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitUsage)
 	case apierr.RequestIDReused:
 		return say(exitUsage, "use another --request-id, or repeat the first request unchanged")
-	case apierr.Overloaded, apierr.SiteUnavailable, apierr.NoQuorum, apierr.ShuttingDown, apierr.DeadlineExceeded:
+	case apierr.Overloaded, apierr.QueueFull, apierr.SiteUnavailable, apierr.NoQuorum, apierr.ShuttingDown, apierr.DeadlineExceeded:
 		return say(exitUnreachable, "nothing was done; "+retry+"; samya sites shows which sites answer")
 	case apierr.OutcomeUnknown, apierr.Canceled:
 		return say(exitUnknown)

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
 )
@@ -107,8 +108,21 @@ func (c *Client) CreateEntity(ctx context.Context, name string, limit int64, req
 
 // GetEntity reads an entity and its books, over all sites.
 func (c *Client) GetEntity(ctx context.Context, name string) (Status, error) {
+	return c.ReadEntity(ctx, name, "", 0)
+}
+
+// ReadEntity reads an entity with a consistency, "local", "bounded" or "exact";
+// empty: the server's default. A max age of zero means the server's default.
+func (c *Client) ReadEntity(ctx context.Context, name, consistency string, maxAge time.Duration) (Status, error) {
+	q := url.Values{}
+	if consistency != "" {
+		q.Set("consistency", consistency)
+	}
+	if maxAge != 0 {
+		q.Set("max_age", maxAge.String())
+	}
 	var s Status
-	err := c.do(ctx, http.MethodGet, "/v1/entities/"+name, nil, nil, &s)
+	err := c.do(ctx, http.MethodGet, "/v1/entities/"+name, q, nil, &s)
 	return s, err
 }
 

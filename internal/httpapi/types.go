@@ -1,5 +1,7 @@
 package httpapi
 
+import "time"
+
 // Entity is a resource with a limit.
 type Entity struct {
 	// Name is the entity's name.
@@ -24,6 +26,12 @@ type Status struct {
 	InTransit int64 `json:"in_transit"`
 	// Complete says whether every site answered this read.
 	Complete bool `json:"complete"`
+	// Consistent says that the shares of an exact read are a consistent cut.
+	Consistent bool `json:"consistent"`
+	// Debt is by how many tokens sites are below zero, as the limit was lowered.
+	Debt int64 `json:"debt"`
+	// Surplus are tokens released and never acquired, kept out of circulation.
+	Surplus int64 `json:"surplus"`
 	// Shares has one share per site, in the order of the names.
 	Shares []Share `json:"shares"`
 }
@@ -60,8 +68,20 @@ type Page struct {
 
 // Request is the body of an acquire or a release.
 type Request struct {
-	// Tokens is how many to move.
-	Tokens int64 `json:"tokens"`
+	// Tokens is how many to move; 0 with a Lease: all that it holds.
+	Tokens int64 `json:"tokens,omitempty"`
+	// MinTokens are the fewest that an acquire is content with; 0: all.
+	MinTokens int64 `json:"min_tokens,omitempty"`
+	// DryRun asks only what an acquire would be granted at once.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Lease is what an acquire asks for: a [LeaseTerms]. For a release it is the
+	// name of the lease that the tokens are of.
+	Lease any `json:"lease,omitempty"`
+	// Attempt counts the attempts of the id, Tried are the sites that earlier ones
+	// may have reached (none: any), and NotAfter is when none is executed any more.
+	Attempt  uint32     `json:"attempt,omitempty"`
+	Tried    []string   `json:"tried,omitempty"`
+	NotAfter *time.Time `json:"not_after,omitempty"`
 	// RequestID names the request; empty: samya makes one up.
 	RequestID string `json:"request_id,omitempty"`
 	// Wait is how long an acquire may wait for tokens, as a duration such as
@@ -81,6 +101,56 @@ type Moved struct {
 	Site string `json:"site"`
 	// Left is what was left in that site's escrow just after.
 	Left int64 `json:"left"`
+	// Lease is the lease granted, if one was asked for.
+	Lease *Lease `json:"lease,omitempty"`
+	// Parked says that a release is recorded, and will be counted once.
+	Parked bool `json:"parked,omitempty"`
+}
+
+// LeaseTerms ask for a lease.
+type LeaseTerms struct {
+	// TTL is for how long the tokens are held, as a duration such as "30s".
+	TTL string `json:"ttl"`
+	// Holder is whose the lease is; may be empty.
+	Holder string `json:"holder,omitempty"`
+}
+
+// Lease is tokens held until a time.
+type Lease struct {
+	// Name names the lease: the site that granted it, a slash and the id of the
+	// acquire.
+	Name string `json:"name"`
+	// Entity is the entity's name.
+	Entity string `json:"entity"`
+	// Tokens are those that it still holds.
+	Tokens int64 `json:"tokens"`
+	// RemainingMS is for how many milliseconds it still holds them.
+	RemainingMS int64 `json:"remaining_ms"`
+	// Holder is whose it is.
+	Holder string `json:"holder"`
+}
+
+// LeasePage is one page of leases.
+type LeasePage struct {
+	// Leases are the page's, site by site.
+	Leases []Lease `json:"leases"`
+	// NextPageToken asks for the next page; empty on the last.
+	NextPageToken string `json:"next_page_token"`
+	// Missing are sites that did not answer; their leases are left out.
+	Missing []string `json:"missing"`
+}
+
+// Committed is the answer to a commit of a lease.
+type Committed struct {
+	// Lease is the lease's name.
+	Lease string `json:"lease"`
+	// Tokens are those kept, Returned those given back.
+	Tokens   int64 `json:"tokens"`
+	Returned int64 `json:"returned"`
+	// RequestID is the request's id.
+	RequestID string `json:"request_id"`
+	// Site is the lease's.
+	Site string `json:"site"`
 }
 
 // Sites tells about the sites of a cluster.

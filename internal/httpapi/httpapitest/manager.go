@@ -6,6 +6,7 @@ package httpapitest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -108,6 +109,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 			{Name: "eu", Region: "eu-west", Address: "127.0.0.1:7002", Health: "unreachable"},
 			{Name: m.SiteName, Region: "us-east", Address: "127.0.0.1:7001", Health: "serving", RoundTripMS: new(0.25)},
 		}}, nil
+	case strings.HasPrefix(r.URL.Path, "/v1/leases"):
+		return m.ofLeases(r)
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)
 	case r.URL.Path == "/v1/forecast":
@@ -253,8 +256,10 @@ func (m *Manager) move(r *http.Request, entityName, op string) (any, error) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		return nil, apierr.Wrap(apierr.MalformedJSON, err)
 	}
-	if err := name.Tokens("tokens", body.Tokens); err != nil {
-		return nil, err
+	if _, ofLease := body.Lease.(string); !ofLease {
+		if err := name.Tokens("tokens", body.Tokens); err != nil {
+			return nil, err
+		}
 	}
 	var moved httpapi.Moved
 	execute := func() error {
@@ -295,6 +300,59 @@ func (m *Manager) execute(entityName, op string, body httpapi.Request) (httpapi.
 		return httpapi.Moved{}, apierr.New(apierr.RouteNotFound, "no call %q", op)
 	}
 	moved := httpapi.Moved{Tokens: body.Tokens, RequestID: body.RequestID, Site: m.SiteName, Left: e.Limit - e.acquired}
+	switch l := body.Lease.(type) {
+	case map[string]any:
+		ttl, err := time.ParseDuration(fmt.Sprint(l["ttl"]))
+		if err != nil {
+			return httpapi.Moved{}, apierr.Invalid("lease.ttl", "bad")
+		}
+		holder, _ := l["holder"].(string)
+		moved.Lease = &httpapi.Lease{
+			Name: m.SiteName + "/" + body.RequestID, Entity: entityName, Tokens: body.Tokens, RemainingMS: ttl.Milliseconds(), Holder: holder,
+		}
+	case string:
+		moved.Parked = !strings.HasPrefix(l, m.SiteName+"/")
+	}
+	if body.DryRun {
+		e.acquired -= body.Tokens
+		return moved, nil
+	}
 	e.seen[body.RequestID] = moved
 	return moved, nil
+}
+
+// ofLeases answers about the one lease there is; it is of 3 tokens.
+func (m *Manager) ofLeases(r *http.Request) (any, error) {
+	lease := httpapi.Lease{Name: m.SiteName + "/one", Entity: "acme/vm", Tokens: 3, RemainingMS: 30000, Holder: "job-7"}
+	if r.URL.Path == "/v1/leases" {
+		p := httpapi.LeasePage{Leases: []httpapi.Lease{}, Missing: []string{"eu"}}
+		if h := r.URL.Query().Get("holder"); h == "" || h == lease.Holder {
+			p.Leases = append(p.Leases, lease)
+		}
+		return p, nil
+	}
+	var body struct {
+		Lease     string `json:"lease"`
+		TTL       string `json:"ttl"`
+		Tokens    int64  `json:"tokens"`
+		RequestID string `json:"request_id"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return nil, apierr.Wrap(apierr.MalformedJSON, err)
+	}
+	if body.Lease != lease.Name {
+		return nil, apierr.New(apierr.LeaseNotFound, "no lease %q", body.Lease)
+	}
+	switch r.URL.Path {
+	case "/v1/leases:renew":
+		if ttl, err := time.ParseDuration(body.TTL); err == nil {
+			lease.RemainingMS = ttl.Milliseconds()
+		}
+		return lease, nil
+	case "/v1/leases:commit":
+		return httpapi.Committed{
+			Lease: lease.Name, Tokens: body.Tokens, Returned: lease.Tokens - body.Tokens, RequestID: body.RequestID, Site: m.SiteName,
+		}, nil
+	}
+	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
 }
