@@ -30,7 +30,7 @@ func TestLeaseCommands(t *testing.T) {
 		t.Errorf("exit status %d, %v: %s", code, err, stdout)
 	}
 	var seen httpapi.Request
-	s.manager.Intercept = func(op string, r httpapi.Request, execute func() error) error {
+	s.manager.Intercept = func(_ string, r httpapi.Request, execute func() error) error {
 		seen = r
 		return execute()
 	}
