@@ -27,6 +27,8 @@ type metrics struct {
 	// fallbacks and dropped are of forecasts.
 	fallbacks, dropped prometheus.Counter
 	leases             *prometheus.CounterVec
+	asked              prometheus.Counter
+	verdicts           *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
 	// reads are those of one entity, by consistency; states are those that watches
 	// were told.
@@ -69,6 +71,15 @@ func newMetrics(s *Site) *metrics {
 			Name: "samya_site_lease_events_total",
 			Help: "What became of leases of this site: granted, renewed, committed, expired, returned (given back before the time was up).",
 		}, []string{"event"}),
+		asked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_site_claims_total",
+			Help: "Requests answered of which earlier attempts may have run at other sites, which are asked.",
+		}),
+		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_claim_answers_total",
+			Help: "What other sites answered: never_ran, did_run, forgotten (the records that would tell are no longer kept: " +
+				"tokens of a release stay out).",
+		}, []string{"verdict"}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12),
@@ -85,7 +96,8 @@ func newMetrics(s *Site) *metrics {
 		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
 	})
 	m.registry.MustRegister(m.reads, m.states)
-	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.batch, m.commit,
+	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases,
+		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s})
 	return m
@@ -130,6 +142,10 @@ func (s *Site) Happened(e core.Event) {
 		m.leases.WithLabelValues("expired").Inc()
 	case core.LeaseReturned:
 		m.leases.WithLabelValues("returned").Inc()
+	case core.ClaimMade:
+		m.asked.Inc()
+	case core.ClaimAnswered:
+		m.verdicts.WithLabelValues(verdictName(e.Verdict)).Inc()
 	case core.ForecastFellBack:
 		m.fallbacks.Add(float64(e.Count))
 	case core.ForecastDropped:
@@ -139,6 +155,16 @@ func (s *Site) Happened(e core.Event) {
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
 	}
+}
+
+func verdictName(v core.ClaimVerdict) string {
+	switch v {
+	case core.NeverRan:
+		return "never_ran"
+	case core.DidRun:
+		return "did_run"
+	}
+	return "forgotten"
 }
 
 // Committed implements engine.Observer.
@@ -199,6 +225,7 @@ var (
 	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
+	descClaims   = prometheus.NewDesc("samya_site_claims", "Requests about which other members have not answered yet.", nil, nil)
 	descLeases   = prometheus.NewDesc("samya_site_leases", "Leases that have not ended.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
@@ -211,7 +238,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descLeases, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descWaiting, descInbox, descRequests, descLeases, descClaims, descChanges, descPeers, descWatchers, descMode, descVersion,
 	} {
 		ch <- d
 	}
@@ -234,6 +261,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descWaiting, st.Waiting)
 	gauge(descRequests, st.Requests)
 	gauge(descLeases, st.Leases)
+	gauge(descClaims, st.Claims)
 	gauge(descChanges, st.Changes)
 	gauge(descWatchers, st.Watchers)
 	for _, mode := range core.ProtocolNames() {
