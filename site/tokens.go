@@ -55,6 +55,8 @@ func (s tokens) Acquire(ctx context.Context, r *samyav1.AcquireRequest) (*samyav
 		Tokens: int64(a.Tokens), RequestId: q.requestID, Site: s.cfg.Name, Left: int64(a.Left),
 	}
 	if terms != nil && !r.GetDryRun() {
+		// Of a lease that has ended a repeat is told the name, and that nothing is left.
+		a.Lease.ID, a.Lease.Entity, a.Lease.Holder = q.requestID, q.entity, r.GetLease().GetHolder()
 		resp.Lease = s.lease(&a.Lease)
 	}
 	return resp, nil

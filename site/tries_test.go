@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -77,4 +78,33 @@ func TestMovementFields(t *testing.T) {
 	check("list", err, "page_token", "none that a list returned")
 	_, err = tokens.ListLeases(t.Context(), &samyav1.ListLeasesRequest{Entity: "/", PageSize: 0})
 	check("list", err, "entity", "")
+}
+
+// TestRepeatOfAnEndedLease: the repeat of an acquire whose lease has ended has
+// the answer of the first, with the lease's name and nothing left in it.
+func TestRepeatOfAnEndedLease(t *testing.T) {
+	c := sitetest.Start(t, []string{"us"}, nil)
+	sitetest.Eventually(t, "an entity", func() error {
+		_, err := c.Entities("us").CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 10, RequestId: "create"})
+		return err
+	})
+	tokens := c.Tokens("us")
+	in := &samyav1.AcquireRequest{
+		Entity: "acme/vm", Tokens: 3, RequestId: "x", Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute), Holder: "me"},
+	}
+	want, err := tokens.Acquire(t.Context(), in)
+	if err != nil || want.GetLease().GetName() != "us/x" || want.GetLease().GetTokens() != 3 {
+		t.Fatal(want, err)
+	}
+	if _, err := tokens.Release(t.Context(), &samyav1.ReleaseRequest{Entity: "acme/vm", Lease: "us/x"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := tokens.Acquire(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Lease.Tokens, want.Lease.Remaining = 0, durationpb.New(0)
+	if !proto.Equal(want, got) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
