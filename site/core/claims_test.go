@@ -25,9 +25,17 @@ func (r *rig) try(site core.SiteID, tokens core.Tokens, id string, t core.Tries)
 	return r.answer(call)
 }
 
-// tryLate is an attempt of which only site's own part has come about: its messages
-// are held back until they are let through.
+// hold cuts a site off, or no longer.
 func (r *rig) hold(site core.SiteID, on bool) { r.cut[site] = on }
+
+// deliverClaims hands over what a site has sent another about requests, lost or not.
+func (r *rig) deliverClaims(from, to core.SiteID) {
+	for _, e := range slices.Clone(r.sent) {
+		if e.Claims != nil && e.From() == from && e.To() == to {
+			r.step(to, core.Deliver{From: from, Messages: []core.Envelope{e}})
+		}
+	}
+}
 
 // nets are the nets of all sites, in order.
 func (r *rig) nets() []core.Tokens {

@@ -1,0 +1,276 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+func (r *rig) verdicts() map[core.ClaimVerdict]int {
+	n := make(map[core.ClaimVerdict]int)
+	for _, e := range r.events {
+		if e.Kind == core.ClaimAnswered {
+			n[e.Verdict]++
+		}
+	}
+	return n
+}
+
+func (r *rig) wantVerdicts(never, ran, forgotten int) {
+	r.t.Helper()
+	n := r.verdicts()
+	if n[core.NeverRan] != never || n[core.DidRun] != ran || n[core.Forgotten] != forgotten {
+		r.t.Errorf("never %d, ran %d, forgotten %d; want %d, %d, %d",
+			n[core.NeverRan], n[core.DidRun], n[core.Forgotten], never, ran, forgotten)
+	}
+}
+
+// ask has a site asked something by another, and returns the answers.
+func (r *rig) ask(from, to core.SiteID, a core.ClaimAsk) []core.ClaimAnswer {
+	before := len(r.sent)
+	a.Number = 7
+	r.step(to, core.Deliver{From: from, Messages: []core.Envelope{{Claims: &core.Claims{From: from, To: to, Asks: []core.ClaimAsk{a}}}}})
+	var answers []core.ClaimAnswer
+	for _, e := range r.sent[before:] {
+		if e.Claims != nil {
+			answers = append(answers, e.Claims.Answers...)
+		}
+	}
+	return answers
+}
+
+// asked is what b asks about an attempt at a that it is made after.
+func (r *rig) asked(tokens core.Tokens, id string) core.ClaimAsk {
+	r.t.Helper()
+	r.hold("b", true)
+	before := len(r.sent)
+	r.wantCode(r.try("b", tokens, id, r.tries(2, "a")), core.OK)
+	r.hold("b", false)
+	for _, e := range r.sent[before:] {
+		if e.Claims != nil {
+			return e.Claims.Asks[0]
+		}
+	}
+	r.t.Fatal("nobody is asked")
+	return core.ClaimAsk{}
+}
+
+// TestAskedTwice: what is asked is done once, and whoever is no member gets no
+// answer.
+func TestAskedTwice(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tokens, net core.Tokens
+	}{"acquire": {10, 0}, "release": {-10, -10}} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.wantCode(r.try("a", tc.tokens, "x", r.tries(1)), core.OK)
+			ask := r.asked(tc.tokens, "x")
+			if a := r.ask("z", "a", ask); len(a) != 0 {
+				t.Errorf("a stranger is told %v", a)
+			}
+			for range 3 {
+				if a := r.ask("b", "a", ask); len(a) != 1 || a[0].Number != 7 {
+					t.Errorf("got %v", a)
+				}
+			}
+			if v := r.view("a", "e"); v.Net != tc.net {
+				t.Errorf("net %d", v.Net)
+			}
+			r.restart("a")
+			r.ask("b", "a", ask)
+			if v := r.view("a", "e"); v.Net != tc.net {
+				t.Errorf("after a restart: net %d", v.Net)
+			}
+		})
+	}
+}
+
+// TestAnotherBodyIsLeft: an id that was used for something else there.
+func TestAnotherBodyIsLeft(t *testing.T) {
+	r := claimRig(t, nil)
+	r.wantCode(r.try("a", 7, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", -7, "y", r.tries(1)), core.OK)
+	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", -20, "y", r.tries(2, "a")), core.OK)
+	r.advance(10_000)
+	r.wantNets(0, -10, 0)
+	r.wantVerdicts(2, 0, 0)
+}
+
+// TestDeletedBetweenAttempts: nothing comes into the books of an entity created
+// later under the same name.
+func TestDeletedBetweenAttempts(t *testing.T) {
+	r := claimRig(t, nil)
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+	ask := r.asked(10, "x")
+	parked := r.asked(-10, "y")
+	r.hold("b", true)
+	r.advance(1000)
+	r.change("a", core.DeleteEntity, "e", 0, "delete")
+	r.change("a", core.CreateEntity, "e", claimLimit, "create again")
+	r.hold("b", false)
+	r.ask("b", "a", ask)
+	r.ask("b", "a", parked)
+	r.advance(20_000)
+	r.wantNets(0, 0, 0)
+	r.wantClaims(0)
+	r.wantCode(r.try("b", -10, "y", r.tries(2, "a")), core.OK)
+	r.wantNets(0, 0, 0)
+	r.change("a", core.DeleteEntity, "e", 0, "delete again")
+	if a := r.ask("b", "a", ask); len(a) != 1 {
+		t.Errorf("of no entity: %v", a)
+	}
+}
+
+// TestLaggingClock: a site whose clock is far behind does not answer until it is
+// right: what it recorded now would be forgotten too early.
+func TestLaggingClock(t *testing.T) {
+	r := claimRig(t, nil)
+	ask := r.asked(-10, "x")
+	wall := r.now.Wall
+	r.now.Wall = ask.NotAfter - 290_001
+	if a := r.ask("b", "a", ask); len(a) != 0 {
+		t.Errorf("answered %v", a)
+	}
+	r.now.Wall++
+	if a := r.ask("b", "a", ask); len(a) != 1 {
+		t.Errorf("answered %v", a)
+	}
+	r.now.Wall = wall
+}
+
+// TestForgottenRequest: what may have run at a site that no longer knows it does
+// not count again, whoever asks; what came later is known not to have.
+func TestForgottenRequest(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+	r.base = r.now.Wall - 50_000
+	r.wantCode(r.try("a", -10, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 10, "y", r.tries(1)), core.OK)
+	r.hold("a", true)
+	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", 10, "y", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+	r.advance(25_000)
+	r.try("a", 1, "sweeps", core.Tries{})
+	r.wantCode(r.try("a", -10, "x", r.tries(1)), core.Expired)
+	r.hold("a", false)
+	r.advance(20_000)
+	r.wantClaims(0)
+	if n := r.verdicts(); n[core.Forgotten] < 2 {
+		t.Errorf("%v", n)
+	}
+	// The tokens of y are out at a, which cannot know.
+	r.wantNets(1, 10, 0)
+
+	r.base = r.now.Wall - 50_000
+	r.hold("a", true)
+	r.wantCode(r.try("b", -10, "late", r.tries(2, "a")), core.OK)
+	r.advance(15_000)
+	r.hold("a", false)
+	r.advance(10_000)
+	r.wantNets(1, 0, 0)
+	if r.wantCode(r.try("a", -10, "late", r.tries(1)), core.Expired); r.cores["a"].Status().Requests > 1 {
+		t.Error("what cannot come any more is remembered")
+	}
+}
+
+// TestForgottenBeforeRestart: that records were forgotten is known after a restart
+// too, also when nothing else was done since.
+func TestForgottenBeforeRestart(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+	r.base = r.now.Wall - 50_000
+	for i := range 200 {
+		r.wantCode(r.try("a", -1, id("r", i), r.tries(1)), core.OK)
+	}
+	r.hold("a", true)
+	for i := range 200 {
+		r.wantCode(r.try("b", -1, id("r", i), r.tries(2, "a")), core.OK)
+	}
+	r.advance(25_000)
+	r.cores["a"].Step(r.now, core.Wake{})
+	r.drain("a")
+	r.restart("a")
+	r.advance(25_000)
+	r.drain("a")
+	r.restart("a")
+	r.hold("a", false)
+	r.advance(30_000)
+	r.wantClaims(0)
+	r.wantNets(-200, 0, 0)
+}
+
+// TestRestoredRecordsLastAnew: the time that a site was down does not count, as
+// it could not be asked.
+func TestRestoredRecordsLastAnew(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+	r.base = r.now.Wall - 50_000
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+	r.hold("a", true)
+	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+	r.now.Tick += 3_600_000
+	r.now.Wall += 3_600_000
+	r.restart("a")
+	r.hold("a", false)
+	r.advance(19_000)
+	r.wantNets(0, 10, 0)
+	r.wantVerdicts(0, 1, 0)
+}
+
+// TestRecordsAreKeptForMembersOutOfReach as long as fewer than half are.
+func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reachable []core.SiteID
+		requests  int
+		kept      bool
+	}{
+		"all in reach":          {[]core.SiteID{"b", "c"}, 1, false},
+		"one out of reach":      {[]core.SiteID{"b"}, 1, true},
+		"none in reach":         {[]core.SiteID{}, 49, true},
+		"one, and half is full": {[]core.SiteID{"c"}, 50, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 100 })
+			r.step("a", core.Reachable{Sites: tc.reachable})
+			for i := range tc.requests {
+				r.wantCode(r.try("a", 1, id("x", i), core.Tries{}), core.OK)
+				r.advance(1)
+			}
+			r.advance(60_000)
+			r.try("a", 1, id("x", 0), core.Tries{})
+			want := tc.requests + 1
+			if tc.kept {
+				want--
+			}
+			if v := r.view("a", "e"); v.Net != core.Tokens(want) {
+				t.Errorf("net %d", v.Net)
+			}
+			r.step("a", core.Reachable{Sites: []core.SiteID{"b", "c"}})
+			r.try("a", 1, "sweeps", core.Tries{})
+			if n := r.cores["a"].Status().Requests; n > 2 {
+				t.Errorf("%d are kept once all are in reach", n)
+			}
+		})
+	}
+}
+
+// TestFullTableAnswersLater: what would need a record is not answered while there
+// is no room for it.
+func TestFullTableAnswersLater(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 3 })
+	r.base = r.now.Wall - 50_000
+	r.wantCode(r.try("a", 1, "undone", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 1, "p", core.Tries{}), core.OK)
+	r.wantCode(r.try("a", 1, "q", core.Tries{}), core.OK)
+	ask, undo := r.asked(-10, "x"), r.asked(1, "undone")
+	if a := r.ask("b", "a", ask); len(a) != 0 {
+		t.Errorf("answered %v", a)
+	}
+	if a := r.ask("b", "a", undo); len(a) != 1 {
+		t.Errorf("undoing needs no room: %v", a)
+	}
+	r.advance(21_000)
+	r.step("a", core.Wake{})
+	if a := r.ask("b", "a", ask); len(a) != 1 {
+		t.Errorf("answered %v", a)
+	}
+}

@@ -1,0 +1,257 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// asks counts what a site has asked another since a message was the last.
+func (r *rig) asks(from, to core.SiteID, since int) (messages, asks int) {
+	for _, e := range r.sent[since:] {
+		if e.Claims != nil && len(e.Claims.Asks) > 0 && e.From() == from && e.To() == to {
+			messages++
+			asks += len(e.Claims.Asks)
+			if len(e.Claims.Asks) > 512 {
+				r.t.Errorf("%d asks in a message", len(e.Claims.Asks))
+			}
+		}
+	}
+	return messages, asks
+}
+
+// TestAskingBacksOff: a site that does not answer is asked after 1, 2, 4 and then
+// every 8 seconds, and at once when it comes up.
+func TestAskingBacksOff(t *testing.T) {
+	r := claimRig(t, nil)
+	r.hold("a", true)
+	r.step("b", core.Reachable{Sites: []core.SiteID{"a", "c"}})
+	r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+	at := 0
+	for i, pause := range []core.Tick{0, 1000, 1000, 2000, 4000, 8000, 8000} {
+		if pause > 0 {
+			r.advance(pause - 1)
+			if n, _ := r.asks("b", "a", at); n != 0 {
+				t.Fatalf("asked %d times before ask %d", n, i)
+			}
+			r.advance(1)
+		}
+		if n, asks := r.asks("b", "a", at); n != 1 || asks != 1 {
+			t.Fatalf("ask %d: %d messages, %d asks", i, n, asks)
+		}
+		at = len(r.sent)
+	}
+	r.step("b", core.Reachable{Sites: []core.SiteID{"c"}})
+	r.step("b", core.Reachable{Sites: []core.SiteID{"a", "c"}})
+	r.advance(1)
+	if n, _ := r.asks("b", "a", at); n != 1 {
+		t.Errorf("asked %d times as it came up", n)
+	}
+}
+
+// TestManyClaims: what has piled up for a site is asked in messages of bounded
+// length, each as the one before was answered, and settled soon, also after a
+// restart.
+func TestManyClaims(t *testing.T) {
+	const n = 3000
+	for name, restart := range map[string]bool{"": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.hold("a", true)
+			for i := range n {
+				r.cores["b"].Step(r.now, &core.Release{Call: i + 1e6, Entity: "e", Tokens: 1, Request: key(id("x", i)), Tries: r.tries(2, "a")})
+			}
+			r.drain("b")
+			r.advance(20_000)
+			r.wantClaims(n)
+			if restart {
+				r.restart("b")
+			}
+			at := len(r.sent)
+			r.hold("a", false)
+			r.advance(8500)
+			r.wantClaims(0)
+			r.wantNets(0, -n, 0)
+			if _, asks := r.asks("b", "a", at); asks > n+1024 {
+				t.Errorf("%d asks", asks)
+			}
+		})
+	}
+}
+
+// TestClaimsAreBounded for each site; the others are not concerned.
+func TestClaimsAreBounded(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.MaxClaims = 2 })
+	r.hold("a", true)
+	r.wantCode(r.try("b", 1, "x", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", -1, "y", r.tries(2, "a")), core.OK)
+	r.wantCode(r.try("b", 1, "z", r.tries(2, "a")), core.Overloaded)
+	r.wantCode(r.try("b", -1, "r", r.tries(2, "a", "c")), core.Overloaded)
+	call := r.nextCall()
+	r.step("b", &core.Release{Call: call, Entity: "e", Tokens: 1, Request: key("l"), Lease: &core.LeaseRef{Home: "a", Request: key("lease")}})
+	r.wantCode(r.answer(call), core.Overloaded)
+	r.wantCode(r.try("b", 1, "other", r.tries(2, "c")), core.OK)
+	r.wantCode(r.try("b", 1, "first", r.tries(1)), core.OK)
+	r.wantCode(r.try("b", 1, "x", r.tries(2, "a")), core.OK)
+	r.hold("a", false)
+	r.advance(20_000)
+	r.wantCode(r.try("b", 1, "z", r.tries(2, "a")), core.OK)
+}
+
+// TestLateAnswerMeansNoOtherClaim: neither a claim made after a restart, with all
+// before it settled, nor that of a later attempt.
+func TestLateAnswerMeansNoOtherClaim(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+	r.base = r.now.Wall - 50_000
+	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+	r.advance(1000)
+	r.wantClaims(0)
+	r.advance(60_000)
+	r.restart("b")
+	r.base = r.now.Wall - 50_000
+	r.hold("a", true)
+	r.wantCode(r.try("b", -20, "y", r.tries(2, "a")), core.OK)
+	r.wantNets(0, -10, 0)
+	r.deliverClaims("a", "b")
+	r.wantNets(0, -10, 0)
+
+	// a never ran attempt 1 of it, and then runs attempt 3.
+	r = claimRig(t, nil)
+	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+	r.hold("b", true)
+	r.advance(100)
+	r.wantCode(r.try("a", -10, "x", r.tries(3, "b")), core.OK)
+	r.wantCode(r.try("b", -10, "x", r.tries(4, "a")), core.OK)
+	r.deliverClaims("a", "b")
+	r.hold("b", false)
+	r.advance(20_000)
+	r.wantClaims(0)
+	if _, _, net := r.books("e"); net != -10 {
+		t.Errorf("net %d", net)
+	}
+}
+
+// TestUnknownAnswersAreIgnored and so are those of a site that was not asked.
+func TestUnknownAnswersAreIgnored(t *testing.T) {
+	r := claimRig(t, nil)
+	r.hold("a", true)
+	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+	r.wantClaims(1)
+	for _, e := range r.sent {
+		if e.Claims != nil {
+			for _, from := range []core.SiteID{"c", "z"} {
+				r.step("b", core.Deliver{From: from, Messages: []core.Envelope{{Claims: &core.Claims{
+					From: from, To: "b", Answers: []core.ClaimAnswer{{Number: e.Claims.Asks[0].Number, Verdict: core.NeverRan}, {Number: 1, Verdict: core.NeverRan}},
+				}}}})
+			}
+		}
+	}
+	r.wantClaims(1)
+	r.wantNets(0, 0, 0)
+}
+
+// lease acquires a lease.
+func (r *rig) tryLease(site core.SiteID, tokens core.Tokens, id string, t core.Tries) core.Answer {
+	r.t.Helper()
+	call := r.nextCall()
+	r.step(site, &core.Acquire{
+		Call: call, Entity: "e", Tokens: tokens, Request: key(id), Tries: t,
+		Lease: &core.LeaseTerms{ID: id, TTL: 3600_000},
+	})
+	return r.answer(call)
+}
+
+func (r *rig) tryReturn(site core.SiteID, tokens core.Tokens, id string, home core.SiteID, lease string, t core.Tries) core.Answer {
+	r.t.Helper()
+	call := r.nextCall()
+	r.step(site, &core.Release{
+		Call: call, Entity: "e", Tokens: tokens, Request: key(id), Tries: t,
+		Lease: &core.LeaseRef{Home: home, Request: key(lease)},
+	})
+	return r.answer(call)
+}
+
+// TestLeaseAtTwoSites: what the first lease still holds comes back.
+func TestLeaseAtTwoSites(t *testing.T) {
+	r := claimRig(t, nil)
+	r.wantCode(r.tryLease("a", 10, "l", r.tries(1)), core.OK)
+	r.wantCode(r.tryReturn("a", 4, "part", "a", "l", core.Tries{}), core.OK)
+	r.wantNets(6, 0, 0)
+	a := r.tryLease("b", 10, "l", r.tries(2, "a"))
+	if r.wantCode(a, core.OK); a.Lease.Tokens != 10 {
+		t.Errorf("lease %+v", a.Lease)
+	}
+	r.advance(1000)
+	r.wantNets(0, 10, 0)
+	r.wantClaims(0)
+	// Back at the first site it is granted anew.
+	a = r.tryLease("a", 10, "l", r.tries(3, "b"))
+	if r.wantCode(a, core.OK); a.Lease.Tokens != 10 {
+		t.Errorf("lease %+v", a.Lease)
+	}
+	r.advance(1000)
+	r.wantNets(10, 0, 0)
+}
+
+// TestReturnElsewhere: tokens of a lease come back at the site that granted it,
+// once for all attempts of the release, and no more than it holds.
+func TestReturnElsewhere(t *testing.T) {
+	for name, tc := range map[string]struct{ tokens, net core.Tokens }{"part": {4, 6}, "all": {0, 0}, "more": {99, 0}} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.wantCode(r.tryLease("a", 10, "l", core.Tries{}), core.OK)
+			r.hold("a", true)
+			a := r.tryReturn("b", tc.tokens, "x", "a", "l", core.Tries{})
+			if r.wantCode(a, core.OK); !a.Parked {
+				t.Errorf("not parked: %+v", a)
+			}
+			r.restart("b")
+			r.wantCode(r.tryReturn("c", tc.tokens, "x", "a", "l", r.tries(2, "b")), core.OK)
+			r.wantNets(10, 0, 0)
+			r.hold("a", false)
+			r.advance(10_000)
+			r.wantNets(tc.net, 0, 0)
+			r.wantClaims(0)
+			r.restart("a")
+			r.wantCode(r.tryReturn("a", tc.tokens, "x", "a", "l", r.tries(3, "b", "c")), core.OK)
+			r.deliverClaims("b", "a")
+			r.deliverClaims("c", "a")
+			r.advance(1000)
+			r.wantNets(tc.net, 0, 0)
+			r.wantCode(r.tryReturn("b", tc.tokens, "x", "a", "l", core.Tries{}), core.OK)
+			r.wantNets(tc.net, 0, 0)
+		})
+	}
+	t.Run("at home first", func(t *testing.T) {
+		r := claimRig(t, nil)
+		r.wantCode(r.tryLease("a", 10, "l", core.Tries{}), core.OK)
+		r.wantCode(r.tryReturn("a", 4, "x", "a", "l", r.tries(1)), core.OK)
+		r.wantCode(r.tryReturn("b", 4, "x", "a", "l", r.tries(2, "a")), core.OK)
+		r.advance(5000)
+		r.wantNets(6, 0, 0)
+		r.wantClaims(0)
+	})
+	t.Run("nowhere", func(t *testing.T) {
+		r := claimRig(t, nil)
+		r.wantCode(r.tryLease("a", 10, "l", core.Tries{}), core.OK)
+		r.wantCode(r.tryReturn("b", 4, "x", "z", "l", core.Tries{}), core.Invalid)
+		r.wantCode(r.tryReturn("b", 4, "y", "c", "l", core.Tries{}), core.OK)
+		r.advance(5000)
+		r.wantNets(10, 0, 0)
+		r.wantClaims(0)
+	})
+	t.Run("forgotten", func(t *testing.T) {
+		r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+		r.wantCode(r.tryLease("a", 10, "l", core.Tries{}), core.OK)
+		r.hold("a", true)
+		r.wantCode(r.tryReturn("b", 4, "x", "a", "l", core.Tries{}), core.OK)
+		r.deliverClaims("b", "a")
+		r.wantNets(6, 0, 0)
+		r.advance(30_000)
+		r.try("a", 1, "sweeps", core.Tries{})
+		r.hold("a", false)
+		r.advance(10_000)
+		r.wantNets(7, 0, 0)
+		r.wantVerdicts(0, 0, 1)
+	})
+}

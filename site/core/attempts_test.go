@@ -1,0 +1,241 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// tryAsync makes an attempt that may wait.
+func (r *rig) tryAsync(site core.SiteID, tokens core.Tokens, id string, wait core.Tick, t core.Tries) core.Call {
+	call := r.nextCall()
+	r.step(site, &core.Acquire{Call: call, Entity: "e", Tokens: tokens, Request: key(id), Wait: wait, Tries: t})
+	return call
+}
+
+func TestPlacedAttempts(t *testing.T) {
+	const horizon = 290_000
+	for name, tc := range map[string]struct {
+		attempt  core.Attempt
+		tried    []core.SiteID
+		notAfter int64
+		want     core.Code
+		claims   int
+	}{
+		"first":                        {},
+		"first until now":              {notAfter: 0},
+		"first within the horizon":     {notAfter: horizon},
+		"first beyond the horizon":     {notAfter: horizon + 1, want: core.Invalid},
+		"first too late":               {notAfter: -1, want: core.Expired},
+		"first that tried":             {attempt: core.AttemptOf(1, 0), tried: []core.SiteID{"b"}, notAfter: 1, want: core.Invalid},
+		"later":                        {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
+		"later too late":               {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: -1, want: core.Expired},
+		"later without a time":         {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: 1 << 62, want: core.Invalid},
+		"later beyond the horizon":     {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"b"}, notAfter: horizon + 1, want: core.Invalid},
+		"later anywhere":               {attempt: core.AttemptOf(2, 0), notAfter: 1, claims: 2},
+		"later here":                   {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{}, notAfter: 1},
+		"later at itself":              {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"a"}, notAfter: 1},
+		"later twice at another":       {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"c", "c"}, notAfter: 1, claims: 1},
+		"later at a stranger":          {attempt: core.AttemptOf(2, 0), tried: []core.SiteID{"z"}, notAfter: 1, want: core.Invalid},
+		"relayed after another":        {attempt: core.AttemptOf(1, 1), tried: []core.SiteID{"b"}, notAfter: 1, claims: 1},
+		"relayed after none":           {attempt: core.AttemptOf(1, 1), notAfter: 1},
+		"relayed without a time":       {attempt: core.AttemptOf(1, 1), tried: []core.SiteID{"b"}, want: core.Invalid},
+		"relayed of a later, anywhere": {attempt: core.AttemptOf(3, 2), notAfter: 1, claims: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			for _, s := range []core.SiteID{"b", "c"} {
+				r.hold(s, true)
+			}
+			tries := core.Tries{Attempt: tc.attempt, Tried: tc.tried}
+			if tc.notAfter != 0 {
+				tries.NotAfter = r.now.Wall + tc.notAfter
+			}
+			if name == "later without a time" {
+				tries.NotAfter = 0
+			}
+			r.wantCode(r.try("a", 10, "x", tries), tc.want)
+			asked := 0
+			for _, e := range r.sent {
+				if e.Claims != nil {
+					asked += len(e.Claims.Asks)
+				}
+			}
+			if asked != tc.claims {
+				t.Errorf("%d sites were asked, want %d", asked, tc.claims)
+			}
+			net := core.Tokens(0)
+			if tc.want == core.OK {
+				net = 10
+			}
+			r.wantNets(net, 0, 0)
+		})
+	}
+}
+
+// TestLaterAttemptTakesOver: what an attempt has come to at a site is what a later
+// one there gets, and only the later one counts from then on.
+func TestLaterAttemptTakesOver(t *testing.T) {
+	r := claimRig(t, nil)
+	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 150, "y", r.tries(1)), core.OutOfTokens)
+	r.wantCode(r.try("a", -10, "z", r.tries(1)), core.OK)
+	for _, again := range []string{"at once", "after a restart"} {
+		for i := range uint32(2) {
+			r.wantCode(r.try("a", 10, "x", r.tries(2+i)), core.OK)
+			r.wantCode(r.try("a", 150, "y", r.tries(2+i)), core.OutOfTokens)
+			r.wantCode(r.try("a", -10, "z", r.tries(2+i)), core.OK)
+		}
+		r.wantCode(r.try("a", 10, "x", r.tries(1)), core.Superseded)
+		r.wantCode(r.try("a", 150, "y", r.tries(2)), core.Superseded)
+		r.wantCode(r.try("a", -10, "z", r.tries(1)), core.Superseded)
+		r.wantCode(r.try("a", 11, "x", r.tries(9)), core.Reused)
+		if t.Failed() {
+			t.Fatal(again)
+		}
+		r.advance(100)
+		r.restart("a")
+		if again == "at once" {
+			r.wantCode(r.try("a", 10, "x", r.tries(3)), core.OK)
+			break
+		}
+	}
+	r.wantNets(0, 0, 0)
+	r.wantClaims(0)
+}
+
+// TestBackToTheFirstSite: attempts at a, b and a again. The third has the outcome
+// of the first, unless b's undoing of that came before; the second is undone.
+func TestBackToTheFirstSite(t *testing.T) {
+	for name, undone := range map[string]bool{"attempt before undoing": false, "undoing before attempt": true} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
+			r.wantCode(r.try("a", -7, "y", r.tries(1)), core.OK)
+			r.hold("a", !undone)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("b", -7, "y", r.tries(2, "a")), core.OK)
+			r.advance(100)
+			r.restart("a")
+			r.restart("b")
+			r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), core.OK)
+			r.wantCode(r.try("a", -7, "y", r.tries(3, "b")), core.OK)
+			r.hold("a", false)
+			r.advance(20_000)
+			r.wantClaims(0)
+			r.wantNets(3, 0, 0)
+			r.wantCode(r.try("b", 10, "x", r.tries(2, "a")), core.Superseded)
+		})
+	}
+}
+
+// TestThreeSitesOneRelease: two sites have it parked and ask each other and the
+// first, in any order.
+func TestThreeSitesOneRelease(t *testing.T) {
+	for name, first := range map[string][]core.SiteID{"b asks first": {"c"}, "c asks first": {"b"}, "at once": nil} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.hold("a", true)
+			r.hold("b", true)
+			r.hold("c", true)
+			r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+			clear(r.cut)
+			for _, s := range first {
+				r.hold(s, true)
+			}
+			r.advance(9000)
+			clear(r.cut)
+			r.advance(20_000)
+			r.wantClaims(0)
+			if _, _, net := r.books("e"); net != -10 {
+				t.Errorf("net %d", net)
+			}
+			r.wantCode(r.try("a", -10, "x", r.tries(1)), core.Superseded)
+		})
+	}
+}
+
+// TestWaitingAttempts: an acquire that waits goes on for a later attempt, and has
+// others asked once it is answered.
+func TestWaitingAttempts(t *testing.T) {
+	r := claimRig(t, nil)
+	for _, s := range r.names {
+		r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+	}
+	r.hold("a", true)
+	first := r.tryAsync("a", 10, "x", 5000, r.tries(1))
+	r.advance(100)
+	second := r.tryAsync("a", 10, "x", 10_000, r.tries(3, "b"))
+	r.wantCode(r.answer(first), core.Superseded)
+	r.wantCode(r.answer(r.tryAsync("a", 10, "x", 5000, r.tries(2))), core.Superseded)
+	r.wantCode(r.answer(r.tryAsync("a", 11, "x", 5000, r.tries(4))), core.Reused)
+	r.advance(6000)
+	r.unanswered(second)
+	r.wantClaims(0)
+	r.wantCode(r.release("a", "e", 10, "back"), core.OK)
+	r.wantCode(r.answer(second), core.OK)
+	r.wantClaims(1)
+	r.hold("a", false)
+	r.advance(20_000)
+	r.wantClaims(0)
+	r.wantNets(100, 100, 100)
+}
+
+// TestWaitingAttemptIsDropped when another site asks about it.
+func TestWaitingAttemptIsDropped(t *testing.T) {
+	r := claimRig(t, nil)
+	for _, s := range r.names {
+		r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+	}
+	r.hold("b", true)
+	dropped := r.tryAsync("b", 10, "y", 5000, r.tries(1))
+	behind := r.tryAsync("b", 5, "z", 9000, r.tries(1))
+	r.unanswered(dropped)
+	r.wantCode(r.try("a", 10, "y", r.tries(2, "b")), core.OutOfTokens)
+	r.deliverClaims("a", "b")
+	r.wantCode(r.answer(dropped), core.Superseded)
+	r.wantCode(r.try("b", 10, "y", r.tries(1)), core.Superseded)
+	r.wantCode(r.release("b", "e", 5, "back b"), core.OK)
+	r.wantCode(r.answer(behind), core.OK)
+	r.hold("b", false)
+	r.advance(10_000)
+	r.wantClaims(0)
+}
+
+// TestNobodyWaitsBeyondNotAfter also if it asked to.
+func TestNobodyWaitsBeyondNotAfter(t *testing.T) {
+	r := claimRig(t, nil)
+	r.hold("a", true)
+	call := r.tryAsync("a", 150, "x", 60_000, core.Tries{NotAfter: r.now.Wall + 2000})
+	r.advance(1999)
+	r.unanswered(call)
+	r.advance(1)
+	r.wantCode(r.answer(call), core.OutOfTokens)
+}
+
+// TestOutcomesOfOneTransaction: a record and what takes its place in the same
+// transaction; the later one stands, also after a restart.
+func TestOutcomesOfOneTransaction(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention = 20_000 })
+	r.base -= 50_000
+	for i := range uint32(3) {
+		r.cores["a"].Step(r.now, &core.Acquire{Call: id("call", int(i)), Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(1+i, "b")})
+		if i == 0 {
+			r.cores["a"].Step(r.now, &core.Acquire{Call: "first", Entity: "e", Tokens: 10, Request: key("x")})
+		}
+	}
+	r.drain("a")
+	r.wantCode(r.answer("first"), core.OK)
+	r.restart("a")
+	r.wantCode(r.try("a", 10, "x", r.tries(3, "b")), core.OK)
+	r.wantCode(r.try("a", 10, "x", r.tries(2, "b")), core.Superseded)
+	r.advance(19_000)
+	r.wantClaims(0)
+	r.wantNets(10, 0, 0)
+	r.advance(2000)
+	r.try("a", 1, "sweeps", core.Tries{})
+	if n := r.cores["a"].Status().Requests; n != 1 {
+		t.Errorf("%d requests are kept", n)
+	}
+}

@@ -1,0 +1,222 @@
+package core_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// caller makes attempts of one request, each at some site, and believes the
+// answer to the latest only.
+type caller struct {
+	id      string
+	tokens  core.Tokens
+	release bool
+	// most is when it must not run any more.
+	notAfter int64
+	count    uint32
+	tried    []core.SiteID
+	// last is the call of the latest attempt.
+	last core.Call
+	// held are attempts that are under way to a site still.
+	held []attempt
+}
+
+type attempt struct {
+	site core.SiteID
+	in   core.Input
+}
+
+// claimWorld is a rig with callers, and copies of messages that come later.
+type claimWorld struct {
+	*rig
+	t       *rapid.T
+	callers []*caller
+	late    []core.Envelope
+	seen    int
+}
+
+func (w *claimWorld) site() core.SiteID { return rapid.SampledFrom(w.names).Draw(w.t, "site") }
+
+// attempt begins the next attempt of a caller: it arrives at once, or is held.
+func (w *claimWorld) attempt(c *caller) {
+	at := w.site()
+	c.count++
+	tries := core.Tries{
+		Attempt: core.AttemptOf(c.count, 0), NotAfter: c.notAfter,
+		Tried: slices.DeleteFunc(slices.Clone(c.tried), func(s core.SiteID) bool { return s == at }),
+	}
+	if !slices.Contains(c.tried, at) {
+		c.tried = append(c.tried, at)
+	}
+	c.last = w.nextCall()
+	var in core.Input
+	if c.release {
+		in = &core.Release{Call: c.last, Entity: "f", Tokens: c.tokens, Request: key(c.id), Tries: tries}
+	} else {
+		wait := core.Tick(rapid.SampledFrom([]int{0, 0, 300, 5000}).Draw(w.t, "wait"))
+		in = &core.Acquire{Call: c.last, Entity: "e", Tokens: c.tokens, Request: key(c.id), Wait: wait, Tries: tries}
+	}
+	if rapid.IntRange(0, 2).Draw(w.t, "held") == 0 {
+		c.held = append(c.held, attempt{at, in})
+		return
+	}
+	w.arrive(attempt{at, in})
+}
+
+// arrive hands an attempt over, of which a copy may come as well: under a call of
+// its own.
+func (w *claimWorld) arrive(a attempt) {
+	w.step(a.site, a.in)
+	if rapid.IntRange(0, 3).Draw(w.t, "twice") > 0 {
+		return
+	}
+	switch in := a.in.(type) {
+	case *core.Acquire:
+		again := *in
+		again.Call = w.nextCall()
+		w.step(a.site, &again)
+	case *core.Release:
+		again := *in
+		again.Call = w.nextCall()
+		w.step(a.site, &again)
+	}
+}
+
+func (w *claimWorld) act(pause core.Tick) {
+	c := rapid.SampledFrom(w.callers).Draw(w.t, "caller")
+	switch rapid.SampledFrom([]string{"attempt", "attempt", "attempt", "held", "cut", "cut", "restart", "pause", "pause", "late", "pause long"}).Draw(w.t, "act") {
+	case "attempt":
+		if w.now.Wall < c.notAfter {
+			w.attempt(c)
+		}
+	case "held":
+		if len(c.held) > 0 {
+			i := rapid.IntRange(0, len(c.held)-1).Draw(w.t, "which")
+			a := c.held[i]
+			c.held = slices.Delete(c.held, i, i+1)
+			w.arrive(a)
+		}
+	case "cut":
+		s := w.site()
+		w.cut[s] = !w.cut[s]
+	case "restart":
+		w.restart(w.site())
+	case "pause":
+		w.advance(core.Tick(rapid.IntRange(1, 1500).Draw(w.t, "ms")))
+	case "pause long":
+		w.advance(pause)
+	case "late":
+		w.deliverLate()
+	}
+}
+
+// deliverLate has a copy of a message about requests that was sent some time, also
+// one that was lost, arrive now.
+func (w *claimWorld) deliverLate() {
+	for _, e := range w.sent[w.seen:] {
+		if e.Claims != nil {
+			w.late = append(w.late, e)
+		}
+	}
+	w.seen = len(w.sent)
+	if len(w.late) > 0 {
+		e := rapid.SampledFrom(w.late).Draw(w.t, "message")
+		w.step(e.To(), core.Deliver{From: e.From(), Messages: []core.Envelope{e}})
+	}
+}
+
+// times tells how often each caller's tokens have moved. Each has another power of
+// 8, so that the sum tells.
+func (w *claimWorld) times() []core.Tokens {
+	_, _, acquired := w.books("e")
+	_, _, released := w.books("f")
+	released = -released
+	var times []core.Tokens
+	for _, c := range w.callers {
+		net := acquired
+		if c.release {
+			net = released
+		}
+		times = append(times, net/c.tokens%8)
+	}
+	return times
+}
+
+// playClaims plays a random schedule to its end: all sites in reach of each other,
+// and all that was held has arrived.
+func playClaims(t *testing.T, rt *rapid.T, pause core.Tick) *claimWorld {
+	r := newRig(t, 3, func(c *core.Config) { c.Retention, c.Trigger = 60_000, "reactive" })
+	// Not more than 8 attempts fit the sums, and the limit lets some be refused.
+	r.create("e", 600)
+	r.create("f", 600)
+	w := &claimWorld{rig: r, t: rt}
+	for i, tokens := range []core.Tokens{1, 8, 64, 512} {
+		w.callers = append(w.callers,
+			&caller{id: id("acquire", i), tokens: tokens, notAfter: r.now.Wall + 40_000},
+			&caller{id: id("release", i), tokens: tokens, notAfter: r.now.Wall + 40_000, release: true})
+	}
+	for range rapid.IntRange(1, 60).Draw(rt, "acts") {
+		w.act(pause)
+	}
+	clear(w.cut)
+	for _, c := range w.callers {
+		for _, a := range c.held {
+			w.arrive(a)
+		}
+	}
+	r.advance(30_000)
+	for range 20 {
+		w.deliverLate()
+	}
+	r.advance(30_000)
+	for _, name := range r.names {
+		if n := r.cores[name].Status().Claims; n > 0 {
+			rt.Errorf("%s has %d claims at the end", name, n)
+		}
+	}
+	for _, e := range []string{"e", "f"} {
+		if left, offered, net := r.books(e); left+offered+net != 600 {
+			rt.Errorf("%s: left %d, offered %d, net %d", e, left, offered, net)
+		}
+	}
+	return w
+}
+
+// TestClaimsMoveTokensOnce: whatever is lost, late, repeated or restarted, an
+// acquire whose latest attempt was granted, and a release whose latest was taken,
+// have moved their tokens once, and no other more than once.
+func TestClaimsMoveTokensOnce(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := playClaims(t, rt, 3000)
+		for i, n := range w.times() {
+			c := w.callers[i]
+			a, answered := w.answers[c.last]
+			switch done := answered && a.Code == core.OK; {
+			case n > 1, done && n != 1, answered && a.Code == core.OutOfTokens && n != 0:
+				rt.Errorf("%s of %d tokens, %d attempts, answered %v %v: moved %d times",
+					c.id, c.tokens, c.count, answered, a.Code, n)
+			}
+		}
+	})
+}
+
+// TestClaimsAfterRetention: when records are forgotten meanwhile, an acquire that
+// was granted has its tokens, and no release counts twice. Tokens may stay out.
+func TestClaimsAfterRetention(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := playClaims(t, rt, 35_000)
+		for i, n := range w.times() {
+			c := w.callers[i]
+			a, answered := w.answers[c.last]
+			switch done := answered && a.Code == core.OK; {
+			case c.release && n > 1, !c.release && done && n < 1:
+				rt.Errorf("%s of %d tokens, %d attempts, answered %v %v: moved %d times",
+					c.id, c.tokens, c.count, answered, a.Code, n)
+			}
+		}
+	})
+}
