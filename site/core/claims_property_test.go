@@ -149,6 +149,7 @@ func (w *claimWorld) times() []core.Tokens {
 // playClaims plays a random schedule to its end: all sites in reach of each other,
 // and all that was held has arrived.
 func playClaims(t *testing.T, rt *rapid.T, pause core.Tick) *claimWorld {
+	t.Helper()
 	r := newRig(t, 3, func(c *core.Config) { c.Retention, c.Trigger = 60_000, "reactive" })
 	// Not more than 8 attempts fit the sums, and the limit lets some be refused.
 	r.create("e", 600)
