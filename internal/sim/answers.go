@@ -38,6 +38,9 @@ func (o *observer) reply(n *node, r core.Reply) {
 	if o.s.tracing {
 		o.s.note("%s answers %v: %v, tokens %d, left %d", n.id, c.op, a.Code, a.Tokens, a.Left)
 	}
+	if o.s.asked(n, c, &a) {
+		return
+	}
 	if a.Code == core.Unvouched {
 		o.unvouched(n, c, a)
 		return

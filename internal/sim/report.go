@@ -30,8 +30,11 @@ type Report struct {
 	// [Serving] does not hold.
 	Acquires, Waited [2]int
 	// Reads are those answered, of one entity or of all.
-	Reads            int
-	WaitedThoughKept int
+	Reads int
+	// ExactReads are those of all sites that found a consistent cut, AskedAgain the
+	// times that some had to be asked again; WatchStates are those that watches told.
+	ExactReads, AskedAgain, WatchStates int
+	WaitedThoughKept                    int
 	// OwnOffer are those of Waited that the tokens left and those that their own
 	// site had set aside would have served.
 	OwnOffer [2]int
@@ -104,6 +107,9 @@ func (r *Report) counts() []count {
 		{"waits for the own offer where spare is offered", &r.OwnOffer[OfferSpare]},
 		{"waits for the own offer where all is offered", &r.OwnOffer[OfferAll]},
 		{"reads", &r.Reads},
+		{"exact reads", &r.ExactReads},
+		{"exact reads that asked again", &r.AskedAgain},
+		{"states watched", &r.WatchStates},
 		{"begun", &r.Begun},
 		{"failed", &r.Failed},
 		{"gave up", &r.GaveUp},

@@ -96,6 +96,8 @@ func (s *sim) run() Report {
 	}
 	s.heal()
 	s.idle()
+	s.exactAtRest()
+	s.watchersTold()
 	s.report.Hash, s.report.Events, s.report.Micros = s.hash, s.events, s.now
 	return s.report
 }
@@ -154,6 +156,10 @@ type sim struct {
 	// opsByKey finds acquires and releases, changes are all others.
 	opsByKey map[core.RequestKey]*op
 	changes  []*op
+	// asking are whom to tell the answers to reads and watches of all sites, and
+	// watchers those that watch.
+	asking   map[*call]func(*core.Answer)
+	watchers []*watcher
 	// pending are the operations whose clients still wait.
 	pending   int
 	faultsEnd micros
@@ -189,6 +195,7 @@ type load struct {
 func newSim(o Options) *sim {
 	s := &sim{o: o, r: rand.New(rand.NewPCG(o.Seed, 0x5a3b)), hash: 14695981039346656037}
 	s.opsByKey = make(map[core.RequestKey]*op)
+	s.asking = make(map[*call]func(*core.Answer))
 	n := o.Sites
 	if n == 0 {
 		n = []int{5, 5, 5, 5, 3, 3, 4, 2, 1}[s.r.IntN(9)]
@@ -262,6 +269,8 @@ func (s *sim) start() {
 	}
 	s.startClients()
 	s.every(readPause, s.readSome)
+	s.every(exactPause, s.readExact)
+	s.startWatchers()
 	if s.switcher != nil {
 		s.every(s.switcher.pause, s.switcher.next)
 	}

@@ -1,0 +1,244 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/internal/shares"
+	"github.com/samya-db/samya/site/core"
+)
+
+const (
+	// exactPause is how many milliseconds lie between two exact reads on average.
+	exactPause = 1500
+	// exactTime is how long one asks, farthest how long a question or an answer is
+	// on its way at most.
+	exactTime, farthest = 2 * second, 150 * millisecond
+)
+
+// exactRead is one read of all sites, as an app manager does it: each is asked for
+// its share at a time of its own, and those again that lag behind.
+type exactRead struct {
+	s     *sim
+	name  string
+	round int
+	// all are the shares, views what they are of; open is how many are awaited.
+	all   []shares.Share
+	views []core.View
+	open  int
+	// was is how far the logs of the sites were at the start.
+	was  []looked
+	over bool
+	// then is told the cut, if all sites have answered and nobody is asked again.
+	then func(shares.Cut)
+}
+
+// readExact has a client read an entity exactly.
+func (s *sim) readExact() { s.exactly(s.admin.names[s.r.IntN(len(s.admin.names))], nil) }
+
+func (s *sim) exactly(name string, then func(shares.Cut)) {
+	r := &exactRead{
+		s: s, name: name, then: then,
+		all: make([]shares.Share, len(s.nodes)), views: make([]core.View, len(s.nodes)), was: make([]looked, len(s.nodes)),
+	}
+	for i := range s.nodes {
+		if l := s.observe.logs[i][name]; l != nil {
+			r.was[i] = looked{log: l, nets: len(l.nets)}
+		}
+	}
+	r.ask(s.nodes)
+	s.after(exactTime, func() { r.over = true })
+}
+
+// ask asks some of the sites, in one round.
+func (r *exactRead) ask(nodes []*node) {
+	s := r.s
+	r.open = len(nodes)
+	for _, n := range nodes {
+		s.after(s.r.Int64N(farthest), func() {
+			s.ask(n, r.name, func(c *call) core.Input { return &core.Read{Call: c, Entity: r.name} }, func(a *core.Answer) {
+				told := *a
+				s.after(s.r.Int64N(farthest), func() { r.answered(n, &told) })
+			})
+		})
+	}
+}
+
+// answered takes in a share; all that a round has asked for make a cut.
+func (r *exactRead) answered(n *node, a *core.Answer) {
+	if r.over || r.s.violation != nil {
+		return
+	}
+	switch a.Code {
+	case core.OK:
+		r.all[n.i], r.views[n.i] = share(n.id, r.round, &a.View), a.View
+	case core.NotFound:
+		r.all[n.i], r.views[n.i] = shares.Share{Site: string(n.id), Round: r.round, Absent: true}, core.View{}
+	default:
+		r.over = true
+		return
+	}
+	if r.open--; r.open > 0 {
+		return
+	}
+	cut := shares.Merge(r.all)
+	if cut.Consistent {
+		r.over = true
+		r.s.report.ExactReads++
+		r.check(&cut)
+		if r.then != nil {
+			r.then(cut)
+		}
+		return
+	}
+	if len(cut.Again) == 0 {
+		r.over = true
+		if slices.ContainsFunc(r.all, func(sh shares.Share) bool { return !sh.Absent }) {
+			r.s.fail(Reads, "%q: %+v is no consistent cut, and nobody to be asked again", r.name, r.all)
+		}
+		return
+	}
+	r.s.report.AskedAgain++
+	r.round++
+	var again []*node
+	for _, n := range r.s.nodes {
+		if slices.Contains(cut.Again, string(n.id)) {
+			again = append(again, n)
+		}
+	}
+	r.ask(again)
+}
+
+// share is what a site has told, as it is added up.
+func share(site core.SiteID, round int, v *core.View) shares.Share {
+	sh := shares.Share{
+		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),
+		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
+	}
+	for _, st := range v.Moves.Stars {
+		sh.Stars = append(sh.Stars, shares.Star{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
+	}
+	transfers := func(moves []core.TransferMove) (list []shares.Transfer) {
+		for _, t := range moves {
+			list = append(list, shares.Transfer{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})
+		}
+		return list
+	}
+	sh.Sent, sh.Received = transfers(v.Moves.Sent), transfers(v.Moves.Received)
+	return sh
+}
+
+// check holds a consistent cut against the model, and against what was durable
+// at each site during the read.
+func (r *exactRead) check(cut *shares.Cut) {
+	s, o := r.s, r.s.observe
+	var applied, generation uint64
+	for i := range r.all {
+		applied, generation = max(applied, r.all[i].Applied), r.all[i].Generation
+	}
+	q := o.sequence(sequenceID{r.name, generation})
+	if q.limits == nil {
+		s.fail(Reads, "%q of generation %d, which was never created: %+v", r.name, generation, r.all)
+		return
+	}
+	if len(s.nodes) > 1 && cut.Limit != int64(q.limits[applied].limit) {
+		s.fail(Reads, "%q has the limit %d after instance %d, by the model %d", r.name, cut.Limit, applied, q.limits[applied].limit)
+	}
+	// All tokens are counted once: at the sites, or in a transfer that was sent and
+	// not taken.
+	var sum int64
+	for i := range r.all {
+		sh := &r.all[i]
+		sum += sh.Left + sh.Offered + sh.Net
+		for _, t := range sh.Sent {
+			taken := uint64(0)
+			for _, other := range r.all[slices.IndexFunc(r.all, func(x shares.Share) bool { return x.Site == t.Site })].Received {
+				if other.Site == sh.Site {
+					taken = other.Seq
+				}
+			}
+			if t.Seq > taken {
+				sum += t.Tokens
+			}
+		}
+	}
+	if sum != cut.Limit-cut.Surplus || cut.Available+cut.Acquired+cut.InTransit != sum {
+		s.fail(Reads, "%q: a cut of %d tokens is called consistent: %+v of %+v", r.name, sum, cut, r.all)
+	}
+	r.checkAcquired(cut)
+}
+
+// checkAcquired looks whether what is said to be out lies between the sums of the
+// least and of the most that was out of the sites meanwhile.
+func (r *exactRead) checkAcquired(cut *shares.Cut) {
+	var least, most core.Tokens
+	for i, was := range r.was {
+		if was.log == nil || was.log != r.s.observe.logs[i][r.name] {
+			return // Created or deleted meanwhile.
+		}
+		l, m := was.log.outSince(was.nets)
+		least, most = least+l, most+m
+	}
+	if got := core.Tokens(cut.Acquired); got < least || got > most {
+		r.s.fail(Reads, "%q: %d are said to be out, meanwhile it was between %d and %d: %+v", r.name, got, least, most, r.all)
+	}
+}
+
+// outSince is the least and the most that was out since the log had so many
+// entries, the last of those included.
+func (l *readLog) outSince(entries int) (least, most core.Tokens) {
+	since := l.nets[max(0, entries-1):]
+	return slices.Min(since), slices.Max(since)
+}
+
+// exactAtRest reads all entities exactly once nothing moves any more: each read
+// has to be a consistent cut, of what is durable.
+func (s *sim) exactAtRest() {
+	if s.violation != nil {
+		return
+	}
+	for _, name := range s.admin.names {
+		if !s.existsAnywhere(name) {
+			continue
+		}
+		told := false
+		s.exactly(name, func(cut shares.Cut) {
+			told = true
+			var out core.Tokens
+			for _, n := range s.nodes {
+				out += n.durable.books[name].Net
+			}
+			if out != core.Tokens(cut.Acquired) {
+				s.fail(Reads, "at rest, %d of %q are said to be out, durable are %d", cut.Acquired, name, out)
+			}
+		})
+		s.runUntil(s.now + exactTime)
+		if !told {
+			s.fail(Liveness, "at rest, an exact read of %q finds no consistent cut", name)
+		}
+	}
+}
+
+// ask hands a site an input whose answer goes to then. If the site is down or
+// crashes there is none.
+func (s *sim) ask(n *node, entity string, with func(*call) core.Input, then func(*core.Answer)) {
+	n.awake(func() {
+		if !n.up || s.violation != nil {
+			return
+		}
+		c := &call{op: &op{kind: read, entity: entity}}
+		n.calls[c], s.asking[c] = true, then
+		n.step(with(c))
+	})
+}
+
+// asked hands an answer to whoever has asked with [sim.ask], and reports whether
+// it was one.
+func (s *sim) asked(n *node, c *call, a *core.Answer) bool {
+	then, found := s.asking[c]
+	if !found || n.stale != nil && a.Code != core.Unvouched {
+		return false
+	}
+	delete(s.asking, c)
+	then(a)
+	return true
+}
