@@ -9,7 +9,7 @@ import (
 
 const (
 	// exactPause is how many milliseconds lie between two exact reads on average.
-	exactPause = 1500
+	exactPause = 700
 	// exactTime is how long one asks, farthest how long a question or an answer is
 	// on its way at most.
 	exactTime, farthest = 2 * second, 150 * millisecond
