@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,21 +46,37 @@ func state(site string, version uint64) *samyav1.WatchEntityResponse {
 
 // following is a watch under way.
 type following struct {
+	mu sync.Mutex
+	outcome
+}
+
+// outcome is what a watch has come to so far.
+type outcome struct {
 	told []uint64
 	from []string
 	err  error
 	over bool
 }
 
+func (f *following) now() outcome {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.outcome
+}
+
 func (r *rig) follow(ctx context.Context, token string) *following {
 	f := &following{}
 	go func() {
-		f.err = r.service.watchEntity(ctx, &samyav1.WatchEntityRequest{Name: "e", ResumeToken: token}, func(s *samyav1.WatchEntityResponse) error {
+		err := r.service.watchEntity(ctx, &samyav1.WatchEntityRequest{Name: "e", ResumeToken: token}, func(s *samyav1.WatchEntityResponse) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			f.told = append(f.told, s.GetEntity().GetVersion())
 			f.from = append(f.from, s.GetResumeToken())
 			return nil
 		})
-		f.over = true
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.err, f.over = err, true
 	}()
 	return f
 }
@@ -85,19 +102,19 @@ func TestWatchGoesOnAtAnotherSite(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				w := r.follow(ctx, "mine")
 				pass(3 * time.Second)
-				if !slices.Equal(w.told, []uint64{2, 3}) || !slices.Equal(us, []string{"mine"}) || len(eu) != 0 {
-					t.Errorf("told %v; asked with %q, %q", w.told, us, eu)
+				if !slices.Equal(w.now().told, []uint64{2, 3}) || !slices.Equal(us, []string{"mine"}) || len(eu) != 0 {
+					t.Errorf("told %v; asked with %q, %q", w.now().told, us, eu)
 				}
 				c.gone(r)
 				pass(8 * time.Second)
-				if !slices.Equal(w.told, []uint64{2, 3, 3, 4}) || !slices.Equal(w.from, []string{"us", "us", "eu", "eu"}) ||
-					!slices.Equal(eu, []string{"us"}) || w.over {
-					t.Errorf("told %v from %v; asked with %q; %v", w.told, w.from, eu, w.err)
+				if !slices.Equal(w.now().told, []uint64{2, 3, 3, 4}) || !slices.Equal(w.now().from, []string{"us", "us", "eu", "eu"}) ||
+					!slices.Equal(eu, []string{"us"}) || w.now().over {
+					t.Errorf("told %v from %v; asked with %q; %v", w.now().told, w.now().from, eu, w.now().err)
 				}
 				cancel()
 				synctest.Wait()
-				if !errors.Is(w.err, apierr.Canceled) {
-					t.Errorf("ended with %v", w.err)
+				if !errors.Is(w.now().err, apierr.Canceled) {
+					t.Errorf("ended with %v", w.now().err)
 				}
 			})
 		})
@@ -110,16 +127,16 @@ func TestWatchEnds(t *testing.T) {
 		// Nobody knows of it.
 		w := r.follow(t.Context(), "")
 		pass(time.Second)
-		if !w.over || !errors.Is(w.err, apierr.EntityNotFound) {
-			t.Errorf("of no entity: %v, %v", w.over, w.err)
+		if !w.now().over || !errors.Is(w.now().err, apierr.EntityNotFound) {
+			t.Errorf("of no entity: %v, %v", w.now().over, w.now().err)
 		}
 		// A site that has not heard of it yet is gone past.
 		var tokens []string
 		r.sites["eu"].states(&tokens, 1)
 		w = r.follow(t.Context(), "")
 		pass(time.Second)
-		if w.over || !slices.Equal(w.told, []uint64{1}) {
-			t.Errorf("known to one: %v, %v", w.told, w.err)
+		if w.now().over || !slices.Equal(w.now().told, []uint64{1}) {
+			t.Errorf("known to one: %v, %v", w.now().told, w.now().err)
 		}
 		// It is deleted.
 		r.sites["us"].watch = func(_ *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
@@ -127,14 +144,14 @@ func TestWatchEnds(t *testing.T) {
 		}
 		d := r.follow(t.Context(), "")
 		pass(time.Second)
-		if !d.over || d.err != nil || len(d.told) != 1 {
-			t.Errorf("deleted: %v, %v", d.told, d.err)
+		if !d.now().over || d.now().err != nil || len(d.now().told) != 1 {
+			t.Errorf("deleted: %v, %v", d.now().told, d.now().err)
 		}
 		// The app manager stops.
 		r.service.endWatches()
 		synctest.Wait()
-		if !w.over || !errors.Is(w.err, apierr.ShuttingDown) {
-			t.Errorf("at the stop: %v, %v", w.over, w.err)
+		if !w.now().over || !errors.Is(w.now().err, apierr.ShuttingDown) {
+			t.Errorf("at the stop: %v, %v", w.now().over, w.now().err)
 		}
 	})
 }
@@ -159,12 +176,12 @@ func TestWatchIsChecked(t *testing.T) {
 		pass(time.Second)
 		r.sites["us"].kill()
 		pass(10 * time.Second)
-		if w.over {
-			t.Errorf("ended at once: %v", w.err)
+		if w.now().over {
+			t.Errorf("ended at once: %v", w.now().err)
 		}
 		pass(resumeTime)
-		if !w.over || !errors.Is(w.err, apierr.SiteUnavailable) {
-			t.Errorf("%v, %v", w.over, w.err)
+		if !w.now().over || !errors.Is(w.now().err, apierr.SiteUnavailable) {
+			t.Errorf("%v, %v", w.now().over, w.now().err)
 		}
 	})
 }
