@@ -129,18 +129,27 @@ func (m *movement) repeatable(e *apierr.Error) {
 }
 
 // final turns the outcome of the last try into that of the movement. Behind a
-// try that may have run only what a site has recorded, with what it asks of the
-// others, settles anything.
+// try, or an attempt of the caller's, that may have run only what a site has
+// recorded, with what it asks of the others, settles anything.
 func (r *router) final(c call, err error) error {
-	if err == nil || c.moves == nil || len(c.moves.unclear) == 0 {
+	if err == nil || c.moves == nil || len(c.moves.unclear) == 0 && c.moves.attempt == 1 {
 		return err
 	}
 	e := apierr.From(err)
 	switch e.Reason {
 	case apierr.OutOfTokens, apierr.Superseded:
 		return e
+	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
+		// These say what is wrong with the attempt itself.
+		if len(c.moves.unclear) == 0 {
+			return e
+		}
 	}
-	u := r.unknown(c, c.moves.unclear[len(c.moves.unclear)-1], e)
+	site := e.Site
+	if n := len(c.moves.unclear); n > 0 {
+		site = c.moves.unclear[n-1]
+	}
+	u := r.unknown(c, site, e)
 	if e.Reason == apierr.Canceled {
 		u.Reason = apierr.Canceled
 	}

@@ -397,3 +397,35 @@ func TestDryRunGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// TestALaterAttemptProvesNothing: a site that refuses a later attempt without a
+// record of it says nothing of the earlier ones.
+func TestALaterAttemptProvesNothing(t *testing.T) {
+	for refusal, want := range map[apierr.Reason]apierr.Reason{
+		apierr.EntityNotFound:  apierr.OutcomeUnknown,
+		apierr.Overloaded:      apierr.OutcomeUnknown,
+		apierr.ShuttingDown:    apierr.OutcomeUnknown,
+		apierr.OutOfTokens:     apierr.OutOfTokens,
+		apierr.Superseded:      apierr.Superseded,
+		apierr.RequestIDReused: apierr.RequestIDReused,
+		apierr.RequestExpired:  apierr.RequestExpired,
+		apierr.InvalidField:    apierr.InvalidField,
+	} {
+		for _, at := range []string{"", "us"} {
+			inBubble(t, threeSites, nil, func(r *rig) {
+				t := r.t
+				for _, f := range r.sites {
+					f.refuse(apierr.New(refusal, "no"))
+				}
+				_, err := r.acquire(t, &samyav1.AcquireRequest{
+					Entity: "acme/vm", Tokens: 3, RequestId: "id-1", Attempt: 2, Site: at,
+					NotAfter: timestamppb.New(time.Now().Add(time.Second)),
+				})
+				e := apierr.From(err)
+				if e.Reason != want || want == apierr.OutcomeUnknown && e.Attempt != 3 {
+					t.Errorf("%s at %q became %v, attempt %d", refusal, at, err, e.Attempt)
+				}
+			})
+		}
+	}
+}

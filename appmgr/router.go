@@ -161,9 +161,9 @@ func (r *router) do(ctx context.Context, c call) error {
 		return r.final(c, last)
 	}
 	if last == nil && slices.ContainsFunc(cs, func(x candidate) bool { return x.full && x.health.reach != down }) {
-		return apierr.Overload("", time.Second)
+		return r.final(c, apierr.Overload("", time.Second))
 	}
-	return r.annotate(cmp.Or(last, unreachable("")), c, "")
+	return r.final(c, r.annotate(cmp.Or(last, unreachable("")), c, ""))
 }
 
 // firstOverload prefers a refusal for overload over other reasons to go on:
@@ -182,11 +182,11 @@ func (r *router) doAt(ctx context.Context, c call) error {
 		if err == nil && !slices.ContainsFunc(ms, func(s *samyav1.Site) bool { return s.GetName() == c.site }) {
 			return apierr.Invalid(cmp.Or(c.by, "site"), "no such site")
 		}
-		return r.annotate(unreachable(c.site), c, c.site)
+		return r.final(c, r.annotate(unreachable(c.site), c, c.site))
 	}
 	c.moves.next()
 	_, err := r.try(ctx, c, c.site, false)
-	return err
+	return r.final(c, err)
 }
 
 func unreachable(site string) *apierr.Error {
