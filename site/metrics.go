@@ -26,7 +26,7 @@ type metrics struct {
 	faults          prometheus.Counter
 	// fallbacks and dropped are of forecasts.
 	fallbacks, dropped prometheus.Counter
-	leases             *prometheus.CounterVec
+	leases, audits     *prometheus.CounterVec
 	asked              prometheus.Counter
 	verdicts           *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
@@ -67,6 +67,10 @@ func newMetrics(s *Site) *metrics {
 			Name: "samya_forecast_dropped_total",
 			Help: "Stored states of forecasting models that could not be taken up: damaged, or of another setting.",
 		}),
+		audits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "samya_site_audits_total",
+			Help: "Audits of entities of which less than nothing seemed to be out: begun here, and those of them that found a surplus.",
+		}, []string{"outcome"}),
 		leases: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_site_lease_events_total",
 			Help: "What became of leases of this site: granted, renewed, committed, expired, returned (given back before the time was up).",
@@ -96,7 +100,7 @@ func newMetrics(s *Site) *metrics {
 		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
 	})
 	m.registry.MustRegister(m.reads, m.states)
-	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases,
+	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s})
@@ -132,6 +136,11 @@ func (s *Site) Happened(e core.Event) {
 	case core.Serving:
 		s.health.SetServingStatus("", healthv1.HealthCheckResponse_SERVING)
 		s.log.Info("the site serves")
+	case core.AuditBegun:
+		m.audits.WithLabelValues("begun").Inc()
+	case core.SurplusFound:
+		m.audits.WithLabelValues("found").Inc()
+		s.log.Warn("more of an entity was released than acquired; the surplus is set aside", "entity", e.Entity)
 	case core.LeaseGranted:
 		m.leases.WithLabelValues("granted").Inc()
 	case core.LeaseRenewed:
@@ -226,6 +235,7 @@ var (
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
 	descClaims   = prometheus.NewDesc("samya_site_claims", "Requests about which other members have not answered yet.", nil, nil)
+	descSurplus  = prometheus.NewDesc("samya_site_surplus_tokens", "Tokens released and never acquired, kept out of circulation, as known here.", nil, nil)
 	descLeases   = prometheus.NewDesc("samya_site_leases", "Leases that have not ended.", nil, nil)
 	descRequests = prometheus.NewDesc("samya_site_requests_remembered", "Requests remembered for repeats.", nil, nil)
 	descChanges  = prometheus.NewDesc("samya_site_changes_pending", "Changes of the catalogue not yet decided.", nil, nil)
@@ -238,7 +248,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descLeases, descClaims, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descWaiting, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
 	} {
 		ch <- d
 	}
@@ -262,6 +272,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge(descRequests, st.Requests)
 	gauge(descLeases, st.Leases)
 	gauge(descClaims, st.Claims)
+	ch <- prometheus.MustNewConstMetric(descSurplus, prometheus.GaugeValue, float64(st.Surplus))
 	gauge(descChanges, st.Changes)
 	gauge(descWatchers, st.Watchers)
 	for _, mode := range core.ProtocolNames() {

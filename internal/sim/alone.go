@@ -28,8 +28,8 @@ func (o *observer) alone(d *Memory) bool {
 func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.entities[q.id.entity], d.books[q.id.entity]
 	o.alone(d)
-	if got := holdings(&e, &b); got != e.Limit {
-		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d", n.id, q.id, got, e.Limit)
+	if got := holdings(&e, &b); got != e.Limit-e.Surplus {
+		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d, %d are set aside", n.id, q.id, got, e.Limit, e.Surplus)
 	}
 	if d != n.durable {
 		return

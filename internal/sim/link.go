@@ -28,6 +28,8 @@ func (s *sim) send(from *node, e core.Envelope) {
 		s.note("%s -> %s: %+v, mark %+v", from.id, to.id, *e.Vouch, e.Mark)
 	case e.Gossip != nil:
 		s.note("%s -> %s: %+v", from.id, to.id, e.Gossip.Summaries)
+	case e.Audit != nil:
+		s.note("%s -> %s: %q/%d audit %+v", from.id, to.id, e.Entity, e.Generation, *e.Audit)
 	case e.Transfer != nil:
 		s.note("%s -> %s: %q/%d transfer %+v", from.id, to.id, e.Entity, e.Generation, *e.Transfer)
 	case e.Star != nil:

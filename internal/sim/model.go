@@ -34,7 +34,9 @@ type sequence struct {
 
 	// limits are the limits after each instance, from 0; holdings what each
 	// site holds, has set aside and has out in all, in the order of the sites.
-	limits   []limitState
+	limits []limitState
+	// aside is the surplus that is set aside after each instance, from 0.
+	aside    []core.Tokens
 	holdings [][]core.Tokens
 	// stars are the star instances by name, views the sites' parts in them by
 	// site: what is durable and what is handed over.
@@ -75,7 +77,7 @@ func newSequence(id sequenceID) *sequence {
 // created gives a new entity its limit and the sites their shares of it: equal
 // ones, the remainder one token each to the first.
 func (q *sequence) created(limit core.Tokens, sites int) {
-	q.limits = []limitState{{limit, 1}}
+	q.limits, q.aside = []limitState{{limit, 1}}, []core.Tokens{0}
 	shares := make([]core.Tokens, sites)
 	for i := range limit % core.Tokens(sites) {
 		shares[i] = 1
@@ -117,13 +119,15 @@ type limitChange struct {
 	RequestID string      `json:"request_id"`
 	Limit     core.Tokens `json:"limit"`
 	Expected  uint64      `json:"expected"`
+	// Surplus, if not 0, is set aside, and the limit stays as it is.
+	Surplus core.Tokens `json:"surplus"`
 }
 
 // settle computes what the chosen values mean for an entity.
 func (q *sequence) settle(o *observer) error {
 	for q.limits != nil && q.chosen[q.settled+1] != nil {
 		v := q.chosen[q.settled+1]
-		now := q.limits[q.settled]
+		now, aside := q.limits[q.settled], q.aside[q.settled]
 		var delta core.Tokens
 		if len(v.Change) > 0 {
 			var ch limitChange
@@ -138,7 +142,13 @@ func (q *sequence) settle(o *observer) error {
 					q.forgotten[q.order[0]] = true
 					q.order = q.order[1:]
 				}
-				if ch.Expected == 0 || ch.Expected == now.version {
+				switch {
+				case ch.Expected != 0 && ch.Expected != now.version:
+				case ch.Surplus > 0:
+					delta = -ch.Surplus
+					aside += ch.Surplus
+					now.version++
+				default:
 					delta = ch.Limit - now.limit
 					now = limitState{ch.Limit, now.version + 1}
 				}
@@ -156,7 +166,7 @@ func (q *sequence) settle(o *observer) error {
 				holdings[slices.Index(o.s.names, c.Site)] += grants[i] - c.Offered
 			}
 		}
-		q.limits, q.holdings = append(q.limits, now), append(q.holdings, holdings)
+		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)
 		q.settled++
 	}
 	return nil

@@ -58,7 +58,7 @@ func (o *observer) sequence(id sequenceID) *sequence {
 // message looks at one that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
 	o.marked(from, e)
-	if e.Vouch != nil || e.Gossip != nil {
+	if e.Vouch != nil || e.Gossip != nil || e.Audit != nil {
 		return
 	}
 	if e.Star != nil {
@@ -292,6 +292,9 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 		o.s.fail(Agreement, "%s has applied instance %d of %v, decided are %d", n.id, at, q.id, q.settled)
 		return
 	}
+	if e.Surplus != q.aside[at] {
+		o.s.fail(Catalogue, "%s: %v after %d sets aside %d, want %d", n.id, q.id, at, e.Surplus, q.aside[at])
+	}
 	if got := (limitState{e.Limit, e.Version}); got != q.limits[at] {
 		o.s.fail(Catalogue, "%s: limit and version of %v after %d: %v, want %v", n.id, q.id, at, got, q.limits[at])
 	}
@@ -353,7 +356,7 @@ func (o *observer) conserved(q *sequence, durable bool) {
 		}
 		sum += q.holdings[q.settled][i] - q.holdings[at][i]
 	}
-	if want := q.limits[q.settled].limit; sum != want {
-		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d", q.id, q.settled, sum, want)
+	if limit, aside := q.limits[q.settled].limit, q.aside[q.settled]; sum != limit-aside {
+		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d, %d are set aside", q.id, q.settled, sum, limit, aside)
 	}
 }

@@ -1,4 +1,260 @@
 package core
 
-// audited takes in a step of an audit.
-func (c *Core) audited(*entity, *Audit) {}
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Plain releases are trusted, so clients can give back what they never took. Then
+// less than nothing is out in all, and more is left at the sites than the limit
+// allows: a surplus. What sites tell of their nets is of different times and makes
+// an entity suspicious at most. An audit proves it, and a change in the entity's
+// own sequence sets the surplus aside.
+//
+// An audit asks all other members to watch. Once each has said under which id it
+// does, there is an instant at which all watch; then each is asked, by that id,
+// for the most that was out while it watched. A site answers only if the watch of
+// that id is still on, which a restart, or another watch for the same auditor,
+// ends. So what was out in all at that instant was at most the sum of what is
+// told, whatever clients did meanwhile: one that acquires at one site and then
+// releases at another is counted at the first before it is at the second.
+
+const (
+	// auditEvery is the least time between two audits of an entity by a site, and
+	// auditTurn how much longer each next member waits before it audits too.
+	auditEvery = 10_000
+	auditTurn  = 3_000
+	// auditFor is how long an audit may take, watchFor how long a site watches.
+	auditFor = 5_000
+	watchFor = 60_000
+)
+
+// audit is what a site keeps of an entity that is, or was lately, suspicious.
+type audit struct {
+	watches []netWatch
+	// number is that of the audit under way here; 0 for none.
+	number uint64
+	// begun is when the last audit began here, suspected since when the entity is
+	// suspicious; 0 for never.
+	begun, suspected Tick
+	// version and surplus are those at its beginning.
+	version uint64
+	surplus Tokens
+	// members are where the others are, in the order of the members.
+	members []audited
+}
+
+// netWatch is the watch for one auditor.
+type netWatch struct {
+	auditor SiteID
+	id      uint64
+	// most is the most that was out since it began.
+	most  Tokens
+	until Tick
+}
+
+// audited is where a member is in an audit: it watches, then it has told.
+type audited struct {
+	watch uint64
+	told  bool
+	net   Tokens
+}
+
+// note follows what is out.
+func (a *audit) note(net Tokens) {
+	for i := range a.watches {
+		a.watches[i].most = max(a.watches[i].most, net)
+	}
+}
+
+// negative reports whether less than nothing seems to be out, by what others have
+// told at any time, beyond what is set aside.
+func (e *entity) negative() bool { return e.net+e.outside+e.surplus < 0 }
+
+// suspect looks whether less than nothing seems to be out. If all have told lately
+// it begins an audit: the first member at once, the next ones if it seems so for
+// longer.
+func (c *Core) suspect(e *entity) {
+	if !e.negative() {
+		if e.audit != nil {
+			e.audit.suspected = 0
+		}
+		return
+	}
+	// Until it is settled all are to tell.
+	c.active(e)
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && (e.views == nil || e.views[i].told == 0 || c.now.Tick > e.views[i].told+maxAge || !c.seemsUp(m)) {
+			return
+		}
+	}
+	a := c.auditOf(e)
+	if a.suspected == 0 {
+		a.suspected = max(1, c.now.Tick)
+	}
+	rank := Tick(max(0, slices.Index(c.cfg.Members, c.cfg.Self)))
+	if c.now.Tick >= a.suspected+rank*auditTurn && (a.begun == 0 || c.now.Tick >= a.begun+auditEvery) {
+		c.beginAudit(e)
+	}
+	c.schedule(e)
+}
+
+func (c *Core) auditOf(e *entity) *audit {
+	if e.audit == nil {
+		e.audit = new(audit)
+	}
+	return e.audit
+}
+
+// watchNet begins a watch for an auditor, in place of an earlier one for it.
+func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
+	a := c.auditOf(e)
+	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
+	w := netWatch{auditor: auditor, id: c.auditID(), most: e.net, until: c.now.Tick + watchFor}
+	a.watches = append(a.watches, w)
+	return w.id
+}
+
+// auditID draws an id that no message of an earlier life has.
+func (c *Core) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
+
+// most is what a watch has seen, if it is still on.
+func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {
+	for i := range a.watches {
+		if w := &a.watches[i]; w.auditor == auditor && w.id == id {
+			return w.most, true
+		}
+	}
+	return 0, false
+}
+
+func (c *Core) beginAudit(e *entity) {
+	a := e.audit
+	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus
+	a.members = make([]audited, len(c.cfg.Members))
+	a.members[slices.Index(c.cfg.Members, c.cfg.Self)].watch = c.watchNet(e, c.cfg.Self)
+	c.out.Events = append(c.out.Events, Event{Kind: AuditBegun, Entity: e.name})
+	c.auditStep(e, AuditWatch)
+	c.endAudit(e)
+}
+
+// auditStep asks all other members for a step.
+func (c *Core) auditStep(e *entity, step AuditStep) {
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self {
+			c.sendAudit(e, Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
+		}
+	}
+}
+
+func (c *Core) sendAudit(e *entity, m Audit) {
+	m.From = c.cfg.Self
+	c.out.Messages = append(c.out.Messages, Envelope{Entity: e.name, Generation: e.generation, Audit: &m})
+}
+
+// audited handles a step of an audit.
+func (c *Core) audited(e *entity, m *Audit) {
+	from := slices.Index(c.cfg.Members, m.From)
+	if from < 0 || m.Number == 0 {
+		return
+	}
+	switch m.Step {
+	case AuditWatch:
+		c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditWatching, Watch: c.watchNet(e, m.From)})
+		c.schedule(e)
+	case AuditRead:
+		if e.audit == nil {
+			return
+		}
+		if most, on := e.audit.most(m.From, m.Watch); on {
+			c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditTell, Net: most})
+		}
+	case AuditWatching, AuditTell:
+		if e.audit == nil || e.audit.number != m.Number || c.now.Tick > e.audit.begun+auditFor {
+			return
+		}
+		c.auditAnswer(e, &e.audit.members[from], m)
+	}
+}
+
+// auditAnswer takes in what a member answers to this site's audit.
+func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
+	if m.Step == AuditTell {
+		if member.watch != 0 && !member.told {
+			member.told, member.net = true, m.Net
+			c.endAudit(e)
+		}
+		return
+	}
+	if member.watch != 0 || m.Watch == 0 {
+		return
+	}
+	member.watch = m.Watch
+	if !slices.ContainsFunc(e.audit.members, func(o audited) bool { return o.watch == 0 }) {
+		c.auditStep(e, AuditRead)
+	}
+}
+
+// endAudit ends this site's audit once all others have told, and has a surplus
+// set aside if there is one.
+func (c *Core) endAudit(e *entity) {
+	a := e.audit
+	self := slices.Index(c.cfg.Members, c.cfg.Self)
+	out, on := a.most(c.cfg.Self, a.members[self].watch)
+	for i := range a.members {
+		if i != self && !a.members[i].told {
+			return
+		}
+		out += a.members[i].net
+	}
+	a.number, a.members = 0, nil
+	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == c.cfg.Self })
+	if surplus := -(out + a.surplus); on && surplus > 0 && e.version == a.version {
+		c.out.Events = append(c.out.Events, Event{Kind: SurplusFound, Entity: e.name})
+		c.setAside(e, min(surplus, MaxTokens))
+	}
+}
+
+// setAside proposes that a surplus is set aside. Only one such change can follow
+// a version, so that of two audits at once one counts.
+func (c *Core) setAside(e *entity, surplus Tokens) {
+	id := fmt.Sprintf("surplus\x00%d", e.version)
+	if len(e.changes) >= c.cfg.MaxChanges || slices.ContainsFunc(e.changes, func(p *pendingChange) bool { return p.requestID == id }) {
+		return
+	}
+	encoded, err := json.Marshal(limitChange{RequestID: id, Surplus: surplus, Expected: e.version})
+	if err != nil {
+		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
+	}
+	e.changes = append(e.changes, &pendingChange{
+		requestID: id, until: c.now.Tick + auditFor, encoded: encoded,
+	})
+	c.pursue(e)
+	c.schedule(e)
+}
+
+// keepOut sets how much of an entity is kept out of circulation.
+func (c *Core) keepOut(e *entity, surplus Tokens) {
+	c.surplus += surplus - e.surplus
+	e.surplus = surplus
+}
+
+// auditWake is when a watch, or what is known of an audit, is to be forgotten.
+func (e *entity) auditWake() Tick {
+	if e.audit == nil {
+		return 0
+	}
+	at := max(e.audit.begun, e.audit.suspected) + watchFor
+	for i := range e.audit.watches {
+		at = max(at, e.audit.watches[i].until)
+	}
+	return at
+}
+
+// forgetAudit forgets what nobody will ask for any more.
+func (c *Core) forgetAudit(e *entity) {
+	if e.audit != nil && e.auditWake() <= c.now.Tick {
+		e.audit = nil
+	}
+}

@@ -19,9 +19,12 @@ const (
 // then is at most the sum of what they tell.
 type Audit struct {
 	From, To SiteID
-	// Number is the auditor's of the audit.
+	// Number is the random id of the audit.
 	Number uint64
 	Step   AuditStep
+	// Watch is the random id under which the asked site watches: AuditWatching, and
+	// back with AuditRead.
+	Watch uint64
 	// Net is what AuditTell tells.
 	Net Tokens
 }

@@ -134,12 +134,14 @@ func notProposed(pending []*pendingChange) {
 	}
 }
 
-// limitChange is a change of an entity's limit as its sequence decides it.
+// limitChange is a change of an entity's limit as its sequence decides it, or, if
+// Surplus is not 0, one that sets that much aside and leaves the limit as it is.
 type limitChange struct {
 	RequestID string `json:"request_id"`
 	Body      uint64 `json:"body"`
 	Limit     Tokens `json:"limit"`
 	Expected  uint64 `json:"expected,omitempty"`
+	Surplus   Tokens `json:"surplus,omitempty"`
 }
 
 // LimitResult is the outcome of a decided limit change, kept so that a repeat
@@ -152,8 +154,18 @@ type LimitResult struct {
 	// Limit and Version are the entity's after the change.
 	Limit   Tokens `json:"limit"`
 	Version uint64 `json:"version"`
+	// setAside is what the change sets aside.
+	setAside Tokens
 	// repeated says that the request id was decided before.
 	repeated bool
+}
+
+// delta is what the change adds to the tokens of an entity in circulation.
+func (r *LimitResult) delta(e *entity) Tokens {
+	if r.repeated {
+		return 0
+	}
+	return r.Limit - e.limit - r.setAside
 }
 
 // keepResults is how many results of limit changes an entity remembers.
@@ -165,8 +177,8 @@ func (e *entity) judge(encoded []byte) (LimitResult, error) {
 	if err := json.Unmarshal(encoded, &ch); err != nil {
 		return LimitResult{}, fmt.Errorf("decoding a limit change: %w", err)
 	}
-	if ch.Limit < 0 || ch.Limit > MaxTokens {
-		return LimitResult{}, fmt.Errorf("limit change to %d: out of range", ch.Limit)
+	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.Surplus < 0 || ch.Surplus > MaxTokens {
+		return LimitResult{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
 	}
 	r := LimitResult{RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version}
 	switch {
@@ -174,6 +186,8 @@ func (e *entity) judge(encoded []byte) (LimitResult, error) {
 		r.repeated = true
 	case ch.Expected != 0 && ch.Expected != e.version:
 		r.Outcome = Mismatch
+	case ch.Surplus > 0:
+		r.Version, r.setAside = e.version+1, ch.Surplus
 	default:
 		r.Limit, r.Version = ch.Limit, e.version+1
 	}

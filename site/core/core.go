@@ -24,6 +24,8 @@ type Core struct {
 	requests requestTable
 	leases   leases
 	owed     owed
+	// surplus is what is kept out of circulation of all entities.
+	surplus Tokens
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
@@ -133,7 +135,8 @@ func (c *Core) restore(from *Restored) error {
 		}
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
-		e.left, e.net, e.surplus = b.Left, b.Net, r.Surplus
+		e.left, e.net = b.Left, b.Net
+		c.keepOut(e, r.Surplus)
 		c.space.put(e)
 		c.schedule(e)
 	}
@@ -261,7 +264,9 @@ type Status struct {
 	Claims int
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
-	Missing   int
+	Missing int
+	// Surplus is kept out of circulation, of all entities.
+	Surplus   Tokens
 	Catalogue avantan.Instance
 	// Mode is under which protocol the site begins instances.
 	Mode Mode
@@ -272,6 +277,7 @@ func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
+		Surplus: c.surplus,
 		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
@@ -295,6 +301,9 @@ func (c *Core) touch(e *entity) {
 
 func (c *Core) dirtyBooks(e *entity) {
 	e.dirtyBooks = true
+	if e.audit != nil {
+		e.audit.note(e.net)
+	}
 	c.touch(e)
 }
 
@@ -341,6 +350,7 @@ func (c *Core) dropEntity(e *entity) {
 	c.endWatches(e, e.deleted())
 	c.timers.set(e, 0)
 	c.deletedLeases(e)
+	c.keepOut(e, 0)
 	c.unpark(e.name)
 	e.demand = demand{}
 	c.space.remove(e.name)

@@ -118,6 +118,10 @@ const (
 	// ForecastDropped: a stored state of a forecasting model could not be taken up;
 	// the model learns anew.
 	ForecastDropped
+	// AuditBegun: this site began an audit.
+	AuditBegun
+	// SurplusFound: an audit here has found a surplus, to be set aside.
+	SurplusFound
 	// LeaseGranted: a lease was granted.
 	LeaseGranted
 	// LeaseRenewed: a lease got another time to live.

@@ -33,8 +33,10 @@ type entity struct {
 	fetches  uint64
 	// views are what other sites have told, by member; nil until one has.
 	views []view
+	// outside is the sum of the nets that others have told.
+	outside Tokens
 	// busyUntil is until when others are told of it, demandUntil until when as
-	// busy here.
+	// busy by requests here.
 	busyUntil, demandUntil Tick
 	// lacking is what others lack, while it is looked at; see Situation.
 	lacking Tokens
@@ -48,8 +50,10 @@ type entity struct {
 	// drought is nil before there was one; see droughtNow.
 	drought *drought
 
-	// surplus is kept out of circulation; see EntityRecord.
+	// surplus is kept out of circulation; see EntityRecord. audit is nil unless the
+	// entity was suspicious lately.
 	surplus Tokens
+	audit   *audit
 
 	// revision is that of the last transaction of this life that it was part of;
 	// watch is nil unless somebody watches it.

@@ -29,3 +29,10 @@ func (c *Core) GiveBack(key RequestKey, most Tokens) Tokens { return c.giveBack(
 
 // EndLease ends a lease.
 func (c *Core) EndLease(key RequestKey) Tokens { return c.endLease(key) }
+
+// Audit begins an audit.
+func (c *Core) Audit(name string) {
+	e, _ := c.space.entities.Get(name)
+	c.auditOf(e)
+	c.beginAudit(e)
+}

@@ -161,8 +161,7 @@ func (c *Core) demanded(e *entity, tokens Tokens) {
 	c.roll(e)
 	e.demand.acquired(c.now.Tick, tokens)
 	if len(c.cfg.Members) > 1 {
-		e.demandUntil = c.now.Tick + busyFor
-		c.isBusy(e)
+		c.active(e)
 	}
 }
 
@@ -170,6 +169,9 @@ func (c *Core) demanded(e *entity, tokens Tokens) {
 func (c *Core) returned(e *entity, tokens Tokens) {
 	c.roll(e)
 	e.demand.released(tokens)
+	if e.negative() {
+		c.active(e)
+	}
 }
 
 // forecast is of the horizon of a redistribution, within the entity's limit.

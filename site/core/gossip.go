@@ -60,6 +60,12 @@ type view struct {
 	at   Tick
 }
 
+// active has all sites tell of an entity for a while.
+func (c *Core) active(e *entity) {
+	e.demandUntil = c.now.Tick + busyFor
+	c.isBusy(e)
+}
+
 // isBusy has other sites told of an entity for a while.
 func (c *Core) isBusy(e *entity) {
 	e.busyUntil = c.now.Tick + busyFor
@@ -97,6 +103,7 @@ func (c *Core) tellBusy() {
 		e.lacking = c.lacking(e, &own)
 		c.pursue(e)
 		e.lacking = 0
+		c.suspect(e)
 	}
 	g.wake = 0
 	if len(g.busy) > 0 {
@@ -134,12 +141,16 @@ func (c *Core) hear(g *Gossip) {
 			e.views = make([]view, len(c.cfg.Members))
 		}
 		now := max(1, c.now.Tick)
+		e.outside += s.Net - e.views[from].Net
 		e.views[from] = view{
 			Left: s.Left, Offered: s.Offered, Net: s.Net, Median: s.Median, Target: s.Target,
 			told: now, left: s.Left, at: now,
 		}
 		if s.Busy {
 			c.isBusy(e)
+		}
+		if !e.told && e.negative() {
+			c.active(e)
 		}
 		if e.droughtNow().since != 0 {
 			c.pursue(e)

@@ -325,7 +325,7 @@ func (l *entityLedger) outcome(v *avantan.Value) (*LimitResult, Tokens, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		result, delta = &r, r.Limit-l.e.limit
+		result, delta = &r, r.delta(l.e)
 	}
 	if len(v.Contributions) == 0 {
 		if delta != 0 {
@@ -364,6 +364,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	}
 	if result != nil {
 		e.settleLimit(*result)
+		c.keepOut(e, e.surplus+result.setAside)
 	}
 	e.hunt.settled = c.settledBy(v)
 	e.hunt.settled.counted = e.hunt.pledged

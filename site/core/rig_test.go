@@ -17,6 +17,8 @@ type rig struct {
 	tweak func(*core.Config)
 	cores map[core.SiteID]*core.Core
 	disks map[core.SiteID]*sim.Memory
+	// lives counts the starts of each.
+	lives map[core.SiteID]uint64
 	// cut are the sites that no message comes from or goes to.
 	cut map[core.SiteID]bool
 	now core.Now
@@ -43,7 +45,7 @@ func newRig(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := &rig{
 		t: t, tweak: tweak, cores: make(map[core.SiteID]*core.Core), disks: make(map[core.SiteID]*sim.Memory),
-		cut: make(map[core.SiteID]bool), now: core.Now{Tick: 1, Wall: 1_700_000_000_000},
+		cut: make(map[core.SiteID]bool), lives: make(map[core.SiteID]uint64), now: core.Now{Tick: 1, Wall: 1_700_000_000_000},
 		answers: make(map[core.Call]core.Answer),
 	}
 	for i := range n {
@@ -58,7 +60,8 @@ func newRig(t *testing.T, n int, tweak func(*core.Config)) *rig {
 
 func (r *rig) restart(site core.SiteID) {
 	r.t.Helper()
-	cfg := core.Config{Self: site, Members: r.names, Rand: rand.New(rand.NewPCG(1, uint64(site[0])))}
+	cfg := core.Config{Self: site, Members: r.names, Rand: rand.New(rand.NewPCG(1+r.lives[site], uint64(site[0])))}
+	r.lives[site]++
 	if r.tweak != nil {
 		r.tweak(&cfg)
 	}

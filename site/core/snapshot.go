@@ -12,12 +12,13 @@ import (
 type limitSnapshot struct {
 	Limit   Tokens        `json:"limit"`
 	Version uint64        `json:"version"`
+	Surplus Tokens        `json:"surplus,omitempty"`
 	Results []LimitResult `json:"results,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	b, err := json.Marshal(limitSnapshot{Limit: l.e.limit, Version: l.e.version, Results: l.e.results})
+	b, err := json.Marshal(limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus, Results: l.e.results})
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
 	}
@@ -31,6 +32,7 @@ func (l *entityLedger) Install(_ avantan.Instance, snapshot []byte) error {
 		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
 	}
 	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
+	l.c.keepOut(l.e, s.Surplus)
 	if l.e.hunt.settled == nil {
 		l.e.hunt.settled = new(settled)
 	}

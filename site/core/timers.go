@@ -95,6 +95,7 @@ func (c *Core) schedule(e *entity) {
 	if d := e.droughtNow(); d.until > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
 		t = earlier(t, d.until)
 	}
+	t = earlier(t, e.auditWake())
 	c.timers.set(e, t)
 }
 
@@ -137,6 +138,7 @@ func (c *Core) wake() {
 	}
 	for _, e := range due {
 		c.expireQueue(e)
+		c.forgetAudit(e)
 		e.changes = c.expireChanges(e.changes, e.majority)
 		if e.majority != nil {
 			if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {

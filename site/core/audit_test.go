@@ -1,0 +1,253 @@
+package core_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// wantSurplus checks what all sites keep out of circulation, and that the books
+// are short of the limit by that.
+func (r *rig) wantSurplus(entity string, limit, want core.Tokens) {
+	r.t.Helper()
+	for _, name := range r.names {
+		if v := r.view(name, entity); v.Surplus != want || v.Limit != limit {
+			r.t.Errorf("%s has a surplus of %d of a limit of %d, want %d of %d", name, v.Surplus, v.Limit, want, limit)
+		}
+		if s := r.cores[name].Status().Surplus; s != want {
+			r.t.Errorf("%s tells of a surplus of %d, want %d", name, s, want)
+		}
+	}
+	if left, offered, net := r.books(entity); left+offered+net != limit-want {
+		r.t.Errorf("the books add up to %d + %d + %d, want %d less %d", left, offered, net, limit, want)
+	}
+}
+
+// TestSurplusIsSetAside: what was released and never acquired is found and kept
+// out of circulation, once, also by sites that were away or start anew, and under
+// all protocols. As much can be acquired as before.
+func TestSurplusIsSetAside(t *testing.T) {
+	for _, protocol := range []string{"majority", "star", "auto"} {
+		for _, n := range []int{1, 3} {
+			r := newRig(t, n, func(c *core.Config) { c.Protocol = protocol })
+			r.create("e", 30)
+			last := r.names[n-1]
+			r.acquire("a", "e", 3, "honest")
+			r.release(last, "e", 8, "bogus")
+			r.advance(8000)
+			r.wantSurplus("e", 30, 5)
+			if r.count(core.SurplusFound) != 1 {
+				t.Errorf("found %d times", r.count(core.SurplusFound))
+			}
+			r.advance(60_000)
+			r.wantSurplus("e", 30, 5)
+			r.restart("a")
+			r.wantSurplus("e", 30, 5)
+			r.release("a", "e", 2, "bogus 2")
+			r.acquire(last, "e", 2, "honest 2")
+			r.advance(1)
+			r.release("a", "e", 2, "honest 3")
+			r.advance(30_000)
+			r.wantSurplus("e", 30, 7)
+			if a := r.answer(r.waitAndAdvance("a", "e", 30, "all")); a.Code != core.OK {
+				t.Errorf("not all can be acquired: %+v", a)
+			}
+			r.wantCode(r.answer(r.waitAndAdvance("a", "e", 1, "more")), core.OutOfTokens)
+			r.change("a", core.SetLimit, "e", 40, "raise")
+			r.wantSurplus("e", 40, 7)
+			r.wantCode(r.answer(r.waitAndAdvance(last, "e", 10, "raised")), core.OK)
+			r.change("a", core.DeleteEntity, "e", 0, "delete")
+			if s := r.cores[last].Status().Surplus; s != 0 {
+				t.Errorf("a deleted entity leaves a surplus of %d", s)
+			}
+		}
+	}
+}
+
+func (r *rig) waitAndAdvance(site core.SiteID, entity string, tokens core.Tokens, id string) core.Call {
+	r.t.Helper()
+	call := r.acquireAsync(site, entity, tokens, id, 10_000)
+	r.advance(15_000)
+	return call
+}
+
+// TestNoAuditWithoutAll: while a member is away nothing is proved; when it is
+// back the entity is busy again it is.
+func TestNoAuditWithoutAll(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.cut["c"] = true
+	r.release("b", "e", 5, "bogus")
+	r.advance(60_000)
+	if n := r.count(core.SurplusFound); n != 0 {
+		t.Fatalf("found %d times", n)
+	}
+	delete(r.cut, "c")
+	r.acquire("a", "e", 1, "x")
+	r.advance(30_000)
+	r.wantSurplus("e", 30, 4)
+}
+
+// TestTwoAuditsSetAsideOnce: both prove the same surplus.
+func TestTwoAuditsSetAsideOnce(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.release("b", "e", 5, "bogus")
+	for _, name := range r.names {
+		r.cores[name].Audit("e")
+		r.drain(name)
+	}
+	r.advance(30_000)
+	if n := r.count(core.SurplusFound); n < 2 {
+		t.Fatalf("found %d times", n)
+	}
+	r.wantSurplus("e", 30, 5)
+}
+
+// TestAuditOfAMemberThatRestarts: it does not tell of a time when it did not
+// watch.
+func TestAuditOfAMemberThatRestarts(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		r := newRig(t, 3, nil)
+		r.create("e", 30)
+		r.release("b", "e", 5, "bogus")
+		r.cores["a"].Audit("e")
+		r.drain("a")
+		r.advance(flight)
+		if restart {
+			r.restart("c")
+		}
+		r.advance(3 * flight)
+		if n := r.count(core.SurplusFound); (n != 0) == restart {
+			t.Errorf("restart %v: found %d times", restart, n)
+		}
+	}
+}
+
+// TestAuditRestsOnOneWatch: a member that restarts and then watches again, by a
+// duplicate, does not tell of that watch to one that asks for the first.
+func TestAuditRestsOnOneWatch(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.release("b", "e", 5, "bogus")
+	r.cores["a"].Audit("e")
+	r.drain("a")
+	var ask core.Envelope
+	for _, s := range r.net {
+		if s.e.Audit != nil && s.e.To() == "c" {
+			ask = s.e
+		}
+	}
+	r.advance(flight)
+	r.restart("c")
+	r.step("c", core.Deliver{From: "a", Messages: []core.Envelope{ask}})
+	r.advance(3 * flight)
+	if n := r.count(core.SurplusFound); n != 0 {
+		t.Errorf("found %d times", n)
+	}
+}
+
+// TestHonestClientsWhileAnAuditRuns: one that acquires at a site and then releases
+// at another, at any two times of an audit, is no surplus.
+func TestHonestClientsWhileAnAuditRuns(t *testing.T) {
+	for acquired := core.Tick(0); acquired <= 45; acquired += 5 {
+		for released := acquired; released <= 45; released += 5 {
+			for _, from := range []core.SiteID{"a", "b", "c"} {
+				for _, to := range []core.SiteID{"a", "b", "c"} {
+					r := newRig(t, 3, nil)
+					r.create("e", 30)
+					r.cores["a"].Audit("e")
+					r.drain("a")
+					r.advance(acquired)
+					r.wantCode(r.acquire(from, "e", 5, "x"), core.OK)
+					r.advance(released - acquired)
+					r.wantCode(r.release(to, "e", 5, "y"), core.OK)
+					r.advance(100 - released)
+					if n := r.count(core.SurplusFound); n != 0 {
+						t.Errorf("acquired at %s at %d, released at %s at %d: found", from, acquired, to, released)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAuditsAroundALimitChange: a site that proves a surplus with the limit that
+// was, and one that does with the next, do not both set it aside.
+func TestAuditsAroundALimitChange(t *testing.T) {
+	for change := core.Tick(0); change <= 100; change += 10 {
+		for second := change; second <= 200; second += 10 {
+			r := newRig(t, 3, nil)
+			r.create("e", 30)
+			r.release("b", "e", 5, "bogus")
+			r.cores["a"].Audit("e")
+			r.drain("a")
+			r.advance(change)
+			r.changeAsync("c", core.Change{Kind: core.SetLimit, Name: "e", Limit: 40, RequestID: "raise"})
+			r.advance(second - change)
+			r.cores["b"].Audit("e")
+			r.drain("b")
+			r.advance(20_000)
+			r.wantSurplus("e", 40, 5)
+		}
+	}
+}
+
+// TestAuditsNeverFindMoreThanThereIs: clients acquire at one site and release at
+// another all the time, some release what they never had, and audits run whenever.
+// No more is set aside than was missing at some instant, and in the end no less
+// than is missing then.
+func TestAuditsNeverFindMoreThanThereIs(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const limit = 300
+		r := newRig(t, 3, nil)
+		r.create("e", limit)
+		var out, held, missing core.Tokens
+		site := rapid.SampledFrom(r.names)
+		for i := range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			tokens := core.Tokens(rapid.IntRange(1, 20).Draw(rt, "tokens"))
+			switch rapid.SampledFrom([]string{"acquire", "acquire", "release", "release", "bogus", "audit", "audit", "advance", "advance", "raise", "restart"}).Draw(rt, "op") {
+			case "acquire":
+				if r.acquire(site.Draw(rt, "at"), "e", tokens, id("a", i)).Code == core.OK {
+					out, held = out+tokens, held+tokens
+				}
+			case "release":
+				if tokens = min(tokens, held); tokens > 0 {
+					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), core.OK)
+					out, held = out-tokens, held-tokens
+				}
+			case "bogus":
+				if rapid.IntRange(0, 3).Draw(rt, "rarely") == 0 {
+					r.wantCode(r.release(site.Draw(rt, "at"), "e", tokens, id("r", i)), core.OK)
+					out -= tokens
+				}
+			case "audit":
+				at := site.Draw(rt, "at")
+				r.cores[at].Audit("e")
+				r.drain(at)
+			case "advance":
+				r.advance(core.Tick(rapid.SampledFrom([]int{1, 5, 10, 11, 20, 1000}).Draw(rt, "time")))
+			case "raise":
+				r.changeAsync(site.Draw(rt, "at"), core.Change{Kind: core.SetLimit, Name: "e", Limit: limit, RequestID: id("l", i)})
+			case "restart":
+				r.restart(site.Draw(rt, "at"))
+			}
+			missing = max(missing, -out)
+			for _, name := range r.names {
+				if s := r.view(name, "e").Surplus; s > missing {
+					rt.Fatalf("%s keeps out %d, no more than %d were ever missing", name, s, missing)
+				}
+			}
+		}
+		r.acquire("a", "e", 1, "wake")
+		out++
+		r.advance(60_000)
+		surplus := r.view("a", "e").Surplus
+		r.wantSurplus("e", limit, surplus)
+		if surplus > missing || out+surplus < 0 {
+			rt.Fatalf("%d are kept out, %d are out, %d were missing at most", surplus, out, missing)
+		}
+	})
+}
