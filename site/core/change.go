@@ -202,6 +202,8 @@ func (e *entity) settleLimit(r LimitResult) {
 	if len(e.results) >= keepResults {
 		e.results = slices.Delete(e.results, 0, len(e.results)-keepResults+1)
 	}
+	// Only a repeat's answer is remembered.
+	r.setAside = 0
 	e.results = append(e.results, r)
 }
 
