@@ -124,9 +124,12 @@ func (n *node) mayBegin(protocol string, e *core.Event) bool {
 	return !sure || !quorum || ever && n.s.now < failed+excuse
 }
 
-// changing reports whether a limit change of an entity may be under way at a
-// site.
+// changing reports whether a limit change of an entity, or one that sets a surplus
+// aside, may be under way at a site.
 func (n *node) changing(entity string) bool {
+	if at, ok := n.found[entity]; ok && n.s.now < at+excuse {
+		return true
+	}
 	for c := range n.calls {
 		if c.op.kind == setLimit && c.op.entity == entity {
 			return true

@@ -60,11 +60,13 @@ type node struct {
 	toldAt, drainedAt uint64
 	// failed is when it last found no majority, by entity.
 	failed map[string]micros
+	// found is when it last found a surplus, by entity.
+	found map[string]micros
 }
 
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
-	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros)}
+	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),

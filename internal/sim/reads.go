@@ -166,7 +166,7 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 	if i < 0 {
 		return
 	}
-	want := v.Limit
+	want := v.Limit - v.Surplus
 	if len(o.s.nodes) > 1 {
 		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i] + meanwhile[i].granted
 	}

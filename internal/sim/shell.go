@@ -48,6 +48,8 @@ func (n *node) drain() {
 			default:
 				s.report.Failed++
 			}
+		case core.SurplusFound:
+			n.found[e.Entity] = s.now
 		case core.GaveUp:
 			s.report.GaveUp++
 		case core.ForecastFellBack:
