@@ -253,3 +253,38 @@ func TestLimitsAreLearntLate(t *testing.T) {
 		}
 	}
 }
+
+// TestDebtIsPaidFromElsewhere: a limit is lowered below what is out. New grants
+// stop, and what is released at another site pays the debt, whatever moves tokens.
+func TestDebtIsPaidFromElsewhere(t *testing.T) {
+	for _, protocol := range []string{"majority", "star", "auto"} {
+		for _, strategy := range []string{"transfer", "instance"} {
+			t.Run(protocol+" "+strategy, func(t *testing.T) {
+				r := newRig(t, 3, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
+				r.create("e", 90)
+				for _, name := range r.names {
+					r.wantCode(r.acquire(name, "e", 30, "all "+string(name)), core.OK)
+				}
+				r.change("a", core.SetLimit, "e", 60, "lower")
+				if left, offered, net := r.books("e"); net != 90 || left+offered != -30 {
+					t.Fatalf("left %d, offered %d, out %d after the limit was lowered", left, offered, net)
+				}
+				for _, name := range r.names {
+					r.wantCode(r.acquire(name, "e", 1, "no "+string(name)), core.OutOfTokens)
+				}
+				r.wantCode(r.release("c", "e", 40, "back"), core.OK)
+				r.advance(60_000)
+				for _, name := range r.names {
+					if v := r.view(name, "e"); v.Left < 0 || v.Offered != 0 || v.Limit != 60 {
+						t.Errorf("%s still has %+v", name, v)
+					}
+				}
+				if left, _, net := r.books("e"); net != 50 || left != 10 {
+					t.Errorf("left %d, out %d", left, net)
+				}
+				r.wantCode(r.answer(r.waitAndAdvance("a", "e", 10, "rest")), core.OK)
+				r.wantCode(r.acquire("a", "e", 1, "more"), core.OutOfTokens)
+			})
+		}
+	}
+}
