@@ -25,6 +25,17 @@ func (r *rig) wantSurplus(entity string, limit, want core.Tokens) {
 	}
 }
 
+// surplus is what of an entity is kept out of circulation, by the site that knows
+// of most.
+func (r *rig) surplus(entity string) core.Tokens {
+	r.t.Helper()
+	var most core.Tokens
+	for _, name := range r.names {
+		most = max(most, r.view(name, entity).Surplus)
+	}
+	return most
+}
+
 // TestSurplusIsSetAside: what was released and never acquired is found and kept
 // out of circulation, once, also by sites that were away or start anew, and under
 // all protocols. As much can be acquired as before.

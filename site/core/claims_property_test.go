@@ -180,7 +180,7 @@ func playClaims(t *testing.T, rt *rapid.T, pause core.Tick) *claimWorld {
 		}
 	}
 	for _, e := range []string{"e", "f"} {
-		if left, offered, net := r.books(e); left+offered+net != 600 {
+		if left, offered, net := r.books(e); left+offered+net+w.surplus(e) != 600 {
 			rt.Errorf("%s: left %d, offered %d, net %d", e, left, offered, net)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *rig) wantNets(want ...core.Tokens) {
 		r.t.Errorf("nets %v, want %v", got, want)
 	}
 	left, offered, net := r.books("e")
-	if left+offered+net != claimLimit {
+	if left+offered+net+r.surplus("e") != claimLimit {
 		r.t.Errorf("left %d, offered %d, net %d", left, offered, net)
 	}
 }
