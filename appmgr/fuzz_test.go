@@ -16,7 +16,7 @@ import (
 
 func FuzzParsePath(f *testing.F) {
 	for _, s := range []string{
-		"/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
+		"/v1/entities/a:watch", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
 		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/entities/%", "/v1/entities/a:b:c", "",
 	} {
 		f.Add(s)
@@ -35,7 +35,7 @@ func FuzzParsePath(f *testing.F) {
 			t.Fatalf("%q names resource %d, which has no operation", path, res)
 		}
 		switch res {
-		case resEntity, resAcquire, resRelease:
+		case resEntity, resAcquire, resRelease, resWatch:
 			if err := name.Entity("name", entity); err != nil {
 				t.Fatalf("%q: %v", path, err)
 			}

@@ -97,9 +97,14 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if info.FullMethod != samyav1.EntityService_WatchEntity_FullMethodName {
 		return h(srv, stream)
 	}
+	return g.watch(stream.Context(), "grpc", func() error { return h(srv, stream) })
+}
+
+// watch runs f as a watch over the API, or refuses it.
+func (g *guard) watch(ctx context.Context, api string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.log.ErrorContext(stream.Context(), "panic in a watch", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			g.log.ErrorContext(ctx, "panic in a watch", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
 		}
 		reason := "OK"
@@ -107,12 +112,12 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 			e := apierr.From(err)
 			reason, err = string(e.Reason), e
 		}
-		g.metrics.requests.WithLabelValues("grpc", path.Base(info.FullMethod), reason).Inc()
+		g.metrics.requests.WithLabelValues(api, "WatchEntity", reason).Inc()
 	}()
 	if g.closing.Load() {
 		return errClosing
 	}
-	return h(srv, stream)
+	return f()
 }
 
 // unknownMethod answers calls of methods that no service has.

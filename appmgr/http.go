@@ -29,7 +29,8 @@ type operation struct {
 	do   func(*api, http.ResponseWriter, *http.Request, string) error
 }
 
-// operations are the methods of each resource. HEAD is what GET is.
+// operations are the methods of each resource. HEAD is what GET is, but for
+// watches, which have no end.
 var operations = map[resource]map[string]operation{
 	resEntities: {
 		http.MethodGet:  {"ListEntities", (*api).listEntities},
@@ -42,6 +43,7 @@ var operations = map[resource]map[string]operation{
 	},
 	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
 	resRelease: {http.MethodPost: {"Release", (*api).release}},
+	resWatch:   {http.MethodGet: {"WatchEntity", (*api).watchEntity}},
 	resLeases:  {http.MethodGet: {"ListLeases", (*api).listLeases}},
 	resRenew:   {http.MethodPost: {"RenewLease", (*api).renewLease}},
 	resCommit:  {http.MethodPost: {"CommitLease", (*api).commitLease}},
@@ -73,7 +75,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	method := r.Method
-	if method == http.MethodHead {
+	if method == http.MethodHead && res != resWatch {
 		method = http.MethodGet
 	}
 	op, ok := operations[res][method]
@@ -87,6 +89,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case resLive, resReady, resMetrics:
 		// Asked by those who watch over the process, however busy it is.
 		if err := op.do(a, w, r, entity); err != nil {
+			apierr.WriteProblem(w, r, err)
+		}
+		return
+	}
+	if res == resWatch {
+		// A watch is long; it has a bound of its own and no part in the others'.
+		if err := a.guard.watch(r.Context(), "http", func() error { return op.do(a, w, r, entity) }); err != nil {
 			apierr.WriteProblem(w, r, err)
 		}
 		return
@@ -107,7 +116,7 @@ func allowed(res resource) string {
 	var ms []string
 	for m := range operations[res] {
 		ms = append(ms, m)
-		if m == http.MethodGet {
+		if m == http.MethodGet && res != resWatch {
 			ms = append(ms, http.MethodHead)
 		}
 	}

@@ -1,12 +1,17 @@
 package appmgr
 
 import (
+	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
+
+// watchType is the media type of a watch: newline-delimited JSON.
+const watchType = "application/x-ndjson"
 
 // consistencies are what a read may be content with.
 var consistencies = map[string]samyav1.Consistency{
@@ -36,4 +41,61 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON(out.GetEntity(), out.GetUsage()))
+}
+
+// watched is one line of a watch. The last line of one that ends other than with
+// a deletion has the problem alone.
+type watched struct {
+	*entityStatus
+	Deleted     bool   `json:"deleted"`
+	ResumeToken string `json:"resume_token"`
+}
+
+// failedWatch is the last line of a watch that ends with a problem.
+type failedWatch struct {
+	Problem apierr.Problem `json:"problem"`
+}
+
+// watchEntity tells states as lines of JSON until the entity is deleted or the
+// client has gone. What fails before the first line is a problem document.
+func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	q, err := query(r, "resume_token")
+	if err != nil {
+		return err
+	}
+	lines := http.NewResponseController(w)
+	began := false
+	tell := func(line any) error {
+		b, err := json.Marshal(line)
+		if err != nil {
+			return apierr.Wrap(apierr.Internal, err)
+		}
+		if !began {
+			began = true
+			w.Header().Set("Content-Type", watchType)
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusOK)
+		}
+		// A watch outlives the time of other answers; one line has that time. Where
+		// no deadline can be set there is no connection to protect.
+		_ = lines.SetWriteDeadline(time.Now().Add(writeTime))
+		if _, err := w.Write(append(b, '\n')); err != nil {
+			return apierr.Wrap(apierr.Canceled, err)
+		}
+		if err := lines.Flush(); err != nil {
+			return apierr.Wrap(apierr.Canceled, err)
+		}
+		return nil
+	}
+	err = a.service.watchEntity(r.Context(), &samyav1.WatchEntityRequest{Name: entity, ResumeToken: q["resume_token"]},
+		func(m *samyav1.WatchEntityResponse) error {
+			s := statusJSON(m.GetEntity(), m.GetUsage())
+			return tell(watched{&s, m.GetDeleted(), m.GetResumeToken()})
+		})
+	if err == nil || !began {
+		return err
+	}
+	// The answer has begun: its end has to tell, to a client that is still there.
+	_ = tell(failedWatch{apierr.From(err).Problem(r.URL.EscapedPath())})
+	return nil
 }

@@ -216,6 +216,9 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "lease unnamed, committed", method: "POST", target: "/v1/leases:commit", body: `{}`, reason: apierr.InvalidField, field: "lease", problem: "a slash"},
 			{what: "lease unnamed, voided", method: "POST", target: "/v1/leases:void", body: `{"entity":"a"}`, reason: apierr.InvalidField, field: "lease", problem: "missing"},
 			{what: "lease page token", method: "GET", target: "/v1/leases?page_token=x", reason: apierr.InvalidField, field: "page_token", problem: "earlier page"},
+			{what: "watch of nothing", method: "GET", target: "/v1/entities/none:watch", reason: apierr.EntityNotFound},
+			{what: "head of a watch", method: "HEAD", target: "/v1/entities/a:watch", reason: apierr.MethodNotAllowed, problem: "GET"},
+			{what: "resume token too long", method: "GET", target: "/v1/entities/a:watch?resume_token=" + strings.Repeat("t", 257), reason: apierr.InvalidField, field: "resume_token", problem: "none that a watch gave"},
 			{what: "get of a lease verb", method: "GET", target: "/v1/leases:void", reason: apierr.MethodNotAllowed, problem: "POST"},
 			{what: "unknown consistency", method: "GET", target: "/v1/entities/a?consistency=strong", reason: apierr.InvalidField, field: "consistency", problem: "local, bounded, exact"},
 			{what: "age nonsense", method: "GET", target: "/v1/entities/a?max_age=old", reason: apierr.InvalidField, field: "max_age", problem: "duration"},
@@ -459,4 +462,34 @@ func TestParsePath(t *testing.T) {
 			t.Errorf("%s was taken", p)
 		}
 	}
+}
+
+// TestHTTPWatch: each state is a line, and what ends it before a deletion the last.
+func TestHTTPWatch(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		t := r.t
+		r.sites["us"].watch = func(in *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
+			if err := stream.Send(state("us", 3)); err != nil {
+				return err
+			}
+			if in.GetName() == "broken" {
+				return apierr.NotFound("broken")
+			}
+			gone := state("us", 4)
+			gone.Deleted, gone.Usage = true, nil
+			return stream.Send(gone)
+		}
+		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":0,"complete":false,"consistent":false,"debt":0,"surplus":0,"shares":[{"site":"us",`
+		rec := r.ask(t, "GET", "/v1/entities/e:watch?resume_token=t", "")
+		lines := strings.Split(rec.Body.String(), "\n")
+		if rec.Code != 200 || rec.Header().Get("Content-Type") != watchType || len(lines) != 3 || !strings.Contains(lines[0], first) ||
+			!strings.HasSuffix(lines[0], `"deleted":false,"resume_token":"us"}`) || !strings.Contains(lines[1], `"deleted":true`) {
+			t.Errorf("%d %q", rec.Code, lines)
+		}
+		rec = r.ask(t, "GET", "/v1/entities/broken:watch", "")
+		lines = strings.Split(rec.Body.String(), "\n")
+		if len(lines) != 3 || !strings.HasPrefix(lines[1], `{"problem":{"type":"tag:`) || !strings.Contains(lines[1], `"reason":"ENTITY_NOT_FOUND"`) {
+			t.Errorf("%d %q", rec.Code, lines)
+		}
+	})
 }

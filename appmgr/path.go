@@ -17,6 +17,7 @@ const (
 	resEntity
 	resAcquire
 	resRelease
+	resWatch
 	resLeases
 	resRenew
 	resCommit
@@ -30,7 +31,7 @@ const (
 )
 
 // The verbs after an entity's name.
-var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease}
+var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease, "watch": resWatch}
 
 const entitiesPath = "/v1/entities"
 
@@ -76,7 +77,7 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 		verb := entity[i+1:]
 		entity = entity[:i]
 		if res, ok = verbs[verb]; !ok {
-			return 0, "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are acquire and release", verb)
+			return 0, "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are acquire, release and watch", verb)
 		}
 	}
 	if err := name.Entity("name", entity); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func (p *program) entityCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityList(), t.entitySetLimit(), t.entityDelete())
+	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entitySetLimit(), t.entityDelete())
 	return cmd
 }
 
@@ -122,6 +123,58 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		row(w)
 		row(w, "Not every site answered; the sums are over the shares seen.")
 	}
+}
+
+func (t *talker) entityWatch() *cobra.Command {
+	var token string
+	cmd := &cobra.Command{
+		Use:   "watch NAME",
+		Short: "Show an entity's state and each later one, as one site sees it",
+		Long: `Shows an entity's state and each later one until the entity is deleted or the
+command is interrupted: at most ten a second, states between two may be left out.
+With -o json each state is a line with a resume_token, which --resume-token takes.`,
+		Args:              exactly("NAME"),
+		ValidArgsFunction: t.completeEntities,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := name.Entity("name", args[0]); err != nil {
+				return err
+			}
+			client, err := t.client()
+			if err != nil {
+				return err
+			}
+			err = client.WatchEntity(cmd.Context(), args[0], token, func(s httpapi.State) error {
+				return t.printState(s)
+			})
+			switch {
+			case errors.Is(context.Cause(cmd.Context()), errInterrupted):
+				return errInterrupted
+			case err != nil:
+				return fmt.Errorf("watch %s: %w", args[0], err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&token, "resume-token", "", "go on behind this state (default: begin with the present one)")
+	return cmd
+}
+
+// printState prints one state of a watch as one line.
+func (t *talker) printState(s httpapi.State) error {
+	var err error
+	switch {
+	case t.output == "json":
+		err = json.NewEncoder(t.program.stdout).Encode(s)
+	case s.Deleted:
+		_, err = fmt.Fprintf(t.program.stdout, "%s was deleted\n", s.Name)
+	default:
+		_, err = fmt.Fprintf(t.program.stdout, "%s: limit %d, available %d, acquired %d (version %d)\n",
+			s.Name, s.Limit, s.Available, s.Acquired, s.Version)
+	}
+	if err != nil {
+		return fmt.Errorf("print the state: %w", err)
+	}
+	return nil
 }
 
 func (t *talker) entityList() *cobra.Command {

@@ -97,3 +97,14 @@ func TestUnknownOutcomeTellsTheRepeat(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 }
+
+func TestEntityWatch(t *testing.T) {
+	s := newShell(t)
+	s.expect("entity watch acme/vm", exitOK, "acme/vm: limit 5000, available 4970, acquired 30 (version 1)\nacme/vm was deleted\n")
+	code, stdout, _ := s.run("entity watch acme/vm --resume-token t1 --json")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	var last httpapi.State
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); code != exitOK || len(lines) != 2 || err != nil || !last.Deleted || last.ResumeToken != "t2" {
+		t.Errorf("exit status %d, %v: %s", code, err, stdout)
+	}
+}

@@ -181,29 +181,50 @@ func (c *Client) ListSites(ctx context.Context) (Sites, error) {
 	return s, err
 }
 
+// WatchEntity hands each state of an entity to each, from behind the resume token
+// on (empty: the present one), until the entity is deleted, ctx ends or each
+// fails.
+func (c *Client) WatchEntity(ctx context.Context, name, resumeToken string, each func(State) error) error {
+	q := url.Values{}
+	if resumeToken != "" {
+		q.Set("resume_token", resumeToken)
+	}
+	resp, err := c.send(ctx, http.MethodGet, "/v1/entities/"+name+":watch", q, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err != nil {
+			return &UnreachableError{Addr: c.base, Sent: true, Err: err}
+		}
+		return c.problem(resp, b)
+	}
+	for dec := json.NewDecoder(resp.Body); ; {
+		var line struct {
+			State
+			Problem *apierr.Problem `json:"problem"`
+		}
+		switch err := dec.Decode(&line); {
+		case err != nil:
+			return &UnreachableError{Addr: c.base, Sent: true, Err: err}
+		case line.Problem != nil:
+			return line.Problem.Error()
+		}
+		if err := each(line.State); err != nil || line.Deleted {
+			return err
+		}
+	}
+}
+
 // do sends one request and decodes its answer into out, unless that is nil.
 // Its error is an [*apierr.Error] if samya refused, an [*UnreachableError] if
 // no answer came and a [*ForeignAnswerError] if something else answered.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	u := c.base + (&url.URL{Path: path, RawQuery: query.Encode()}).String()
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return fmt.Errorf("encode the request: %w", err)
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, u, body)
+	resp, err := c.send(ctx, method, path, query, in)
 	if err != nil {
-		return fmt.Errorf("make the request: %w", err)
-	}
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return &UnreachableError{Addr: c.base, Sent: !notSent(err), Err: bare(err)}
+		return err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -220,6 +241,31 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return &ForeignAnswerError{Addr: c.base, Status: resp.StatusCode, Err: err}
 	}
 	return nil
+}
+
+// send sends one request; the caller closes the body of what answered.
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
+	u := c.base + (&url.URL{Path: path, RawQuery: query.Encode()}).String()
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, u, body)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &UnreachableError{Addr: c.base, Sent: !notSent(err), Err: bare(err)}
+	}
+	return resp, nil
 }
 
 // problem turns an answer that is no success into an error.

@@ -177,3 +177,12 @@ type Site struct {
 	// measured.
 	RoundTripMS *float64 `json:"round_trip_ms"`
 }
+
+// State is one state of an entity that is watched.
+type State struct {
+	Status
+	// Deleted says that the entity was deleted. Nothing follows.
+	Deleted bool `json:"deleted"`
+	// ResumeToken resumes the watch behind this state.
+	ResumeToken string `json:"resume_token"`
+}

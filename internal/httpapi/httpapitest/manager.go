@@ -90,6 +90,10 @@ func (m *Manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.requests = append(m.requests, r.Method+" "+r.URL.String())
 	m.mu.Unlock()
+	if entityName, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/entities/"), ":watch"); ok {
+		m.watch(w, entityName)
+		return
+	}
 	answer, err := m.route(r)
 	if err != nil {
 		apierr.WriteProblem(w, r, err)
@@ -355,4 +359,13 @@ func (m *Manager) ofLeases(r *http.Request) (any, error) {
 		}, nil
 	}
 	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
+}
+
+// watch tells of an entity once, and that it is deleted.
+func (m *Manager) watch(w http.ResponseWriter, entityName string) {
+	s := httpapi.State{ResumeToken: "t1"}
+	s.Name, s.Limit, s.Available, s.Acquired, s.Version = entityName, 5000, 4970, 30, 1
+	e := json.NewEncoder(w)
+	_ = e.Encode(s)
+	_ = e.Encode(httpapi.State{Status: httpapi.Status{Entity: httpapi.Entity{Name: entityName}}, Deleted: true, ResumeToken: "t2"})
 }
