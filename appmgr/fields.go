@@ -26,8 +26,8 @@ func text(field string, v *string) field {
 	}
 }
 
-// flag reads a boolean into v.
-func flag(field string, v *bool) field {
+// truth reads a boolean into v.
+func truth(field string, v *bool) field {
 	return func(t any) error {
 		b, ok := t.(bool)
 		if !ok {

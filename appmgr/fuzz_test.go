@@ -16,7 +16,7 @@ import (
 
 func FuzzParsePath(f *testing.F) {
 	for _, s := range []string{
-		"/v1/entities/a:watch", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
+		"/v1/entities/a:watch", "/v1/openapi.json", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
 		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/entities/%", "/v1/entities/a:b:c", "",
 	} {
 		f.Add(s)
@@ -71,7 +71,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		var until *timestamppb.Timestamp
 		err := decodeJSON(body, fields{
 			"tokens": whole("tokens", 1, name.MaxTokens, &tokens), "request_id": text("request_id", &id),
-			"wait": period("wait", name.Wait, &wait), "dry_run": flag("dry_run", &dry), "tried": texts("tried", &tried),
+			"wait": period("wait", name.Wait, &wait), "dry_run": truth("dry_run", &dry), "tried": texts("tried", &tried),
 			"not_after": instant("not_after", &until),
 			"lease": object("lease", func() { leased = true }, fields{
 				"ttl": period("lease.ttl", name.TTL, &ttl), "holder": text("lease.holder", &holder),

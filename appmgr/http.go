@@ -57,9 +57,11 @@ var operations = map[resource]map[string]operation{
 		http.MethodGet: {"GetForecast", (*api).getForecast},
 		http.MethodPut: {"SetForecast", (*api).setForecast},
 	},
-	resLive:    {http.MethodGet: {"livez", (*api).live}},
-	resReady:   {http.MethodGet: {"readyz", (*api).ready}},
-	resMetrics: {http.MethodGet: {"metrics", (*api).showMetrics}},
+	resOpenAPIYAML: {http.MethodGet: {"OpenAPIYAML", (*api).openAPIYAML}},
+	resOpenAPIJSON: {http.MethodGet: {"OpenAPIJSON", (*api).openAPIJSON}},
+	resLive:        {http.MethodGet: {"livez", (*api).live}},
+	resReady:       {http.MethodGet: {"readyz", (*api).ready}},
+	resMetrics:     {http.MethodGet: {"metrics", (*api).showMetrics}},
 }
 
 // handler returns the HTTP API.

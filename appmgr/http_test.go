@@ -25,6 +25,7 @@ func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *ht
 	}
 	rec := httptest.NewRecorder()
 	r.handler().ServeHTTP(rec, req)
+	hold(t, req, body, rec)
 	return rec
 }
 
@@ -102,6 +103,8 @@ func TestHTTPAnswers(t *testing.T) {
 					`{"site":"eu","model":"lstm","configured":"auto","known":true},` +
 					`{"site":"au","model":"","configured":"","known":false,"problem":"site au is not ready"}]}`,
 			},
+			{"GET", "/v1/openapi.yaml", "", 200, "*"},
+			{"GET", "/v1/openapi.json", "", 200, "*"},
 			{"GET", "/livez", "", 200, "ok"},
 			{"GET", "/readyz", "", 200, "ok"},
 			{"HEAD", "/v1/sites", "", 200, "*"},

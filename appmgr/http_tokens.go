@@ -34,7 +34,7 @@ func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) err
 		"request_id": text("request_id", &in.RequestId),
 		"site":       text("site", &in.Site),
 		"wait":       period("wait", name.Wait, &in.Wait),
-		"dry_run":    flag("dry_run", &in.DryRun),
+		"dry_run":    truth("dry_run", &in.DryRun),
 		"lease": object("lease", func() { in.Lease = terms }, fields{
 			"ttl":    period("lease.ttl", name.TTL, &terms.Ttl),
 			"holder": text("lease.holder", &terms.Holder),

@@ -25,6 +25,8 @@ const (
 	resSites
 	resMode
 	resForecast
+	resOpenAPIYAML
+	resOpenAPIJSON
 	resLive
 	resReady
 	resMetrics
@@ -55,6 +57,10 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 		return resMode, "", nil
 	case "/v1/forecast":
 		return resForecast, "", nil
+	case "/v1/openapi.yaml":
+		return resOpenAPIYAML, "", nil
+	case "/v1/openapi.json":
+		return resOpenAPIJSON, "", nil
 	case "/livez":
 		return resLive, "", nil
 	case "/readyz":
