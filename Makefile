@@ -48,7 +48,7 @@ demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration
 ##@ Tests
 
 .PHONY: test
-test: ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
+test: bin/grpcurl ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
 	$(GO) vet $(PKGS)
 	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
 ifeq ($(PKGS)$(TEST_FLAGS),./...)
@@ -188,6 +188,11 @@ bin/golangci-lint: tools/lint/go.mod tools/lint/go.sum
 	$(GO) build -C tools/lint -v -o $(BIN)/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint 2>&1 | $(count)
 	touch $@
 
+bin/grpcurl: tools/grpcurl/go.mod tools/grpcurl/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/grpcurl -o $(BIN)/ github.com/fullstorydev/grpcurl/cmd/grpcurl
+	touch $@
+
 bin/gofumpt: tools/lint/go.mod tools/lint/go.sum
 	echo "building $@"
 	$(GO) build -C tools/lint -o $(BIN)/ mvdan.cc/gofumpt
@@ -214,4 +219,4 @@ bin/benchstat: tools/bench/go.mod tools/bench/go.sum
 	touch $@
 
 # These say themselves what they do.
-.SILENT: bin/golangci-lint bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/benchstat generate-check fuzz help
+.SILENT: bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/benchstat generate-check fuzz help

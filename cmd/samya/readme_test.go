@@ -66,6 +66,7 @@ func TestReadmeCommands(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	awaitSites(t, cluster.AppManager(0).HTTP, 2)
 	run := func(line string) (string, error) {
 		// Whatever HTTP refuses must fail here.
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", "curl() { "+curl+` -sS --fail-with-body "$@"; }; `+line)
