@@ -52,7 +52,9 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 		w.calls = append(w.calls[:0], call)
 		c.waitingCalls[call] = w
 	case len(w.calls) >= maxCallers:
-		c.reply(call, Answer{Code: Overloaded, RetryAfter: c.cfg.GiveUp})
+		// Not Overloaded: the acquire waits, and may be granted. Who takes it for one
+		// that has done nothing asks another site, which would grant it as well.
+		c.reply(call, Answer{Code: Unknown})
 	default:
 		w.calls = append(w.calls, call)
 		c.waitingCalls[call] = w
