@@ -15,9 +15,20 @@ func (o *observer) bound(name string) core.Tokens {
 	return sum
 }
 
-// taken counts an acquire that was returned to its client.
-func (o *observer) taken(op *op) {
-	o.outstanding[op.entity] += op.tokens
+// taken counts an acquire that was returned to its client: a lease as far as it has
+// not ended meanwhile.
+func (o *observer) taken(op *op, a *core.Answer) {
+	tokens := a.Tokens
+	if op.ttl > 0 {
+		l := op.at[op.taken].lease
+		if l == nil {
+			o.s.fail(Leases, "%v is granted, and there is no lease", op)
+			return
+		}
+		tokens = l.tokens
+		l.counted = tokens
+	}
+	o.outstanding[op.entity] += tokens
 	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
 		o.s.fail(OverGrant, "%d tokens of %q are out, at most %d may be", got, op.entity, most)
 	}
@@ -52,67 +63,32 @@ func (o *observer) reply(n *node, r core.Reply) {
 	case c.look != nil:
 		o.answeredRead(n, c.look, &a)
 		return
-	case c.mutant && c.op.kind > release:
+	case c.mutant && !c.op.kind.recorded():
 		o.mutantChanged(n, c.op, a)
 		return
 	case c.mutant:
-		if a.Code != core.Reused {
+		if a.Code != core.Reused && !c.refused(n, &a) {
 			o.s.fail(ExactlyOnce, "%s answers %v with another body: %v", n.id, c.op, a.Code)
 		}
 		o.s.report.Reused++
 		return
-	case c.op.kind == acquire || c.op.kind == release:
+	case c.op.kind == renew:
+		o.renewed(n, c, &a)
+		return
+	case c.op.kind.recorded():
 		o.answered(n, c, a)
 	default:
 		o.changed(n, c, a)
 	}
-	if o.s.fails(LostReply, o.s.chances.lostReply) {
+	lost := o.s.chances.lostReply
+	if c.op.tries.roams && lost > 0 {
+		// Only then is anything to be undone.
+		lost += 80
+	}
+	if o.s.fails(LostReply, lost) {
 		return
 	}
-	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
-}
-
-// answered checks the answer to an acquire or a release.
-func (o *observer) answered(n *node, c *call, a core.Answer) {
-	op := c.op
-	q, recorded := n.durable.requests[op.key]
-	binds := a.Code == core.OK || a.Code == core.OutOfTokens
-	if binds && (!recorded || (q.State == core.Refused) != (a.Code == core.OutOfTokens) || q.Left != a.Left) {
-		o.s.fail(Durability, "%s answers %v with %v, recorded is %v", n.id, op, a, q)
-	}
-	if a.Code == core.OK && a.Tokens != op.tokens {
-		o.s.fail(Answers, "%s answers %v with %d tokens", n.id, op, a.Tokens)
-	}
-	if first, ok := o.first[op.id]; ok {
-		o.s.report.Repeats++
-		if first.Code != a.Code || first.Tokens != a.Tokens || first.Left != a.Left {
-			o.s.fail(ExactlyOnce, "%s answers %v with %v, before with %v", n.id, op, a, first)
-		}
-		return
-	}
-	if binds {
-		o.first[op.id] = a
-	}
-	switch {
-	case a.Code == core.OK && op.kind == release:
-		o.s.report.Releases++
-	case a.Code == core.OK:
-		o.s.report.Grants++
-		if c.waited {
-			o.s.report.Redistributed++
-		}
-		if a.Left < 0 {
-			o.s.fail(Bounds, "%s grants %v, left are %d", n.id, op, a.Left)
-		}
-	case a.Code == core.OutOfTokens:
-		o.s.report.Refusals++
-		o.exact(op)
-	case a.Code == core.Overloaded, a.Code == core.QueueFull:
-		o.s.report.Overloads++
-	case a.Code == core.NotFound, a.Code == core.Stopping && n.stopping:
-	default:
-		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
-	}
+	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(n, c, a) })
 }
 
 // exact checks a refusal where nothing fails and nothing is released: the

@@ -90,57 +90,18 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 }
 
 // forgets checks that the records of requests stay for as long as repeats of
-// them are promised the first answer, whatever the clocks do.
+// them are promised the first answer, by the site's own monotonic clock.
 func (o *observer) forgets(n *node, r *core.Records) {
+	if len(r.Block.Records) > 0 {
+		n.blocks[r.Block.Sequence] = o.s.now
+	}
 	if r.ForgetBlocks == 0 {
 		return
 	}
-	for sequence, b := range n.drained.blocks {
-		if age := n.calendar - b.Wall; sequence < r.ForgetBlocks && age <= (retention-2*clockError)/millisecond {
-			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age)
+	for sequence := range n.drained.blocks {
+		age := micros(float64(o.s.now-n.blocks[sequence])*n.drift) + slack
+		if sequence < r.ForgetBlocks && age < retention {
+			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age/millisecond)
 		}
 	}
-}
-
-// needless fails if an acquire waits for tokens that its site has.
-func (o *observer) needless(n *node, batch *core.Effects) {
-	if len(n.waiting) == 0 {
-		return
-	}
-	for i := range batch.Replies {
-		if c := batch.Replies[i].Call.(*call); c.waited {
-			c.served = true
-		}
-	}
-	for _, name := range o.s.admin.names {
-		list := n.waiting[name]
-		if len(list) == 0 {
-			continue
-		}
-		left, kept := n.drained.books[name].Left, list[:0]
-		for _, c := range list {
-			if c.served || c.cancelled {
-				continue
-			}
-			kept = append(kept, c)
-			// What is left belongs to the one that has waited longest.
-			if len(kept) == 1 && c.op.tokens <= left && n.first(c) {
-				o.s.report.WaitedThoughKept++
-				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, c.op, left)
-			}
-		}
-		clear(list[len(kept):])
-		n.waiting[name] = kept
-	}
-}
-
-// first reports whether nobody can have waited longer at a site than a call: it
-// may also be a second caller of an acquire whose first has given up.
-func (n *node) first(c *call) bool {
-	for other := range n.calls {
-		if other.op != c.op && other.op.kind == acquire && other.op.entity == c.op.entity {
-			return false
-		}
-	}
-	return true
 }

@@ -106,6 +106,10 @@ func (s *sim) idle() {
 	}
 	s.agree()
 	s.denied()
+	if owed := s.owed(); owed > 0 {
+		s.fail(Liveness, "after healing, %d claims are not settled", owed)
+	}
+	s.observe.onceEach()
 }
 
 // agree checks that nothing waits at any site and that all have the same

@@ -40,6 +40,9 @@ const (
 	Reallocation Invariant = "reallocation"
 	// ExactlyOnce: a repeated request gets the first answer and moves nothing.
 	ExactlyOnce Invariant = "exactly-once"
+	// Leases: a lease gives back what it holds, once, by whoever asks first, or by
+	// itself when its time is over.
+	Leases Invariant = "leases"
 	// Answers: an answer is one that its request may have, and is not
 	// contradicted later: what was denied is never decided.
 	Answers Invariant = "answers"
@@ -77,7 +80,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound,
 		Determinism,
 	}
 }

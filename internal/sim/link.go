@@ -30,6 +30,8 @@ func (s *sim) send(from *node, e core.Envelope) {
 		s.note("%s -> %s: %+v", from.id, to.id, e.Gossip.Summaries)
 	case e.Audit != nil:
 		s.note("%s -> %s: %q/%d audit %+v", from.id, to.id, e.Entity, e.Generation, *e.Audit)
+	case e.Claims != nil:
+		s.note("%s -> %s: claims %+v", from.id, to.id, *e.Claims)
 	case e.Transfer != nil:
 		s.note("%s -> %s: %q/%d transfer %+v", from.id, to.id, e.Entity, e.Generation, *e.Transfer)
 	case e.Star != nil:

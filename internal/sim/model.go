@@ -56,6 +56,8 @@ type sequence struct {
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
+	// inDebt says which sites are in debt.
+	inDebt []bool
 }
 
 type limitState struct {

@@ -1,17 +1,16 @@
 package sim
 
 // extras repeat an answered request, as it was and with another body.
-func (p *op) extras() {
+func (p *op) extras(n *node, c *call) {
 	s := p.s
 	if s.chance(50) {
-		s.after(s.r.Int64N(5*second), func() { s.nodes[p.site].hand(&call{op: p, done: true}) })
+		s.after(s.r.Int64N(5*second), func() { n.hand(&call{op: p, done: true, attempt: c.attempt, tried: c.tried}) })
 	}
 	if s.chance(s.chances.mutant) {
 		s.after(s.r.Int64N(5*second), func() {
-			n := s.nodes[p.site]
 			n.awake(func() {
 				if n.up {
-					n.mutant(p)
+					n.mutant(c)
 				}
 			})
 		})
@@ -37,10 +36,14 @@ func (p *op) mutate() {
 }
 
 // mutant repeats a request with another body at a site that knows the first.
-func (n *node) mutant(p *op) {
-	c := &call{op: p, mutant: true, done: true}
-	n.calls[c] = true
-	n.step(p.input(c, p.tokens+1, p.limit))
+func (n *node) mutant(c *call) {
+	p := c.op
+	if p.dry {
+		return
+	}
+	other := &call{op: p, mutant: true, done: true, attempt: c.attempt, tried: c.tried}
+	n.calls[other] = true
+	n.step(p.input(other, p.tokens+1, p.limit))
 }
 
 // contradict sends an acquire that has begun to wait again with another body, if
@@ -56,7 +59,7 @@ func (n *node) contradict(c *call) {
 			waits := n.up && n.life == life && n.calls[c] && !c.served && !c.cancelled
 			if waits && !n.core.Pending() {
 				s.report.Contradicted++
-				n.mutant(c.op)
+				n.mutant(c)
 			}
 		})
 	})

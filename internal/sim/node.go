@@ -41,10 +41,21 @@ type node struct {
 	// fuse, if not 0, is after how many effects of batches the site crashes.
 	fuse    int
 	wakeSet micros
-	// calls are those handed over and not answered yet, waiting the acquires of
-	// them that wait for tokens, by entity.
+	// calls are those handed over and not answered yet, lines the acquires of them
+	// that wait for tokens, granted those that the last batch grants.
 	calls   map[*call]bool
-	waiting map[string][]*call
+	lines   lines
+	granted []*op
+	// leases are all that it ever granted, claims all that it ever made, as far as
+	// they are durable.
+	leases map[uint64]*lease
+	claims map[core.ClaimNumber]askedAs
+	// blocks are when it answered the requests of each of its blocks.
+	blocks map[uint64]micros
+	// stepped says that the core knows the time, served when it last could not
+	// serve.
+	stepped bool
+	served  micros
 	// resumes is when the last pause of the site is over, or zero.
 	resumes micros
 	// slowUntil is until when its disk is slow; badSync fails the next sync.
@@ -67,6 +78,8 @@ type node struct {
 func (s *sim) newNode(i int, id core.SiteID) *node {
 	pick := func(names []string) string { return names[s.r.IntN(len(names))] }
 	n := &node{s: s, i: i, id: id, durable: NewMemory(core.Incarnation(i + 1)), failed: make(map[string]micros), found: make(map[string]micros)}
+	n.leases, n.claims = make(map[uint64]*lease), make(map[core.ClaimNumber]askedAs)
+	n.blocks = make(map[uint64]micros)
 	n.cfg = core.Config{
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
@@ -76,13 +89,17 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Want:      pick([]string{"quantile", "quantile", "paper"}),
 		Wait:      s.wait,
 		Protocol:  s.configured(),
-		Retention: retention / millisecond,
+		// The clocks of two sites may be off in either direction.
+		Retention: retention / millisecond, Skew: 2 * clockError / millisecond,
 		// A run lasts for minutes, not for days.
 		Bin: 1000, ForecastIdle: 20_000, MaxParked: 20_000,
 	}
 	if s.chance(250) {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)
 		n.cfg.MaxWaitingAll = n.cfg.MaxWaiting + 1
+	}
+	if s.chance(100) {
+		n.cfg.MaxClaims = 1 + s.r.IntN(4)
 	}
 	if s.o.Offer != "" {
 		n.cfg.Offer = s.o.Offer
@@ -116,7 +133,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 
 // clock is what a site's calendar says at the start of the run.
 func (n *node) clock() int64 {
-	return 1_700_000_000_000 + n.s.r.Int64N(2*clockError/millisecond) - clockError/millisecond
+	return epoch + n.s.r.Int64N(2*clockError/millisecond) - clockError/millisecond
 }
 
 // time is what the site's clocks say.
@@ -146,7 +163,8 @@ func (n *node) boot() {
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse = true, s.now, s.now, 0, 0
 	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
-	n.flights, n.calls, n.waiting = nil, make(map[*call]bool), make(map[string][]*call)
+	n.flights, n.calls, n.lines = nil, make(map[*call]bool), make(lines)
+	n.stepped, n.served = false, s.now
 	n.drained = n.durable.Clone()
 	cfg := n.cfg
 	cfg.Run = n.run()
@@ -297,6 +315,10 @@ func (n *node) step(in core.Input) {
 func (n *node) feed(in core.Input) {
 	now := n.time()
 	n.calendar = max(n.calendar, now.Wall)
+	if !n.stepped && n.stale == nil {
+		n.stepped = true
+		n.s.observe.leasesStart(n, now)
+	}
 	n.core.Step(now, in)
 }
 

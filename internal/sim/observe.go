@@ -22,10 +22,13 @@ type observer struct {
 	outstanding map[string]core.Tokens
 	// net is what each site has out by its recorded requests.
 	net []map[string]core.Tokens
+	// mixed is by how much what is out goes down and up within the transaction
+	// looked at, by entity; nil if it changes no lease.
+	mixed map[string]span
+	// batch is the transaction that is about to become durable.
+	batch *core.Records
 	// logs are what reads may tell, by site and entity.
 	logs []map[string]*readLog
-	// first are the answers that bind, by operation.
-	first map[int]core.Answer
 	// underWay is how many direct transfers are, as far as is durable.
 	underWay int
 }
@@ -33,7 +36,7 @@ type observer struct {
 func newObserver(s *sim) *observer {
 	o := &observer{
 		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
-		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens), first: make(map[int]core.Answer),
+		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
 			states: []catalogueState{{entities: map[string]uint64{}}}, results: make(map[string]catalogueResult),
 		},
@@ -58,6 +61,10 @@ func (o *observer) sequence(id sequenceID) *sequence {
 // message looks at one that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
 	o.marked(from, e)
+	if e.Claims != nil {
+		o.claimsMessage(from, e.Claims)
+		return
+	}
 	if e.Vouch != nil || e.Gossip != nil || e.Audit != nil {
 		return
 	}
@@ -195,45 +202,7 @@ func (o *observer) durable(n *node, r *core.Records) {
 	}
 	o.touched(n, n.durable, r)
 	o.stored(n, r)
-}
-
-// requests adds up the records of requests that are about to become durable.
-func (o *observer) requests(n *node, r *core.Records) {
-	net := o.net[n.i]
-	for _, q := range r.Block.Records {
-		op := o.s.opOf(q.Key)
-		if op == nil {
-			o.s.fail(ExactlyOnce, "%s records a request that nobody made", n.id)
-			return
-		}
-		if _, twice := n.durable.requests[q.Key]; twice {
-			o.s.fail(ExactlyOnce, "%s records %v twice", n.id, op)
-			return
-		}
-		switch {
-		case q.State == core.Ran && op.kind == acquire:
-			net[op.entity] += op.tokens
-		case q.State == core.Ran:
-			net[op.entity] -= op.tokens
-		case q.State != core.Refused || op.kind != acquire:
-			o.s.fail(Answers, "%s records %v as %v", n.id, op, q.State)
-		}
-		l := o.readLog(n, op.entity)
-		l.nets = append(l.nets, net[op.entity])
-	}
-	for _, name := range r.Deleted {
-		if e, found := n.durable.entities[name]; found {
-			o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
-		}
-		delete(net, name)
-		delete(o.logs[n.i], name)
-		for i := range r.Books {
-			if r.Books[i].Name == name {
-				// Which of the requests came before the deletion cannot be told.
-				net[name] = r.Books[i].Net
-			}
-		}
-	}
+	o.claimsStored(n, r)
 }
 
 // checkSite checks all that a site holds.
@@ -311,10 +280,24 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if b.Left < 0 && !q.lowered {
 		o.s.fail(Bounds, "%s: %v has %d left, the limit was never lowered", n.id, q.id, b.Left)
 	}
+	if durable {
+		o.debt(n, q, b.Left < 0)
+	}
 	if durable && b.Net != o.net[n.i][name] {
 		o.s.fail(Durability, "%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
 	}
 	o.conserved(q, durable)
+}
+
+// debt counts the debts that sites come out of.
+func (o *observer) debt(n *node, q *sequence, in bool) {
+	if q.inDebt == nil {
+		q.inDebt = make([]bool, len(o.s.nodes))
+	}
+	if q.inDebt[n.i] && !in {
+		o.s.report.DebtsPaid++
+	}
+	q.inDebt[n.i] = in
 }
 
 func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {

@@ -10,11 +10,15 @@ import (
 // readLog is what a site has stored of one entity so far, as far as a read may
 // tell of it.
 type readLog struct {
-	// nets are what was out at the site after each of its requests, in order.
-	nets []core.Tokens
+	// nets are what was out at the site after each of its requests, in order: at
+	// least and at most within a transaction that changes leases, whose order among
+	// its requests is not known.
+	nets []span
 	// states are those after each transaction that stored more than books.
 	states []readState
 }
+
+type span struct{ least, most core.Tokens }
 
 type readState struct {
 	generation     uint64
@@ -42,7 +46,7 @@ type looked struct {
 func (o *observer) readLog(n *node, name string) *readLog {
 	l := o.logs[n.i][name]
 	if l == nil {
-		l = &readLog{nets: []core.Tokens{o.net[n.i][name]}}
+		l = &readLog{nets: []span{{o.net[n.i][name], o.net[n.i][name]}}}
 		o.logs[n.i][name] = l
 	}
 	return l
@@ -145,7 +149,7 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 	if was.log != l || was.states == 0 {
 		return // Created or deleted meanwhile.
 	}
-	if !slices.Contains(l.nets[was.nets-1:], v.Net) {
+	if !slices.ContainsFunc(l.nets[was.nets-1:], func(s span) bool { return s.least <= v.Net && v.Net <= s.most }) {
 		o.s.fail(Reads, "%s: %q has %d out, by its requests meanwhile %v", n.id, v.Name, v.Net, l.nets[was.nets-1:])
 	}
 	meanwhile := l.states[was.states-1:]

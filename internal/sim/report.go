@@ -54,6 +54,19 @@ type Report struct {
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
 	// Switches are the changes of the mode that were decided, to another one.
 	Switches int
+	// Failovers are the attempts at other sites, or after the first at the same;
+	// ManagersLost are the app managers that ended within an attempt. Undone are the
+	// acquires that had run and were undone, Tombstones those that were forbidden to
+	// run, Superseded the attempts refused by that, Expired those refused as too late.
+	Failovers, ManagersLost, Undone, Tombstones, Superseded, Expired int
+	// Parked are the releases that were, and were credited or dropped in the end;
+	// Forgotten how often a site no longer knew.
+	Parked, ParkedCredited, ParkedDropped, Forgotten int
+	// Leases are those granted; LeasesReturned counts releases of them.
+	Leases, LeasesRenewed, LeasesCommitted, LeasesReturned, LeasesExpired, ExpiredWhileDown, NoLease int
+	// DebtsPaid counts the debts of sites that ended, Partial the grants of less than
+	// was asked for, InTurn those to an acquire that waited while others did.
+	DebtsPaid, Partial, DryRuns, InTurn int
 	// Unvouched counts the requests answered so, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
@@ -133,6 +146,27 @@ func (r *Report) counts() []count {
 		{"mode switches decided", &r.Switches},
 		{"unknown", &r.Unknown},
 		{"no quorum", &r.NoQuorum},
+		{"failovers", &r.Failovers},
+		{"app managers lost", &r.ManagersLost},
+		{"acquires undone", &r.Undone},
+		{"tombstones", &r.Tombstones},
+		{"late attempts superseded", &r.Superseded},
+		{"attempts after their time", &r.Expired},
+		{"releases parked", &r.Parked},
+		{"parked credited", &r.ParkedCredited},
+		{"parked dropped", &r.ParkedDropped},
+		{"requests forgotten elsewhere", &r.Forgotten},
+		{"leases", &r.Leases},
+		{"leases renewed", &r.LeasesRenewed},
+		{"leases committed", &r.LeasesCommitted},
+		{"leases given back", &r.LeasesReturned},
+		{"leases expired", &r.LeasesExpired},
+		{"leases expired while down", &r.ExpiredWhileDown},
+		{"requests for ended leases", &r.NoLease},
+		{"debts paid", &r.DebtsPaid},
+		{"partial grants", &r.Partial},
+		{"dry runs", &r.DryRuns},
+		{"grants in turn", &r.InTurn},
 		{"unvouched", &r.Unvouched},
 		{"stale starts refused", &r.StaleRefused},
 	}
@@ -160,7 +194,8 @@ func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * ti
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
-		some := strings.HasPrefix(c.name, "star ") || strings.HasPrefix(c.name, "mode ") || strings.HasPrefix(c.name, "transfer")
+		some := strings.HasPrefix(c.name, "star ") || strings.HasPrefix(c.name, "mode ") || strings.HasPrefix(c.name, "transfer") ||
+			c.name == "requests forgotten elsewhere"
 		if *c.n == 0 && !some {
 			none = append(none, c.name)
 		}
@@ -213,6 +248,7 @@ const (
 	minRequests  = 2000
 	minInstances = 10
 	minFaults    = 10
+	minFeature   = 5
 )
 
 // Trivial tells why a long run shows too little; "" if it does not.
@@ -227,8 +263,44 @@ func (r *Report) Trivial(o Options) string {
 	if why := r.trivial(set); why != "" {
 		return why
 	}
+	if !o.Calm && r.Sites != 1 {
+		if why := r.features(); why != "" {
+			return why
+		}
+	}
 	if o.Strategy != instanceStrategy && r.Sites != 1 && set&(1<<Crash|1<<CrashMidEffects) != 0 && r.CrashesUnderWay == 0 {
 		return "no crash with a direct transfer under way"
+	}
+	return ""
+}
+
+// features tells of which feature of requests a run shows too little.
+func (r *Report) features() string {
+	for _, f := range []struct {
+		name string
+		n    int
+	}{
+		{"attempts at other sites", r.Failovers},
+		{"acquires undone", r.Undone},
+		{"tombstones", r.Tombstones},
+		{"attempts refused for a later one", r.Superseded},
+		{"attempts after their time", r.Expired},
+		{"parked releases credited", r.ParkedCredited},
+		{"parked releases dropped", r.ParkedDropped},
+		{"leases", r.Leases},
+		{"leases renewed", r.LeasesRenewed},
+		{"leases committed", r.LeasesCommitted},
+		{"leases given back", r.LeasesReturned},
+		{"leases expired", r.LeasesExpired},
+		{"leases expired while down", r.ExpiredWhileDown},
+		{"debts paid", r.DebtsPaid},
+		{"partial grants", r.Partial},
+		{"dry runs", r.DryRuns},
+		{"grants in turn", r.InTurn},
+	} {
+		if f.n < minFeature {
+			return fmt.Sprintf("%d %s, below %d", f.n, f.name, minFeature)
+		}
 	}
 	return ""
 }

@@ -230,7 +230,7 @@ func (st *stage) ask(p *op) *asked {
 		if a.ended = st.now; answer != nil {
 			a.answer = new(*answer)
 			if p.kind == acquire && answer.Code == core.OK {
-				st.observe.taken(p)
+				st.observe.taken(p, answer)
 			}
 		}
 	}

@@ -63,6 +63,7 @@ func (n *node) drain() {
 	} else {
 		n.drainedAt = s.events
 		s.observe.forgets(n, &batch.Records)
+		s.observe.granting(n, &batch.Records)
 		if err := n.drained.Commit(&batch.Records); err != nil {
 			s.fail(Sound, "%s: %w", n.id, err)
 		}

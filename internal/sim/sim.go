@@ -153,13 +153,17 @@ type sim struct {
 	// switcher is nil unless the mode is Switching.
 	switcher *switcher
 	ops      int
-	// opsByKey finds acquires and releases, changes are all others.
+	// opsByKey finds what sites record as requests, which are all of those, changes
+	// are all others.
 	opsByKey map[core.RequestKey]*op
+	requests []*op
 	changes  []*op
 	// asking are whom to tell the answers to reads and watches of all sites, and
 	// watchers those that watch.
 	asking   map[*call]func(*core.Answer)
 	watchers []*watcher
+	// handed counts the requests handed over to sites.
+	handed uint64
 	// pending are the operations whose clients still wait.
 	pending   int
 	faultsEnd micros
@@ -173,7 +177,7 @@ type sim struct {
 
 // chances are how likely faults are in this run, in thousandths.
 type chances struct {
-	drop, repeat, delay, lostReply, cancel, mutant, hedge int
+	drop, repeat, delay, lostReply, cancel, mutant, hedge, late int
 	// These are how many milliseconds lie between two on average; 0 for none.
 	crashes, partitions, disks, pauses, storms int
 	sync                                       micros
@@ -223,7 +227,7 @@ func newSim(o Options) *sim {
 	if s.chance(300) {
 		s.load.quiet = 12 * second
 	}
-	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60, far: 1}
+	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60, late: 60, far: 1}
 	if !o.Calm {
 		s.chances.drop, s.chances.repeat, s.chances.delay = s.r.IntN(120), s.r.IntN(100), s.r.IntN(20)
 		s.chances.lostReply, s.chances.cancel = s.r.IntN(100), s.r.IntN(150)
@@ -271,6 +275,7 @@ func (s *sim) start() {
 	s.every(readPause, s.readSome)
 	s.every(exactPause, s.readExact)
 	s.startWatchers()
+	s.after(second, s.leasesInTime)
 	if s.switcher != nil {
 		s.every(s.switcher.pause, s.switcher.next)
 	}

@@ -139,7 +139,7 @@ func (o *observer) unvouched(n *node, c *call, a core.Answer) {
 	if c.look != nil {
 		return
 	}
-	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(c, a) })
+	o.s.after(o.s.r.Int64N(3*millisecond), func() { c.op.returned(n, c, a) })
 }
 
 // run is the id of the site's present start.

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"github.com/samya-db/samya/site/core"
+)
+
+// answered checks the answer to an acquire, a release or a commit.
+func (o *observer) answered(n *node, c *call, a core.Answer) {
+	op := c.op
+	q := &op.at[n.i]
+	switch {
+	case op.dry:
+		o.tried(n, c, &a)
+		return
+	case a.Code == core.OK || a.Code == core.OutOfTokens:
+	default:
+		o.nothingDone(n, c, &a)
+		return
+	}
+	if q.state == core.Undone && numbered(c.attempt) <= q.attempt {
+		// It was undone in the transaction that recorded it, or since. Its client goes
+		// by a later attempt.
+		if numbered(c.attempt) == numbered(op.tries.latest) {
+			o.s.fail(ExactlyOnce, "%s answers %v with %v, and has undone it", n.id, c, a.Code)
+		}
+		return
+	}
+	if numbered(c.attempt) < min(q.attempt, op.tries.latest) {
+		// Nor does it go by what is recorded for a later one.
+		return
+	}
+	if !q.bears(op, &a) || q.attempt < numbered(c.attempt) {
+		o.s.fail(Durability, "%s answers %v with %v, tokens %d, left %d; recorded is %+v", n.id, c, a.Code, a.Tokens, a.Left, *q)
+		return
+	}
+	o.claimed(n, c)
+	if q.answered {
+		o.s.report.Repeats++
+		if now := (told{a.Code, a.Tokens, a.Left}); now != q.first {
+			o.s.fail(ExactlyOnce, "%s answers %v with %+v, before with %+v", n.id, c, now, q.first)
+		}
+		return
+	}
+	q.first, q.answered = told{a.Code, a.Tokens, a.Left}, true
+	switch {
+	case a.Code == core.OutOfTokens:
+		o.s.report.Refusals++
+		o.exact(op)
+	case op.kind != acquire:
+		o.s.report.Releases++
+	default:
+		o.granted(n, c, &a)
+	}
+}
+
+// bears reports whether what is recorded has an answer.
+func (q *recorded) bears(p *op, a *core.Answer) bool {
+	switch {
+	case p.kind == commit:
+		return a.Code == core.OK && q.state == core.Ran && a.Tokens == q.tokens
+	case a.Code == core.OutOfTokens:
+		return q.state == core.Refused && a.Left == q.left
+	case p.kind == acquire:
+		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
+	case a.Parked:
+		// It may have been settled in the same transaction.
+		return q.state == core.Parked || q.state == core.Dropped || q.state == core.Ran
+	default:
+		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
+	}
+}
+
+// granted looks at a grant that was answered for the first time.
+func (o *observer) granted(n *node, c *call, a *core.Answer) {
+	o.s.report.Grants++
+	if c.waited {
+		o.s.report.Redistributed++
+	}
+	if a.Left < 0 {
+		o.s.fail(Bounds, "%s grants %v, left are %d", n.id, c, a.Left)
+	}
+	if a.Tokens < c.op.tokens {
+		o.s.report.Partial++
+		if a.Left != 0 {
+			o.s.fail(Answers, "%s grants %v only %d tokens, left are %d", n.id, c, a.Tokens, a.Left)
+		}
+	}
+}
+
+// nothingDone checks an answer that says that nothing was done.
+func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
+	q := &c.op.at[n.i]
+	switch a.Code {
+	case core.Overloaded, core.QueueFull:
+		o.s.report.Overloads++
+		return
+	case core.NotFound:
+		return
+	case core.Stopping:
+		if n.stopping {
+			return
+		}
+	case core.Superseded, core.Expired, core.NoLease:
+		if !c.refused(n, a) {
+			break
+		}
+		switch a.Code {
+		case core.Superseded:
+			o.s.report.Superseded++
+		case core.Expired:
+			o.s.report.Expired++
+		default:
+			o.s.report.NoLease++
+		}
+		return
+	}
+	o.s.fail(Answers, "%s answers %v: %v; recorded is state %d, attempt %d.%d", n.id, c, a.Code, q.state, q.attempt>>8, q.attempt&0xff)
+}
+
+// refused reports whether a call may be refused for being late: another attempt
+// has come after it, its time is over, or its lease has ended.
+func (c *call) refused(n *node, a *core.Answer) bool {
+	p, q := c.op, &c.op.at[n.i]
+	switch a.Code {
+	case core.Superseded:
+		return numbered(c.attempt) < numbered(p.tries.latest) && (q.attempt >= numbered(c.attempt) || q.seen > numbered(c.attempt))
+	case core.Expired:
+		return p.tries.notAfter != 0 && n.calendar > p.tries.notAfter
+	case core.NoLease:
+		return p.lease != nil && p.lease.over() && p.lease.home == n
+	}
+	return false
+}
+
+// tried checks the answer to a dry run.
+func (o *observer) tried(n *node, c *call, a *core.Answer) {
+	o.s.report.DryRuns++
+	p := c.op
+	switch {
+	case a.Code == core.OK && (a.Tokens > p.tokens || a.Tokens < p.leastTokens() || a.Tokens > a.Left):
+		o.s.fail(Answers, "%s answers %v: %d tokens, left %d", n.id, c, a.Tokens, a.Left)
+	case a.Code != core.OK && a.Code != core.OutOfTokens && a.Code != core.NotFound:
+		o.s.fail(Answers, "%s answers %v: %v", n.id, c, a.Code)
+	}
+}
+
+// renewed checks the answer to a renewal.
+func (o *observer) renewed(n *node, c *call, a *core.Answer) {
+	l := c.op.lease
+	switch {
+	case a.Code == core.OK && a.Lease.Number == l.number && a.Lease.Tokens <= l.op.at[n.i].tokens:
+	case a.Code == core.NoLease && l.over():
+		o.s.report.NoLease++
+	default:
+		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease)
+	}
+}

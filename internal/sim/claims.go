@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// askedAs is a claim as its site has made it durable.
+type askedAs struct {
+	op  *op
+	ask core.ClaimAsk
+}
+
+// claimsStored takes in what a site durably has to find out.
+func (o *observer) claimsStored(n *node, r *core.Records) {
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		p := o.s.opOf(c.Key)
+		if p == nil || !p.kind.recorded() {
+			o.s.fail(ExactlyOnce, "%s claims a request that nobody made: %+v", n.id, c)
+			return
+		}
+		n.claims[c.Number] = askedAs{p, c.ClaimAsk}
+		q := &p.at[n.i]
+		if q.asked == nil {
+			q.asked = make([]core.Attempt, len(o.s.nodes))
+		}
+		for _, site := range c.Sites {
+			i := slices.Index(o.s.names, site)
+			q.asked[i] = max(q.asked[i], c.Attempt)
+		}
+	}
+}
+
+// claimsMessage looks at what one site asks another about requests, or answers.
+func (o *observer) claimsMessage(from *node, m *core.Claims) {
+	to := o.s.nodes[slices.Index(o.s.names, m.To)]
+	for i := range m.Asks {
+		a := &m.Asks[i]
+		if c, found := from.claims[a.Number]; !found || c.ask != *a || c.op.at[from.i].asked[to.i] < a.Attempt {
+			o.s.fail(Durability, "%s asks %s %+v; durable is %+v", from.id, m.To, a, c.ask)
+		}
+	}
+	for _, a := range m.Answers {
+		c, found := to.claims[a.Number]
+		if !found {
+			o.s.fail(Answers, "%s answers claim %d, which %s has not made", from.id, a.Number, m.To)
+			return
+		}
+		o.verdict(from, to, &c, a.Verdict)
+	}
+}
+
+// verdict checks what a site tells of a request.
+func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
+	p, bound := c.op, c.ask.Attempt
+	q := &p.at[from.i]
+	// No attempt is taken any more.
+	over := from.time().Wall > c.ask.NotAfter
+	stops := over || q.attempt >= bound && q.state != 0
+	var ok bool
+	switch {
+	case v == core.Forgotten:
+		p.at[to.i].forgotten = true
+		o.s.report.Forgotten++
+		// What is known to be forgotten is so by a calendar, and with a restart by
+		// another: not before the request's time is nearly over.
+		ok = o.s.now > retention*95/100 && epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter
+	case c.ask.Kind == core.ReturnLease:
+		ok = v == core.DidRun && q.state == core.Ran
+	case v == core.DidRun && c.ask.Kind == core.UndoAcquire:
+		ok = q.ran && stops && (q.state == core.Undone || q.attempt > bound || !o.sameGeneration(from, p, q))
+	case v == core.DidRun:
+		ok = q.state == core.Ran || q.state == core.Dropped
+	case c.ask.Kind == core.UndoAcquire:
+		ok = (stops || q.state == core.Refused) && (q.state != core.Ran || q.attempt > bound || !o.sameGeneration(from, p, q))
+	default:
+		ok = stops && (q.state == core.Undone || q.attempt > bound || over && q.state == 0)
+	}
+	if v == core.NeverRan {
+		if q.never == nil {
+			q.never = make([]core.Attempt, len(o.s.nodes))
+		}
+		q.never[to.i] = max(q.never[to.i], bound)
+	}
+	if !ok {
+		o.s.fail(ExactlyOnce, "%s tells %s %d of %v up to attempt %d.%d; durable is state %d, attempt %d.%d", from.id, to.id, v, p,
+			bound>>8, bound&0xff, q.state, q.attempt>>8, q.attempt&0xff)
+	}
+}
+
+// claimed checks that a site which answers an attempt has durably noted to ask
+// those that earlier ones may have reached.
+func (o *observer) claimed(n *node, c *call) {
+	p, q := c.op, &c.op.at[n.i]
+	if p.lease != nil && p.kind == release {
+		if n != p.lease.home && q.state == core.Parked && (q.asked == nil || q.asked[p.lease.home.i] == 0) {
+			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, p.lease.home.id)
+		}
+		return
+	}
+	if q.attempt != c.attempt || q.state == core.Ran && p.kind == release || q.state == core.Dropped {
+		return
+	}
+	for _, site := range o.s.claimedOf(n, c) {
+		if i := slices.Index(o.s.names, site); q.asked == nil || q.asked[i] < c.attempt-1 {
+			o.s.fail(Durability, "%s answers %v, and has not noted to ask %s", n.id, c, site)
+		}
+	}
+}
+
+// owed counts the claims that are not settled anywhere.
+func (s *sim) owed() int {
+	sum := 0
+	for _, n := range s.nodes {
+		sum += len(n.drained.claims)
+	}
+	return sum
+}

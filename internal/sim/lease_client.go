@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// useLease has a client do something with one of its leases.
+func (c *client) useLease(again func()) {
+	s := c.s
+	i := s.r.IntN(len(c.leases))
+	l := c.leases[i]
+	forget := func() { c.leases = slices.Delete(c.leases, i, i+1) }
+	p := &op{entity: l.op.entity, lease: l, site: l.home.i, then: func(*core.Answer) { again() }}
+	switch pick := s.r.IntN(10); {
+	case l.counted == 0 || pick == 0:
+		// It is left to expire, or has.
+		forget()
+		again()
+		return
+	case pick < 4:
+		p.kind = renew
+		if s.chance(500) {
+			p.ttl = micros(300+s.r.IntN(25_000)) * millisecond
+		}
+		s.renew(p)
+		again()
+		return
+	case pick < 6:
+		forget()
+		p.kind = commit
+		if s.chance(600) {
+			p.tokens = 1 + core.Tokens(s.r.Int64N(int64(l.counted)))
+			s.observe.less(l, p.tokens)
+		}
+		p.then = func(a *core.Answer) {
+			if a != nil && a.Code == core.OK {
+				c.held[p.entity] += a.Tokens
+			}
+			again()
+		}
+	case pick < 8:
+		// All of it.
+		forget()
+		p.kind = release
+		s.observe.less(l, 0)
+	default:
+		p.kind, p.tokens = release, 1+core.Tokens(s.r.Int64N(int64(l.counted)))
+		s.observe.less(l, l.counted-p.tokens)
+	}
+	if p.kind == release {
+		p.roam(s)
+		if p.tries.roams && s.chance(600) {
+			p.site = s.r.IntN(len(s.nodes))
+		}
+	}
+	s.issue(p)
+}
+
+// renew asks the home of a lease to renew it, once.
+func (s *sim) renew(p *op) {
+	s.ops++
+	p.s, p.id, p.ended = s, s.ops, true
+	n := s.nodes[p.site]
+	s.after(s.r.Int64N(3*millisecond), func() { n.hand(&call{op: p}) })
+}

@@ -1,0 +1,243 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// lease is what is known of a lease that a site has granted.
+type lease struct {
+	op         *op
+	home       *node
+	number     uint64
+	generation uint64
+	// tokens are those that it durably holds, kept those that were committed.
+	tokens, kept core.Tokens
+	// counted are those that are out from its client's view.
+	counted core.Tokens
+	// undone, ended and deleted say what became of it.
+	undone, ended, deleted bool
+	expires                int64
+	ttl                    micros
+	// earliest and latest are when it ends by itself.
+	earliest, latest micros
+	// renewed is when a renewal was handed over that is not durable; 0 for none.
+	renewed micros
+
+	// given and committed are what the transaction that is looked at gives back
+	// and commits.
+	given, lost core.Tokens
+	committed   bool
+	// whileDown says that its time was over when its home started again.
+	whileDown bool
+}
+
+// early is how much sooner than expected a lease may end: clocks drift.
+const early = second
+
+// lasts is the true time of a lease's time to live at its home.
+func (l *lease) lasts(ttl micros) micros { return micros(float64(ttl) / l.home.drift) }
+
+// over reports whether it has ended, or may have by now.
+func (l *lease) over() bool { return l.ended || l.deleted || l.home.s.now+early >= l.earliest }
+
+// named notes that a request about the lease is handed over to a site.
+func (l *lease) named(n *node, p *op) {
+	if p.kind == renew && l.renewed == 0 && n == l.home {
+		l.renewed = n.s.now
+	}
+}
+
+// gives notes that a release has given back tokens at the home.
+func (l *lease) gives(n *node, p *op, tokens core.Tokens) {
+	if n != l.home {
+		n.s.fail(Leases, "%s gives back tokens of a lease of %s: %v", n.id, l.home.id, p)
+		return
+	}
+	if p.tokens > 0 && tokens > p.tokens {
+		n.s.fail(Leases, "%s gives back %d tokens for %v", n.id, tokens, p)
+	}
+	l.given += tokens
+	n.s.report.LeasesReturned++
+}
+
+// commits notes that a lease is committed, and returns what stays out.
+func (l *lease) commits(n *node, tokens core.Tokens) core.Tokens {
+	if n != l.home || l.committed || l.kept > 0 {
+		n.s.fail(Leases, "%s commits lease #%d of %s again", n.id, l.op.id, l.home.id)
+		return 0
+	}
+	l.kept, l.committed = tokens, true
+	n.s.report.LeasesCommitted++
+	return tokens
+}
+
+// leasesStored takes in the leases that are about to become durable.
+func (o *observer) leasesStored(n *node, r *core.Records) {
+	for i := range r.Leases {
+		rec := &r.Leases[i]
+		l := n.leases[rec.Number]
+		op := o.s.opOf(core.KeyOf(rec.ID))
+		switch {
+		case op == nil || op.kind != acquire || op.ttl == 0:
+			o.s.fail(Leases, "%s stores a lease that nobody asked for: %+v", n.id, rec)
+			return
+		case l == nil || l.ended && l.op != op:
+			// A number may be used again after a restart.
+			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens}
+			l.earliest = op.issued + l.lasts(op.ttl)
+			n.leases[rec.Number], op.at[n.i].lease = l, l
+			o.movesLease(n, l, rec.Tokens)
+		case l.ended || rec.Tokens > l.tokens || l.op != op:
+			o.s.fail(Leases, "%s stores %+v, after a lease #%d with %d tokens, ended: %t", n.id, rec, l.op.id, l.tokens, l.ended)
+			return
+		default:
+			o.movesLease(n, l, rec.Tokens-l.tokens)
+			l.lost += l.tokens - rec.Tokens
+			l.tokens = rec.Tokens
+		}
+		if rec.Expires != l.expires {
+			ttl := micros(rec.TTL) * millisecond
+			if l.expires != 0 {
+				o.s.report.LeasesRenewed++
+				l.earliest = l.renewed + l.lasts(ttl)
+				l.renewed = 0
+			}
+			l.expires, l.ttl, l.latest = rec.Expires, ttl, o.s.now+l.lasts(ttl)
+		}
+	}
+}
+
+// movesLease counts what a lease puts out, or takes back.
+func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
+	if !l.deleted {
+		o.moves(n, l.op.entity, tokens)
+	}
+}
+
+// leasesEnded takes in the ends of leases, after all requests of a transaction.
+func (o *observer) leasesEnded(n *node, r *core.Records) {
+	for _, number := range r.EndedLeases {
+		l := n.leases[number]
+		if l == nil || l.ended {
+			o.s.fail(Leases, "%s ends lease number %d, which has ended or never was", n.id, number)
+			return
+		}
+		l.ended = true
+		rest := l.tokens
+		o.movesLease(n, l, -rest)
+		l.lost += rest
+		l.tokens = 0
+	}
+	for i := range r.Leases {
+		o.leaseChanged(n, n.leases[r.Leases[i].Number])
+	}
+	for _, number := range r.EndedLeases {
+		o.leaseChanged(n, n.leases[number])
+	}
+}
+
+// leaseChanged checks what became of a lease in a transaction.
+func (o *observer) leaseChanged(n *node, l *lease) {
+	lost, given := l.lost, l.given
+	l.lost, l.given = 0, 0
+	switch {
+	case l.deleted:
+	case given > lost:
+		o.s.fail(Leases, "%s: lease #%d gives back %d tokens, and held %d", n.id, l.op.id, given, lost)
+	case l.committed:
+		l.committed = false
+		if given+l.kept > lost || !l.ended {
+			o.s.fail(Leases, "%s: lease #%d held %d tokens; %d are given back, %d committed, ended: %t", n.id, l.op.id, lost,
+				given, l.kept, l.ended)
+		}
+	case !l.ended && given != lost:
+		o.s.fail(Leases, "%s: lease #%d has %d tokens less, given back are %d", n.id, l.op.id, lost, given)
+	case l.ended && given != lost && !l.undone:
+		o.expires(n, l)
+	}
+	if l.undone && !l.ended {
+		o.s.fail(Leases, "%s undoes %v, and keeps its lease", n.id, l.op)
+	}
+	// The client need not know that it has less.
+	if now := l.tokens + l.kept; l.counted > now {
+		o.less(l, now)
+	}
+}
+
+// expires checks that a lease ends by itself when its time is over.
+func (o *observer) expires(n *node, l *lease) {
+	o.s.report.LeasesExpired++
+	if l.whileDown {
+		o.s.report.ExpiredWhileDown++
+	}
+	if o.s.now+early < l.earliest {
+		o.s.fail(Leases, "%s: lease #%d ends %d ms before its time is over", n.id, l.op.id, (l.earliest-o.s.now)/millisecond)
+	}
+}
+
+// less counts fewer tokens of a lease as out, from its client's view.
+func (o *observer) less(l *lease, tokens core.Tokens) {
+	o.outstanding[l.op.entity] -= l.counted - tokens
+	l.counted = tokens
+}
+
+// leasesDeleted forgets the leases of an entity that a site deletes, but for those
+// of the one that takes its name within the same transaction.
+func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
+	var now uint64
+	for i := range r.Entities {
+		if r.Entities[i].Name == name {
+			now = r.Entities[i].Generation
+		}
+	}
+	for _, l := range n.leases {
+		if l.op.entity == name && l.generation != now && !l.deleted {
+			l.deleted, l.tokens, l.kept = true, 0, 0
+			o.less(l, 0)
+		}
+	}
+}
+
+// leasesStart tells when the leases of a site that has started end: by its
+// calendar, but none later than its time to live from now.
+func (o *observer) leasesStart(n *node, now core.Now) {
+	for _, l := range n.leases {
+		if l.ended {
+			continue
+		}
+		remaining := min(max(0, (l.expires-now.Wall)*millisecond), l.ttl)
+		l.whileDown = remaining == 0
+		l.earliest, l.latest, l.renewed = o.s.now+l.lasts(remaining), o.s.now+l.lasts(remaining), 0
+	}
+}
+
+// leasesInTime checks that leases whose time is over have ended.
+func (s *sim) leasesInTime() {
+	for _, n := range s.nodes {
+		if !n.up || n.stale != nil || n.paused() || n.core.Status().Missing > 0 {
+			n.served = s.now
+			continue
+		}
+		for _, l := range n.live() {
+			if since := max(l.latest, n.served); since+slack < s.now {
+				s.fail(Leases, "%s: lease #%d should have ended %d ms ago", n.id, l.op.id, (s.now-l.latest)/millisecond)
+			}
+		}
+	}
+	s.after(second, s.leasesInTime)
+}
+
+// live lists the leases of a site that have not ended, in the order of their
+// numbers.
+func (n *node) live() []*lease {
+	var list []*lease
+	for _, l := range n.leases {
+		if !l.ended && !l.deleted {
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b *lease) int { return int(a.number) - int(b.number) })
+	return list
+}

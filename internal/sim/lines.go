@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// lines are the acquires that wait at a site for each entity, as they have come.
+type lines map[string][]*place
+
+// place is an acquire that waits, with all who wait for it.
+type place struct {
+	op      *op
+	arrived uint64
+	calls   []*call
+}
+
+// join notes where a call stands that was just handed over: at the end, if it has
+// begun to wait, or with an earlier one of its request.
+func (l lines) join(c *call) {
+	if c.op.dry {
+		return
+	}
+	line := l[c.op.entity]
+	if c.waited {
+		l[c.op.entity] = append(line, &place{c.op, c.arrived, []*call{c}})
+		return
+	}
+	if i := slices.IndexFunc(line, func(p *place) bool { return p.op == c.op && p.waits() }); i >= 0 {
+		line[i].calls = append(line[i].calls, c)
+	}
+}
+
+// waits reports whether anybody still waits for it.
+func (p *place) waits() bool {
+	return slices.ContainsFunc(p.calls, func(c *call) bool { return !c.served && !c.cancelled })
+}
+
+// needless fails if what is left would do for the acquire that has waited longest,
+// or if one was granted tokens past another that came before it and still waits.
+func (o *observer) needless(n *node, batch *core.Effects) {
+	if len(n.lines) == 0 {
+		return
+	}
+	for i := range batch.Replies {
+		batch.Replies[i].Call.(*call).served = true
+	}
+	for _, name := range o.s.admin.names {
+		line := n.lines[name]
+		if len(line) == 0 {
+			continue
+		}
+		first := slices.IndexFunc(line, (*place).waits)
+		if first >= 0 {
+			p, left := line[first], n.drained.books[name].Left
+			if p.op.tokens <= left {
+				o.s.report.WaitedThoughKept++
+				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, p.op, left)
+			}
+			o.overtaken(n, batch, line, p)
+		}
+		n.lines[name] = slices.DeleteFunc(line, func(p *place) bool { return !p.waits() })
+	}
+}
+
+// granting notes which acquires a batch grants tokens, before it is taken in.
+func (o *observer) granting(n *node, r *core.Records) {
+	n.granted = n.granted[:0]
+	if len(n.lines) == 0 {
+		return
+	}
+	for i := range r.Block.Records {
+		q := &r.Block.Records[i]
+		if p := o.s.opOf(q.Key); p != nil && p.kind == acquire && q.State == core.Ran && n.drained.requests[q.Key].State != core.Ran {
+			n.granted = append(n.granted, p)
+		}
+	}
+}
+
+// overtaken looks for grants to acquires that came after one that still waits.
+func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, first *place) {
+	for _, p := range n.granted {
+		if p.entity != first.op.entity {
+			continue
+		}
+		before := func(arrived uint64) bool { return arrived < first.arrived }
+		if slices.ContainsFunc(line, func(l *place) bool { return l.op == p && before(l.arrived) }) {
+			o.s.report.InTurn++
+			continue
+		}
+		// Else it never waited, and was granted tokens when it came.
+		if !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool {
+			c := r.Call.(*call)
+			return c.op == p && before(c.arrived)
+		}) {
+			o.s.fail(Serving, "%s grants %v past %v, which waits", n.id, p, first.op)
+		}
+	}
+}

@@ -1,0 +1,354 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+type opKind uint8
+
+const (
+	acquire opKind = iota
+	release
+	commit
+	create
+	remove
+	setLimit
+	setMode
+	read
+	renew
+)
+
+// recorded reports whether sites record the requests of a kind by their ids.
+func (k opKind) recorded() bool { return k <= commit }
+
+// op is one operation of a client, with all its attempts.
+type op struct {
+	s         *sim
+	id        int
+	kind      opKind
+	key       core.RequestKey
+	requestID string
+	entity    string
+	tokens    core.Tokens
+	// least is the fewest that an acquire is content with; 0 for all.
+	least    core.Tokens
+	dry      bool
+	limit    core.Tokens
+	mode     string
+	expected uint64
+	wait     micros
+	// ttl is that of the lease asked for, or renewed; 0 for none.
+	ttl micros
+	// lease is the one that a release, commit or renewal names.
+	lease *lease
+	// site takes the next attempt of an acquire or release.
+	site     int
+	issued   micros
+	attempts int
+	ended    bool
+	then     func(a *core.Answer)
+	tries    tries
+	// at is what the sites have recorded of it.
+	at []recorded
+	// taken is the site whose answer its client has taken as OK; -1 for none.
+	taken int
+
+	// maybe says that some attempt has no answer that says that nothing was
+	// done, decided that one has the decided answer.
+	maybe, decided bool
+	open           int
+	answers        map[uint64]string
+	// contradicted: another change was asked for under its id.
+	contradicted bool
+	// once is set if no answer makes the client ask again.
+	once bool
+	// until is when the last attempt must be answered.
+	until micros
+}
+
+// String implements fmt.Stringer.
+func (p *op) String() string {
+	kind := [...]string{
+		"acquire", "release", "commit", "create", "delete", "set limit", "set mode " + p.mode, "read", "renewal",
+	}[p.kind]
+	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
+		p.wait/millisecond)
+	switch {
+	case p.dry:
+		about += ", dry run"
+	case p.ttl > 0:
+		about += fmt.Sprintf(", lease for %d ms", p.ttl/millisecond)
+	case p.lease != nil:
+		about += fmt.Sprintf(", lease #%d of %s", p.lease.op.id, p.lease.home.id)
+	}
+	if p.least > 0 {
+		about += fmt.Sprintf(", at least %d", p.least)
+	}
+	return about
+}
+
+// call is one attempt of an operation at one site.
+type call struct {
+	op        *op
+	done      bool
+	cancelled bool
+	// waited is set once the site has let it wait for tokens.
+	waited bool
+	// served is set once the site has an answer, which may still be under way.
+	served bool
+	// mutant is an attempt with another body.
+	mutant bool
+	// look is set for a read.
+	look *look
+	// attempt is its number, tried the sites that it says were tried before.
+	attempt core.Attempt
+	tried   []core.SiteID
+	// arrived numbers the requests handed over to the site.
+	arrived uint64
+}
+
+func (c *call) String() string {
+	return fmt.Sprintf("%v, attempt %d.%d after %v", c.op, c.attempt>>8, c.attempt&0xff, c.tried)
+}
+
+// opOf finds an operation by its key.
+func (s *sim) opOf(key core.RequestKey) *op {
+	return s.opsByKey[key]
+}
+
+const (
+	maxAttempts = 6
+	// retention is how long sites keep the records of requests. A client stops
+	// repeating a request long before, whatever the sites' clocks do.
+	retention  = 60 * second
+	keepTrying = 30 * second
+	// clockError is the most that a site's clock is off; so two may be twice as
+	// far apart.
+	clockError = 10 * second
+)
+
+// tooLate reports whether nothing may be asked under the id any more.
+func (p *op) tooLate() bool {
+	return p.kind.recorded() && p.s.now > p.issued+p.tries.keep(keepTrying)
+}
+
+// attempt sends the operation to a site, and again if no answer comes.
+func (p *op) attempt() {
+	s := p.s
+	if p.ended {
+		return
+	}
+	if p.tooLate() || p.attempts >= maxAttempts && !s.healed {
+		p.end(nil)
+		return
+	}
+	p.attempts++
+	c := &call{op: p}
+	site := p.site
+	switch {
+	case p.tries.roams:
+		site = p.goOn(c)
+	case site < 0:
+		site = s.r.IntN(len(s.nodes))
+	}
+	n := s.nodes[site]
+	p.open++
+	s.after(s.r.Int64N(3*millisecond), func() { n.hand(c) })
+	if s.chance(s.chances.hedge) {
+		p.hedge(n, c)
+	}
+	patience := p.wait + 2*slack
+	if s.chance(s.chances.cancel) || p.tries.roams && s.chance(impatient) {
+		patience = s.r.Int64N(patience)
+	}
+	s.after(patience, func() {
+		if p.ended || c.done {
+			return
+		}
+		if !p.tries.roams || s.chance(500) {
+			p.giveUp(n, c)
+		}
+		if s.chance(100) && !s.healed {
+			p.end(nil)
+			return
+		}
+		p.attempt()
+	})
+}
+
+// giveUp tells a site that nobody waits for a call any more.
+func (p *op) giveUp(n *node, c *call) {
+	n.awake(func() {
+		if n.up && n.calls[c] {
+			c.cancelled = true
+			p.s.report.Cancels++
+			n.step(&core.Cancel{Call: c})
+		}
+	})
+}
+
+// hedge sends the operation a second time while the first attempt may still be
+// under way: a change to any site, others to the same.
+func (p *op) hedge(n *node, c *call) {
+	s := p.s
+	if p.site < 0 {
+		n = s.nodes[s.r.IntN(len(s.nodes))]
+	}
+	again := &call{op: p, attempt: c.attempt, tried: c.tried}
+	p.open++
+	s.after(s.r.Int64N(second), func() { n.hand(again) })
+}
+
+// hand gives an attempt to a site, if it is up.
+func (n *node) hand(c *call) {
+	s, p := n.s, c.op
+	if !n.up {
+		return
+	}
+	if n.paused() {
+		n.awake(func() { n.hand(c) })
+		return
+	}
+	n.calls[c] = true
+	s.handed++
+	c.arrived = s.handed
+	if p.at != nil {
+		p.at[n.i].seen = max(p.at[n.i].seen, numbered(c.attempt))
+	}
+	if s.tracing {
+		s.note("%s is handed %v", n.id, c)
+	}
+	p.until = max(p.until, s.now+p.wait)
+	life := n.life
+	var overdue func()
+	overdue = func() {
+		if n.life != life || !n.calls[c] || c.cancelled {
+			return
+		}
+		if due := max(p.until, n.resumes) + slack; due > s.now {
+			s.after(due-s.now, overdue)
+			return
+		}
+		s.fail(Deadline, "%s has not answered %v", n.id, p)
+	}
+	s.after(p.wait+slack, overdue)
+	if p.lease != nil {
+		p.lease.named(n, p)
+	}
+	if p.kind != acquire {
+		n.step(p.input(c, p.tokens, p.limit))
+		return
+	}
+	before := n.core.Status().Waiting
+	n.feed(p.input(c, p.tokens, p.limit))
+	if c.waited = n.core.Status().Waiting > before; c.waited {
+		n.mayWait(p)
+		n.contradict(c)
+	}
+	n.lines.join(c)
+	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.has(p.entity) >= p.tokens)
+	n.settle()
+}
+
+// mayWait checks that an acquire which has begun to wait is sure to end by its
+// deadline: the site wants to be woken by then, and is not about to stop.
+func (n *node) mayWait(p *op) {
+	if n.stopping {
+		n.s.fail(Deadline, "%s is about to stop, and lets %v wait", n.id, p)
+	}
+	due := n.time().Tick + core.Tick(p.wait/millisecond)
+	if at := n.core.WakeAt(); at == 0 || at > due {
+		n.s.fail(Deadline, "%s lets %v wait until %d, and wants to be woken at %d", n.id, p, due, at)
+	}
+}
+
+// slack is how long after its deadline a request may be answered: clocks drift
+// and disks are slow.
+const slack = 3 * second
+
+func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
+	wait := core.Tick(p.wait / millisecond)
+	tries := core.Tries{Attempt: c.attempt, Tried: c.tried, NotAfter: p.tries.notAfter}
+	switch p.kind {
+	case acquire:
+		a := &core.Acquire{
+			Call: c, Entity: p.entity, Tokens: tokens, Least: p.least, DryRun: p.dry, Request: p.key, Wait: wait, Tries: tries,
+		}
+		if p.ttl > 0 {
+			a.Lease = &core.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h"}
+		}
+		return a
+	case release:
+		r := &core.Release{Call: c, Entity: p.entity, Tokens: tokens, Request: p.key, Tries: tries}
+		if p.lease != nil {
+			r.Lease = &core.LeaseRef{Home: p.lease.home.id, Request: p.lease.op.key}
+		}
+		return r
+	case commit:
+		return &core.CommitLease{Call: c, Lease: p.lease.op.key, Tokens: tokens, Request: p.key}
+	case renew:
+		return &core.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
+	case create:
+		return &core.Change{
+			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, RequestID: p.requestID, Wait: wait,
+		}
+	case remove:
+		return &core.Change{
+			Call: c, Kind: core.DeleteEntity, Name: p.entity, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+		}
+	case setMode:
+		return &core.Change{
+			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+		}
+	default:
+		return &core.Change{
+			Call: c, Kind: core.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,
+			RequestID: p.requestID, Wait: wait,
+		}
+	}
+}
+
+// returned is the client's side of an answer.
+func (p *op) returned(n *node, c *call, a core.Answer) {
+	s := p.s
+	if c.done {
+		return
+	}
+	c.done = true
+	p.open--
+	// Only the answer to the latest attempt counts.
+	if p.ended || numbered(c.attempt) != numbered(p.tries.latest) {
+		return
+	}
+	final := a.Code == core.OK || a.Code == core.OutOfTokens || a.Code == core.NoLease || !p.kind.recorded() && p.decided
+	// What is not there may come to be, but need not.
+	again := !final && !p.once && (s.chance(500) || s.healed && a.Code != core.NotFound)
+	if again {
+		s.after(micros(100+s.r.IntN(1000))*millisecond, p.attempt)
+		return
+	}
+	switch {
+	case !final || a.Code == core.NoLease:
+	case p.kind.recorded():
+		p.extras(n, c)
+	case s.chance(5 * s.chances.mutant):
+		p.mutate()
+	}
+	if a.Code == core.OK {
+		p.taken = n.i
+	}
+	p.end(&a)
+}
+
+func (p *op) end(a *core.Answer) {
+	if p.ended {
+		return
+	}
+	p.ended = true
+	p.s.pending--
+	if p.then != nil {
+		p.then(a)
+	}
+}

@@ -1,0 +1,326 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// recorded is what a site has durably recorded of a request.
+type recorded struct {
+	// state is 0 if it has recorded nothing.
+	state   core.RequestState
+	attempt core.Attempt
+	// seen is the latest attempt that the site was ever handed.
+	seen       core.Attempt
+	generation uint64
+	tokens     core.Tokens
+	left       core.Tokens
+	// ran says that it has ever run here.
+	ran bool
+	// asked is up to which attempt each site is asked, or was, about it by this one;
+	// never is up to which attempt this site has told each that none ran here or
+	// ever will; nil if there are none.
+	asked, never []core.Attempt
+	// forgotten says that another site no longer knew.
+	forgotten bool
+	// first is the first answer that binds, if it is answered.
+	first    told
+	answered bool
+	// lease is the one granted here.
+	lease *lease
+}
+
+// told is what an answer says that a repeat must say again.
+type told struct {
+	code         core.Code
+	tokens, left core.Tokens
+}
+
+// requests adds up the records of requests that are about to become durable.
+func (o *observer) requests(n *node, r *core.Records) {
+	o.mixed, o.batch = nil, r
+	defer func() { o.batch = nil }()
+	if len(r.Leases)+len(r.EndedLeases) > 0 {
+		o.mixed = make(map[string]span)
+	}
+	o.leasesStored(n, r)
+	for _, name := range r.Deleted {
+		o.leasesDeleted(n, r, name)
+	}
+	for i := range r.Block.Records {
+		q := &r.Block.Records[i]
+		op := o.s.opOf(q.Key)
+		if op == nil {
+			o.s.fail(ExactlyOnce, "%s records a request that nobody made", n.id)
+			return
+		}
+		o.moves(n, op.entity, o.recorded(n, op, q))
+	}
+	for _, number := range r.SettledClaims {
+		o.settledUnrecorded(n, r, number)
+	}
+	o.leasesEnded(n, r)
+	for name, by := range o.mixed {
+		l := o.readLog(n, name)
+		before := l.nets[len(l.nets)-1]
+		l.nets = append(l.nets, span{before.least + by.least, before.most + by.most}, span{o.net[n.i][name], o.net[n.i][name]})
+	}
+	for _, name := range r.Deleted {
+		o.deleted(n, r, name)
+	}
+}
+
+// moves counts what a site puts out of an entity, or takes back.
+func (o *observer) moves(n *node, name string, tokens core.Tokens) {
+	l := o.readLog(n, name)
+	o.net[n.i][name] += tokens
+	if o.mixed == nil {
+		l.nets = append(l.nets, span{o.net[n.i][name], o.net[n.i][name]})
+		return
+	}
+	by := o.mixed[name]
+	o.mixed[name] = span{by.least + min(tokens, 0), by.most + max(tokens, 0)}
+}
+
+// deleted forgets what an entity that a site deletes had out there.
+func (o *observer) deleted(n *node, r *core.Records, name string) {
+	if e, found := n.durable.entities[name]; found {
+		o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
+	}
+	delete(o.net[n.i], name)
+	delete(o.logs[n.i], name)
+	for i := range r.Books {
+		if r.Books[i].Name == name {
+			// Which of the requests came before the deletion cannot be told.
+			o.net[n.i][name] = r.Books[i].Net
+		}
+	}
+}
+
+// recorded takes in a record of a request that is about to become durable, and
+// returns what it puts out.
+func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
+	q := &p.at[n.i]
+	was := *q
+	if p.dry {
+		o.s.fail(Answers, "%s records %v", n.id, p)
+	}
+	if !was.mayBecome(p, r) {
+		o.s.fail(ExactlyOnce, "%s records %v as %v, attempt %d.%d, after %v, attempt %d.%d", n.id, p, r.State,
+			r.Attempt>>8, r.Attempt&0xff, was.state, was.attempt>>8, was.attempt&0xff)
+		return 0
+	}
+	if was.state == core.Ran && r.State == core.Ran && r.Tokens != was.tokens {
+		o.s.fail(ExactlyOnce, "%s records %v with %d tokens, and then %d", n.id, p, was.tokens, r.Tokens)
+	}
+	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
+	if r.State != core.Undone {
+		q.ran = q.ran || r.State == core.Ran
+	} else {
+		q.answered = false
+	}
+	switch {
+	case r.State == core.Ran && was.state != core.Ran:
+		return o.runs(n, p, &was)
+	case r.State == core.Undone && was.state == core.Ran:
+		return o.undoes(n, p, &was)
+	case r.State == core.Undone && was.state == 0:
+		o.s.report.Tombstones++
+	case r.State == core.Dropped && was.state == core.Parked:
+		o.drops(n, p, q)
+	case r.State == core.Parked && was.state != core.Parked:
+		o.s.report.Parked++
+	}
+	return 0
+}
+
+// mayBecome reports whether a site that has recorded so much may record more.
+func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
+	later := r.Attempt > q.attempt
+	if p.kind == commit {
+		return q.state == 0 && r.State == core.Ran
+	}
+	settles := p.kind == release && (r.State == core.Parked || r.State == core.Dropped) ||
+		p.kind == acquire && r.State == core.Refused
+	switch q.state {
+	case 0:
+		return r.State == core.Ran || r.State == core.Undone || settles
+	case core.Ran:
+		return later && r.State == core.Ran || p.kind == acquire && r.State == core.Undone && r.Attempt >= q.attempt
+	case core.Undone:
+		// Also a tombstone of a later attempt.
+		return later && (r.State == core.Ran || r.State == core.Undone || settles)
+	case core.Parked:
+		return r.Attempt >= q.attempt && (r.State != core.Parked || later) && (r.State == core.Ran || r.State == core.Undone || settles)
+	default:
+		return r.State == core.Undone && r.Attempt >= q.attempt || later && r.State == q.state
+	}
+}
+
+// sameGeneration reports whether a site still has the entity of a record, or gets
+// it with the transaction that is looked at.
+func (o *observer) sameGeneration(n *node, p *op, q *recorded) bool {
+	if n.durable.entities[p.entity].Generation == q.generation {
+		return true
+	}
+	return o.batch != nil && slices.ContainsFunc(o.batch.Entities, func(e core.EntityRecord) bool {
+		return e.Name == p.entity && e.Generation == q.generation
+	})
+}
+
+// runs takes in that a request has run at a site.
+func (o *observer) runs(n *node, p *op, was *recorded) core.Tokens {
+	q := &p.at[n.i]
+	switch {
+	case p.kind == acquire && (q.tokens > p.tokens || q.tokens < p.leastTokens()):
+		o.s.fail(Answers, "%s grants %v %d tokens", n.id, p, q.tokens)
+	case p.kind == acquire && p.ttl > 0:
+		if q.lease == nil || q.lease.generation != q.generation {
+			o.s.fail(Leases, "%s grants %v, and stores no lease", n.id, p)
+			return 0
+		}
+		o.s.report.Leases++
+		return 0
+	case p.kind == acquire:
+		return q.tokens
+	case p.kind == commit:
+		return p.lease.commits(n, q.tokens)
+	case p.lease != nil:
+		p.lease.gives(n, p, q.tokens)
+		return 0
+	}
+	for i, other := range p.at {
+		if i != n.i && other.state == core.Ran && other.generation == q.generation {
+			o.s.fail(ExactlyOnce, "%s credits %v, which %s has credited", n.id, p, o.s.names[i])
+		}
+	}
+	if was.state == core.Parked {
+		o.s.report.ParkedCredited++
+		if o.unsaid(n, p, q) {
+			o.s.fail(ExactlyOnce, "%s credits %v; another site has not said that it never ran there", n.id, p)
+		}
+	}
+	return -q.tokens
+}
+
+func (p *op) leastTokens() core.Tokens {
+	if p.least > 0 {
+		return p.least
+	}
+	return p.tokens
+}
+
+// settledUnrecorded takes in that a parked release is settled whose record is no
+// longer kept: its books tell of it alone.
+func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.ClaimNumber) {
+	c, found := n.claims[number]
+	if !found || c.ask.Kind != core.SettleRelease {
+		return
+	}
+	p, q := c.op, &c.op.at[n.i]
+	_, kept := n.durable.requests[p.key]
+	goesOn := slices.ContainsFunc(r.Claims, func(c core.ClaimRecord) bool { return c.Key == p.key })
+	if q.state != core.Parked || kept || goesOn {
+		return
+	}
+	q.state = core.Dropped
+	if !o.unsaid(n, p, q) && o.sameGeneration(n, p, q) {
+		q.state = core.Ran
+		o.moves(n, p.entity, o.runs(n, p, &recorded{state: core.Parked}))
+	}
+}
+
+// unsaid reports whether a site that was to be asked about a release which was
+// parked has not said that it never ran there.
+func (o *observer) unsaid(n *node, p *op, q *recorded) bool {
+	for i, bound := range q.asked {
+		if never := p.at[i].never; bound > 0 && (never == nil || never[n.i] < bound) {
+			return true
+		}
+	}
+	return false
+}
+
+// undoes takes in that an acquire that had run at a site is undone.
+func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
+	o.s.report.Undone++
+	if p.taken == n.i {
+		o.s.fail(ExactlyOnce, "%s undoes %v, whose client has its answer", n.id, p)
+	}
+	if p.ttl > 0 {
+		if l := p.at[n.i].lease; l != nil {
+			l.undone = true
+		}
+		return 0
+	}
+	if !o.sameGeneration(n, p, was) {
+		return 0
+	}
+	return -was.tokens
+}
+
+// drops checks that a release that was parked is dropped for a reason.
+func (o *observer) drops(n *node, p *op, q *recorded) {
+	o.s.report.ParkedDropped++
+	if p.lease != nil || q.forgotten || !o.sameGeneration(n, p, q) || slices.Contains(o.batch.Deleted, p.entity) {
+		return
+	}
+	for i, other := range p.at {
+		if i != n.i && (other.ran || other.state == core.Dropped) {
+			return
+		}
+	}
+	o.s.fail(ExactlyOnce, "%s drops %v, which has run nowhere", n.id, p)
+}
+
+// onceEach checks, once all is settled, that a request has run at one site at
+// most, and at the one that its client was told of.
+func (o *observer) onceEach() {
+	for _, p := range o.s.requests {
+		var ran uint64
+		for i := range p.at {
+			_, kept := o.s.nodes[i].durable.requests[p.key]
+			if q := &p.at[i]; q.state == core.Parked && kept {
+				o.s.fail(Liveness, "after healing, %v stays parked at %s", p, o.s.names[i])
+			} else if q.state == core.Ran {
+				ran = max(ran, q.generation)
+			}
+		}
+		sites := 0
+		for i := range p.at {
+			if p.at[i].state == core.Ran && p.at[i].generation == ran {
+				sites++
+			}
+		}
+		told := p.taken >= 0 && !p.dry
+		switch {
+		case sites > 1 && !p.forgotten():
+			o.s.fail(ExactlyOnce, "%v has run at %d sites", p, sites)
+		case told && p.kind == acquire && p.at[p.taken].state != core.Ran:
+			o.s.fail(ExactlyOnce, "%v has not run at %s, whose answer its client has", p, o.s.names[p.taken])
+		case told && p.kind == release && p.lease == nil && sites == 0 && !p.lostTrack(o):
+			o.s.fail(ExactlyOnce, "%v has run nowhere, and its client has the answer of %s", p, o.s.names[p.taken])
+		}
+	}
+}
+
+// forgotten reports whether a site was asked that no longer knew: what it may have
+// put out stays out.
+func (p *op) forgotten() bool {
+	return slices.ContainsFunc(p.at, func(q recorded) bool { return q.forgotten })
+}
+
+// lostTrack reports whether it may be right that a release which was acknowledged
+// was never credited: a site no longer knew whether it had run there, or its
+// entity was deleted.
+func (p *op) lostTrack(o *observer) bool {
+	generation := p.at[p.taken].generation
+	for i := range p.at {
+		q, n := &p.at[i], o.s.nodes[i]
+		if q.forgotten || q.state != 0 && q.generation != generation || n.durable.entities[p.entity].Generation != generation {
+			return true
+		}
+	}
+	return false
+}

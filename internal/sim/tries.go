@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// tries are the attempts of a request that may go from site to site.
+type tries struct {
+	// roams says that they may; else all go to the same site, as the first.
+	roams bool
+	// notAfter is the wall time after which no site may run it; 0 for none. kept is
+	// how long the client goes on.
+	notAfter int64
+	kept     micros
+	// count is the client's, latest the attempt whose answer counts,
+	// tried what it says of those before.
+	count  uint32
+	latest core.Attempt
+	tried  []core.SiteID
+	// sites are those that the client knows of; blind says that an app manager may
+	// have tried others.
+	sites []int
+	blind bool
+	// manager is the app manager that makes the attempts of the present count, nil
+	// for none.
+	manager *manager
+}
+
+// manager is an app manager that was handed one attempt of a client.
+type manager struct {
+	count, relay uint32
+	// tried are the sites that the client told of, sites its own.
+	tried []core.SiteID
+	all   bool
+	sites []int
+}
+
+// epoch is the true time at the start of a run, in milliseconds.
+const epoch = 1_700_000_000_000
+
+// impatient is how often, in thousandths, a client that may go to another site
+// does so before there can be an answer.
+const impatient = 350
+
+// roam lets the attempts of a request go from site to site.
+func (p *op) roam(s *sim) {
+	if len(s.nodes) == 1 || s.o.Hungry || !s.chance(600) {
+		return
+	}
+	p.tries.roams = true
+	// The site whose clock is the furthest behind must still take it: see Horizon.
+	p.tries.kept = micros(4000+s.r.IntN(25_000)) * millisecond
+	p.tries.notAfter = epoch + (s.now+p.tries.kept)/millisecond
+}
+
+func (t *tries) keep(most micros) micros {
+	if t.roams {
+		return t.kept
+	}
+	return most
+}
+
+// goOn numbers the next attempt and chooses its site.
+func (p *op) goOn(c *call) (site int) {
+	s, t := p.s, &p.tries
+	switch {
+	case t.count == 0:
+		t.count = 1
+		p.manage()
+	case t.manager == nil && s.chance(150):
+		// The same attempt again.
+		c.attempt, c.tried = t.latest, t.tried
+		return p.site
+	case t.manager != nil && t.manager.relay < 6 && s.chance(600):
+		t.manager.relay++
+	default:
+		p.leave()
+		t.count++
+		p.manage()
+	}
+	if t.count > 1 && s.chance(750) || t.manager != nil && t.manager.relay > 0 {
+		p.site = (p.site + 1 + s.r.IntN(len(s.nodes)-1)) % len(s.nodes)
+	}
+	if m := t.manager; m != nil {
+		c.attempt, c.tried = core.AttemptOf(m.count, m.relay), m.list(s, p.site)
+		m.sites = append(m.sites, p.site)
+	} else {
+		c.attempt, c.tried = core.AttemptOf(t.count, 0), t.list(s, p.site)
+		t.sites = append(t.sites, p.site)
+	}
+	t.latest, t.tried = c.attempt, c.tried
+	if c.attempt != core.AttemptOf(1, 0) {
+		s.report.Failovers++
+	}
+	p.late(c, p.site)
+	return p.site
+}
+
+// manage has an app manager make the attempts of the present count, or not.
+func (p *op) manage() {
+	s, t := p.s, &p.tries
+	t.manager = nil
+	if !s.chance(300) {
+		return
+	}
+	m := &manager{count: t.count}
+	if t.count > 1 {
+		m.tried = t.list(s, -1)
+		m.all = m.tried == nil
+	}
+	t.manager = m
+}
+
+// leave ends what an app manager does for a client: it answers which sites it has
+// tried, or the client hears no more of it. It may still be at it.
+func (p *op) leave() {
+	s, t := p.s, &p.tries
+	m := t.manager
+	if m == nil {
+		return
+	}
+	t.manager = nil
+	if s.chance(300) {
+		t.sites = append(t.sites, m.sites...)
+		return
+	}
+	t.blind = true
+	s.report.ManagersLost++
+	if s.chance(500) {
+		m.relay++
+		site := s.r.IntN(len(s.nodes))
+		c := &call{op: p, done: true, attempt: core.AttemptOf(m.count, m.relay), tried: m.list(s, site)}
+		s.after(s.r.Int64N(6*second), func() { s.nodes[site].hand(c) })
+	}
+}
+
+// list is what an attempt at a site says of those before; nil for all others.
+func (t *tries) list(s *sim, site int) []core.SiteID {
+	if t.count <= 1 {
+		return nil
+	}
+	if t.blind || s.chance(200) {
+		return nil
+	}
+	return s.others(t.sites, site, []core.SiteID{})
+}
+
+func (m *manager) list(s *sim, site int) []core.SiteID {
+	switch {
+	case m.all:
+		return nil
+	case m.count == 1 && m.relay == 0:
+		return nil
+	}
+	list := slices.DeleteFunc(slices.Clone(m.tried), func(id core.SiteID) bool { return id == s.names[site] })
+	if list == nil {
+		list = []core.SiteID{}
+	}
+	return s.others(m.sites, site, list)
+}
+
+// others adds the names of sites to a list, each once and without one of them.
+func (s *sim) others(sites []int, without int, list []core.SiteID) []core.SiteID {
+	for _, i := range sites {
+		if i != without && !slices.Contains(list, s.names[i]) {
+			list = append(list, s.names[i])
+		}
+	}
+	return list
+}
+
+// late sends an attempt again much later, also after its time is over.
+func (p *op) late(c *call, site int) {
+	s := p.s
+	if !s.chance(s.chances.late) {
+		return
+	}
+	again := &call{op: p, done: true, attempt: c.attempt, tried: c.tried}
+	delay := s.r.Int64N(p.issued + p.tries.kept + 15*second - s.now)
+	s.after(delay, func() { s.nodes[site].hand(again) })
+}
+
+// claimedOf lists the sites that a call asks to be asked, this one left out.
+func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
+	if c.tried != nil || c.attempt>>8 <= 1 {
+		return c.tried
+	}
+	return slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
+}
+
+// numbered is the number of an attempt, also of a first one that has none.
+func numbered(a core.Attempt) core.Attempt { return max(a, core.AttemptOf(1, 0)) }
