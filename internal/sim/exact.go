@@ -187,7 +187,11 @@ func (r *exactRead) checkAcquired(cut *shares.Cut) {
 // entries, the last of those included.
 func (l *readLog) outSince(entries int) (least, most core.Tokens) {
 	since := l.nets[max(0, entries-1):]
-	return slices.Min(since), slices.Max(since)
+	least, most = since[0].least, since[0].most
+	for _, s := range since {
+		least, most = min(least, s.least), max(most, s.most)
+	}
+	return least, most
 }
 
 // exactAtRest reads all entities exactly once nothing moves any more: each read

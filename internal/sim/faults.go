@@ -63,7 +63,7 @@ func (s *sim) noted(n *node, f Fault, until micros) {
 func (s *sim) pauseSome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	if s.fails(ClockJump, 300) {
-		n.wall = n.clock()
+		n.wall, n.jumped = n.clock(), s.now
 	}
 	if n.up && !n.paused() && s.fails(Pause, 700) {
 		n.resumes = s.now + micros(20+s.r.IntN(6000))*millisecond

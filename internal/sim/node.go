@@ -56,6 +56,8 @@ type node struct {
 	// serve.
 	stepped bool
 	served  micros
+	// jumped is when its calendar was last set.
+	jumped micros
 	// resumes is when the last pause of the site is over, or zero.
 	resumes micros
 	// slowUntil is until when its disk is slow; badSync fails the next sync.
@@ -277,7 +279,7 @@ func (n *node) crash() {
 	n.life++
 	n.calls = nil
 	if s.fails(ClockJump, 200) {
-		n.wall = n.clock()
+		n.wall, n.jumped = n.clock(), s.now
 	}
 	s.observe.checkSite(n)
 	if s.byHand {

@@ -114,6 +114,10 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	if was.state == core.Ran && r.State == core.Ran && r.Tokens != was.tokens {
 		o.s.fail(ExactlyOnce, "%s records %v with %d tokens, and then %d", n.id, p, was.tokens, r.Tokens)
 	}
+	starts := (was.state == 0 || was.state == core.Undone) && r.State != core.Undone && r.State != core.Dropped && p.lease == nil
+	if late := n.time().Wall - p.tries.notAfter; starts && p.tries.notAfter != 0 && late > tooLate && o.s.now-n.jumped > 2*slack {
+		o.s.fail(ExactlyOnce, "%s carries out %v %d ms after its time", n.id, p, late)
+	}
 	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
 	if r.State != core.Undone {
 		q.ran = q.ran || r.State == core.Ran
@@ -134,6 +138,10 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	}
 	return 0
 }
+
+// tooLate is how much later than a request's time, by a site's calendar, it may
+// become durable that it was carried out: disks are slow, and sites pause.
+const tooLate = 8000
 
 // mayBecome reports whether a site that has recorded so much may record more.
 func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
