@@ -83,13 +83,13 @@ func (o *observer) leasesStored(n *node, r *core.Records) {
 		case op == nil || op.kind != acquire || op.ttl == 0:
 			o.s.fail(Leases, "%s stores a lease that nobody asked for: %+v", n.id, rec)
 			return
-		case l == nil || l.ended && l.op != op:
+		case l == nil || l.ended:
 			// A number may be used again after a restart.
 			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens}
 			l.earliest = op.issued + l.lasts(op.ttl)
 			n.leases[rec.Number], op.at[n.i].lease = l, l
 			o.movesLease(n, l, rec.Tokens)
-		case l.ended || rec.Tokens > l.tokens || l.op != op:
+		case rec.Tokens > l.tokens || l.op != op:
 			o.s.fail(Leases, "%s stores %+v, after a lease #%d with %d tokens, ended: %t", n.id, rec, l.op.id, l.tokens, l.ended)
 			return
 		default:
