@@ -41,9 +41,12 @@ func (c *client) useLease(again func()) {
 			again()
 		}
 	case pick < 8:
-		// All of it.
+		// All of it, also by asking for more.
 		forget()
 		p.kind = release
+		if s.chance(500) {
+			p.tokens = l.counted + core.Tokens(s.r.IntN(5))
+		}
 		s.observe.less(l, 0)
 	default:
 		p.kind, p.tokens = release, 1+core.Tokens(s.r.Int64N(int64(l.counted)))
