@@ -251,7 +251,7 @@ func repeatAnswers(t *testing.T, clients []*client, seen *answers, perSite int) 
 			t.Errorf("%s has answered nothing", c.site.Name)
 		}
 		for _, a := range given {
-			if again := repeat(t.Context(), c, a); again != a {
+			if again := repeatRelayed(t.Context(), c, a); again != a {
 				t.Errorf("%s answered %+v, and the repeat %+v", c.site.Name, a, again)
 			}
 			repeated++

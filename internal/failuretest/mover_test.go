@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/ledger"
@@ -117,6 +118,18 @@ func (m *movers) check(t *testing.T, limit int64) int {
 // send sends a request to a site and returns its answer. It does not wait for
 // a site that is down, unless the options say so.
 func send(ctx context.Context, c *client, a answer, wait time.Duration, opts ...grpc.CallOption) answer {
+	return sendAttempt(ctx, c, a, 1, wait, opts...)
+}
+
+// sendAttempt is send for a later attempt as well, which has the other
+// sites asked about those before.
+func sendAttempt(
+	ctx context.Context, c *client, a answer, attempt uint32, wait time.Duration, opts ...grpc.CallOption,
+) answer {
+	var notAfter *timestamppb.Timestamp
+	if attempt > 1 {
+		notAfter = timestamppb.New(time.Now().Add(patience))
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	got := answer{id: a.id, kind: a.kind, asked: a.asked, site: c.site.Name}
@@ -130,9 +143,12 @@ func send(ctx context.Context, c *client, a answer, wait time.Duration, opts ...
 	case ledger.Acquire:
 		moved, err = c.Acquire(ctx, &samyav1.AcquireRequest{
 			Entity: entity, Tokens: a.asked, RequestId: a.id, Wait: durationpb.New(wait),
+			Attempt: attempt, NotAfter: notAfter,
 		}, opts...)
 	case ledger.Release:
-		moved, err = c.Release(ctx, &samyav1.ReleaseRequest{Entity: entity, Tokens: a.asked, RequestId: a.id}, opts...)
+		moved, err = c.Release(ctx, &samyav1.ReleaseRequest{
+			Entity: entity, Tokens: a.asked, RequestId: a.id, Attempt: attempt, NotAfter: notAfter,
+		}, opts...)
 	}
 	if err != nil {
 		got.reason = apierr.FromGRPC(err).Reason
@@ -146,4 +162,15 @@ func send(ctx context.Context, c *client, a answer, wait time.Duration, opts ...
 // before, and returns what came.
 func repeat(ctx context.Context, c *client, a answer) answer {
 	return send(ctx, c, a, 0, grpc.WaitForReady(true))
+}
+
+// repeatRelayed is repeat for an answer that came through an app manager. If that
+// was of one of its later tries, the site takes the plain repeat for an earlier
+// one, and the caller's next attempt has the same answer.
+func repeatRelayed(ctx context.Context, c *client, a answer) answer {
+	again := repeat(ctx, c, a)
+	if again.reason == apierr.Superseded {
+		again = sendAttempt(ctx, c, a, 2, 0, grpc.WaitForReady(true))
+	}
+	return again
 }
