@@ -63,6 +63,11 @@ chaos: ## The failure tests at length, on real processes: kills, pauses, failing
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./internal/failuretest
 
+.PHONY: retries
+retries: ## Of those the one in which 100 clients retry through failing sites and app managers
+	mkdir -p bin/process
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestRetries$$' ./internal/failuretest
+
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
 sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star

@@ -5,7 +5,7 @@
 //
 // Each file tells one story: kill -9 under load, kills and disk errors at any
 // write or sync, the order of system calls around a commit, chaos, partitions,
-// histories of one site, repeats, foreign data directories, memory, and
-// stopping. Each story has a short form, for every run of the tests, and a long
-// one, for `make chaos`.
+// retries at other sites, histories of one site, repeats, foreign data
+// directories, memory, and stopping. Each story has a short form, for every run of
+// the tests, and a long one, for `make chaos`.
 package failuretest

@@ -1,0 +1,244 @@
+package failuretest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/site/core"
+)
+
+// ask makes an attempt straight at a site.
+func (r *retried) ask(ctx context.Context, c *client) reply {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return r.call(ctx, c, grpc.WaitForReady(true))
+}
+
+// each hands requests to several workers.
+func each(rs []*retried, do func(*retried)) {
+	var all sync.WaitGroup
+	const workers = 8
+	for k := range workers {
+		all.Go(func() {
+			for i := k; i < len(rs); i += workers {
+				do(rs[i])
+			}
+		})
+	}
+	all.Wait()
+}
+
+// askAgain repeats the latest attempt of every request at the site that answered
+// it, and compares the answers. A repeat that comes behind an app manager's own
+// further tries of the same attempt is told that it is superseded. It returns how
+// many had the same answer.
+func askAgain(t *testing.T, rs []*retried, at map[string]*client) int {
+	t.Helper()
+	var same, superseded atomic.Int64
+	each(rs, func(r *retried) {
+		c, ok := at[r.answer.site]
+		if !ok {
+			return // a refusal that was not recorded
+		}
+		got := r.ask(t.Context(), c)
+		switch {
+		case got.reason() == r.answer.reason() && got.tokens == r.answer.tokens && got.lease == r.answer.lease:
+			same.Add(1)
+		case got.reason() == apierr.Superseded && r.verb != commitVerb:
+			superseded.Add(1)
+		default:
+			t.Errorf("%s, attempt %d: %s answered %+v, and the repeat %+v", r.id, r.attempt, r.answer.site, r.answer, got)
+		}
+	})
+	if same.Load() < superseded.Load() {
+		t.Errorf("%d repeats have the same answer, %d are superseded", same.Load(), superseded.Load())
+	}
+	return int(same.Load())
+}
+
+// knownEverywhere takes acquires of which an attempt said that any site may have
+// been reached before, so that all sites know them: at each, earlier attempts must
+// be superseded, and other requests under the id refused. Of a release no further
+// site is asked once one has it.
+func knownEverywhere(t *testing.T, rs []*retried, clients []*client) int {
+	t.Helper()
+	var refused atomic.Int64
+	each(rs, func(r *retried) {
+		for _, c := range clients {
+			early, other := *r, *r
+			early.attempt--
+			if got := early.ask(t.Context(), c); !late(got) {
+				t.Errorf("%s, attempt %d after %d at %s: %+v", r.id, early.attempt, r.attempt, c.site.Name, got)
+			}
+			other.tokens++
+			if got := other.ask(t.Context(), c); got.reason() != apierr.RequestIDReused {
+				t.Errorf("%s, for %d tokens after %d, at %s: %+v", r.id, other.tokens, r.tokens, c.site.Name, got)
+			}
+			refused.Add(1)
+		}
+	})
+	return int(refused.Load())
+}
+
+// late reports whether a reply to an earlier attempt is one that moves nothing.
+func late(got reply) bool {
+	return got.reason() == apierr.Superseded || got.reason() == apierr.OutOfTokens
+}
+
+// reusedThroughAppManagers uses an id for another request at an app manager, over
+// gRPC and HTTP, and checks the codes.
+func reusedThroughAppManagers(t *testing.T, r *retried, d *door) {
+	t.Helper()
+	other := *r
+	other.tokens++
+	_, err := d.tokens.Acquire(t.Context(), other.acquire())
+	if status.Code(err) != codes.AlreadyExists {
+		t.Errorf("another request under %s over gRPC: %v", r.id, err)
+	}
+	code, text, err := postJSON(t.Context(), d.http, "http://"+d.process.HTTP+"/v1/entities/"+entity+":acquire", map[string]any{
+		"tokens": other.tokens, "request_id": r.id, "attempt": r.attempt, "not_after": r.notAfter.UTC().Format(time.RFC3339Nano),
+	})
+	if err != nil || code != http.StatusConflict {
+		t.Errorf("another request under %s over HTTP: %d %s %v", r.id, code, text, err)
+	}
+}
+
+// moveOn makes a further attempt of answered requests, each at another site than
+// the one that answered, whose answer then counts, and returns what the clients hold more by the answers.
+func moveOn(t *testing.T, rs []*retried, clients []*client, seed uint64) int64 {
+	t.Helper()
+	var more atomic.Int64
+	each(rs, func(r *retried) {
+		before, next := *r, r
+		next.attempt, next.anywhere = r.attempt+1, true
+		at := int(seed+uint64(r.tokens)) % len(clients)
+		if clients[at].site.Name == before.answer.site {
+			at = (at + 1) % len(clients)
+		}
+		next.answer = next.ask(t.Context(), clients[at])
+		if !next.settles(next.answer) {
+			t.Errorf("%s, attempt %d at %s: %+v", r.id, next.attempt, clients[at].site.Name, next.answer)
+		}
+		if r.verb == acquireVerb {
+			more.Add(next.answer.tokens - before.answer.tokens)
+		}
+	})
+	return more.Load()
+}
+
+// repeatAll repeats what was answered: at the sites that answered, where the
+// same answers must come; at all sites as earlier attempts and as other requests;
+// and a sample at other sites as further attempts. Only the last may move
+// tokens, once.
+func (f *failures) repeatAll(held int64, clients []*client) {
+	t, w := f.t, f.w
+	t.Helper()
+	at := make(map[string]*client)
+	for _, c := range clients {
+		at[c.site.Name] = c
+	}
+	var everywhere, further []*retried
+	for _, r := range w.done {
+		if r.verb == commitVerb || r.lease != "" || r.ttl > 0 {
+			continue
+		}
+		if r.verb == acquireVerb && r.anywhere && r.attempt > 1 && r.answer.site != "" {
+			everywhere = append(everywhere, r)
+		}
+		if r.answer.site != "" {
+			further = append(further, r)
+		}
+	}
+	same := askAgain(t, w.done, at)
+	everywhere = everywhere[:min(len(everywhere), 200)]
+	refused := knownEverywhere(t, everywhere, clients)
+	if len(everywhere) == 0 {
+		t.Errorf("seed %d: no acquire is known at all sites", w.seed)
+	} else {
+		reusedThroughAppManagers(t, everywhere[0], w.doors[0])
+	}
+	f.sameBooks("after the repeats", held, clients)
+
+	rng := rand.New(rand.NewPCG(w.seed, 2000))
+	rng.Shuffle(len(further), func(i, j int) { further[i], further[j] = further[j], further[i] })
+	further = further[:min(len(further), 200)]
+	held += moveOn(t, further, clients, w.seed)
+	f.quiet()
+	f.sameBooks("after the further attempts", held, clients)
+	report(t, figures{
+		{"answers the same", fmt.Sprintf("%d of %d", same, len(w.done))},
+		{"known everywhere", refused},
+		{"moved to another site", len(further)},
+	})
+}
+
+// sameBooks waits until the sites' books say what the clients hold. If they do
+// not, the disks tell of which requests they differ.
+func (f *failures) sameBooks(when string, held int64, clients []*client) {
+	t := f.t
+	t.Helper()
+	var last error
+	for began := time.Now(); time.Since(began) < patience/2; pause(t, 20*time.Millisecond) {
+		left, offered, net := books(t, clients)
+		if offered == 0 && net == held && left+net == f.w.limit {
+			return
+		}
+		last = fmt.Errorf("left %d, offered %d, acquired %d; the clients hold %d of %d", left, offered, net, held, f.w.limit)
+	}
+	t.Errorf("%s: %v", when, last)
+	f.checkDisks()
+	t.FailNow()
+}
+
+// checkDisks ends all sites and compares what their records say of each request
+// with what its client was told: each ran once, at one site, or never.
+func (f *failures) checkDisks() {
+	t := f.t
+	t.Helper()
+	byKey := make(map[core.RequestKey]map[string]core.RequestRecord)
+	for _, p := range f.cluster.Sites() {
+		kill(t, p)
+		file, err := os.ReadFile(filepath.Join(p.Data, "site.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, records, err := lastBlock(t, file, p.Name, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if byKey[r.Key] == nil {
+				byKey[r.Key] = make(map[string]core.RequestRecord)
+			}
+			byKey[r.Key][p.Name] = r
+		}
+	}
+	for _, r := range f.w.done {
+		if r.verb == commitVerb || r.lease != "" {
+			continue
+		}
+		var ran int64
+		for _, record := range byKey[keyOfRequest(r.id)] {
+			if record.State == core.Ran {
+				ran += int64(record.Tokens)
+			}
+		}
+		if ran != r.answer.tokens {
+			t.Errorf("%s, attempt %d, %d tokens: its client was told %+v at %s; the sites have %+v",
+				r.id, r.attempt, r.tokens, r.answer, r.by, byKey[keyOfRequest(r.id)])
+		}
+	}
+}
