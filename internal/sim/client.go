@@ -160,6 +160,12 @@ func (s *sim) someGeneration(name string) uint64 {
 
 // issue begins an operation.
 func (s *sim) issue(p *op) {
+	s.register(p)
+	p.attempt()
+}
+
+// register gives an operation its id.
+func (s *sim) register(p *op) {
 	s.ops++
 	p.s, p.id, p.issued, p.taken = s, s.ops, s.now, -1
 	p.requestID = fmt.Sprintf("op-%d", p.id)
@@ -172,7 +178,6 @@ func (s *sim) issue(p *op) {
 		s.changes = append(s.changes, p)
 	}
 	s.pending++
-	p.attempt()
 }
 
 // everHeld reports whether a chosen value holds a change of that request id.

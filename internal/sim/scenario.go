@@ -41,7 +41,7 @@ var scenarioModes = []string{"majority", "star", "auto"}
 
 // Scenarios lists all.
 func Scenarios() []Scenario {
-	return slices.Concat(partitionScenarios(), asideScenarios(), []Scenario{downScenario(), everyEffectScenario()}, transferScenarios())
+	return slices.Concat(partitionScenarios(), asideScenarios(), []Scenario{downScenario(), everyEffectScenario()}, transferScenarios(), acrossScenarios())
 }
 
 // Figure is one number that a scenario yields, over all its seeds.
