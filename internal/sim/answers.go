@@ -81,9 +81,9 @@ func (o *observer) reply(n *node, r core.Reply) {
 		o.changed(n, c, a)
 	}
 	lost := o.s.chances.lostReply
-	if c.op.tries.roams && lost > 0 {
+	if c.op.tries.roams {
 		// Only then is anything to be undone.
-		lost += 80
+		lost += o.s.chances.lostAway
 	}
 	if o.s.fails(LostReply, lost) {
 		return

@@ -72,7 +72,7 @@ func (c *client) next() {
 		s.issue(p)
 		return
 	}
-	if len(c.leases) > 0 && s.chance(450) {
+	if len(c.leases) > 0 && s.chance(550) {
 		c.useLease(again)
 		return
 	}
@@ -100,11 +100,11 @@ func (c *client) next() {
 
 // choose has an acquire ask for a lease, be content with less, or move nothing.
 func (p *op) choose(s *sim) {
-	if s.chance(250) {
+	if s.chance(350) {
 		p.least = 1 + core.Tokens(s.r.Int64N(int64(p.tokens)))
 	}
-	if s.chance(200) {
-		p.ttl = micros(300+s.r.IntN(25_000)) * millisecond
+	if s.chance(300) {
+		p.ttl = micros(300+s.r.IntN(20_000)) * millisecond
 	}
 	if s.chance(30) {
 		p.dry, p.once = true, true

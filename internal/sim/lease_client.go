@@ -19,7 +19,7 @@ func (c *client) useLease(again func()) {
 		forget()
 		again()
 		return
-	case pick < 4:
+	case pick < 3:
 		p.kind = renew
 		if s.chance(500) {
 			p.ttl = micros(300+s.r.IntN(25_000)) * millisecond

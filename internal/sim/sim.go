@@ -92,6 +92,8 @@ func (s *sim) run() Report {
 	s.runUntil(s.faultsEnd)
 	for more := 0; s.o.Long && s.violation == nil && more < extensions && s.short(); more++ {
 		s.faultsEnd += extension
+		// More of what is rare.
+		s.chances.lostAway, s.chances.late = min(s.chances.lostAway+100, 400), min(s.chances.late+100, 400)
 		s.runUntil(s.faultsEnd)
 	}
 	s.heal()
@@ -177,7 +179,7 @@ type sim struct {
 
 // chances are how likely faults are in this run, in thousandths.
 type chances struct {
-	drop, repeat, delay, lostReply, cancel, mutant, hedge, late int
+	drop, repeat, delay, lostReply, cancel, mutant, hedge, late, lostAway int
 	// These are how many milliseconds lie between two on average; 0 for none.
 	crashes, partitions, disks, pauses, storms int
 	sync                                       micros
@@ -227,7 +229,7 @@ func newSim(o Options) *sim {
 	if s.chance(300) {
 		s.load.quiet = 12 * second
 	}
-	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60, late: 60, far: 1}
+	s.chances = chances{sync: micros(1+s.r.IntN(20)) * millisecond, depth: 1 + s.r.IntN(3), mutant: 20, hedge: 60, late: 60, lostAway: 80, far: 1}
 	if !o.Calm {
 		s.chances.drop, s.chances.repeat, s.chances.delay = s.r.IntN(120), s.r.IntN(100), s.r.IntN(20)
 		s.chances.lostReply, s.chances.cancel = s.r.IntN(100), s.r.IntN(150)
