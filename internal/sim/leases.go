@@ -157,7 +157,7 @@ func (o *observer) leaseChanged(n *node, l *lease) {
 	case l.ended && given != lost && !l.undone:
 		o.expires(n, l)
 	}
-	if l.undone && !l.ended {
+	if l.undone && !l.over() {
 		o.s.fail(Leases, "%s undoes %v, and keeps its lease", n.id, l.op)
 	}
 	// The client need not know that it has less.
