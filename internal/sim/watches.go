@@ -18,8 +18,6 @@ type watcher struct {
 	// after and told are of the state told last; nil for none.
 	after core.Revision
 	told  *core.View
-	// before is what the site's books were when it asked.
-	before *core.View
 }
 
 // startWatchers has some entities watched.
@@ -51,18 +49,22 @@ func (w *watcher) next() {
 	}
 	w.waiting = true
 	life := n.life
+	// What the site's books were when it was asked: an ask that a paused site was
+	// handed in an earlier life may still come besides this one.
+	var before *core.View
 	w.s.ask(n, w.name, func(c *call) core.Input {
-		w.before = n.drained.state(w.name)
+		before = n.drained.state(w.name)
 		return &core.Watch{Call: c, Entity: w.name, After: w.after}
 	}, func(a *core.Answer) {
 		if life == w.life {
-			w.answered(a)
+			w.answered(before, a)
 		}
 	})
 }
 
-// answered checks a state that was told, and asks for the next one.
-func (w *watcher) answered(a *core.Answer) {
+// answered checks a state that was told, where it was before when the site was
+// asked, and asks for the next one.
+func (w *watcher) answered(before *core.View, a *core.Answer) {
 	s, n := w.s, w.n
 	w.waiting = false
 	durable := n.durable.state(w.name)
@@ -78,8 +80,8 @@ func (w *watcher) answered(a *core.Answer) {
 		return
 	case a.Revision <= w.after:
 		s.fail(Reads, "%s: a watch of %q behind %d is told revision %d", n.id, w.name, w.after, a.Revision)
-	case !alike(&a.View, w.before) && !alike(&a.View, durable):
-		s.fail(Durability, "%s tells of %+v; when it was asked it had %+v, durable is %+v", n.id, a.View, w.before, durable)
+	case !alike(&a.View, before) && !alike(&a.View, durable):
+		s.fail(Durability, "%s tells of %+v; when it was asked it had %+v, durable is %+v", n.id, a.View, before, durable)
 	case w.told != nil && (a.View.Generation < w.told.Generation || a.View.Generation == w.told.Generation &&
 		(a.View.Version < w.told.Version || a.View.Applied < w.told.Applied || a.View.Moved < w.told.Moved)):
 		s.fail(Reads, "%s: a watch of %q goes back from %+v to %+v", n.id, w.name, w.told, a.View)
