@@ -100,6 +100,19 @@ func newMetrics(s *Site) *metrics {
 		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
 	})
 	m.registry.MustRegister(m.reads, m.states)
+	// A series that appears with its first event would be missed by the rates
+	// over that event.
+	for vec, values := range map[*prometheus.CounterVec][]string{
+		m.redistributions: {"applied", "no_quorum", "no_tokens", "transferred", "nothing_transferred"},
+		m.started:         core.TriggerReasons(),
+		m.audits:          {"begun", "found"},
+		m.leases:          {"granted", "renewed", "committed", "expired", "returned"},
+		m.verdicts:        {verdictName(core.NeverRan), verdictName(core.DidRun), verdictName(core.Forgotten)},
+	} {
+		for _, v := range values {
+			vec.WithLabelValues(v)
+		}
+	}
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -132,6 +132,6 @@ func (c *Core) probe(e *entity, s *Situation) {
 	// What lies about is less than sites keep unless they are pressed.
 	e.hunt.press = avantan.PressAll
 	c.pauseDrought(d)
-	c.redistribute(e, s, "drought", false)
+	c.redistribute(e, s, droughtReason, false)
 	d.refused = 0
 }

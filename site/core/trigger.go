@@ -14,7 +14,14 @@ const (
 	aheadReason = "ahead"
 	// limitReason: a limit change waits, and nothing else.
 	limitReason = "limit"
+	// droughtReason: in a drought others tell of tokens.
+	droughtReason = "drought"
 )
+
+// TriggerReasons lists the reasons to begin a redistribution, as events tell them.
+func TriggerReasons() []string {
+	return []string{reactiveReason, proactiveReason, debtReason, aheadReason, limitReason, droughtReason}
+}
 
 var triggers = map[string]Trigger{
 	"ahead":     aheadTrigger{},
