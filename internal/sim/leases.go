@@ -116,6 +116,18 @@ func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
 	}
 }
 
+// leaseOf is the first lease of an acquire at a site that has not ended and is not
+// undone: one transaction may undo one and grant another.
+func (n *node) leaseOf(p *op) *lease {
+	var first *lease
+	for _, l := range n.leases {
+		if l.op == p && !l.ended && !l.undone && (first == nil || l.number < first.number) {
+			first = l
+		}
+	}
+	return first
+}
+
 // leasesEnded takes in the ends of leases, after all requests of a transaction.
 func (o *observer) leasesEnded(n *node, r *core.Records) {
 	for _, number := range r.EndedLeases {

@@ -257,7 +257,7 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 		o.s.fail(ExactlyOnce, "%s undoes %v, whose client has its answer", n.id, p)
 	}
 	if p.ttl > 0 {
-		if l := p.at[n.i].lease; l != nil {
+		if l := n.leaseOf(p); l != nil {
 			l.undone = true
 		}
 		return 0
