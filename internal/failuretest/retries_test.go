@@ -278,23 +278,40 @@ func (f *failures) quiet() {
 
 // gauge reads one of a process's metrics.
 func gauge(ctx context.Context, p *proc.Process, name string) (float64, error) {
+	found, err := series(ctx, p, name)
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%s has %d metrics %s", p.Name, len(found), name)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return found[0], nil
+}
+
+// series reads the values of all series of a process that a pattern matches,
+// labels included.
+func series(ctx context.Context, p *proc.Process, pattern string) ([]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.HTTP+"/metrics", nil)
 	if err != nil {
-		return 0, fmt.Errorf("make the request: %w", err)
+		return nil, fmt.Errorf("make the request: %w", err)
 	}
 	req.Close = true
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", p.Name, err)
+		return nil, fmt.Errorf("read the metrics of %s: %w", p.Name, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // all of it is read
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, fmt.Errorf("read the metrics of %s: %w", p.Name, err)
+		return nil, fmt.Errorf("read the metrics of %s: %w", p.Name, err)
 	}
-	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
-	if m == nil {
-		return 0, fmt.Errorf("%s has no metric %s", p.Name, name)
+	var values []float64
+	for _, m := range regexp.MustCompile(`(?m)^`+pattern+` (\S+)$`).FindAllSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(string(m[1]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("read the metrics of %s: %w", p.Name, err)
+		}
+		values = append(values, v)
 	}
-	return strconv.ParseFloat(string(m[1]), 64)
+	return values, nil
 }
