@@ -102,7 +102,7 @@ func TestKillUnderLoad(t *testing.T) {
 		{"open", open},
 		{"requests", stats.Requests},
 		{"acknowledged", stats.Granted + stats.Released},
-		{"lost", lost},
+		{"calls lost", lost},
 		{"settled", stats.Resolved},
 		{"max acquired", l.Ledger().MaxAcquired(entity).Tokens},
 		{"limit", limit},
