@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,28 @@ type simSeed struct {
 	Seed uint64 `json:"seed"`
 	Hash string `json:"hash"`
 	simServing
+}
+
+// simFeature counts a feature of requests.
+type simFeature struct {
+	Name  string `json:"name"`
+	Total int    `json:"total"`
+	// Least is that of the seed that shows least of it, of those not refused as
+	// trivial.
+	Least int `json:"least"`
+}
+
+// feature takes in what one seed shows of each feature.
+func (r *simResult) feature(all *sim.Report, trivial bool) {
+	for i, f := range all.Features() {
+		if i == len(r.Features) {
+			r.Features = append(r.Features, simFeature{Name: f.Name, Least: math.MaxInt})
+		}
+		r.Features[i].Total += f.Count
+		if !trivial {
+			r.Features[i].Least = min(r.Features[i].Least, f.Count)
+		}
+	}
 }
 
 func hash(n uint64) string { return fmt.Sprintf("%016x", n) }
@@ -95,7 +118,10 @@ type simResult struct {
 	FaultsUnderWay map[string]int `json:"faults_under_way"`
 	NotHitUnderWay []string       `json:"faults_not_hit_under_way"`
 	NotCovered     []string       `json:"faults_not_covered"`
-	Failures       []simViolation `json:"failures"`
+	// Features count what the runs show of each feature of requests, in the order of
+	// sim.Report.Features.
+	Features []simFeature   `json:"features"`
+	Failures []simViolation `json:"failures"`
 
 	total   sim.Report
 	hash    uint64
@@ -114,6 +140,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 		trivial = cmp.Or(trivial, reports[i].Trivial(run))
 	}
 	r.total.Add(all)
+	r.feature(&all, trivial != "")
 	r.hash += sum
 	if o.perSeed {
 		r.PerSeed = append(r.PerSeed, simSeed{run.Seed, hash(sum), serving(&all)})
@@ -169,6 +196,11 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 		"begun": t.Rounds, "brought": t.RoundsBrought, "short": t.RoundsShort, "sent": t.Transfers,
 		"tokens": t.Transferred, "crashes_under_way": t.CrashesUnderWay,
 	}
+	for i := range r.Features {
+		if f := &r.Features[i]; f.Least == math.MaxInt { // all seeds are trivial
+			f.Least = 0
+		}
+	}
 	r.Faults, r.FaultsUnderWay = make(map[string]int), make(map[string]int)
 	for _, f := range faults.List() {
 		r.Faults[f.String()], r.FaultsUnderWay[f.String()] = t.Faults[f], t.FaultsUnderWay[f]
@@ -212,7 +244,12 @@ func (r *simResult) tell(w io.Writer) error {
 		r.Requests, 100*r.Shares["granted"], 100*r.Shares["redistributed"], 100*r.Shares["refused"])
 	line("serving", "%d requests waited for an instance though their site kept the tokens", r.WaitedThoughKept)
 	line("", "%s", waiting(r.Offer, &r.simServing))
-	name := "faults"
+	name := "features"
+	for _, f := range r.Features {
+		line(name, "%-32s %-10d at least %d a seed", f.Name, f.Total, f.Least)
+		name = ""
+	}
+	name = "faults"
 	for _, f := range sim.AllFaults.List() {
 		if n, in := r.Faults[f.String()]; in {
 			line(name, "%-18v %-10d %d while a transfer was under way", f, n, r.FaultsUnderWay[f.String()])

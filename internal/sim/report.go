@@ -274,12 +274,15 @@ func (r *Report) Trivial(o Options) string {
 	return ""
 }
 
-// features tells of which feature of requests a run shows too little.
-func (r *Report) features() string {
-	for _, f := range []struct {
-		name string
-		n    int
-	}{
+// Feature counts what a run shows of one feature of requests.
+type Feature struct {
+	Name  string
+	Count int
+}
+
+// Features lists those of which a long run has to show some, in a fixed order.
+func (r *Report) Features() []Feature {
+	return []Feature{
 		{"attempts at other sites", r.Failovers},
 		{"acquires undone", r.Undone},
 		{"tombstones", r.Tombstones},
@@ -295,9 +298,16 @@ func (r *Report) features() string {
 		{"partial grants", r.Partial},
 		{"dry runs", r.DryRuns},
 		{"grants in turn", r.InTurn},
-	} {
-		if f.n < minFeature {
-			return fmt.Sprintf("%d %s, below %d", f.n, f.name, minFeature)
+		{"exact reads", r.ExactReads},
+		{"states watched", r.WatchStates},
+	}
+}
+
+// features tells of which feature of requests a run shows too little.
+func (r *Report) features() string {
+	for _, f := range r.Features() {
+		if f.Count < minFeature {
+			return fmt.Sprintf("%d %s, below %d", f.Count, f.Name, minFeature)
 		}
 	}
 	return ""
