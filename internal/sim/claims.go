@@ -26,9 +26,12 @@ func (o *observer) claimsStored(n *node, r *core.Records) {
 		if q.asked == nil {
 			q.asked = make([]core.Attempt, len(o.s.nodes))
 		}
+		if q.must == nil {
+			q.must = make([]core.Attempt, len(o.s.nodes))
+		}
 		for _, site := range c.Sites {
 			i := slices.Index(o.s.names, site)
-			q.asked[i] = max(q.asked[i], c.Attempt)
+			q.asked[i], q.must[i] = max(q.asked[i], c.Attempt), max(q.must[i], c.Attempt)
 		}
 	}
 }

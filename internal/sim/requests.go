@@ -22,6 +22,8 @@ type recorded struct {
 	// never is up to which attempt this site has told each that none ran here or
 	// ever will; nil if there are none.
 	asked, never []core.Attempt
+	// must is asked without what was asked for attempts that were undone since.
+	must []core.Attempt
 	// forgotten says that another site no longer knew.
 	forgotten bool
 	// first is the first answer that binds, if it is answered.
@@ -122,7 +124,8 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	if r.State != core.Undone {
 		q.ran = q.ran || r.State == core.Ran
 	} else {
-		q.answered = false
+		// What its attempts up to now had to find out another site sees to now.
+		q.answered, q.must = false, nil
 	}
 	switch {
 	case r.State == core.Ran && was.state != core.Ran:
@@ -242,7 +245,7 @@ func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.Claim
 // unsaid reports whether a site that was to be asked about a release which was
 // parked has not said that it never ran there.
 func (o *observer) unsaid(n *node, p *op, q *recorded) bool {
-	for i, bound := range q.asked {
+	for i, bound := range q.must {
 		if never := p.at[i].never; bound > 0 && (never == nil || never[n.i] < bound) {
 			return true
 		}
