@@ -36,6 +36,7 @@ type exactRead struct {
 func (s *sim) readExact() { s.exactly(s.admin.names[s.r.IntN(len(s.admin.names))], nil) }
 
 func (s *sim) exactly(name string, then func(shares.Cut)) {
+	s.report.ExactBegun++
 	r := &exactRead{
 		s: s, name: name, then: then,
 		all: make([]shares.Share, len(s.nodes)), views: make([]core.View, len(s.nodes)), was: make([]looked, len(s.nodes)),

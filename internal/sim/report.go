@@ -34,6 +34,9 @@ type Report struct {
 	// ExactReads are those of all sites that found a consistent cut, AskedAgain the
 	// times that some had to be asked again; WatchStates are those that watches told.
 	ExactReads, AskedAgain, WatchStates int
+	// ExactBegun are all that were begun: where sites are cut off most of the time
+	// hardly any finds a cut.
+	ExactBegun int
 	WaitedThoughKept                    int
 	// OwnOffer are those of Waited that the tokens left and those that their own
 	// site had set aside would have served.
@@ -120,6 +123,7 @@ func (r *Report) counts() []count {
 		{"waits for the own offer where spare is offered", &r.OwnOffer[OfferSpare]},
 		{"waits for the own offer where all is offered", &r.OwnOffer[OfferAll]},
 		{"reads", &r.Reads},
+		{"exact reads begun", &r.ExactBegun},
 		{"exact reads", &r.ExactReads},
 		{"exact reads that asked again", &r.AskedAgain},
 		{"states watched", &r.WatchStates},
@@ -298,7 +302,7 @@ func (r *Report) Features() []Feature {
 		{"partial grants", r.Partial},
 		{"dry runs", r.DryRuns},
 		{"grants in turn", r.InTurn},
-		{"exact reads", r.ExactReads},
+		{"exact reads begun", r.ExactBegun},
 		{"states watched", r.WatchStates},
 	}
 }
