@@ -36,8 +36,8 @@ type Report struct {
 	ExactReads, AskedAgain, WatchStates int
 	// ExactBegun are all that were begun: where sites are cut off most of the time
 	// hardly any finds a cut.
-	ExactBegun int
-	WaitedThoughKept                    int
+	ExactBegun       int
+	WaitedThoughKept int
 	// OwnOffer are those of Waited that the tokens left and those that their own
 	// site had set aside would have served.
 	OwnOffer [2]int
