@@ -71,7 +71,7 @@ func pretty(out string) string {
 // of real processes and compares what they print with what the page says.
 func TestAPIDoc(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("needs curl")
+		missing(t, "needs curl")
 	}
 	tools, err := filepath.Abs("../../bin")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestAPIDoc(t *testing.T) {
 	}
 	// The lines build on each other: those with curl alone print something else.
 	if _, err := os.Stat(filepath.Join(tools, "grpcurl")); err != nil {
-		t.Skip("needs bin/grpcurl: make bin/grpcurl builds it")
+		missing(t, "needs bin/grpcurl: make bin/grpcurl builds it")
 	}
 	dir := t.TempDir()
 	cluster, err := proc.Start(t.Context(), proc.Config{
