@@ -1,0 +1,139 @@
+package cutcheck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/samya-db/samya/kvpart/cut"
+)
+
+// ErrMetis says that gpmetis is missing, or refused a graph.
+var ErrMetis = errors.New("gpmetis")
+
+// Metis runs gpmetis (of the Debian package metis).
+type Metis struct{ path string }
+
+// FindMetis looks gpmetis up, by its name or path. It fails with ErrMetis.
+func FindMetis(name string) (*Metis, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w is not installed (Debian package metis): %w", ErrMetis, err)
+	}
+	return &Metis{path}, nil
+}
+
+// MetisOptions are what gpmetis is asked for.
+type MetisOptions struct {
+	Parts int
+	// Bisect says by recursive bisection, not directly into all parts.
+	Bisect bool
+	Seed   uint64
+	// Imbalance is as in cut.Options; 0 for gpmetis's own, which is .03 for parts at
+	// once and .001 a bisection.
+	Imbalance float64
+}
+
+// Beside returns what gpmetis makes of g directly, and, if that is out of balance,
+// by recursive bisection. It fails with ErrMetis if gpmetis refuses.
+func (m *Metis) Beside(ctx context.Context, g *cut.Graph, o MetisOptions) (direct, bisect *Figures, err error) {
+	f, err := m.Open(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if direct, err = theirs(ctx, g, f, o); err != nil {
+		return nil, nil, err
+	}
+	if direct.Balance <= 1+o.Imbalance+.005 {
+		return direct, nil, nil
+	}
+	// Each bisection has a bound of its own: gpmetis's, not that of all parts.
+	o.Bisect, o.Imbalance = true, 0
+	bisect, err = theirs(ctx, g, f, o)
+	return direct, bisect, err
+}
+
+// File is a graph on the disk, for as long as gpmetis needs it.
+type File struct {
+	metis *Metis
+	g     *cut.Graph
+	dir   string
+}
+
+// Open writes g to a directory of its own, which Close removes.
+func (m *Metis) Open(g *cut.Graph) (*File, error) {
+	dir, err := os.MkdirTemp("", "samya-gpmetis-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for a graph: %w", err)
+	}
+	f := &File{metis: m, g: g, dir: dir}
+	if err := f.write(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) path() string { return filepath.Join(f.dir, "graph") }
+
+func (f *File) write() error {
+	to, err := os.Create(f.path())
+	if err != nil {
+		return fmt.Errorf("write a graph for gpmetis: %w", err)
+	}
+	return errors.Join(cut.WriteMETIS(to, f.g, nil), to.Close())
+}
+
+// Close removes what was written.
+func (f *File) Close() error {
+	if err := os.RemoveAll(f.dir); err != nil {
+		return fmt.Errorf("remove the graph of gpmetis: %w", err)
+	}
+	return nil
+}
+
+// partitioning is the line of gpmetis's report that tells the processor time it
+// took, without reading and writing.
+var partitioning = regexp.MustCompile(`Partitioning:\s+([0-9.]+) sec`)
+
+// Partition returns gpmetis's parts, and the seconds it says it took. It fails
+// with ErrMetis if gpmetis refuses.
+func (f *File) Partition(ctx context.Context, o MetisOptions) (parts []int32, seconds float64, err error) {
+	args := []string{"-seed=" + strconv.FormatUint(o.Seed, 10)}
+	if o.Bisect {
+		args = append(args, "-ptype=rb")
+	}
+	if o.Imbalance > 0 {
+		args = append(args, fmt.Sprintf("-ufactor=%.0f", max(1, o.Imbalance*1000)))
+	}
+	cmd := exec.CommandContext(ctx, f.metis.path, append(args, f.path(), strconv.Itoa(o.Parts))...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		said := strings.TrimSpace(out.String())
+		if at := strings.LastIndexByte(said, '\n'); at >= 0 {
+			said = said[at+1:]
+		}
+		return nil, 0, fmt.Errorf("%w: %w: %s", ErrMetis, err, said)
+	}
+	took := partitioning.FindSubmatch(out.Bytes())
+	if took == nil {
+		return nil, 0, fmt.Errorf("%w: its report tells no time: %s", ErrMetis, out.Bytes())
+	}
+	if seconds, err = strconv.ParseFloat(string(took[1]), 64); err != nil {
+		return nil, 0, fmt.Errorf("%w: its time: %w", ErrMetis, err)
+	}
+	from, err := os.Open(f.path() + ".part." + strconv.Itoa(o.Parts))
+	if err != nil {
+		return nil, 0, fmt.Errorf("read the parts of gpmetis: %w", err)
+	}
+	parts, err = cut.ReadParts(from, len(f.g.Offsets)-1)
+	return parts, seconds, errors.Join(err, from.Close())
+}

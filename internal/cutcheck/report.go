@@ -1,0 +1,293 @@
+package cutcheck
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// The bounds.
+const (
+	// mostCut is what may be cut, as a multiple of what gpmetis cuts; slackCut what
+	// may be cut beyond that, as a share of all edges.
+	mostCut, slackCut = 1.10, .002
+	// mostBalance is how heavy the heaviest part may be, as a multiple of the mean.
+	mostBalance = 1.05
+	// wholeCut and wholeBalance are those of the tree in 16 parts, for which its 100
+	// organisations do not come out even: whole, they leave one part 7/6.25 of the
+	// mean.
+	wholeCut, wholeBalance = .01, 1.10
+	// mostTime is the processor time, as a multiple of gpmetis's.
+	mostTime = 3.0
+	// looseCut is slackCut where gpmetis itself keeps no balance.
+	looseCut = .01
+	// mostMoved is what a warm start may move, as a share of what a cold one moves;
+	// mostWarmCut what it may cut, as a multiple of that. Where parts get far too
+	// heavy, it may move mostLeast times the vertices that have to leave them.
+	mostMoved, mostWarmCut, mostLeast = .20, 1.05, 3
+	// paidMoved is mostMoved for one that cuts a twentieth less than a cold one:
+	// moving has paid.
+	paidMoved, paidCut = 1. / 3, .95
+	// fewMoved is what it may move in any case, as a share of all vertices: where a
+	// cold start finds the same cut again, it moves nearly nothing itself.
+	fewMoved = .01
+	// warmVertices is from which size on each graph is held to these bounds. Small
+	// ones are too much a matter of luck: they are in the sums.
+	warmVertices = 10_000
+)
+
+// Figures are those of one cut.
+type Figures struct {
+	Score
+	// Seconds are of processor time: gpmetis's are those it reports for partitioning.
+	Seconds float64 `json:"seconds"`
+	// Elapsed are seconds on the clock: gpmetis's with reading and writing files.
+	Elapsed float64 `json:"elapsed_seconds"`
+	Hubs    int     `json:"hubs"`
+}
+
+// Cut is one graph in some parts.
+type Cut struct {
+	Graph
+	Parts int     `json:"parts"`
+	Ours  Figures `json:"ours"`
+	// Metis and Bisect are gpmetis's, directly and by recursive bisection; nil for a
+	// graph without edges, which it refuses.
+	Metis  *Figures `json:"gpmetis"`
+	Bisect *Figures `json:"gpmetis_rb"`
+	// Broken are the bounds that do not hold.
+	Broken []string `json:"broken"`
+
+	bestBalance float64
+}
+
+// Warm is a graph after a change of its load.
+type Warm struct {
+	Graph
+	Parts  int    `json:"parts"`
+	Change Change `json:"change"`
+	// Before is the balance if nothing moves.
+	Before    float64 `json:"before"`
+	Cold      Figures `json:"cold"`
+	Warm      Figures `json:"warm"`
+	ColdMoved int     `json:"cold_moved"`
+	// Least is how many vertices have to leave parts that weigh too much.
+	Least     int      `json:"least_moved"`
+	WarmMoved int      `json:"warm_moved"`
+	Broken    []string `json:"broken"`
+
+	bestBalance float64
+}
+
+// Time is how long a graph takes: medians of processor time in seconds.
+type Time struct {
+	Graph
+	Parts  int      `json:"parts"`
+	Runs   int      `json:"runs"`
+	Ours   float64  `json:"ours"`
+	Metis  float64  `json:"gpmetis"`
+	Broken []string `json:"broken"`
+}
+
+// Report is all that a run found.
+type Report struct {
+	Cuts  []Cut  `json:"cuts"`
+	Warm  []Warm `json:"warm"`
+	Sums  []Sum  `json:"warm_sums"`
+	Times []Time `json:"times"`
+}
+
+// isTree reports whether a family is one of trees.
+func isTree(family string) bool { return len(family) >= 4 && family[:4] == "tree" }
+
+// isWhole reports whether wholeCut and wholeBalance are the bounds.
+func isWhole(family string, parts int) bool { return family == "tree" && parts == 16 }
+
+// judge fills in Broken; all is the weight of all edges.
+func (c *Cut) judge(all int64) {
+	whole := isWhole(c.Family, c.Parts)
+	balance := max(mostBalance, c.bestBalance)
+	if whole {
+		balance = max(wholeBalance, c.bestBalance)
+	}
+	if c.Ours.Balance > balance {
+		c.Broken = append(c.Broken, fmt.Sprintf("balance %.3f > %.3f", c.Ours.Balance, balance))
+	}
+	switch {
+	case whole:
+		if c.Ours.Share > wholeCut {
+			c.Broken = append(c.Broken, fmt.Sprintf("cut %.2f %% > %.0f %%", 100*c.Ours.Share, 100*wholeCut))
+		}
+	case c.Metis != nil:
+		slack := slackCut
+		if c.Metis.Balance > mostBalance {
+			slack = looseCut
+		}
+		most := max(mostCut*float64(c.Metis.Cut), float64(c.Metis.Cut)+slack*float64(all))
+		if float64(c.Ours.Cut) > most {
+			c.Broken = append(c.Broken, fmt.Sprintf("cut %d > %.0f", c.Ours.Cut, most))
+		}
+	}
+}
+
+func (w *Warm) judge(all int64) {
+	balance := max(mostBalance, w.bestBalance, w.Cold.Balance)
+	if isWhole(w.Family, w.Parts) {
+		balance = max(balance, wholeBalance)
+	}
+	if w.Warm.Balance > balance {
+		w.Broken = append(w.Broken, fmt.Sprintf("balance %.3f > %.3f", w.Warm.Balance, balance))
+	}
+	if w.Change != Scattered || w.Vertices < warmVertices {
+		return
+	}
+	most := max(mostWarmCut*float64(w.Cold.Cut), float64(w.Cold.Cut)+slackCut*float64(all))
+	if float64(w.Warm.Cut) > most {
+		w.Broken = append(w.Broken, fmt.Sprintf("cut %d > %.0f", w.Warm.Cut, most))
+	}
+	share := mostMoved
+	if float64(w.Warm.Cut) <= paidCut*float64(w.Cold.Cut) {
+		share = paidMoved
+	}
+	few := max(share*float64(w.ColdMoved), fewMoved*float64(w.Vertices), mostLeast*float64(w.Least))
+	if float64(w.WarmMoved) > few {
+		w.Broken = append(w.Broken, fmt.Sprintf("moved %d > %.0f", w.WarmMoved, few))
+	}
+}
+
+// Sum adds up all warm starts after a change.
+type Sum struct {
+	Change Change `json:"change"`
+	Starts int    `json:"starts"`
+	// ColdShare and WarmShare are the shares of the edges that are cut, ColdMoved and
+	// WarmMoved those of the vertices that move: means.
+	ColdShare float64  `json:"cold_cut_share"`
+	WarmShare float64  `json:"warm_cut_share"`
+	ColdMoved float64  `json:"cold_moved_share"`
+	WarmMoved float64  `json:"warm_moved_share"`
+	Broken    []string `json:"broken"`
+}
+
+// sums are those of each change there was.
+func (r *Report) sums() []Sum {
+	var sums []Sum
+	for _, change := range Changes() {
+		s := Sum{Change: change}
+		for i := range r.Warm {
+			w := &r.Warm[i]
+			if w.Change != change {
+				continue
+			}
+			s.Starts++
+			s.ColdShare += w.Cold.Share
+			s.WarmShare += w.Warm.Share
+			s.ColdMoved += float64(w.ColdMoved) / float64(w.Vertices)
+			s.WarmMoved += float64(w.WarmMoved) / float64(w.Vertices)
+		}
+		if s.Starts == 0 {
+			continue
+		}
+		for _, mean := range []*float64{&s.ColdShare, &s.WarmShare, &s.ColdMoved, &s.WarmMoved} {
+			*mean /= float64(s.Starts)
+		}
+		if most := max(mostWarmCut*s.ColdShare, s.ColdShare+slackCut); s.WarmShare > most {
+			s.Broken = append(s.Broken, fmt.Sprintf("cut %.4f > %.4f", s.WarmShare, most))
+		}
+		if most := mostMoved * s.ColdMoved; s.WarmMoved > most {
+			s.Broken = append(s.Broken, fmt.Sprintf("moved %.4f > %.4f", s.WarmMoved, most))
+		}
+		sums = append(sums, s)
+	}
+	return sums
+}
+
+func (t *Time) judge() {
+	if t.Ours > mostTime*t.Metis {
+		t.Broken = append(t.Broken, fmt.Sprintf("time %.3f > %.3f", t.Ours, mostTime*t.Metis))
+	}
+}
+
+// Broken is how many bounds do not hold.
+func (r *Report) Broken() int {
+	n := 0
+	for i := range r.Cuts {
+		n += len(r.Cuts[i].Broken)
+	}
+	for i := range r.Warm {
+		n += len(r.Warm[i].Broken)
+	}
+	for i := range r.Times {
+		n += len(r.Times[i].Broken)
+	}
+	for i := range r.Sums {
+		n += len(r.Sums[i].Broken)
+	}
+	return n
+}
+
+// Print writes the report as tables.
+func (r *Report) Print(to io.Writer) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // Flush tells the error
+	line("graph\tseed\tparts\tcut\tgpmetis\tbisecting\tbalance\tgpmetis\tbisecting\tCPU s\tgpmetis\thubs\t\t\n")
+	for i := range r.Cuts {
+		c := &r.Cuts[i]
+		line("%s\t%d\t%d\t%s\t%s\t%s\t%.3f\t%s\t%s\t%.3f\t%s\t%d\t%s\t\n", c.Family, c.Seed, c.Parts,
+			percent(c.Ours.Share), c.Metis.share(), c.Bisect.share(),
+			c.Ours.Balance, c.Metis.balance(), c.Bisect.balance(), c.Ours.Seconds, c.Metis.cpu(), c.Ours.Hubs, verdict(c.Broken))
+	}
+	line("\n")
+	line("load changed\tchange\tseed\tparts\tcold cut\twarm cut\tbalance before\tcold\twarm\tcold moves\twarm moves\tleast\tcold s\twarm s\t\t\n")
+	for i := range r.Warm {
+		c := &r.Warm[i]
+		line("%s\t%s\t%d\t%d\t%s\t%s\t%.3f\t%.3f\t%.3f\t%d\t%d\t%d\t%.3f\t%.3f\t%s\t\n", c.Family, c.Change, c.Seed, c.Parts,
+			percent(c.Cold.Share), percent(c.Warm.Share), c.Before, c.Cold.Balance, c.Warm.Balance,
+			c.ColdMoved, c.WarmMoved, c.Least, c.Cold.Seconds, c.Warm.Seconds, verdict(c.Broken))
+	}
+	line("\n")
+	line("all of them\tchange\tstarts\tcold cut\twarm cut\tcold moves\twarm moves\t\t\n")
+	for _, c := range r.Sums {
+		line("mean\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t\n", c.Change, c.Starts,
+			percent(c.ColdShare), percent(c.WarmShare), percent(c.ColdMoved), percent(c.WarmMoved), verdict(c.Broken))
+	}
+	if len(r.Times) > 0 {
+		line("\n")
+		line("time\tvertices\tedges\tparts\truns\tCPU s\tgpmetis\tratio\t\t\n")
+	}
+	for i := range r.Times {
+		t := &r.Times[i]
+		line("%s\t%d\t%d\t%d\t%d\t%.3f\t%.3f\t%.2f\t%s\t\n", t.Family, t.Vertices, t.Edges, t.Parts, t.Runs, t.Ours, t.Metis, t.Ours/t.Metis, verdict(t.Broken))
+	}
+	line("\n%d bounds do not hold\n", r.Broken())
+	return w.Flush()
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.2f %%", 100*share) }
+
+func (f *Figures) share() string {
+	if f == nil {
+		return "-"
+	}
+	return percent(f.Share)
+}
+
+func (f *Figures) balance() string {
+	if f == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", f.Balance)
+}
+
+func (f *Figures) cpu() string {
+	if f == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", f.Seconds)
+}
+
+func verdict(broken []string) string {
+	if len(broken) == 0 {
+		return "ok"
+	}
+	return fmt.Sprint(broken)
+}

@@ -1,0 +1,55 @@
+package kvlab
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"syscall"
+	"time"
+
+	"github.com/samya-db/samya/kvpart"
+)
+
+// usage is what was used so far.
+type usage struct {
+	processor time.Duration // of this process
+	memory    int64         // bytes
+	stats     kvpart.Stats
+}
+
+// readUsage reads what the process and a store have used.
+func readUsage(s Store) (usage, error) {
+	var self syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
+		return usage{}, fmt.Errorf("read the processor time of this process: %w", err)
+	}
+	memory := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(memory)
+	return usage{
+		processor: time.Duration(self.Utime.Nano() + self.Stime.Nano()),
+		memory:    int64(memory[0].Value.Uint64() - memory[1].Value.Uint64()),
+		stats:     s.Stats(),
+	}, nil
+}
+
+// since takes from the sums of a store what they were before.
+func since(after, before kvpart.Stats) kvpart.Stats {
+	s := after
+	s.Operations -= before.Operations
+	s.Multi -= before.Multi
+	s.Tracked -= before.Tracked
+	s.Dropped -= before.Dropped
+	s.TrackingTime -= before.TrackingTime
+	s.CuttingTime -= before.CuttingTime
+	s.Computed -= before.Computed
+	s.Applied -= before.Applied
+	s.Skipped -= before.Skipped
+	s.Moved -= before.Moved
+	s.PerPartition = nil
+	for i, n := range after.PerPartition {
+		if i < len(before.PerPartition) {
+			n -= before.PerPartition[i]
+		}
+		s.PerPartition = append(s.PerPartition, n)
+	}
+	return s
+}

@@ -1,0 +1,153 @@
+package plot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// BarSeries is one bar in each group, or NaN where a group has none.
+type BarSeries struct {
+	Name   string
+	Values []float64 // none negative
+}
+
+// Bars is a panel of groups of bars, one of each series side by side, with their
+// numbers above them.
+type Bars struct {
+	Title  string
+	X      string // what the groups are
+	Y      Axis   // it begins at 0, or if logarithmic at a power of ten
+	Groups []string
+	Series []BarSeries
+}
+
+// mostLevel is how many groups have names that are written level.
+const mostLevel = 7
+
+// groupShare is how much of a group's room its bars take.
+const groupShare = .8
+
+func (b *Bars) build() (*plot.Plot, *plot.Legend, error) {
+	if err := b.check(); err != nil {
+		return nil, nil, err
+	}
+	p, err := axes(b.Title, Axis{Label: b.X}, b.Y)
+	if err != nil {
+		return nil, nil, err
+	}
+	low, high := b.heights()
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = nil, ruler
+	p.Add(grid)
+	legend := newLegend()
+	for i, s := range b.Series {
+		bar := &bars{values: s.Values, at: i, of: len(b.Series), from: low, style: textOf(len(b.Series) * len(b.Groups))}
+		p.Add(bar)
+		legend.Add(s.Name, bar)
+	}
+	p.NominalX(b.Groups...)
+	if len(b.Groups) > mostLevel { // names side by side would run into each other
+		p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = math.Pi/7, draw.XRight, draw.YCenter
+	}
+	p.X.Min, p.X.Max = -.5, float64(len(b.Groups))-.5
+	p.Y.Min, p.Y.Max = low, high
+	if len(b.Series) == 1 {
+		legend = nil
+	}
+	return p, legend, nil
+}
+
+// heights are the bounds of the Y axis, with room for the numbers above the bars.
+func (b *Bars) heights() (low, high float64) {
+	least := math.Inf(1)
+	for _, s := range b.Series {
+		for _, v := range s.Values {
+			if !math.IsNaN(v) {
+				least, high = min(least, v), max(high, v)
+			}
+		}
+	}
+	if b.Y.Log {
+		low = math.Pow(10, math.Floor(math.Log10(least)))
+		return low, max(high*1.5, low*10)
+	}
+	return 0, cmp.Or(high*1.1, 1)
+}
+
+func (b *Bars) check() error {
+	if len(b.Groups) == 0 || len(b.Series) == 0 || len(b.Series) > MaxSeries || len(b.Groups) > MaxPoints {
+		return fmt.Errorf("%w: %s: %d groups of %d series", ErrFigure, b.Title, len(b.Groups), len(b.Series))
+	}
+	drawn := false
+	for _, s := range b.Series {
+		if s.Name == "" || len(s.Values) != len(b.Groups) {
+			return fmt.Errorf("%w: %s: series %q has %d bars for %d groups", ErrFigure, b.Title, s.Name, len(s.Values), len(b.Groups))
+		}
+		for _, v := range s.Values {
+			if math.IsNaN(v) {
+				continue
+			}
+			if err := b.Y.check(v); err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
+			if v < 0 {
+				return fmt.Errorf("%w: %s: a bar of %v", ErrFigure, s.Name, v)
+			}
+			drawn = true
+		}
+	}
+	if !drawn {
+		return fmt.Errorf("%w: %s: no bar", ErrFigure, b.Title)
+	}
+	return nil
+}
+
+// bars draws one series. The plotter of the library has bars of a fixed width
+// that begin at 0, which a logarithmic axis does not have.
+type bars struct {
+	values []float64
+	at, of int // series at of so many
+	from   float64
+	style  draw.TextStyle
+}
+
+// textOf is the style of the numbers above so many bars.
+func textOf(n int) draw.TextStyle {
+	size := vg.Length(8)
+	if n > 24 {
+		size = 6
+	}
+	s := textStyle(size)
+	s.XAlign, s.YAlign = draw.XCenter, draw.YBottom
+	return s
+}
+
+func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
+	x, y := p.Transforms(&c)
+	width := groupShare / float64(b.of)
+	for i, v := range b.values {
+		if math.IsNaN(v) {
+			continue
+		}
+		left := float64(i) - groupShare/2 + float64(b.at)*width
+		r := vg.Rectangle{Min: vg.Point{X: x(left), Y: y(b.from)}, Max: vg.Point{X: x(left + width), Y: y(v)}}
+		gap := (r.Max.X - r.Min.X) / 20
+		r.Min.X, r.Max.X = r.Min.X+gap, r.Max.X-gap
+		c.SetColor(colorOf(b.at))
+		c.Fill(r.Path())
+		c.FillText(b.style, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: r.Max.Y + 1}, Number(v))
+	}
+}
+
+func (b *bars) Thumbnail(c *draw.Canvas) {
+	r := c.Rectangle
+	r.Min.Y, r.Max.Y = r.Min.Y+(r.Max.Y-r.Min.Y)/5, r.Max.Y-(r.Max.Y-r.Min.Y)/5
+	c.SetColor(colorOf(b.at))
+	c.Fill(r.Path())
+}

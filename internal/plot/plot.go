@@ -1,0 +1,262 @@
+// Package plot draws what was measured: lines over a number such as time, and
+// bars, to SVG and PNG. It is a thin layer over gonum's plot that fixes how our
+// figures look: axes with units, a legend beside the data, series that differ in
+// grey as well. It refuses to draw what has no labels, no points, or a number
+// that is not finite.
+package plot
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// ErrFigure says that a figure cannot be drawn; it is wrapped with what is wrong.
+var ErrFigure = errors.New("figure cannot be drawn")
+
+// The bounds of a figure.
+const (
+	MaxPanels = 16
+	MaxSeries = 16
+	MaxPoints = 1 << 16 // of one series
+)
+
+// Figure is a picture of panels, one below the other, whose axes are aligned.
+type Figure struct {
+	Panels []Panel
+	// Width is that of the picture, Height that of a panel, in points (1/72 inch):
+	// 640 and 300 if 0.
+	Width, Height float64
+}
+
+// Panel is one pair of axes: Lines or Bars.
+type Panel interface {
+	// build makes the plot, and its legend if it has more than one series.
+	build() (*plot.Plot, *plot.Legend, error)
+}
+
+// New returns a figure of the usual size.
+func New(panels ...Panel) *Figure { return &Figure{Panels: panels} }
+
+// The measures of a figure, in points.
+const (
+	usualWidth  = 640
+	usualHeight = 300
+	margin      = 8
+	resolution  = 144 // dots an inch of a PNG
+)
+
+// WriteSVG draws the figure as SVG.
+func (f *Figure) WriteSVG(w io.Writer) error {
+	width, height := f.size()
+	c := vgsvg.New(width, height)
+	if err := f.draw(draw.New(c)); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return fmt.Errorf("write the figure: %w", err)
+	}
+	if _, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(face), []byte(faces))); err != nil {
+		return fmt.Errorf("write the figure: %w", err)
+	}
+	return nil
+}
+
+// The library names the one face it measured; a viewer that lacks it needs others
+// that are like it.
+const (
+	face  = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal"
+	faces = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
+)
+
+// WritePNG draws the figure as PNG, two pixels to a point.
+func (f *Figure) WritePNG(w io.Writer) error {
+	width, height := f.size()
+	c := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(resolution))}
+	if err := f.draw(draw.New(c)); err != nil {
+		return err
+	}
+	if _, err := c.WriteTo(w); err != nil {
+		return fmt.Errorf("write the figure: %w", err)
+	}
+	return nil
+}
+
+func (f *Figure) size() (width, height vg.Length) {
+	width, height = usualWidth, usualHeight
+	if f.Width > 0 {
+		width = vg.Length(f.Width)
+	}
+	if f.Height > 0 {
+		height = vg.Length(f.Height)
+	}
+	return width, height * vg.Length(max(len(f.Panels), 1))
+}
+
+// draw draws all panels, legends to the right of the data.
+func (f *Figure) draw(c draw.Canvas) error {
+	if len(f.Panels) == 0 || len(f.Panels) > MaxPanels {
+		return fmt.Errorf("%w: %d panels, there must be 1 to %d", ErrFigure, len(f.Panels), MaxPanels)
+	}
+	plots := make([][]*plot.Plot, len(f.Panels))
+	legends := make([]*plot.Legend, len(f.Panels))
+	var room vg.Length
+	for i, panel := range f.Panels {
+		p, legend, err := panel.build()
+		if err != nil {
+			return err
+		}
+		plots[i], legends[i] = []*plot.Plot{p}, legend
+		if legend != nil {
+			r := legend.Rectangle(c)
+			room = max(room, r.Max.X-r.Min.X+2*margin)
+		}
+	}
+	c.SetColor(color.White)
+	c.Fill(c.Path())
+	inner := draw.Crop(c, margin, -margin-room, margin, -margin)
+	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: 2 * margin}
+	for i, row := range plot.Align(plots, tiles, inner) {
+		plots[i][0].Draw(row[0])
+		if legends[i] != nil {
+			beside := row[0]
+			beside.Min.X, beside.Max.X = inner.Max.X+margin, c.Max.X-margin
+			legends[i].Draw(draw.Crop(beside, 0, 0, 0, -2*margin))
+		}
+	}
+	return nil
+}
+
+// Axis is what an axis shows.
+type Axis struct {
+	// Label says what, Unit in what it is counted, "" for a plain number.
+	Label, Unit string
+	// Log makes it logarithmic: all numbers on it must be above 0.
+	Log bool
+	// Zero makes it begin at 0 whatever is on it.
+	Zero bool
+	// Reach is what it reaches at least, so that panels can be compared.
+	Reach float64
+}
+
+func (a Axis) String() string {
+	if a.Unit == "" {
+		return a.Label
+	}
+	return a.Label + " (" + a.Unit + ")"
+}
+
+// check refuses numbers that an axis cannot show.
+func (a Axis) check(v float64) error {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("%w: %s: %v is not finite", ErrFigure, a.Label, v)
+	case a.Log && v <= 0:
+		return fmt.Errorf("%w: %s: %v on a logarithmic axis", ErrFigure, a.Label, v)
+	}
+	return nil
+}
+
+// textStyle is how our figures write.
+func textStyle(size font.Length) text.Style {
+	return text.Style{
+		Color:   ink,
+		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size),
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+// setText gives a style our face and leaves how it is aligned.
+func setText(s *text.Style, size font.Length) {
+	ours := textStyle(size)
+	s.Color, s.Font = ours.Color, ours.Font
+}
+
+// axes is an empty plot with labelled axes.
+func axes(title string, x, y Axis) (*plot.Plot, error) {
+	if title == "" || x.Label == "" || y.Label == "" {
+		return nil, fmt.Errorf("%w: a panel needs a title and labels of both axes", ErrFigure)
+	}
+	p := plot.New()
+	p.BackgroundColor = nil
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x.String(), y.String()
+	setText(&p.Title.TextStyle, 12)
+	p.Title.Padding = 6
+	for _, a := range []struct {
+		*plot.Axis
+		want Axis
+	}{{&p.X, x}, {&p.Y, y}} {
+		setText(&a.Label.TextStyle, 10)
+		setText(&a.Tick.Label, 9)
+		a.Color, a.Tick.Color = ink, ink
+		a.Tick.Marker = ticks{plot.DefaultTicks{}}
+		if a.want.Log {
+			a.Scale, a.Tick.Marker = plot.LogScale{}, ticks{plot.LogTicks{Prec: -1}}
+		}
+	}
+	return p, nil
+}
+
+// newLegend is a legend for beside a panel.
+func newLegend() *plot.Legend {
+	l := plot.NewLegend()
+	setText(&l.TextStyle, 9)
+	l.Top, l.Left, l.Padding = true, true, 3
+	return &l
+}
+
+// ticks writes large numbers in groups of thousands.
+type ticks struct{ plot.Ticker }
+
+func (t ticks) Ticks(low, high float64) []plot.Tick {
+	all := t.Ticker.Ticks(low, high)
+	for i := range all {
+		if all[i].Label != "" {
+			all[i].Label = Number(all[i].Value)
+		}
+	}
+	return all
+}
+
+// Number writes a number as our figures and reports do: at most four digits that
+// say something, groups of thousands.
+func Number(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	digits := 3 - int(math.Floor(math.Log10(math.Abs(v))))
+	if v == 0 {
+		digits = 0
+	}
+	if digits > 9 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', max(digits, 0), 64)
+	whole, part, _ := strings.Cut(s, ".")
+	part = strings.TrimRight(part, "0")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if part != "" {
+		whole += "." + part
+	}
+	return sign + whole
+}

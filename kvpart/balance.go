@@ -1,0 +1,108 @@
+package kvpart
+
+import (
+	"sync/atomic"
+
+	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/sched"
+)
+
+// balance stands between the scheduler and what assigns its keys.
+type balance struct {
+	*sched.Scheduler[item]
+	store   *Store
+	control *control.Controller[*entry]
+	// moves counts the keys that the next switch moves.
+	moves int64
+}
+
+// fewMoves is of which share of all keys, one in so many, a switch must move more to
+// bring a new generation: each key is moved to that with its next write. Fewer move
+// within the present one, as they are written.
+const fewMoves = 8
+
+var (
+	_ control.Scheduler[*entry] = (*balance)(nil)
+	_ sched.Observer[item]      = (*balance)(nil)
+)
+
+// Observe implements sched.Observer.
+func (b *balance) Observe(entries []*entry) { b.control.Observe(entries) }
+
+// Look implements control.Scheduler.
+func (b *balance) Look(e *entry) (partition int, gone bool, slot *atomic.Int32) {
+	return b.Partition(e), e.Gone(), &e.Slot
+}
+
+// Assign implements control.Scheduler.
+func (b *balance) Assign(e *entry, partition int) (bool, error) {
+	moves, err := b.Scheduler.Assign(e, partition)
+	if moves {
+		b.moves++
+	}
+	return moves, err
+}
+
+// Switch implements control.Scheduler. With a hard strategy a new generation of
+// engines comes with it if it moves many keys, unless there are as many as may be.
+func (b *balance) Switch() error {
+	few := b.moves <= b.store.live.Load()/fewMoves
+	b.moves = 0
+	if few || !b.store.strategy.hard() {
+		b.Scheduler.Switch(nil)
+		return nil
+	}
+	hs := &b.store.homes
+	g, err := hs.next()
+	if err != nil {
+		return err
+	}
+	if g == nil {
+		b.Scheduler.Switch(nil)
+		hs.wake()
+		return nil
+	}
+	b.Scheduler.Switch(func(sched.Epoch) { hs.present.Store(g) })
+	hs.follow(g)
+	return nil
+}
+
+// control is what the policy asks for.
+func (o *Options) control(b *balance) control.Options[*entry] {
+	p := &o.Policy
+	kind := control.Async
+	if p.Kind == Base {
+		kind = control.Base
+	}
+	return control.Options[*entry]{
+		Scheduler: b, Seed: o.Seed, Now: o.Now,
+		Policy: control.Policy{
+			Kind: kind, Operations: p.Operations, Window: p.Window, Every: p.Every, Gain: p.Gain,
+			Share: p.Share, Sample: p.Sample, Vertices: p.Vertices, Edges: p.Edges,
+			Imbalance: p.Imbalance, Replace: p.Replace,
+		},
+		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
+	}
+}
+
+// Stats tells what the store did since it was opened.
+func (s *Store) Stats() Stats {
+	if s.bare != nil {
+		return s.bare.stats()
+	}
+	ran := s.sched.Stats()
+	st := Stats{
+		Operations: ran.Ran - s.moves.Load(), Multi: ran.Multi, Keys: int(s.live.Load()),
+		Queued: ran.Queued, PerPartition: ran.PerPartition, Pause: Pause(ran.Pause),
+	}
+	st.Generations, st.DiskBytes = s.homes.stats()
+	if s.control != nil {
+		c := s.control.Stats()
+		st.Tracked, st.Dropped, st.Vertices, st.Edges = c.Tracked, c.Dropped, c.Vertices, c.Edges
+		st.TrackingTime, st.CuttingTime = c.TrackingTime, c.CuttingTime
+		st.Computed, st.Applied, st.Skipped, st.Failed, st.Moved = c.Computed, c.Applied, c.Skipped, c.Failed, c.Moved
+		st.LastCut, st.LastBalance, st.LastCutTime, st.Hubs = c.LastCut, c.LastBalance, c.LastCutTime, c.Hubs
+		st.Sample, st.Interval = c.Sample, c.Interval
+	}
+	return st
+}

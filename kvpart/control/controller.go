@@ -1,0 +1,216 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/kvpart/cut"
+)
+
+// Controller tracks requests and has keys assigned anew. Two loops do that: one
+// around Step, one around Cut. A simulator calls these itself.
+type Controller[E Entry] struct {
+	opt     Options[E]
+	tracker *tracker[E]
+	policy  *policy
+	handoff handoff[E]
+	job     job[E]
+	since   int64 // requests tracked when the last cycle began
+	meter   meter
+	cutter  chan struct{} // wakes the loop around Cut
+
+	ctx    context.Context // ended by Close
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+
+	mu        sync.Mutex
+	stats     Stats // the controller's own
+	published Stats // guarded by mu
+}
+
+// New makes a controller whose loops do not run, or fails with ErrOptions.
+func New[E Entry](o Options[E]) (*Controller[E], error) {
+	if err := o.Policy.check(); err != nil {
+		return nil, err
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Uint64
+	}
+	if o.Yield == nil {
+		o.Yield = runtime.Gosched
+	}
+	if o.Rest == nil {
+		o.Rest = rest
+	}
+	if o.Cut == nil {
+		o.Cut = cut.Partition
+	}
+	t, err := newTracker(&o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	c := &Controller[E]{
+		opt: o, tracker: t, policy: newPolicy(o.Policy, o.Now()),
+		meter: o.meter(), cutter: make(chan struct{}, 1),
+	}
+	c.job.index = map[E]int32{}
+	c.handoff.nudge = t.nudge
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	t.rate.Store(rateOf(c.policy.sample()))
+	c.publish()
+	return c, nil
+}
+
+// Observe takes the entries of a request; elements may be none. It may be called
+// at the same time, and is quick.
+func (c *Controller[E]) Observe(entries []E) { c.tracker.observe(entries) }
+
+// Start runs the loops until Close.
+func (c *Controller[E]) Start() {
+	c.loops.Go(func() {
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for {
+			select {
+			case <-c.ctx.Done():
+				return
+			case <-timer.C:
+			case <-c.tracker.wake:
+			}
+			timer.Reset(c.Step())
+		}
+	})
+	c.loops.Go(func() {
+		for {
+			select {
+			case <-c.ctx.Done():
+				return
+			case <-c.cutter:
+			}
+			c.Cut()
+		}
+	})
+}
+
+// rest waits for d, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// Close ends the loops, and a cut under way with them.
+func (c *Controller[E]) Close() {
+	c.cancel()
+	c.loops.Wait()
+}
+
+// Stats tells what was done as of the last Step.
+func (c *Controller[E]) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.published
+}
+
+// How long Step may wait for its next call: while requests come, and while none do.
+const (
+	busyStep = 10 * time.Millisecond
+	idleStep = 100 * time.Millisecond
+)
+
+// What tracking costs whoever dispatches, about, which is not measured.
+const (
+	observeTime    = 40 * time.Nanosecond
+	observeKeyTime = 2 * time.Nanosecond
+)
+
+// Step records what was observed, begins a cycle if it is time for one, and ends
+// the one that is done. It returns after how long it is to be called again, if it
+// is not nudged before. It does not wait for a cut.
+func (c *Controller[E]) Step() time.Duration {
+	wait := idleStep
+	if c.record() {
+		wait = busyStep
+	}
+	if r := c.handoff.take(); r != nil {
+		c.finish(r)
+	}
+	now := c.opt.Now()
+	t := c.tracker
+	switch {
+	case c.opt.Policy.Kind == Base:
+		if t.count.Load() >= t.base {
+			c.opt.Scheduler.Hold(c.baseCycle)
+			t.count.Store(0)
+		}
+	case c.policy.start(now, &t.signal, t.tracked-c.since):
+		c.begin(now)
+		c.handoff.give(&c.job)
+		select {
+		case c.cutter <- struct{}{}:
+		default:
+		}
+	}
+	t.rate.Store(rateOf(c.policy.sample()))
+	c.publish()
+	return wait
+}
+
+// Cut does the job that is waiting, if there is one, and tells whether there was.
+func (c *Controller[E]) Cut() bool {
+	return c.handoff.do(func(j *job[E]) *result { return c.cycle(c.ctx, j) })
+}
+
+// record takes what was observed into the graph, and tells whether there was any.
+func (c *Controller[E]) record() bool {
+	dropped := c.tracker.dropped
+	c.meter.start()
+	requests, keys := c.tracker.drain()
+	c.meter.stop()
+	spent := c.meter.total() + time.Duration(requests)*observeTime + time.Duration(keys)*observeKeyTime
+	c.stats.TrackingTime += spent
+	c.policy.track(c.opt.Now(), spent, requests, c.tracker.dropped > dropped)
+	return requests > 0
+}
+
+// begin fills the job with a snapshot.
+func (c *Controller[E]) begin(now time.Duration) {
+	c.since = c.tracker.tracked
+	c.meter.start()
+	c.tracker.snapshot(&c.job)
+	c.meter.stop()
+	spent := c.meter.total()
+	c.stats.CuttingTime += spent
+	c.policy.cut(now, spent)
+	c.job.began = now
+	c.job.number = c.stats.Computed
+	c.job.pace = c.pace()
+	// The first map is not worth keeping to; and where cuts that start from the
+	// present map bring nothing, one from nothing may.
+	c.job.cold = c.job.number == 0 || c.policy.level > 0
+}
+
+// baseCycle is a cycle while no request is dispatched.
+func (c *Controller[E]) baseCycle() {
+	c.record()
+	c.begin(c.opt.Now())
+	c.finish(c.cycle(c.ctx, &c.job))
+}
+
+// publish makes the figures seen by Stats.
+func (c *Controller[E]) publish() {
+	s, t := &c.stats, c.tracker
+	s.Tracked, s.Dropped = t.tracked, t.dropped
+	s.Sample, s.Interval = c.policy.sample(), c.policy.interval()
+	s.Vertices, s.Edges = t.graph.Vertices(), t.graph.Edges()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.published = *s
+}

@@ -1,0 +1,287 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/samya-db/samya/kvpart/cut"
+	"github.com/samya-db/samya/kvpart/workload"
+)
+
+// job is a snapshot to be cut. Its memory is used again by the next one.
+type job[E Entry] struct {
+	began  time.Duration
+	number int64
+	cold   bool    // the cut is to begin from nothing
+	pace   float64 // how much of a core it may take, while it is under way
+	snap   workload.Snapshot
+	owners []E         // by vertex of the snapshot's graph
+	index  map[E]int32 // of owners
+	start  []int32
+	run    []E // what ascend looks at
+	order  order
+}
+
+// result is what became of a job. A map that is worth it is prepared: it counts
+// from the next switch on.
+type result struct {
+	err   error
+	apply bool
+	next  quality
+	took  time.Duration // from the snapshot on
+	spent time.Duration // processor time
+	moved int64
+	hubs  []string
+}
+
+// mostHubs is how many hubs are told by name.
+const mostHubs = 16
+
+// A cut gives way to others each time it may, where these are soon done: requests
+// that come and go hardly notice it. Where others always want the processor, and
+// have it for long, it would come to nothing so: then it runs for a share of the
+// time that it waited before it gives way again.
+const (
+	giveWay    = 4
+	mostAtOnce = 10 * time.Millisecond
+)
+
+// Once there is a map by use, a cut takes no more than leastPace of a core while it
+// is under way, or twice the share if that is more: requests lose no more than that
+// to it. It rests for leastRest at least.
+const (
+	leastPace = .3
+	leastRest = time.Millisecond
+)
+
+// pace is how much of a core a cut may take while it is under way.
+func (c *Controller[E]) pace() float64 {
+	if p := &c.opt.Policy; p.Kind != Base && p.Share < 1 && c.stats.Applied > 0 {
+		return min(1, max(leastPace, 2*p.Share))
+	}
+	return 1
+}
+
+// snapshot fills the job with the graph as it is.
+func (t *tracker[E]) snapshot(j *job[E]) {
+	t.graph.Copy(&j.snap)
+	clear(j.owners)
+	j.owners = j.owners[:0]
+	for _, v := range j.snap.Vertices {
+		j.owners = append(j.owners, t.owners[v])
+	}
+}
+
+// cycle does a job: it builds the graph, cuts it, and prepares the map if it is
+// better than the present one.
+func (c *Controller[E]) cycle(ctx context.Context, j *job[E]) *result {
+	m := c.opt.meter()
+	m.start()
+	began := m.wall
+	next := time.Duration(0) // when to give way again
+	yield := func() {
+		now := c.opt.Now()
+		if now < next {
+			return
+		}
+		m.stop()
+		c.opt.Yield()
+		waited := c.opt.Now() - now
+		if owed := time.Duration(float64(m.sum)/j.pace) - (now + waited - began); owed >= leastRest {
+			c.opt.Rest(ctx, owed)
+		}
+		m.start()
+		next = m.wall + min(waited/giveWay, mostAtOnce)
+	}
+	r, err := c.compute(ctx, j, yield)
+	m.stop()
+	if err != nil {
+		r = &result{err: err}
+	}
+	r.spent = m.total()
+	return r
+}
+
+func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*result, error) {
+	k := c.opt.Scheduler.Partitions()
+	g := j.snap.Build(yield)
+	j.start = j.start[:0]
+	defer clear(j.index)
+	for i, e := range j.owners {
+		p, gone, _ := c.opt.Scheduler.Look(e)
+		if gone {
+			p = Unplaced
+		}
+		j.start = append(j.start, int32(p))
+		j.index[e] = int32(i)
+		if i%stride == stride-1 {
+			yield()
+		}
+	}
+	present := weigh(g, j.start, k, yield)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	// A map that is half as bad as one by chance is not worth keeping to.
+	j.cold = j.cold || present.share() > (1-1/float64(k))/2
+	parts, err := c.cut(ctx, j, c.neighbors(j, g, yield), k, yield)
+	if err != nil {
+		return nil, fmt.Errorf("cut a graph of %d vertices: %w", len(j.owners), err)
+	}
+	r := &result{next: weigh(g, parts.Parts, k, yield)}
+	r.took = c.opt.Now() - j.began
+	for _, v := range parts.Hubs[:min(mostHubs, len(parts.Hubs))] {
+		r.hubs = append(r.hubs, j.owners[v].Key())
+	}
+	p := &c.opt.Policy
+	r.apply = better(present, r.next, k, p.Gain, p.Imbalance)
+	if r.apply {
+		if r.moved, err = c.prepare(j, g, parts.Parts, yield); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// cut cuts the graph, from the present map on or from nothing; then parts are named
+// after the present ones they are most like.
+func (c *Controller[E]) cut(ctx context.Context, j *job[E], g *cut.Graph, k int, yield func()) (*cut.Result, error) {
+	o := cut.Options{
+		Parts: k, Imbalance: c.opt.Policy.Imbalance, Seed: c.opt.Seed + uint64(j.number), Yield: yield,
+	}
+	if !j.cold {
+		o.Start = j.start
+		return c.opt.Cut(ctx, g, o)
+	}
+	r, err := c.opt.Cut(ctx, g, o)
+	if err == nil {
+		cut.Relabel(r.Parts, j.start, k)
+	}
+	return r, err
+}
+
+// prepare assigns every key of the map, and what else follows from it.
+func (c *Controller[E]) prepare(j *job[E], g *cut.Graph, parts []int32, yield func()) (moved int64, err error) {
+	assign := func(e E, p int) error {
+		moves, err := c.opt.Scheduler.Assign(e, p)
+		if err != nil {
+			return fmt.Errorf("assign %q to partition %d: %w", e.Key(), p, err)
+		}
+		if moves {
+			moved++
+		}
+		return nil
+	}
+	for i, e := range j.owners {
+		if err := assign(e, int(parts[i])); err != nil {
+			return moved, err
+		}
+		if i%stride == stride-1 {
+			yield()
+		}
+	}
+	// Where requests have one key, what is near says nothing.
+	if c.opt.Policy.Replace || len(g.Neighbors) > 0 {
+		err = c.fill(j, parts, assign, yield)
+	}
+	return moved, err
+}
+
+// fill deals with the keys that the map does not have. With Replace they are
+// unplaced. Otherwise those between two keys that the map puts into one partition
+// follow them, lest a scan of those leave it; all others stay.
+func (c *Controller[E]) fill(j *job[E], parts []int32, assign func(E, int) error, yield func()) error {
+	const most = 1 << 12 // keys of a gap that is closed
+	var gap []E
+	before := int32(Unplaced) // where the last key of the map went
+	return c.ascend(j, func(e E) error {
+		p := int32(Unplaced)
+		if v := j.vertex(e); v >= 0 {
+			p = parts[v]
+		}
+		switch {
+		case p < 0 && c.opt.Policy.Replace:
+			return assign(e, Unplaced)
+		case p < 0 && len(gap) < most:
+			gap = append(gap, e)
+		case p < 0:
+			before = Unplaced
+		default:
+			if p == before {
+				for _, e := range gap {
+					if err := assign(e, int(p)); err != nil {
+						return err
+					}
+				}
+			}
+			gap, before = gap[:0], p
+		}
+		return nil
+	}, yield)
+}
+
+// ascend visits the keys of the scheduler in ascending order.
+func (c *Controller[E]) ascend(j *job[E], visit func(E) error, yield func()) error {
+	const step = 256 // entries at a time, while the index of the scheduler is locked
+	defer func() { clear(j.run) }()
+	for from := ""; ; {
+		j.run = c.opt.Scheduler.Entries(j.run[:0], from, step)
+		for _, e := range j.run {
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+		if len(j.run) < step {
+			return nil
+		}
+		from = j.run[len(j.run)-1].Key() + "\x00"
+		yield()
+	}
+}
+
+// vertex is e's in the snapshot's graph, or -1. The number in the entry would not
+// do: it may be another vertex's by then.
+func (j *job[E]) vertex(e E) int32 {
+	if v, ok := j.index[e]; ok {
+		return v
+	}
+	return -1
+}
+
+// finish deals with the result of a cycle: what is prepared is switched to.
+func (c *Controller[E]) finish(r *result) {
+	now := c.opt.Now()
+	c.policy.cut(now, r.spent)
+	s := &c.stats
+	s.CuttingTime += r.spent
+	if r.err == nil && r.apply {
+		if err := c.opt.Scheduler.Switch(); err != nil {
+			r.err = fmt.Errorf("switch the map: %w", err)
+		}
+	}
+	switch {
+	case r.err != nil && c.ctx.Err() != nil:
+		// It was given up by Close.
+	case r.err != nil:
+		s.Failed++
+		if c.opt.Failed != nil {
+			c.opt.Failed(r.err)
+		}
+	case r.apply:
+		s.Applied++
+		s.Moved += r.moved
+	default:
+		s.Skipped++
+	}
+	if r.err == nil {
+		s.Computed++
+		s.LastCut, s.LastBalance, s.LastCutTime = r.next.share(), r.next.balance, r.took
+		s.Hubs = r.hubs
+	}
+	c.policy.done(now, r.err == nil && r.apply, &c.tracker.signal)
+}
+
+// rateOf is a share of requests as the tracker takes it.
+func rateOf(share float64) uint64 { return uint64(math.Round(share * whole)) }

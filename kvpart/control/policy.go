@@ -1,0 +1,264 @@
+package control
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/samya-db/samya/kvpart/workload"
+)
+
+const (
+	// look is how often the signal is judged, at least; with fewer requests than
+	// enough it waits for them, but not longer than patience if there are some.
+	look     = 100 * time.Millisecond
+	enough   = 4000
+	patience = 5 * time.Second
+	some     = 100
+	// fresh is how many requests since the last cut make another one worthwhile.
+	fresh = 10_000
+	// mostBacking is how often backing off doubles the interval, from Every or
+	// leastInterval on; each time a quarter of the requests is tracked, but not fewer
+	// than calm in a second.
+	mostBacking   = 5
+	leastInterval = 50 * time.Millisecond
+	calm          = 4000
+	// noCut is the share of requests on several partitions that is not worth a cut.
+	noCut = .005
+	// saved is for how long the budget saves what is not spent.
+	saved = time.Second
+)
+
+// policy decides when to cut and how much to track: a state machine that is handed
+// the time, what was spent and what was seen.
+//
+// A cycle begins with start and ends with done. What its map is worth shows only
+// afterwards: the outcome under it is compared with the one before. Cuts that do
+// not pay, and maps with which all is well, make it back off; a worse outcome than
+// when it did makes it come back.
+type policy struct {
+	Policy
+	budget budget
+	busy   bool
+	began  time.Duration // of the last cycle
+	ever   bool          // there was a cycle
+
+	judged  time.Duration // when the signal was last judged
+	need    bool          // a cut may bring something, as of then
+	level   int           // of backing off
+	basis   outcome       // when it last backed off
+	last    outcome       // as last judged
+	applied bool          // a map was applied and has not shown its worth
+	before  outcome       // of the map before it
+
+	fits    float64 // share of requests that can be tracked within the budget
+	few     float64 // share of requests that is calm
+	adapted time.Duration
+	spent   time.Duration // on tracking since then
+	tracked int           // since then
+}
+
+// check sets what is 0 and fails with ErrOptions if something is out of its range.
+func (p *Policy) check() error {
+	set := func(v *float64, to float64) {
+		if *v == 0 {
+			*v = to
+		}
+	}
+	set(&p.Gain, DefaultGain)
+	set(&p.Share, DefaultShare)
+	set(&p.Imbalance, DefaultImbalance)
+	if p.Vertices == 0 {
+		p.Vertices = DefaultVertices
+	}
+	if p.Edges == 0 {
+		p.Edges = DefaultEdges
+	}
+	switch {
+	case p.Kind > Base:
+		return fmt.Errorf("%w: kind %d", ErrOptions, p.Kind)
+	case p.Kind == Base && p.Operations < 1:
+		return fmt.Errorf("%w: operations of %d, below 1", ErrOptions, p.Operations)
+	case p.Every < 0:
+		return fmt.Errorf("%w: every %v, below 0", ErrOptions, p.Every)
+	case p.Window < 0 || p.Window > workload.MaxWindow:
+		return fmt.Errorf("%w: window of %d, not from 0 to %d", ErrOptions, p.Window, workload.MaxWindow)
+	case !(p.Gain < 1):
+		return fmt.Errorf("%w: gain of %v, not below 1", ErrOptions, p.Gain)
+	case !(p.Share > 0):
+		return fmt.Errorf("%w: share of %v, not above 0", ErrOptions, p.Share)
+	case !(p.Sample >= 0 && p.Sample <= 1):
+		return fmt.Errorf("%w: sample of %v, not from 0 to 1", ErrOptions, p.Sample)
+	case !(p.Imbalance > 0):
+		return fmt.Errorf("%w: imbalance of %v, not above 0", ErrOptions, p.Imbalance)
+	}
+	return nil
+}
+
+func newPolicy(p Policy, now time.Duration) *policy {
+	b := budget{share: p.Share, at: now}
+	if p.Kind == Base {
+		b.share = 1
+	}
+	return &policy{Policy: p, budget: b, fits: 1, few: 1, judged: now, adapted: now}
+}
+
+// track accounts for requests that were tracked and the processor time of that, and
+// adapts the sampling to it: tracking takes no more than half of the share.
+func (p *policy) track(now, spent time.Duration, requests int, dropped bool) {
+	p.budget.spend(now, spent)
+	p.spent += spent
+	p.tracked += requests
+	over := now - p.adapted
+	if over < look {
+		return
+	}
+	offered := float64(p.tracked) / p.sample() / over.Seconds()
+	p.few = min(1, calm/max(offered, 1))
+	may := float64(over) * p.Share / 2
+	switch {
+	case p.Share < 1 && float64(p.spent) > may:
+		p.fits *= max(.1, .9*may/float64(p.spent))
+	case dropped:
+		p.fits /= 2
+	default:
+		p.fits *= 1.2
+	}
+	p.fits = min(max(p.fits, 1./(1<<16)), 1)
+	p.spent, p.tracked, p.adapted = 0, 0, now
+}
+
+// sample is the share of requests to track.
+func (p *policy) sample() float64 {
+	switch {
+	case p.Sample > 0:
+		return p.Sample
+	case p.Kind == Base:
+		return 1
+	}
+	return min(p.fits, max(p.few, math.Ldexp(1, -2*p.level)))
+}
+
+// interval is the least time between the beginnings of two cycles.
+func (p *policy) interval() time.Duration {
+	if p.level == 0 {
+		return p.Every
+	}
+	return max(p.Every, leastInterval) << p.level
+}
+
+// always tells that there is a cut whatever it brings.
+func (p *policy) always() bool { return p.Gain < 0 }
+
+// start tells whether to begin a cycle; if it says so it has begun. tracked is how
+// many requests were recorded since the last one began. It resets the signal when
+// it judged it.
+func (p *policy) start(now time.Duration, s *signal, tracked int64) bool {
+	if p.Kind != Async {
+		return false
+	}
+	if !p.busy && p.due(now, s) {
+		p.judge(s.outcome())
+		p.judged = now
+		s.reset()
+	}
+	if p.busy || !p.need || p.ever && now-p.began < p.interval() || !p.budget.ok(now) || !p.collected(now, tracked) {
+		return false
+	}
+	p.busy, p.began, p.ever = true, now, true
+	return true
+}
+
+// due tells whether the signal is worth judging.
+func (p *policy) due(now time.Duration, s *signal) bool {
+	over := now - p.judged
+	if p.always() {
+		return s.requests > 0
+	}
+	return over >= look && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
+}
+
+// collected tells whether enough requests came since the last cut.
+func (p *policy) collected(now time.Duration, tracked int64) bool {
+	return tracked >= min(fresh, p.window()) || now-p.began >= patience && tracked >= some
+}
+
+func (p *policy) window() int64 {
+	if p.Window == 0 {
+		return math.MaxInt64
+	}
+	return int64(p.Window)
+}
+
+// judge takes in what the present map does.
+func (p *policy) judge(o outcome) {
+	p.last = o
+	if p.always() {
+		p.need = true
+		return
+	}
+	p.need = o.multi > noCut || o.balance > 1+p.Imbalance+o.balanceNoise
+	switch {
+	case p.applied && o.better(p.before, p.Gain):
+		p.level = 0
+	case p.applied || !p.need:
+		p.back(o)
+	case p.level > 0 && o.worse(p.basis):
+		p.level = 0
+	}
+	p.applied = false
+}
+
+// back backs off.
+func (p *policy) back(o outcome) {
+	if p.level < mostBacking {
+		p.level++
+	}
+	p.basis = o
+}
+
+// cut accounts for processor time of a cut.
+func (p *policy) cut(now, spent time.Duration) { p.budget.spend(now, spent) }
+
+// done ends a cycle whose map was applied or not.
+func (p *policy) done(now time.Duration, applied bool, s *signal) {
+	p.busy = false
+	if p.Kind != Async || p.always() {
+		return
+	}
+	if !applied {
+		p.back(p.last)
+		return
+	}
+	// What the map did until it was replaced is known best up to that time.
+	p.before, p.applied = p.last, true
+	p.need = false
+	p.judged = now
+	s.reset()
+}
+
+// budget is the processor time that may be spent: share of the time that passes.
+// What is begun while it is not overdrawn may overdraw it, and is paid back before
+// anything else begins: by any time no more than the share was spent, and one cut.
+type budget struct {
+	share  float64
+	credit time.Duration
+	at     time.Duration
+}
+
+func (b *budget) accrue(now time.Duration) {
+	b.credit += time.Duration(b.share * float64(now-b.at))
+	b.credit = min(b.credit, time.Duration(b.share*float64(saved)))
+	b.at = now
+}
+
+func (b *budget) spend(now, d time.Duration) {
+	b.accrue(now)
+	b.credit -= d
+}
+
+// ok tells whether something may begin.
+func (b *budget) ok(now time.Duration) bool {
+	b.accrue(now)
+	return b.share >= 1 || b.credit >= 0
+}

@@ -1,0 +1,226 @@
+package control
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/samya-db/samya/kvpart/workload"
+)
+
+// tracker takes requests from whoever dispatches them and records them in the
+// graph. Observe may be called by all; the rest is the controller's alone.
+type tracker[E Entry] struct {
+	sched  Scheduler[E]
+	random func() uint64
+	wake   chan struct{}
+
+	_      [64]byte
+	rate   atomic.Uint64 // of 1<<32 requests, how many are tracked
+	base   int64         // Base's interval in requests, or 0
+	shards []shard[E]
+	_      [64]byte
+	count  atomic.Int64 // of requests since Base's last cut
+	_      [64]byte
+
+	graph   *workload.Graph
+	owners  []E // by vertex
+	signal  signal
+	tracked int64
+	dropped int64
+	looked  []looked
+	vs      []workload.Vertex
+	swept   int // where sweeping goes on
+}
+
+// shard is a buffer of one share of the requests, so that dispatchers seldom meet.
+type shard[E Entry] struct {
+	mu      sync.Mutex
+	filling *batch[E]
+	spare   *batch[E] // empty, the controller's
+	dropped int64
+	_       [64]byte
+}
+
+// batch is requests one after the other; ends are where each ends in entries.
+type batch[E Entry] struct {
+	entries []E
+	ends    []int32
+}
+
+// looked is what the scheduler said of an entry.
+type looked struct {
+	slot      *atomic.Int32
+	partition int32
+	gone      bool
+}
+
+// The bounds of a shard, in keys and in requests.
+const (
+	shardKeys     = 1 << 12
+	shardRequests = 1 << 12
+	whole         = 1 << 32 // the rate at which all is tracked
+)
+
+func newTracker[E Entry](o *Options[E]) (*tracker[E], error) {
+	n := 1 << bits.Len(uint(2*runtime.GOMAXPROCS(0)-1))
+	t := &tracker[E]{
+		sched: o.Scheduler, random: o.Rand, wake: make(chan struct{}, 1), shards: make([]shard[E], n),
+		signal: newSignal(o.Scheduler.Partitions()),
+	}
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.filling, s.spare = newBatch[E](), newBatch[E]()
+	}
+	if o.Policy.Kind == Base {
+		t.base = o.Policy.Operations
+	}
+	g, err := workload.New(workload.Options{
+		Window: o.Policy.Window, Vertices: o.Policy.Vertices, Edges: o.Policy.Edges, Dims: 1, Freed: t.freed,
+	})
+	t.graph = g
+	return t, err
+}
+
+func newBatch[E Entry]() *batch[E] {
+	return &batch[E]{make([]E, 0, shardKeys), make([]int32, 0, shardRequests)}
+}
+
+// observe takes a request, or one in so many; what finds no room is counted.
+func (t *tracker[E]) observe(entries []E) {
+	if t.base > 0 && t.count.Add(1) == t.base {
+		t.nudge()
+	}
+	r := t.random()
+	if r>>32 >= t.rate.Load() {
+		return
+	}
+	s := &t.shards[r&uint64(len(t.shards)-1)]
+	s.mu.Lock()
+	half := s.add(entries)
+	s.mu.Unlock()
+	if half {
+		t.nudge()
+	}
+}
+
+// add takes a request and tells whether that made the buffer half full.
+func (s *shard[E]) add(entries []E) bool {
+	entries = entries[:min(len(entries), workload.MaxKeys)]
+	b := s.filling
+	before := len(b.entries)
+	if before+len(entries) > shardKeys || len(b.ends) == shardRequests {
+		s.dropped++
+		return false
+	}
+	var none E
+	for _, e := range entries {
+		if e != none {
+			b.entries = append(b.entries, e)
+		}
+	}
+	b.ends = append(b.ends, int32(len(b.entries)))
+	return before < shardKeys/2 && len(b.entries) >= shardKeys/2
+}
+
+// nudge has the controller look soon.
+func (t *tracker[E]) nudge() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drain records what was observed, and returns how many requests and keys.
+func (t *tracker[E]) drain() (requests, keys int) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		t.dropped += s.dropped
+		s.dropped = 0
+		b := s.filling
+		if len(b.ends) == 0 {
+			s.mu.Unlock()
+			continue
+		}
+		s.filling, s.spare = s.spare, b
+		s.mu.Unlock()
+		requests += len(b.ends)
+		keys += len(b.entries)
+		t.take(b)
+	}
+	t.tracked += int64(requests)
+	t.sweep(16 + requests/8)
+	return requests, keys
+}
+
+// take records a batch and empties it.
+func (t *tracker[E]) take(b *batch[E]) {
+	// All entries are looked at before any is used: so memory brings several at a time.
+	t.looked = t.looked[:0]
+	for _, e := range b.entries {
+		p, gone, slot := t.sched.Look(e)
+		t.looked = append(t.looked, looked{slot, int32(p), gone})
+	}
+	from := int32(0)
+	for _, to := range b.ends {
+		t.record(b.entries[from:to], t.looked[from:to])
+		from = to
+	}
+	clear(b.entries)
+	b.entries, b.ends = b.entries[:0], b.ends[:0]
+}
+
+func (t *tracker[E]) record(entries []E, looked []looked) {
+	t.graph.Reserve(len(entries))
+	vs := t.vs[:0]
+	for i, e := range entries {
+		l := &looked[i]
+		if l.gone {
+			continue
+		}
+		v := workload.Vertex(l.slot.Load() - 1)
+		if v == workload.None {
+			v = t.graph.Add()
+			l.slot.Store(int32(v) + 1)
+			t.own(v, e)
+		}
+		vs = append(vs, v)
+	}
+	t.vs = vs
+	t.graph.Record(vs, workload.Load{1})
+	t.signal.add(looked)
+}
+
+func (t *tracker[E]) own(v workload.Vertex, e E) {
+	if int(v) == len(t.owners) {
+		t.owners = append(t.owners, e)
+		return
+	}
+	t.owners[v] = e
+}
+
+// freed is told of a vertex whose last request left the window.
+func (t *tracker[E]) freed(v workload.Vertex) {
+	_, _, slot := t.sched.Look(t.owners[v])
+	slot.Store(0)
+	var none E
+	t.owners[v] = none
+}
+
+// sweep looks at the next n vertices, and takes out those of keys that are gone.
+func (t *tracker[E]) sweep(n int) {
+	var none E
+	for range min(n, len(t.owners)) {
+		t.swept = (t.swept + 1) % len(t.owners)
+		e := t.owners[t.swept]
+		if e == none {
+			continue
+		}
+		if _, gone, _ := t.sched.Look(e); gone {
+			t.graph.Remove(workload.Vertex(t.swept))
+			t.owners[t.swept] = none
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package kvpart
+
+import (
+	"math/rand/v2"
+)
+
+// Shuffle assigns all keys by chance, and switches.
+func (s *Store) Shuffle(rng *rand.Rand) error {
+	b := &balance{Scheduler: s.sched, store: s}
+	for _, e := range s.sched.Entries(nil, "", 1<<20) {
+		if _, err := b.Assign(e, rng.IntN(s.sched.Partitions()+1)-1); err != nil {
+			return err
+		}
+	}
+	return b.Switch()
+}
+
+// MoveFirst moves the first n keys to the partition after theirs.
+func (s *Store) MoveFirst(n int) error {
+	b := &balance{Scheduler: s.sched, store: s}
+	for _, e := range s.sched.Entries(nil, "", n) {
+		if _, err := b.Assign(e, (s.sched.Partition(e)+1)%s.sched.Partitions()); err != nil {
+			return err
+		}
+	}
+	return b.Switch()
+}
+
+// Engines returns how many keys the engines of the present generation hold.
+func (s *Store) Engines() []int64 {
+	var n []int64
+	for _, h := range s.homes.present.Load().homes {
+		n = append(n, h.keys.Load())
+	}
+	return n
+}
+
+// Misplaced returns how many keys are not in the engine of their partition.
+func (s *Store) Misplaced() int {
+	n := 0
+	for _, e := range s.sched.Entries(nil, "", 1<<20) {
+		if e.Value.home != s.homes.present.Load().home(int32(s.sched.Partition(e))) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,227 @@
+package kvpart
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/samya-db/samya/kvpart/engine"
+	"github.com/samya-db/samya/kvpart/sched"
+)
+
+// item is what the scheduler keeps for a key.
+type item struct {
+	// home is the engine that has the key's value, nil if it has none.
+	home *home
+	// cell is where the value is, if the engine has such.
+	cell *engine.Cell
+	// generation is that of home. It is read by the upkeep, which is not alone on
+	// the key; hence the functions of package atomic.
+	generation uint32
+}
+
+type (
+	entry   = sched.Entry[item]
+	request = sched.Request[item]
+)
+
+// errLost says that an engine does not have what was put into it.
+var errLost = errors.New("engine lost a value")
+
+// opKind is what an op does.
+type opKind uint8
+
+const (
+	opRead opKind = iota + 1
+	opWrite
+	opDelete
+	opScan
+	opExecute
+	opMove  // of the upkeep: to the present generation
+	opClear // of the upkeep: copies that do not count
+)
+
+// op is a request under way. It is pooled. What it has to do with the memory of its
+// caller depends: a worker may still be at it when the caller has given up.
+type op struct {
+	s    *Store
+	req  request
+	kind opKind
+	err  error
+	// own tells that the caller may give up: the op uses its own memory alone.
+	own bool
+	// buf is the op's own memory: room for a stamp, and then a value.
+	buf []byte
+	// value is what to write, or where to append what is read.
+	value []byte
+	// pairs is where to scan to; mine is the op's own.
+	pairs, mine []Pair
+	limit       int // of pairs
+	reach       int // entries of a scan
+	vacant      int // of those, without a value
+	keys        []string
+	// What follows is of one Gather.
+	names []string
+	at    *home
+	visit func(i int, value []byte) error
+
+	tx     *tx            // of opExecute
+	writes []engine.Write // of opExecute and opMove
+	former *generation    // of opMove: the one to empty
+	done   *Request       // of Start
+}
+
+var ops = sync.Pool{New: func() any {
+	o := new(op)
+	o.visit = o.gathered
+	return o
+}}
+
+// newOp returns an op; the caller sets its request up.
+func (s *Store) newOp(kind opKind, own bool) *op {
+	o := ops.Get().(*op)
+	o.s, o.kind, o.own = s, kind, own
+	return o
+}
+
+// keep is how many bytes of memory a pooled op may keep.
+const keep = 1 << 20
+
+// free gives an op back to the pool.
+func (o *op) free() {
+	o.s, o.err, o.value, o.pairs, o.tx, o.done, o.at, o.former = nil, nil, nil, nil, nil, nil, nil, nil
+	if cap(o.buf) > keep {
+		o.buf = nil
+	}
+	if cap(o.mine) > 64 {
+		o.mine = nil
+	}
+	if cap(o.names) > 1024 {
+		o.names, o.keys = nil, nil
+	}
+	clear(o.writes)
+	o.writes = o.writes[:0]
+	ops.Put(o)
+}
+
+// End implements sched.Job.
+func (o *op) End(err error) {
+	if o.done == nil {
+		o.free() // its caller has given up
+		return
+	}
+	o.s.finish(o, err)
+}
+
+// Run implements sched.Job.
+func (o *op) Run(r *request) {
+	entries := r.Entries()
+	switch o.kind {
+	case opRead:
+		o.err = o.read(entries[0])
+	case opWrite:
+		o.err = o.s.put(entries[0], r.Partitions()[0], o)
+	case opDelete:
+		o.err = o.s.remove(entries[0])
+	case opScan:
+		o.err = o.scan(entries)
+	case opExecute:
+		o.err = o.execute(r)
+	case opMove:
+		o.err = o.move(r)
+	case opClear:
+		o.err = o.s.homes.clear(entries[0].Key(), entries[0].Value.home)
+	}
+}
+
+func (o *op) read(e *entry) (err error) {
+	if !e.Present {
+		return ErrNotFound
+	}
+	o.value, err = e.Value.get(e.Key(), o.value)
+	return err
+}
+
+// get appends the value of key, which is present, to dst.
+func (it *item) get(key string, dst []byte) ([]byte, error) {
+	if it.cell != nil {
+		return it.cell.Get(dst), nil
+	}
+	return it.home.get(key, dst)
+}
+
+// give hands what is to be written to the op.
+func (o *op) give(value []byte) {
+	if !o.own && !o.s.durable {
+		o.value = value
+		return
+	}
+	o.buf = append(o.buf[:0], make([]byte, stampSize)...)
+	o.buf = append(o.buf, value...)
+	o.value = o.buf[stampSize:]
+}
+
+// scan gathers what entries hold, up to the limit, engine by engine.
+func (o *op) scan(entries []*entry) error {
+	if o.own {
+		o.pairs = o.mine
+	}
+	o.pairs = o.pairs[:0]
+	o.vacant = 0
+	for i := 0; i < len(entries) && len(o.pairs) < o.limit; {
+		if e := entries[i]; e.Present && e.Value.cell != nil {
+			o.pairs = addPair(o.pairs, e.Key(), e.Value.cell.Value())
+			i++
+			continue
+		}
+		o.names, o.at = o.names[:0], nil
+		for ; i < len(entries) && len(o.pairs)+len(o.names) < o.limit; i++ {
+			e := entries[i]
+			if !e.Present {
+				o.vacant++
+				continue
+			}
+			if e.Value.cell != nil || o.at != nil && o.at != e.Value.home {
+				break
+			}
+			o.at = e.Value.home
+			o.names = append(o.names, e.Key())
+		}
+		if o.at == nil {
+			continue
+		}
+		want := len(o.pairs) + len(o.names)
+		if err := o.at.engine.Gather(o.names, o.visit); err != nil {
+			return o.at.failed(err)
+		}
+		if len(o.pairs) != want {
+			return o.at.failed(errLost)
+		}
+	}
+	if o.own {
+		o.mine = o.pairs
+	}
+	return nil
+}
+
+// gathered takes a value of Gather.
+func (o *op) gathered(i int, value []byte) error {
+	value, err := o.at.plain(value)
+	if err != nil {
+		return err
+	}
+	o.pairs = addPair(o.pairs, o.names[i], value)
+	return nil
+}
+
+// addPair appends a copy of a pair, in the memory of the one that was there.
+func addPair(dst []Pair, key string, value []byte) []Pair {
+	n := len(dst)
+	if n < cap(dst) {
+		dst = dst[:n+1]
+	} else {
+		dst = append(dst, Pair{})
+	}
+	dst[n].Key = key
+	dst[n].Value = append(dst[n].Value[:0], value...)
+	return dst
+}

@@ -1,0 +1,149 @@
+package kvpart
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/samya-db/samya/kvpart/engine"
+	"github.com/samya-db/samya/kvpart/sched"
+	"github.com/samya-db/samya/kvpart/workload"
+)
+
+// Strategies are all strategies.
+func Strategies() []Strategy { return []Strategy{Bare, Soft, Hard, Threaded, HardThreaded} }
+
+// hard tells whether each partition has engines of its own.
+func (s Strategy) hard() bool { return s == Hard || s == HardThreaded }
+
+// workers tells whether workers run requests.
+func (s Strategy) workers() bool { return s == Threaded || s == HardThreaded }
+
+func bad(field string, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", ErrOptions, field, fmt.Sprintf(format, args...))
+}
+
+// check fails unless lo <= v <= hi.
+func check[T int | int64 | float64](field string, v, lo, hi T) error {
+	if lo <= v && v <= hi {
+		return nil
+	}
+	return bad(field, "%v, want %v to %v", v, lo, hi)
+}
+
+// checkBound is check for a field that may be 0.
+func checkBound(field string, v, lo, hi int) error {
+	if v == 0 {
+		return nil
+	}
+	return check(field, v, lo, hi)
+}
+
+// complete fills defaults in and fails with ErrOptions if a field is out of range.
+func (o *Options) complete() (engine.Factory, error) {
+	if !slices.Contains(Strategies(), o.Strategy) {
+		return engine.Factory{}, bad("Strategy", "%q, want one of %q", o.Strategy, Strategies())
+	}
+	if o.Partitions == 0 {
+		o.Partitions = min(runtime.GOMAXPROCS(0), MaxPartitions)
+	}
+	if o.Queue == 0 {
+		o.Queue = sched.DefaultQueue
+	}
+	if o.Generations == 0 {
+		o.Generations = DefaultGenerations
+	}
+	for _, err := range []error{
+		check("Partitions", o.Partitions, 1, MaxPartitions),
+		check("Queue", o.Queue, 1, sched.MaxQueue),
+		check("Generations", o.Generations, 2, MaxGenerations),
+		check("Cache", o.Cache, int64(0), math.MaxInt64),
+		o.Policy.complete(),
+	} {
+		if err != nil {
+			return engine.Factory{}, err
+		}
+	}
+	if o.Strategy == Bare && o.Policy.Kind != Static {
+		return engine.Factory{}, bad("Policy.Kind", "%q, want %q with strategy %q", o.Policy.Kind, Static, Bare)
+	}
+	switch o.Place {
+	case "":
+		o.Place = RoundRobin
+	case RoundRobin, Hash, Together:
+	default:
+		return engine.Factory{}, bad("Place", "%q, want %q, %q or %q", o.Place, RoundRobin, Hash, Together)
+	}
+	return o.engine()
+}
+
+// engine finds the backend, and whether the directories suit it.
+func (o *Options) engine() (engine.Factory, error) {
+	f, err := engine.Lookup(o.Backend)
+	if o.Engine != nil {
+		f, err = *o.Engine, nil
+		if o.Backend == "" || !validBackend(o.Backend) {
+			return f, bad("Backend", "%q, want a name of letters for Engine", o.Backend)
+		}
+	}
+	if err != nil {
+		return f, fmt.Errorf("%w: Backend: %w", ErrOptions, err)
+	}
+	switch {
+	case f.Durable && len(o.Dirs) == 0:
+		return f, bad("Dirs", "none, want one at least for backend %q", o.Backend)
+	case !f.Durable && len(o.Dirs) > 0:
+		return f, bad("Dirs", "%q, want none: backend %q keeps nothing on disks", o.Dirs, o.Backend)
+	}
+	for i, dir := range o.Dirs {
+		if dir == "" || slices.Contains(o.Dirs[:i], dir) {
+			return f, bad("Dirs", "%q at %d, want names that differ", dir, i)
+		}
+	}
+	return f, nil
+}
+
+// complete fills defaults in and fails with ErrOptions if a field is out of range.
+func (p *Policy) complete() error {
+	switch p.Kind {
+	case "":
+		p.Kind = Static
+	case Static, Base, Async:
+	default:
+		return bad("Policy.Kind", "%q, want %q, %q or %q", p.Kind, Static, Base, Async)
+	}
+	if p.Kind == Base && p.Operations < 1 {
+		return bad("Policy.Operations", "%d, want 1 at least for %q", p.Operations, Base)
+	}
+	for _, err := range []error{
+		check("Policy.Operations", p.Operations, int64(0), math.MaxInt64),
+		check("Policy.Window", p.Window, 0, workload.MaxWindow),
+		check("Policy.Every", int64(p.Every), int64(0), math.MaxInt64),
+		check("Policy.Gain", p.Gain, -math.MaxFloat64, 1),
+		check("Policy.Share", p.Share, 0, math.MaxFloat64),
+		check("Policy.Sample", p.Sample, 0, 1),
+		checkBound("Policy.Vertices", p.Vertices, workload.MinVertices, workload.MaxVertices),
+		checkBound("Policy.Edges", p.Edges, workload.MinEdges, workload.MaxEdges),
+		check("Policy.Imbalance", p.Imbalance, 0, math.MaxFloat64),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkKey(key string) error {
+	if key == "" || len(key) > MaxKey {
+		return fmt.Errorf("%w: %d bytes, want 1 to %d", ErrKey, len(key), MaxKey)
+	}
+	return nil
+}
+
+func checkValue(value []byte) error {
+	if len(value) > MaxValue {
+		return fmt.Errorf("%w: %d bytes, want %d at most", ErrValue, len(value), MaxValue)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package sched
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io"
+	"sync/atomic"
+)
+
+// Placement says on which partition a new key goes.
+type Placement uint8
+
+// The placements.
+const (
+	// Hash places a key by its hash, the same in each process.
+	Hash Placement = iota
+	// RoundRobin places each new key on the partition after that of the one before.
+	RoundRobin
+	// Together places all new keys of one request on one partition, and those of the
+	// next request on the partition after it.
+	Together
+)
+
+// placer places new keys.
+type placer struct {
+	kind       Placement
+	partitions int
+	next       atomic.Uint64
+}
+
+// one places a key alone.
+func (p *placer) one(key string) int {
+	if p.kind == Hash {
+		return p.hash(key)
+	}
+	return p.turn()
+}
+
+func (p *placer) turn() int { return int((p.next.Add(1) - 1) % uint64(p.partitions)) }
+
+func (p *placer) hash(key string) int {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, key) // never fails
+	x := h.Sum64()
+	// The low bits of FNV alone are poor.
+	x ^= x >> 32
+	return int(x % uint64(p.partitions))
+}
+
+// batch places the new keys of one request.
+type batch struct {
+	at     int
+	placed bool
+}
+
+// of places a key of the request.
+func (b *batch) of(p *placer, key string) int {
+	if p.kind != Together {
+		return p.one(key)
+	}
+	if !b.placed {
+		b.at, b.placed = p.turn(), true
+	}
+	return b.at
+}
+
+func (s *Scheduler[V]) valid(partition int) error {
+	if partition != Unplaced && (partition < 0 || partition >= len(s.parts)) {
+		return fmt.Errorf("%w: partition %d, want 0 to %d", ErrOptions, partition, len(s.parts)-1)
+	}
+	return nil
+}
+
+func duplicate(key string) error {
+	return fmt.Errorf("%w: key %q has an entry", ErrOptions, key)
+}

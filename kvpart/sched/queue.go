@@ -1,0 +1,204 @@
+package sched
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// partition is a partition: its lock in Callers mode, its queue and worker in the
+// others.
+type partition[V any] struct {
+	s  *Scheduler[V]
+	id int
+
+	// run is held while a job runs, in Callers mode.
+	run sync.RWMutex
+	ran atomic.Int64
+	_   [64]byte // the parts below have cache lines of their own
+
+	// mu guards what follows, in the other modes. It is never held for long.
+	mu       sync.Mutex
+	queue    []*Request[V]
+	parked   bool // the worker has nothing to do, and wants to be woken
+	stopping bool
+	// room is closed when it is worth another try to enqueue; nil if nobody waits.
+	room   chan struct{}
+	wanted atomic.Bool // room is not nil
+	// count is how many requests wait here: it grows with mu held.
+	count atomic.Int64
+	wake  chan struct{}
+	_     [64]byte
+
+	// What follows is the worker's, and is whoever's holds mu while it is parked.
+	taken []*Request[V]
+	next  int
+	held  *Request[V] // popped, and not yet arrived at
+	tries int
+	// at is the request of several partitions the worker waits at.
+	at atomic.Pointer[Request[V]]
+}
+
+func newPartition[V any](s *Scheduler[V], id int) *partition[V] {
+	return &partition[V]{s: s, id: id, wake: make(chan struct{}, 1)}
+}
+
+func (p *partition[V]) lock(callers bool) {
+	if callers {
+		p.run.Lock()
+	} else {
+		p.mu.Lock()
+	}
+}
+
+func (p *partition[V]) tryLock(callers bool) bool {
+	if callers {
+		return p.run.TryLock()
+	}
+	return p.mu.TryLock()
+}
+
+func (p *partition[V]) unlock(callers bool) {
+	if callers {
+		p.run.Unlock()
+	} else {
+		p.mu.Unlock()
+	}
+}
+
+// acquire takes the lock of Callers mode, or fails if ctx ends before.
+func (p *partition[V]) acquire(ctx context.Context, share bool) error {
+	if p.try(share) {
+		return nil
+	}
+	if ctx.Done() == nil {
+		p.take(share)
+		return nil
+	}
+	return p.contend(ctx, share)
+}
+
+func (p *partition[V]) try(share bool) bool {
+	if share {
+		return p.run.TryRLock()
+	}
+	return p.run.TryLock()
+}
+
+// contend waits for a lock that somebody has.
+func (p *partition[V]) contend(ctx context.Context, share bool) error {
+	// Jobs are short as a rule.
+	for range 4 {
+		runtime.Gosched()
+		if p.try(share) {
+			return nil
+		}
+	}
+	got := make(chan struct{})
+	go func() {
+		p.take(share)
+		select {
+		case got <- struct{}{}:
+		case <-ctx.Done():
+			p.release(share)
+		}
+	}()
+	select {
+	case <-got:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *partition[V]) take(share bool) {
+	if share {
+		p.run.RLock()
+	} else {
+		p.run.Lock()
+	}
+}
+
+func (p *partition[V]) release(share bool) {
+	if share {
+		p.run.RUnlock()
+	} else {
+		p.run.Unlock()
+	}
+}
+
+// full returns what to wait for if nothing more may wait here, with mu held; nil if
+// there is room.
+func (p *partition[V]) full() <-chan struct{} {
+	if p.count.Load() < p.s.queue {
+		return nil
+	}
+	if p.room == nil {
+		p.room = make(chan struct{})
+		p.wanted.Store(true)
+	}
+	// The worker lowers the count before it looks whether room is wanted. If it has
+	// taken the last request meanwhile it does not look again.
+	if p.count.Load() < p.s.queue {
+		return nil
+	}
+	return p.room
+}
+
+// push appends a request, with mu held. It tells whether the worker must be woken.
+func (p *partition[V]) push(r *Request[V]) bool {
+	p.queue = append(p.queue, r)
+	if !r.synch {
+		p.count.Add(1)
+	}
+	if p.parked && p.at.Load() == nil {
+		p.parked = false
+		return true
+	}
+	return false
+}
+
+// signal wakes the worker, which has been parked.
+func (p *partition[V]) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default: // in Manual mode nobody takes it
+	}
+}
+
+// stop has the worker end when it has nothing left to do, with mu held.
+func (p *partition[V]) stop() {
+	p.stopping = true
+	if p.parked && p.at.Load() == nil {
+		p.parked = false
+		p.signal()
+	}
+}
+
+// appendAll appends a request to the queues of its partitions, all locked. A worker
+// that is parked without anything to do arrives at once, unseen, so that it need
+// not be woken; if that were all of them, the last is woken to run it.
+func (s *Scheduler[V]) appendAll(r *Request[V]) {
+	absent := 0
+	for _, i := range r.parts {
+		if p := s.parts[i]; p.parked && p.at.Load() == nil {
+			absent++
+		}
+	}
+	if absent == len(r.parts) {
+		absent--
+	}
+	for _, i := range r.parts {
+		p := s.parts[i]
+		if absent > 0 && p.parked && p.at.Load() == nil && s.meeting.Ready(p.id, r) {
+			absent--
+			p.at.Store(r)
+			r.arrived.Add(1)
+			continue
+		}
+		if p.push(r) {
+			p.signal()
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package sched_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/samya-db/samya/kvpart/sched"
+)
+
+// spin is a Meeting at which workers try again a while before they park, and are
+// not always ready.
+type spin struct{ met, idle, early atomic.Int64 }
+
+func (s *spin) Ready(int, *sched.Request[int64]) bool { return s.early.Add(1)%3 != 0 }
+
+func (s *spin) Wait(_ int, met bool, tries int) bool {
+	if met {
+		s.met.Add(1)
+	} else {
+		s.idle.Add(1)
+	}
+	runtime.Gosched()
+	return tries < 10
+}
+
+// classes is a Classer of two classes: requests that share run on one worker in
+// turn, the others on all.
+type classes struct {
+	partitions int
+	next       atomic.Int64
+}
+
+func (c *classes) Class(r *sched.Request[int64], dst []int32) []int32 {
+	if r.Access() == sched.Share {
+		return append(dst, int32(c.next.Add(1)%int64(c.partitions)))
+	}
+	for p := range c.partitions {
+		dst = append(dst, int32(p))
+	}
+	return dst
+}
+
+// What workers do at a meeting, and where requests run, may be another's: nothing is
+// lost, and what must be alone is.
+func TestSeams(t *testing.T) {
+	const clients, rounds, parts = 4, 500, 3
+	for name, o := range map[string]sched.Options[int64]{
+		"barrier": {},
+		"spin":    {Meeting: &spin{}},
+		"classes": {Classer: &classes{partitions: parts}},
+		"both":    {Meeting: &spin{}, Classer: &classes{partitions: parts}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Partitions, o.Mode, o.Queue = parts, sched.Workers, 4
+			s := newScheduler(t, o)
+			var value int64 // guarded by being alone
+			var wg sync.WaitGroup
+			for client := range clients {
+				wg.Go(func() {
+					key := []string{"a", "b", "c", "d"}[client]
+					for range rounds {
+						p := newProbe(func(r *sched.Request[int64]) {
+							value++
+							present(r)
+						})
+						p.req.Several([]string{"all", key}, sched.Create, p)
+						if err := s.Do(context.Background(), &p.req); err != nil {
+							t.Error(err)
+							return
+						}
+						p = newProbe(func(*sched.Request[int64]) {
+							if o.Classer != nil && value == 0 {
+								t.Error("read nothing")
+							}
+						})
+						p.req.One(key, sched.Share, p)
+						if err := s.Do(context.Background(), &p.req); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			if err := do(t, s, sched.Alone, func(*sched.Request[int64]) {
+				if value != clients*rounds {
+					t.Errorf("%d, want %d", value, clients*rounds)
+				}
+			}, "all", "a"); err != nil {
+				t.Fatal(err)
+			}
+			if m, ok := o.Meeting.(*spin); ok && (m.met.Load() == 0 || m.idle.Load() == 0) {
+				t.Errorf("asked %d times at meetings, %d times idle", m.met.Load(), m.idle.Load())
+			}
+		})
+	}
+}

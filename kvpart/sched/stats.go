@@ -1,0 +1,55 @@
+package sched
+
+import "time"
+
+// Stats is what a scheduler did since it was made.
+type Stats struct {
+	Ran          int64   // requests that ran
+	Multi        int64   // of those, on several partitions
+	PerPartition []int64 // requests that ran there, those of several in each
+	Queued       []int   // requests waiting at each worker
+	Pause        Pause
+}
+
+// Pause tells how long the dispatch of requests stood still for switches, from
+// before the first lock was taken until after the last was released.
+type Pause struct {
+	Count         int64
+	P50, P99, Max time.Duration
+}
+
+// count counts a request that ran.
+func (s *Scheduler[V]) count(r *Request[V]) {
+	for _, i := range r.parts {
+		s.parts[i].ran.Add(1)
+	}
+	if len(r.parts) > 1 {
+		s.multi.Add(1)
+		s.extra.Add(int64(len(r.parts) - 1))
+	}
+}
+
+// Stats tells what the scheduler did.
+func (s *Scheduler[V]) Stats() Stats {
+	st := Stats{Multi: s.multi.Load(), Ran: -s.extra.Load()}
+	for _, p := range s.parts {
+		n := p.ran.Load()
+		st.Ran += n
+		st.PerPartition = append(st.PerPartition, n)
+		st.Queued = append(st.Queued, int(p.count.Load()))
+	}
+	if s.now == nil {
+		return st
+	}
+	s.pauses.Lock()
+	defer s.pauses.Unlock()
+	if n := s.pauses.TotalCount(); n > 0 {
+		st.Pause = Pause{
+			Count: n,
+			P50:   time.Duration(s.pauses.ValueAtQuantile(50)),
+			P99:   time.Duration(s.pauses.ValueAtQuantile(99)),
+			Max:   time.Duration(s.pauses.Max()),
+		}
+	}
+	return st
+}

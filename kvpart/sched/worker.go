@@ -1,0 +1,202 @@
+package sched
+
+// Outcome is what came of a step of a worker.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Ran: it ran a request, or went on from one that another worker ran.
+	Ran Outcome = iota
+	// Again: there was nothing to run, and it did not park.
+	Again
+	// Idle: it parked before an empty queue.
+	Idle
+	// Met: it parked at a request of several partitions, for others to arrive.
+	Met
+	// Stopped: the scheduler is closed, and nothing is left to run.
+	Stopped
+)
+
+// Step does what the worker of a partition does next, in Manual mode. It does not
+// wait. Steps of one partition must not be taken at the same time.
+func (s *Scheduler[V]) Step(partition int) Outcome { return s.parts[partition].step() }
+
+// loop is a worker's goroutine.
+func (p *partition[V]) loop() {
+	ended := false
+	defer func() {
+		if !ended { // a job ended the goroutine
+			p.s.running.Go(p.loop)
+		}
+	}()
+	for {
+		switch p.step() {
+		case Ran, Again:
+		case Idle, Met:
+			<-p.wake
+		case Stopped:
+			ended = true
+			return
+		}
+	}
+}
+
+func (p *partition[V]) step() Outcome {
+	if p.at.Load() != nil {
+		return p.await()
+	}
+	r := p.held
+	if r == nil {
+		var o Outcome
+		if r, o = p.pop(); r == nil {
+			return o
+		}
+	}
+	p.tries = 0
+	n := len(r.parts)
+	if n == 1 {
+		p.execute(r)
+		return Ran
+	}
+	if !p.s.meeting.Ready(p.id, r) {
+		p.held = r
+		return Again
+	}
+	p.held = nil
+	p.at.Store(r)
+	if int(r.arrived.Add(1)) < n { // from here on it is another's, who may end it
+		return p.await()
+	}
+	p.at.Store(nil)
+	p.execute(r)
+	return Ran
+}
+
+// await waits at a request of several partitions.
+func (p *partition[V]) await() Outcome {
+	if !p.s.parks && p.s.meeting.Wait(p.id, true, p.tries) {
+		p.tries++
+		return Again
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at.Load() == nil {
+		return Ran
+	}
+	p.parked = true
+	return Met
+}
+
+// depart lets the worker go on from a request that has run.
+func (p *partition[V]) depart() {
+	p.mu.Lock()
+	p.at.Store(nil)
+	wake := p.parked && (len(p.queue) > 0 || p.next < len(p.taken) || p.stopping)
+	if wake {
+		p.parked = false
+	}
+	p.mu.Unlock()
+	if wake {
+		p.signal()
+	}
+}
+
+// pop takes the next request. If there is none it returns what to do.
+func (p *partition[V]) pop() (*Request[V], Outcome) {
+	if p.next == len(p.taken) {
+		if o := p.swap(); o != Ran {
+			return nil, o
+		}
+	}
+	r := p.taken[p.next]
+	p.taken[p.next] = nil
+	p.next++
+	if !r.synch {
+		left := p.count.Add(-1)
+		// Those who wait for room try again when it is worth it, all of them.
+		if p.wanted.Load() && (left <= p.s.queue/2 || p.next == len(p.taken)) {
+			p.mu.Lock()
+			close(p.room)
+			p.room = nil
+			p.wanted.Store(false)
+			p.mu.Unlock()
+		}
+	}
+	return r, Ran
+}
+
+// swap takes what is in the queue.
+func (p *partition[V]) swap() Outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) == 0 && !p.stopping && !p.s.parks {
+		p.mu.Unlock()
+		again := p.s.meeting.Wait(p.id, false, p.tries)
+		p.mu.Lock()
+		if again && len(p.queue) == 0 {
+			p.tries++
+			return Again
+		}
+	}
+	switch {
+	case len(p.queue) > 0:
+		p.parked = false
+		p.taken, p.queue = p.queue, p.taken[:0]
+		p.next = 0
+		return Ran
+	case p.stopping:
+		return Stopped
+	default:
+		p.parked = true
+		return Idle
+	}
+}
+
+// execute runs a request that all its workers have arrived at.
+func (p *partition[V]) execute(r *Request[V]) {
+	if r.synch {
+		p.departed(r)
+		close(r.done)
+		return
+	}
+	var err error
+	defer func() { p.finish(r, err) }() // also if the job ends the goroutine
+	if !r.phase.CompareAndSwap(waiting, running) {
+		err = ErrGivenUp
+		return
+	}
+	p.s.guard(r, &err)
+	p.s.count(r)
+}
+
+// departed lets the other workers go on from r.
+func (p *partition[V]) departed(r *Request[V]) {
+	if len(r.parts) == 1 {
+		return
+	}
+	for _, i := range r.parts {
+		if int(i) != p.id {
+			p.s.parts[i].depart()
+		}
+	}
+}
+
+// finish gives a request back. It is not used from then on.
+func (p *partition[V]) finish(r *Request[V], err error) {
+	due := r.access != Share && p.s.vacate(r)
+	for _, e := range r.entries {
+		if e != nil {
+			e.queued.Add(-1)
+		}
+	}
+	p.departed(r)
+	r.err = err
+	if was := r.phase.Swap(ended); r.async || was != running {
+		r.job.End(err)
+	} else {
+		r.done <- struct{}{}
+	}
+	if due {
+		p.s.tidy()
+	}
+}

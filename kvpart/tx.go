@@ -1,0 +1,136 @@
+package kvpart
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// errOver says that a transaction was used after its function returned.
+var errOver = errors.New("transaction is over")
+
+// touch is what a transaction did with a key.
+type touch uint8
+
+const (
+	untouched touch = iota
+	put
+	deleted
+)
+
+// slot is what a transaction did with one of its keys.
+type slot struct {
+	state    touch
+	at, size int // in the arena: room for a stamp, and then the value
+}
+
+// tx is the Tx of an Execute. Nothing is written before its function has returned.
+type tx struct {
+	fn      func(Tx) error
+	keys    []string
+	entries []*entry
+	slots   []slot
+	arena   []byte
+	// read is instead of entries, for a store without a scheduler.
+	read func(key string, dst []byte) ([]byte, error)
+	err  error // it was misused
+	over bool
+}
+
+var _ Tx = (*tx)(nil)
+
+// execute runs the function of a transaction, and then does what it says.
+func (o *op) execute(r *request) error {
+	t := o.tx
+	t.entries = r.Entries()
+	if err := t.run(); err != nil {
+		return err
+	}
+	return o.commit(r)
+}
+
+func (t *tx) run() error {
+	defer func() { t.over = true }()
+	err := t.fn(t)
+	if t.err != nil {
+		return t.err
+	}
+	return err
+}
+
+// find returns which of its keys key is.
+func (t *tx) find(key string) (int, error) {
+	if t.over {
+		return 0, errOver
+	}
+	i, ok := slices.BinarySearch(t.keys, key)
+	if !ok {
+		t.err = fmt.Errorf("%w %.64q", ErrUndeclared, key)
+		return 0, t.err
+	}
+	return i, nil
+}
+
+// Get implements Tx.
+func (t *tx) Get(key string, dst []byte) ([]byte, error) {
+	i, err := t.find(key)
+	if err != nil {
+		return dst, err
+	}
+	switch s := &t.slots[i]; s.state {
+	case put:
+		from := s.at + stampSize
+		return append(dst, t.arena[from:from+s.size]...), nil
+	case deleted:
+		return dst, ErrNotFound
+	case untouched:
+	}
+	if t.read != nil {
+		return t.read(key, dst)
+	}
+	e := t.entries[i]
+	if !e.Present {
+		return dst, ErrNotFound
+	}
+	return e.Value.get(key, dst)
+}
+
+// Put implements Tx.
+func (t *tx) Put(key string, value []byte) error {
+	i, err := t.find(key)
+	if err != nil {
+		return err
+	}
+	if err := checkValue(value); err != nil {
+		return err
+	}
+	s := &t.slots[i]
+	if s.state != put || len(value) > s.size {
+		s.at = len(t.arena)
+		t.arena = slices.Grow(t.arena, stampSize+len(value))[:s.at+stampSize+len(value)]
+	}
+	s.state, s.size = put, len(value)
+	copy(t.arena[s.at+stampSize:], value)
+	return nil
+}
+
+// Delete implements Tx.
+func (t *tx) Delete(key string) error {
+	i, err := t.find(key)
+	if err != nil {
+		return err
+	}
+	t.slots[i].state = deleted
+	return nil
+}
+
+// value is what was put into slot i, as an engine keeps it.
+func (t *tx) value(i int, hs *homes, stamped bool) []byte {
+	s := &t.slots[i]
+	v := t.arena[s.at : s.at+stampSize+s.size]
+	if !stamped {
+		return v[stampSize:]
+	}
+	putStamp(v, markValue, hs.version.Add(1))
+	return v
+}
