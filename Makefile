@@ -18,7 +18,7 @@ BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 10s
 # How much `make test` fuzzes each target.
 FUZZ_BRIEFLY ?= 1000x
-FUZZ_DIRS := appmgr avantan cmd internal predict redistribute site
+FUZZ_DIRS := appmgr avantan cmd internal kvpart predict redistribute site
 # What `make sim` runs.
 SEEDS ?= 2000
 MODES ?= majority star auto switch
@@ -87,6 +87,20 @@ MUTANTS_FLAGS ?=
 mutants: bin/samya-lab ## Seed known bugs, one at a time, and see that the simulator and the search catch each
 	bin/samya-lab mutants $(MUTANTS_FLAGS)
 
+# How long each strategy is judged on each backend in memory.
+KV_STRESS ?= 2m
+
+.PHONY: kv-stress
+kv-stress: ## Judge the partitioned store under 8 clients and the race detector, KV_STRESS for each strategy and backend
+	SAMYA_KV_STRESS=$(KV_STRESS) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 2h -v -run 'TestOracleAtLength$$' $(TEST_FLAGS) ./kvpart
+
+# Handed to what seeds bugs in kvpart, e.g. `make kv-mutants KV_MUTANTS_FLAGS="phantom-scan"`.
+KV_MUTANTS_FLAGS ?=
+
+.PHONY: kv-mutants
+kv-mutants: ## Seed known bugs in the partitioned store, one at a time, and see that each is caught
+	$(GO) run ./internal/kvmutants/run $(KV_MUTANTS_FLAGS)
+
 # Real series lie beside the project; a folder of your own does as well.
 FORECAST_DATA ?= ../shared/data
 # cheap, all (with lstm: minutes more) or names separated by commas.
@@ -112,6 +126,21 @@ replay: bin/samya-lab ## Play an hour of demand from five regions under each set
 .PHONY: policies
 policies: bin/samya-lab ## Hold the default policies against their goals: waits, redistributions, latency
 	bin/samya-lab replay --goals default
+
+# Handed to `samya-lab experiment`, e.g. `make repartitioning EXPERIMENT_FLAGS="--quick"`.
+EXPERIMENT_FLAGS ?=
+
+.PHONY: repartitioning
+repartitioning: bin/samya-lab ## Rerun the papers' comparison of repartitioning, and measure the pause at a switch
+	bin/samya-lab experiment repartitioning --out bin/experiments/repartitioning $(EXPERIMENT_FLAGS)
+	bin/samya-lab experiment pause --out bin/experiments/pause $(EXPERIMENT_FLAGS)
+
+# Handed to `samya-lab partition --suite`, e.g. `make partition PARTITION_FLAGS="--families ring,tree --seeds 1"`.
+PARTITION_FLAGS ?=
+
+.PHONY: partition
+partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian package metis) on graphs of all families
+	bin/samya-lab partition --suite $(PARTITION_FLAGS)
 
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
@@ -139,9 +168,38 @@ bench: ## Run the benchmarks on this disk; BENCH=regexp, BENCH_FLAGS, PKGS
 	mkdir -p bin/bench
 	TMPDIR=$(BIN)/bench $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
 
+# Handed to `samya-lab compare`, e.g. `make compare COMPARE_FLAGS="--quick --peers redis"`.
+COMPARE_FLAGS ?=
+
+.PHONY: compare
+compare: build ## Measure samya beside redis, etcd and PostgreSQL, on this disk; COMPARE_FLAGS="--quick --goals"
+	mkdir -p bin/compare
+	bin/samya-lab compare --dir bin/compare --markdown bin/compare/tables.md --chart bin/compare/chart.svg $(COMPARE_FLAGS)
+
+.PHONY: compare-docs
+compare-docs: build ## The same, into docs/performance.md
+	mkdir -p bin/compare
+	bin/samya-lab compare --dir bin/compare --markdown docs/performance.md --chart docs/performance.svg $(COMPARE_FLAGS)
+
+.PHONY: soak
+soak: build ## Make load on a site for five minutes, and see that its memory stays
+	mkdir -p bin/compare
+	bin/samya-lab compare --dir bin/compare --soak 5m
+
 .PHONY: bench-compare
 bench-compare: bin/benchstat ## Compare two outputs of `make bench`: OLD=file NEW=file
 	bin/benchstat $(OLD) $(NEW)
+
+# Handed to `samya-lab kv`, e.g. `make kv-bench KV_FLAGS="--rounds 9 --json"`.
+KV_FLAGS ?=
+
+.PHONY: kv-bench
+kv-bench: bin/samya-lab ## Measure what an operation on the partitioned store costs, and hold it against its bounds
+	bin/samya-lab kv --bench $(KV_FLAGS)
+
+.PHONY: kv-cost
+kv-cost: bin/samya-lab ## Measure what repartitioning costs where it cannot help, and that its share is bounded
+	bin/samya-lab kv --cost $(KV_FLAGS)
 
 ##@ Code
 
@@ -153,16 +211,21 @@ lint: bin/golangci-lint ## Run the linters; they also check the format
 fmt: bin/gofumpt ## Format the hand-written code
 	find . -name '*.go' -not -name '*.pb.go' -not -path './bin/*' -print0 | xargs -0 bin/gofumpt -l -w
 
+# The messages that have encoders and decoders of their own.
+FAST := proto/samya/v1/tokens.proto
+
 .PHONY: generate
-generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc ## Lint the proto files and generate their code
+generate: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto ## Lint the proto files and generate their code
 	bin/buf lint
 	PATH="$(BIN):$$PATH" bin/buf generate
+	PATH="$(BIN):$$PATH" bin/buf generate --template buf.gen.fast.yaml --path $(FAST)
 
 .PHONY: generate-check
-generate-check: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc ## Check that the committed generated code is what the proto files give
+generate-check: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto ## Check that the committed generated code is what the proto files give
 	bin/buf lint
 	rm -rf bin/generated
 	PATH="$(BIN):$$PATH" bin/buf generate --output bin/generated
+	PATH="$(BIN):$$PATH" bin/buf generate --template buf.gen.fast.yaml --path $(FAST) --output bin/generated
 	diff -r --exclude='*.proto' bin/generated/proto proto
 	echo "generated code is up to date, byte for byte"
 
@@ -218,10 +281,15 @@ bin/protoc-gen-go-grpc: tools/proto/go.mod tools/proto/go.sum
 	$(GO) build -C tools/proto -o $(BIN)/ google.golang.org/grpc/cmd/protoc-gen-go-grpc
 	touch $@
 
+bin/protoc-gen-go-vtproto: tools/proto/go.mod tools/proto/go.sum
+	echo "building $@"
+	$(GO) build -C tools/proto -o $(BIN)/ github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto
+	touch $@
+
 bin/benchstat: tools/bench/go.mod tools/bench/go.sum
 	echo "building $@"
 	$(GO) build -C tools/bench -o $(BIN)/ golang.org/x/perf/cmd/benchstat
 	touch $@
 
 # These say themselves what they do.
-.SILENT: bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/benchstat generate-check fuzz help
+.SILENT: bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help

@@ -44,7 +44,8 @@ type Config struct {
 	// on one machine.
 	Latency func(fromRegion, toRegion string) time.Duration
 
-	// MaxBody bounds a request body or message, in bytes; 0: 64 KiB.
+	// MaxBody bounds a request body, in bytes; 0: 64 KiB. That of a batch may be 16
+	// times as long, as may any message.
 	MaxBody int64
 	// MaxConcurrent bounds the requests under way; a further one is refused
 	// with OVERLOADED. 0: 8192.
@@ -122,6 +123,9 @@ func (c Config) membership(httpAddr, grpcAddr string) membership.Config {
 		Preset: c.Gossip.Preset, Key: c.Gossip.Key, Logger: c.Logger,
 	}
 }
+
+// maxBulk bounds the body of a batch, and messages.
+func (c Config) maxBulk() int64 { return 16 * c.MaxBody }
 
 // withDefaults returns c with every zero that stands for a default replaced.
 func (c Config) withDefaults() Config {

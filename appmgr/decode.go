@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -23,17 +24,24 @@ type nested json.RawMessage
 // fields are those an object may have.
 type fields map[string]field
 
-// readJSON reads a request's body, one JSON object of known fields, each at
-// most once. Its error is an *apierr.Error that names what is wrong.
-func readJSON(w http.ResponseWriter, r *http.Request, most int64, fs fields) error {
+// smallBody is the size of the buffers that requests share, in bytes.
+const smallBody = 4 << 10
+
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, smallBody)) }}
+
+// readJSON reads a request's body and gives it to decode, which must not keep it.
+// Its own errors are *apierr.Errors.
+func readJSON(w http.ResponseWriter, r *http.Request, most int64, decode func([]byte) error) error {
 	if err := checkMedia(r); err != nil {
 		return err
 	}
-	body, err := readBody(w, r, most)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	body, err := readBody(w, r, most, (*buffer)[:0])
 	if err != nil {
 		return err
 	}
-	return decodeJSON(body, fs)
+	return decode(body)
 }
 
 func checkMedia(r *http.Request) error {
@@ -41,7 +49,7 @@ func checkMedia(r *http.Request) error {
 		return apierr.New(apierr.UnsupportedMediaType, "content encoding %.64q; send the body as it is", e)
 	}
 	ct := r.Header.Get("Content-Type")
-	if ct == "" {
+	if ct == "" || ct == "application/json" {
 		return nil
 	}
 	// A form is what `curl -d` declares whatever it sends; a body that really is
@@ -53,20 +61,29 @@ func checkMedia(r *http.Request) error {
 	return nil
 }
 
-// readBody reads the body within the time and size it may take.
-func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	tooLarge := apierr.New(apierr.BodyTooLarge, "the body is longer than %d bytes", most)
+// readBody reads the body within the time and size it may take, into the buffer
+// where it fits.
+func readBody(w http.ResponseWriter, r *http.Request, most int64, buffer []byte) ([]byte, error) {
+	tooLarge := func() error { return apierr.New(apierr.BodyTooLarge, "the body is longer than %d bytes", most) }
 	if r.ContentLength > most {
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	// A server-wide read time-out would also end requests that wait for tokens.
 	// Where no deadline can be set there is no connection to protect.
 	rc := http.NewResponseController(w)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var body []byte
+	var err error
+	if n := r.ContentLength; n >= 0 && n <= int64(cap(buffer)) {
+		// The length declared is that of the body, or reading fails.
+		body = buffer[:n]
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	}
 	if err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, tooLarge
+			return nil, tooLarge()
 		}
 		e := apierr.New(apierr.MalformedJSON, "the body ended before it was complete")
 		e.Err = err
@@ -76,6 +93,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return body, nil
 }
 
+// decodeJSON reads a body, one JSON object of known fields, each at most once. Its
+// error is an *apierr.Error that names what is wrong.
 func decodeJSON(body []byte, fs fields) error {
 	malformed := func(format string, args ...any) error { return apierr.New(apierr.MalformedJSON, format, args...) }
 	if len(bytes.TrimSpace(body)) == 0 {

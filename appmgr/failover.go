@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -30,9 +31,11 @@ type movement struct {
 	owned bool
 	// patience is the time of one try.
 	patience time.Duration
-	// place writes a try's number, from 0, and the sites that tries and attempts
-	// before may have reached into the request.
-	place func(relay uint32, tried []string)
+	// operation is the request. Each try's number, from 0, and the sites that tries
+	// and attempts before may have reached are written into it.
+	operation *samyav1.Operation
+	// result is the answer.
+	result *samyav1.Result
 
 	// unclear are the sites of the tries that may have run.
 	unclear []string
@@ -98,8 +101,15 @@ func (s *service) movement(r attempted, wait time.Duration) *movement {
 
 // next places a further try in the request.
 func (m *movement) next() {
-	if m != nil {
-		m.place(uint32(len(m.unclear)), m.reached())
+	if m == nil {
+		return
+	}
+	relay, tried := uint32(len(m.unclear)), m.reached()
+	switch op := m.operation.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		op.Acquire.Relay, op.Acquire.Tried = relay, tried
+	case *samyav1.Operation_Release:
+		op.Release.Relay, op.Release.Tried = relay, tried
 	}
 }
 
@@ -129,8 +139,8 @@ func (m *movement) repeatable(e *apierr.Error) {
 }
 
 // final turns the outcome of the last try into that of the movement. Behind a
-// try, or an attempt of the caller's, that may have run only what a site has
-// recorded, with what it asks of the others, settles anything.
+// try, or an attempt of the caller's, that may have run only what holds for all of
+// them settles anything.
 func (r *router) final(c call, err error) error {
 	if err == nil || c.moves == nil || len(c.moves.unclear) == 0 && c.moves.attempt == 1 {
 		return err
@@ -156,17 +166,66 @@ func (r *router) final(c call, err error) error {
 	return u
 }
 
-// bound returns the context of one try. A try that another can follow has its
-// own time, and ends when its site is found to be down: the caller's time would
-// be over otherwise before a site was asked that answers.
-func (c *call) bound(ctx context.Context, l *link, more bool) (context.Context, context.CancelFunc) {
+// allowance is what one try is given: it is over with its context, at a time, or
+// when its site is found to be down. A context for each try would cost more than
+// the rest of it.
+type allowance struct {
+	ctx  context.Context
+	by   time.Time       // zero: none
+	gone <-chan struct{} // nil: the site may be down for a while
+}
+
+// allowance returns that of a try at a site. A try that another can follow has its
+// own time, and ends when its site is found to be down: the caller's time would be
+// over otherwise before a site was asked that answers.
+func (c *call) allowance(ctx context.Context, l *link, more bool) allowance {
+	a := allowance{ctx: ctx, by: c.until}
 	if c.moves == nil || !c.moves.owned || !more {
-		return ctx, func() {}
+		return a
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.moves.patience)
-	release := context.AfterFunc(l.life(), cancel)
-	return ctx, func() {
-		release()
-		cancel()
+	if own := time.Now().Add(c.moves.patience); a.by.IsZero() || own.Before(a.by) {
+		a.by = own
 	}
+	a.gone = l.life()
+	return a
+}
+
+// over returns why the try is over; nil while it is not.
+func (a *allowance) over() error {
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-a.gone:
+		return mux.ErrGone
+	default:
+	}
+	if !a.by.IsZero() && !time.Now().Before(a.by) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// pause waits for d, or until the try is over, and returns why it is.
+func (a *allowance) pause(d time.Duration) error {
+	if d <= 0 {
+		return a.over()
+	}
+	if !a.by.IsZero() {
+		d = max(0, min(d, time.Until(a.by)))
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-a.ctx.Done():
+	case <-a.gone:
+	case <-t.C:
+	}
+	return a.over()
+}
+
+// over returns why the caller's time is up; nil while it is not.
+func (c *call) over(ctx context.Context) error {
+	whole := allowance{ctx: ctx, by: c.until}
+	return whole.over()
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -85,7 +86,7 @@ func (s *service) forecasts(
 // forecastAt asks one site. A site known to be down is not waited for.
 func (s *service) forecastAt(ctx context.Context, site string, c call) error {
 	l := s.router.link(site)
-	if l == nil || l.state().reach == down {
+	if l == nil || l.state().Reach == health.Down {
 		return unreachable(site)
 	}
 	_, err := s.router.try(ctx, c, site, false)

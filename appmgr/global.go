@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/shares"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -84,7 +85,7 @@ func (s *service) ask(ctx context.Context, entity string, replies []reply, sites
 // share asks one site for its share. A site known to be down is not waited for.
 func (s *service) share(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error) {
 	l := s.router.link(site)
-	if l == nil || l.state().reach == down {
+	if l == nil || l.state().Reach == health.Down {
 		return nil, unreachable(site)
 	}
 	resp := &samyav1.GetEntityResponse{}

@@ -64,6 +64,7 @@ func (g *guard) do(ctx context.Context, api, method string, f func() error) (err
 var grpcMethods = map[string]bool{
 	samyav1.TokenService_Acquire_FullMethodName:       true,
 	samyav1.TokenService_Release_FullMethodName:       true,
+	samyav1.TokenService_Batch_FullMethodName:         true,
 	samyav1.TokenService_RenewLease_FullMethodName:    true,
 	samyav1.TokenService_CommitLease_FullMethodName:   true,
 	samyav1.TokenService_ListLeases_FullMethodName:    true,
@@ -91,20 +92,21 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return resp, nil
 }
 
-// stream is the guard of watches. They have a bound of their own, since they last
-// as long as their callers want.
+// stream is the guard of watches and streams. They have bounds of their own, since
+// they last as long as their callers want.
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
-	if info.FullMethod != samyav1.EntityService_WatchEntity_FullMethodName {
-		return h(srv, stream)
+	switch info.FullMethod {
+	case samyav1.EntityService_WatchEntity_FullMethodName, samyav1.TokenService_Stream_FullMethodName:
+		return g.lasting(stream.Context(), "grpc", path.Base(info.FullMethod), func() error { return h(srv, stream) })
 	}
-	return g.watch(stream.Context(), "grpc", func() error { return h(srv, stream) })
+	return h(srv, stream)
 }
 
-// watch runs f as a watch over the API, or refuses it.
-func (g *guard) watch(ctx context.Context, api string, f func() error) (err error) {
+// lasting runs f as a watch or stream of the method of the API, or refuses it.
+func (g *guard) lasting(ctx context.Context, api, method string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			g.log.ErrorContext(ctx, "panic in a watch", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			g.log.ErrorContext(ctx, "panic in a stream", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
 		}
 		reason := "OK"
@@ -112,7 +114,7 @@ func (g *guard) watch(ctx context.Context, api string, f func() error) (err erro
 			e := apierr.From(err)
 			reason, err = string(e.Reason), e
 		}
-		g.metrics.requests.WithLabelValues(api, "WatchEntity", reason).Inc()
+		g.metrics.requests.WithLabelValues(api, method, reason).Inc()
 	}()
 	if g.closing.Load() {
 		return errClosing

@@ -44,6 +44,7 @@ var operations = map[resource]map[string]operation{
 	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
 	resRelease: {http.MethodPost: {"Release", (*api).release}},
 	resWatch:   {http.MethodGet: {"WatchEntity", (*api).watchEntity}},
+	resBatch:   {http.MethodPost: {"Batch", (*api).batch}},
 	resLeases:  {http.MethodGet: {"ListLeases", (*api).listLeases}},
 	resRenew:   {http.MethodPost: {"RenewLease", (*api).renewLease}},
 	resCommit:  {http.MethodPost: {"CommitLease", (*api).commitLease}},
@@ -97,7 +98,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if res == resWatch {
 		// A watch is long; it has a bound of its own and no part in the others'.
-		if err := a.guard.watch(r.Context(), "http", func() error { return op.do(a, w, r, entity) }); err != nil {
+		if err := a.guard.lasting(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
 			apierr.WriteProblem(w, r, err)
 		}
 		return
@@ -239,10 +240,23 @@ func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error 
 
 // read reads a body of the given fields; such requests have no query.
 func (a *api) read(w http.ResponseWriter, r *http.Request, fs fields) error {
-	if _, err := query(r); err != nil {
-		return err
+	return a.readBody(w, r, func(body []byte) error { return decodeJSON(body, fs) })
+}
+
+// readBody gives a body to decode, which must not keep it; such requests have no
+// query.
+func (a *api) readBody(w http.ResponseWriter, r *http.Request, decode func([]byte) error) error {
+	return a.readBodyOf(w, r, a.cfg.MaxBody, decode)
+}
+
+// readBodyOf does so with a body of at most so many bytes.
+func (a *api) readBodyOf(w http.ResponseWriter, r *http.Request, most int64, decode func([]byte) error) error {
+	if r.URL.RawQuery != "" {
+		if _, err := query(r); err != nil {
+			return err
+		}
 	}
-	return readJSON(w, r, a.cfg.MaxBody, fs)
+	return readJSON(w, r, most, decode)
 }
 
 // params are the parameters of a query.
@@ -292,11 +306,34 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return apierr.Wrap(apierr.Internal, err)
 	}
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(b)+1))
-	h.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n'))
+	writeAnswer(w, status, append(b, '\n'))
 	return nil
+}
+
+// writeMoved writes the answer to an acquire or a release.
+func writeMoved(w http.ResponseWriter, m *moved) error {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	b, err := m.appendTo((*buffer)[:0])
+	if err != nil {
+		return apierr.Wrap(apierr.Internal, err)
+	}
+	b = append(b, '\n')
+	writeAnswer(w, http.StatusOK, b)
+	if cap(b) <= smallBody {
+		*buffer = b
+	}
+	return nil
+}
+
+// The values of headers that all answers have, which nobody changes.
+var jsonType, notStored = []string{"application/json"}, []string{"no-store"}
+
+func writeAnswer(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = jsonType, notStored
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	// A write fails only where the client has gone; nobody is left to be told.
+	_, _ = w.Write(body)
 }

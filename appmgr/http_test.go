@@ -428,12 +428,12 @@ func TestPanicIsAnswered(t *testing.T) {
 
 func TestBodyThatBreaksOff(t *testing.T) {
 	req := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(`{"tok`), broken{}))
-	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.MalformedJSON {
+	if _, err := readBody(httptest.NewRecorder(), req, 100, nil); apierr.ReasonOf(err) != apierr.MalformedJSON {
 		t.Errorf("got %v", err)
 	}
 	req = httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader(strings.Repeat(" ", 101))))
 	req.ContentLength = -1
-	if _, err := readBody(httptest.NewRecorder(), req, 100); apierr.ReasonOf(err) != apierr.BodyTooLarge {
+	if _, err := readBody(httptest.NewRecorder(), req, 100, nil); apierr.ReasonOf(err) != apierr.BodyTooLarge {
 		t.Errorf("got %v", err)
 	}
 }

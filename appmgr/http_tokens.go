@@ -26,9 +26,44 @@ func (t *tries) in(fs fields) fields {
 }
 
 func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) error {
-	in, t := &samyav1.AcquireRequest{Entity: entity}, &tries{}
-	terms := &samyav1.LeaseTerms{}
-	if err := a.read(w, r, t.in(fields{
+	in := &samyav1.AcquireRequest{Entity: entity}
+	if err := a.readBody(w, r, func(body []byte) error {
+		if plainAcquire(body, in) {
+			return nil
+		}
+		return decodeAcquire(body, in)
+	}); err != nil {
+		return err
+	}
+	if err := acquireLacks(in); err != nil {
+		return err
+	}
+	out, err := a.service.acquire(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeMoved(w, acquiredJSON(entity, out))
+}
+
+func acquiredJSON(entity string, out *samyav1.AcquireResponse) *moved {
+	return &moved{
+		Entity: entity, Tokens: out.GetTokens(), RequestID: out.GetRequestId(), Site: out.GetSite(), Left: out.GetLeft(),
+		Lease: leaseOf(out.GetLease()),
+	}
+}
+
+// decodeAcquire reads the body of an acquire.
+func decodeAcquire(body []byte, in *samyav1.AcquireRequest) error {
+	fs, end := acquireFields(in)
+	defer end()
+	return decodeJSON(body, fs)
+}
+
+// acquireFields are those of an acquire but for its entity. The acquire has all that
+// they read once end has been called.
+func acquireFields(in *samyav1.AcquireRequest) (fs fields, end func()) {
+	t, terms := &tries{}, &samyav1.LeaseTerms{}
+	fs = t.in(fields{
 		"tokens":     whole("tokens", 1, name.MaxTokens, &in.Tokens),
 		"min_tokens": whole("min_tokens", 1, name.MaxTokens, &in.MinTokens),
 		"request_id": text("request_id", &in.RequestId),
@@ -39,53 +74,78 @@ func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) err
 			"ttl":    period("lease.ttl", name.TTL, &terms.Ttl),
 			"holder": text("lease.holder", &terms.Holder),
 		}),
-	})); err != nil {
-		return err
-	}
+	})
+	return fs, func() { in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter }
+}
+
+// acquireLacks returns what is missing in an acquire that was read.
+func acquireLacks(in *samyav1.AcquireRequest) error {
 	switch {
 	case in.GetTokens() == 0:
 		return apierr.Invalid("tokens", "missing")
 	case in.GetLease() != nil && in.GetLease().GetTtl() == nil:
 		return apierr.Invalid("lease.ttl", "missing")
 	}
-	in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter
-	out, err := a.service.Acquire(r.Context(), in)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, moved{
-		Entity: entity, Tokens: out.GetTokens(), RequestID: out.GetRequestId(), Site: out.GetSite(), Left: out.GetLeft(),
-		Lease: leaseOf(out.GetLease()),
-	})
+	return nil
 }
 
 func (a *api) release(w http.ResponseWriter, r *http.Request, entity string) error {
-	in, t := &samyav1.ReleaseRequest{Entity: entity}, &tries{}
-	if err := a.read(w, r, t.in(fields{
+	in := &samyav1.ReleaseRequest{Entity: entity}
+	if err := a.readBody(w, r, func(body []byte) error {
+		if plainRelease(body, in) {
+			return nil
+		}
+		return decodeRelease(body, in)
+	}); err != nil {
+		return err
+	}
+	if err := releaseLacks(in); err != nil {
+		return err
+	}
+	return a.releaseOf(w, r, in)
+}
+
+// decodeRelease reads the body of a release.
+func decodeRelease(body []byte, in *samyav1.ReleaseRequest) error {
+	fs, end := releaseFields(in)
+	defer end()
+	return decodeJSON(body, fs)
+}
+
+// releaseFields are those of a release, like acquireFields.
+func releaseFields(in *samyav1.ReleaseRequest) (fs fields, end func()) {
+	t := &tries{}
+	fs = t.in(fields{
 		"tokens":     whole("tokens", 1, name.MaxTokens, &in.Tokens),
 		"lease":      text("lease", &in.Lease),
 		"request_id": text("request_id", &in.RequestId),
 		"site":       text("site", &in.Site),
-	})); err != nil {
-		return err
-	}
+	})
+	return fs, func() { in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter }
+}
+
+// releaseLacks returns what is missing in a release that was read.
+func releaseLacks(in *samyav1.ReleaseRequest) error {
 	if in.GetTokens() == 0 && in.GetLease() == "" {
 		return apierr.Invalid("tokens", "missing")
 	}
-	return a.releaseOf(w, r, in, t)
+	return nil
 }
 
 // releaseOf makes a release and writes its answer.
-func (a *api) releaseOf(w http.ResponseWriter, r *http.Request, in *samyav1.ReleaseRequest, t *tries) error {
-	in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter
-	out, err := a.service.Release(r.Context(), in)
+func (a *api) releaseOf(w http.ResponseWriter, r *http.Request, in *samyav1.ReleaseRequest) error {
+	out, err := a.service.release(r.Context(), in)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, moved{
-		Entity: in.GetEntity(), Tokens: out.GetTokens(), RequestID: out.GetRequestId(), Site: out.GetSite(), Left: out.GetLeft(),
+	return writeMoved(w, releasedJSON(in.GetEntity(), out))
+}
+
+func releasedJSON(entity string, out *samyav1.ReleaseResponse) *moved {
+	return &moved{
+		Entity: entity, Tokens: out.GetTokens(), RequestID: out.GetRequestId(), Site: out.GetSite(), Left: out.GetLeft(),
 		Parked: out.GetParked(),
-	})
+	}
 }
 
 func (a *api) listLeases(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -153,5 +213,6 @@ func (a *api) voidLease(w http.ResponseWriter, r *http.Request, _ string) error 
 	if in.GetLease() == "" {
 		return apierr.Invalid("lease", "missing")
 	}
-	return a.releaseOf(w, r, in, t)
+	in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter
+	return a.releaseOf(w, r, in)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -111,7 +112,7 @@ func (s *service) ListLeases(ctx context.Context, in *samyav1.ListLeasesRequest)
 // leasesAt asks one site. A site known to be down is not waited for.
 func (s *service) leasesAt(ctx context.Context, site string, in *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
 	l := s.router.link(site)
-	if l == nil || l.state().reach == down {
+	if l == nil || l.state().Reach == health.Down {
 		return nil, unreachable(site)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)

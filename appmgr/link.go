@@ -2,7 +2,7 @@ package appmgr
 
 import (
 	"context"
-	"net"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,52 +10,69 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/mux"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // maxAnswer bounds a site's answer, in bytes: a page of a thousand entities
 // with the longest names is far below it.
 const maxAnswer = 4 << 20
 
-// fate is what became of a call to a site.
-type fate uint8
-
+// A connection that nothing came on for so long is probed, and given up if
+// nothing comes back in time: the machine of its site may be gone without a word.
 const (
-	// unsent: provably nothing reached the site.
-	unsent fate = iota
-	// lost: it may have reached the site, and no answer came.
-	lost
-	// answered: the site itself answered, with a response or a status.
-	answered
+	quietTime     = 10 * time.Second
+	keepaliveTime = 5 * time.Second
 )
 
-func (f fate) String() string { return [...]string{"unsent", "lost", "answered"}[f] }
+// fate is what became of a call to a site.
+type fate = mux.Fate
 
-// link is the way to one site at one address.
+const (
+	// unsent: provably the site began nothing.
+	unsent = mux.Unsent
+	// lost: it may have reached the site, and no answer came.
+	lost = mux.Lost
+	// answered: the site itself answered, with a response or a status.
+	answered = mux.Answered
+)
+
+// link is the way to one site at one address. Acquires and releases go over one
+// stream, all else by unary calls.
 type link struct {
-	info  SiteInfo
-	delay time.Duration // injected, each way
-	conn  *grpc.ClientConn
+	info   SiteInfo
+	delay  time.Duration // injected, each way
+	conn   *grpc.ClientConn
+	stream *mux.Mux
+	calls  fateCounters
+	// changed counts the changes of what ranks links: that of the router.
+	changed *atomic.Uint64
 
 	mu          sync.Mutex
-	health      health
+	health      health.Health
 	outstanding int
 	retired     bool
-	up          context.Context // ends when the site is found to be down
-	down        context.CancelFunc
+	up          chan struct{}      // closed when the site is found to be down
 	stop        context.CancelFunc // ends the probes
 }
 
 // newLink makes a link, which connects in the background.
-func newLink(info SiteInfo, delay time.Duration, dial func(context.Context, string) (net.Conn, error)) (*link, error) {
+func (r *router) newLink(info SiteInfo) (*link, error) {
 	conn, err := grpc.NewClient("passthrough:///"+info.Address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(dial),
+		grpc.WithContextDialer(r.cfg.Dial),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithIdleTimeout(0),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: quietTime, Timeout: keepaliveTime, PermitWithoutStream: true}),
+		grpc.WithStaticStreamWindowSize(streamBytes), grpc.WithStaticConnWindowSize(connBytes),
 		grpc.WithStatsHandler(watcher{}),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(false), grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -66,13 +83,15 @@ func newLink(info SiteInfo, delay time.Duration, dial func(context.Context, stri
 		return nil, err
 	}
 	conn.Connect()
-	l := &link{info: info, delay: delay, conn: conn}
-	l.up, l.down = context.WithCancel(context.Background())
+	l := &link{
+		info: info, delay: max(0, r.cfg.Latency(r.cfg.Region, info.Region)), conn: conn, stream: mux.New(conn, mux.Options{}),
+		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
+	}
 	return l, nil
 }
 
-// life returns a context that ends when the site is found to be down.
-func (l *link) life() context.Context {
+// life returns a channel that is closed when the site is found to be down.
+func (l *link) life() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.up
@@ -97,7 +116,7 @@ func (l *link) leave() {
 	done := l.retired && l.outstanding == 0
 	l.mu.Unlock()
 	if done {
-		l.conn.Close()
+		l.close()
 	}
 }
 
@@ -111,21 +130,30 @@ func (l *link) retire() {
 	l.mu.Unlock()
 	l.stop()
 	if done {
-		l.conn.Close()
+		l.close()
 	}
 }
 
+func (l *link) close() {
+	// Neither can fail: there are no calls, and the connection is closed once.
+	_ = l.stream.Close()
+	_ = l.conn.Close()
+}
+
 // update changes the health under the lock.
-func (l *link) update(f func(*health)) {
+func (l *link) update(f func(*health.Health)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was := l.health.reach
+	was := l.health
 	f(&l.health)
+	if l.health != was {
+		l.changed.Add(1)
+	}
 	switch {
-	case l.health.reach == down && was != down:
-		l.down()
-	case l.health.reach != down && was == down:
-		l.up, l.down = context.WithCancel(context.Background())
+	case l.health.Reach == health.Down && was.Reach != health.Down:
+		close(l.up)
+	case l.health.Reach != health.Down && was.Reach == health.Down:
+		l.up = make(chan struct{})
 	}
 }
 
@@ -137,6 +165,13 @@ func (l *link) candidate(region string, limit int) candidate {
 		name: l.info.Name, home: l.info.Region == region,
 		full: l.outstanding >= limit, health: l.health,
 	}
+}
+
+// full reports whether limit calls are under way.
+func (l *link) full(limit int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outstanding >= limit
 }
 
 // invoke makes a call and tells what became of it. The error is nil only if
@@ -152,6 +187,29 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 		return lost, perr
 	}
 	return f, err
+}
+
+// operate makes an acquire or a release and tells what became of it. The error is
+// nil only if the fate is answered.
+func (l *link) operate(a allowance, op *samyav1.Operation) (*samyav1.Result, fate, error) {
+	if err := a.pause(l.delay); err != nil {
+		return nil, unsent, err
+	}
+	result, f, err := l.stream.DoWhile(a.ctx, op, a.by, a.gone)
+	if l.delay > 0 {
+		// On its way the answer may come too late.
+		if perr := a.pause(l.delay); perr != nil && f == answered {
+			return nil, lost, perr
+		}
+	}
+	if e, ok := errors.AsType[*apierr.Error](err); ok && f == unsent {
+		// The operation is at fault, not the site.
+		return nil, answered, e
+	}
+	if failure := result.GetFailure(); failure != nil {
+		return nil, answered, apierr.FromFailure(failure)
+	}
+	return result, f, err
 }
 
 // pause waits for d or for the end of ctx, whose error it returns.

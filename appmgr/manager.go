@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -29,6 +30,9 @@ const (
 	writeTime      = 90 * time.Second // above the longest wait and callTime
 	maxHeader      = 16 << 10
 	maxGRPCStreams = 4096 // calls under way on one connection
+	grpcWorkers    = 256
+	streamBytes    = 1 << 20 // unread, of a gRPC stream
+	connBytes      = 4 << 20 // unread, of a gRPC connection
 	leaveTime      = time.Second
 )
 
@@ -110,7 +114,7 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 // assemble makes what needs the directory.
 func (m *Manager) assemble() {
 	m.router = newRouter(m.cfg, m.metrics)
-	m.service = newService(m.cfg, m.router)
+	m.service = newService(m.cfg, m.router, m.guard)
 }
 
 func (m *Manager) listen(ctx context.Context) error {
@@ -148,7 +152,7 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	err := m.watch(ctx, hc, failed)
 	m.log.InfoContext(ctx, "the app manager is stopping")
 	m.guard.closing.Store(true)
-	m.service.endWatches()
+	m.service.endStreams()
 	hc.Shutdown()
 	m.stop(life, hs, gs)
 	servers.Wait()
@@ -206,7 +210,12 @@ func (m *Manager) httpServer(base context.Context) *http.Server {
 
 func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 	gs := grpc.NewServer(
-		grpc.MaxRecvMsgSize(int(m.cfg.MaxBody)),
+		// Workers keep their grown stacks from call to call.
+		grpc.NumStreamWorkers(grpcWorkers),
+		grpc.ForceServerCodecV2(grpccodec.Codec()),
+		// Fixed, or gRPC goes on measuring each connection with pings.
+		grpc.StaticStreamWindowSize(streamBytes), grpc.StaticConnWindowSize(connBytes),
+		grpc.MaxRecvMsgSize(int(m.cfg.maxBulk())),
 		grpc.MaxConcurrentStreams(maxGRPCStreams),
 		grpc.MaxHeaderListSize(maxHeader),
 		grpc.ConnectionTimeout(headerTime),

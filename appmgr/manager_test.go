@@ -241,7 +241,7 @@ func TestGRPCRefusals(t *testing.T) {
 		{"long wait", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: durationpb.New(time.Hour)}), codes.InvalidArgument, apierr.InvalidField, "wait"},
 		{"wait beyond all", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Wait: &durationpb.Duration{Seconds: 1 << 62}}), codes.InvalidArgument, apierr.InvalidField, "wait"},
 		{"unknown site", acquire(&samyav1.AcquireRequest{Entity: "a", Tokens: 1, Site: "mars"}), codes.InvalidArgument, apierr.InvalidField, "site"},
-		{"message too large", acquire(&samyav1.AcquireRequest{Entity: strings.Repeat("a", DefaultMaxBody), Tokens: 1}), codes.ResourceExhausted, apierr.BodyTooLarge, ""},
+		{"message too large", acquire(&samyav1.AcquireRequest{Entity: strings.Repeat("a", 16*DefaultMaxBody), Tokens: 1}), codes.ResourceExhausted, apierr.BodyTooLarge, ""},
 		{"unknown entity", func(ctx context.Context) error {
 			_, err := entities.GetEntity(ctx, &samyav1.GetEntityRequest{Name: "none"})
 			return err

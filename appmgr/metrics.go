@@ -1,12 +1,14 @@
 package appmgr
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -25,10 +27,21 @@ type metrics struct {
 	rounds  prometheus.Histogram
 	watches prometheus.Gauge
 	resumed prometheus.Counter
+
+	mu sync.RWMutex
+	// methods are what requests that were done count in, looked up once.
+	methods map[[2]string]methodMetrics // by API and method
+}
+
+// methodMetrics are those of one method of one API.
+type methodMetrics struct {
+	done    prometheus.Counter
+	seconds prometheus.Observer
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
+		methods: map[[2]string]methodMetrics{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_appmgr_requests_total", Help: "Requests answered, by API, method and reason (OK if done).",
 		}, []string{"api", "method", "reason"}),
@@ -75,22 +88,45 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 
 // request counts an answered request. method must come from a fixed set.
 func (m *metrics) request(api, method string, began time.Time, err error) {
-	reason := "OK"
+	of := m.of(api, method)
+	of.seconds.Observe(time.Since(began).Seconds())
 	if err != nil {
-		reason = string(apierr.ReasonOf(err))
+		m.requests.WithLabelValues(api, method, string(apierr.ReasonOf(err))).Inc()
+		return
 	}
-	m.requests.WithLabelValues(api, method, reason).Inc()
-	m.seconds.WithLabelValues(api, method).Observe(time.Since(began).Seconds())
+	of.done.Inc()
 }
 
-func (m *metrics) siteCall(site string, f fate) {
-	m.siteCalls.WithLabelValues(site, f.String()).Inc()
+// of returns the metrics of a method.
+func (m *metrics) of(api, method string) methodMetrics {
+	key := [2]string{api, method}
+	m.mu.RLock()
+	found, ok := m.methods[key]
+	m.mu.RUnlock()
+	if ok {
+		return found
+	}
+	made := methodMetrics{m.requests.WithLabelValues(api, method, "OK"), m.seconds.WithLabelValues(api, method)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.methods[key] = made
+	return made
 }
 
-func (m *metrics) siteHealth(site string, h health) {
-	if h.reach == up {
+// fateCounters count the calls to one site, by fate.
+type fateCounters [answered + 1]prometheus.Counter
+
+func (m *metrics) siteFates(site string) (c fateCounters) {
+	for f := range c {
+		c[f] = m.siteCalls.WithLabelValues(site, fate(f).String())
+	}
+	return c
+}
+
+func (m *metrics) siteHealth(site string, h health.Health) {
+	if h.Reach == health.Up {
 		m.siteUp.WithLabelValues(site).Set(1)
-		m.siteRTT.WithLabelValues(site).Set(h.rtt.Seconds())
+		m.siteRTT.WithLabelValues(site).Set(h.RTT.Seconds())
 		return
 	}
 	m.siteUp.WithLabelValues(site).Set(0)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -48,7 +49,7 @@ func (s *service) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*sam
 // modeAt asks one site. A site known to be down is not waited for.
 func (s *service) modeAt(ctx context.Context, site string, in *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
 	l := s.router.link(site)
-	if l == nil || l.state().reach == down {
+	if l == nil || l.state().Reach == health.Down {
 		return nil, unreachable(site)
 	}
 	resp := &samyav1.GetModeResponse{}

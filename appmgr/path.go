@@ -18,6 +18,7 @@ const (
 	resAcquire
 	resRelease
 	resWatch
+	resBatch
 	resLeases
 	resRenew
 	resCommit
@@ -45,6 +46,8 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 	switch escaped {
 	case "/v1/sites":
 		return resSites, "", nil
+	case "/v1/batch":
+		return resBatch, "", nil
 	case "/v1/leases":
 		return resLeases, "", nil
 	case "/v1/leases:renew":

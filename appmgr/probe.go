@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -59,29 +60,29 @@ func (r *router) probeOnce(ctx context.Context, l *link) {
 		// A site without the health service answers all the same.
 		serving, err = true, nil
 	}
-	before := l.state().reach
+	before := l.state().Reach
 	switch {
 	case ctx.Err() != nil:
 		return
 	case f == answered && err == nil && serving:
-		l.update(func(h *health) { h.answered(rtt) })
+		l.update(func(h *health.Health) { h.Answered(rtt) })
 	case pctx.Err() != nil:
-		l.update((*health).late)
+		l.update((*health.Health).Late)
 	default:
-		l.update((*health).broken)
+		l.update((*health.Health).Broken)
 	}
 	after := l.state()
 	r.metrics.siteHealth(l.info.Name, after)
 	switch {
-	case before == after.reach:
-	case after.reach == up:
+	case before == after.Reach:
+	case after.Reach == health.Up:
 		r.log.InfoContext(ctx, "a site is up", slog.String("site", l.info.Name), slog.Duration("round_trip", rtt))
 	default:
 		r.log.InfoContext(ctx, "a site does not answer", slog.String("site", l.info.Name), slog.Any("error", err))
 	}
 }
 
-func (l *link) state() health {
+func (l *link) state() health.Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health

@@ -37,8 +37,9 @@ type fakeSite struct {
 	samyav1.UnimplementedEntityServiceServer
 	samyav1.UnimplementedClusterServiceServer
 
-	name    string
-	members []string
+	name      string
+	members   []string
+	unaryOnly bool // it serves no streams
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 	release func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error)

@@ -9,11 +9,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -35,6 +37,10 @@ type router struct {
 	links   map[string]*link // by site name
 	members []*samyav1.Site  // the member set as a site last told it
 	loops   sync.WaitGroup
+
+	// changed counts the changes of links and of their health.
+	changed atomic.Uint64
+	ranked  atomic.Pointer[ranking]
 }
 
 func newRouter(cfg Config, m *metrics) *router {
@@ -62,6 +68,7 @@ func (r *router) run(ctx context.Context) {
 func (r *router) follow(ctx context.Context, infos []SiteInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.changed.Add(1)
 	want := map[string]SiteInfo{}
 	for _, i := range infos {
 		want[i.Name] = i
@@ -82,7 +89,7 @@ func (r *router) follow(ctx context.Context, infos []SiteInfo) {
 			return
 		}
 		info := want[name]
-		l, err := newLink(info, max(0, r.cfg.Latency(r.cfg.Region, info.Region)), r.cfg.Dial)
+		l, err := r.newLink(info)
 		if err != nil {
 			r.log.ErrorContext(ctx, "cannot connect to a site", slog.String("site", name), slog.Any("error", err))
 			continue
@@ -105,6 +112,41 @@ func (r *router) candidates() []candidate {
 	return cs
 }
 
+// ranking is the order in which sites are tried, kept until something changes
+// that decides it.
+type ranking struct {
+	links []*link
+	// changed is what the router's count was before; until is when the first site
+	// is no longer gone past for overload, zero if none is.
+	changed uint64
+	until   time.Time
+}
+
+// best returns the links that are not down in the order in which they are tried.
+// The slice is not to be changed.
+func (r *router) best(now time.Time) []*link {
+	changed := r.changed.Load()
+	if k := r.ranked.Load(); k != nil && k.changed == changed && (k.until.IsZero() || now.Before(k.until)) {
+		return k.links
+	}
+	k := &ranking{changed: changed}
+	cs := r.candidates()
+	for i, c := range cs {
+		// Whether a site is full is seen to when its turn comes.
+		cs[i].full = false
+		if at := c.health.OverloadedUntil; now.Before(at) && (k.until.IsZero() || at.Before(k.until)) {
+			k.until = at
+		}
+	}
+	for _, site := range order(cs, now) {
+		if l := r.link(site); l != nil {
+			k.links = append(k.links, l)
+		}
+	}
+	r.ranked.Store(k)
+	return k.links
+}
+
 func (r *router) link(site string) *link {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,11 +155,13 @@ func (r *router) link(site string) *link {
 
 // reachable reports whether any site answers.
 func (r *router) reachable() bool {
-	return slices.ContainsFunc(r.candidates(), func(c candidate) bool { return c.health.reach == up })
+	return slices.ContainsFunc(r.candidates(), func(c candidate) bool { return c.health.Reach == health.Up })
 }
 
 // call is one request to be relayed.
 type call struct {
+	// The method, its request and the answer to fill in, but for acquires and
+	// releases that move tokens.
 	method    string
 	req, resp proto.Message
 	// read: the request changes nothing, so it may be sent to a second site
@@ -128,10 +172,23 @@ type call struct {
 	site, first string
 	// by is the field that names the site; empty: "site".
 	by string
+	// until, if set, is when the caller's time is up, unless its context ends before;
+	// only with moves.
+	until time.Time
 	// requestID and entity are told with an error.
 	requestID, entity string
-	// moves is set for acquires and releases, which are numbered.
+	// moves is set for acquires and releases that move tokens, which are numbered.
 	moves *movement
+}
+
+// send makes the call at a site and tells what became of it. The error is nil only
+// if the fate is answered.
+func (c *call) send(a allowance, l *link) (f fate, err error) {
+	if c.moves == nil {
+		return l.invoke(a.ctx, c.method, c.req, c.resp)
+	}
+	c.moves.result, f, err = l.operate(a, c.moves.operation)
+	return f, err
 }
 
 // do relays c to the best site, and on to the next one where that is safe. Its
@@ -140,18 +197,23 @@ func (r *router) do(ctx context.Context, c call) error {
 	if c.site != "" {
 		return r.doAt(ctx, c)
 	}
-	cs := r.candidates()
-	var last *apierr.Error
-	sites := order(cs, time.Now())
-	if i := slices.Index(sites, c.first); i > 0 {
-		sites = slices.Insert(slices.Delete(sites, i, i+1), 0, c.first)
+	links := r.best(time.Now())
+	if i := slices.IndexFunc(links, func(l *link) bool { return l.info.Name == c.first }); i > 0 {
+		links = slices.Insert(slices.Delete(slices.Clone(links), i, i+1), 0, links[i])
 	}
-	for i, site := range sites {
-		if l := r.link(site); i > 0 && l != nil && l.state().reach == down {
+	full := func(l *link) bool { return l.full(r.cfg.MaxPerSite) }
+	var last *apierr.Error
+	passed := false // a site that is full
+	for i, l := range links {
+		if full(l) {
+			passed = true
+			continue
+		}
+		if i > 0 && l.state().Reach == health.Down {
 			continue
 		}
 		c.moves.next()
-		again, err := r.try(ctx, c, site, i+1 < len(sites))
+		again, err := r.try(ctx, c, l.info.Name, slices.ContainsFunc(links[i+1:], func(l *link) bool { return !full(l) }))
 		if !again {
 			return r.final(c, err)
 		}
@@ -160,7 +222,7 @@ func (r *router) do(ctx context.Context, c call) error {
 	if c.moves != nil && len(c.moves.unclear) > 0 {
 		return r.final(c, last)
 	}
-	if last == nil && slices.ContainsFunc(cs, func(x candidate) bool { return x.full && x.health.reach != down }) {
+	if last == nil && passed {
 		return r.final(c, apierr.Overload("", time.Second))
 	}
 	return r.final(c, r.annotate(cmp.Or(last, unreachable("")), c, ""))
@@ -200,7 +262,7 @@ func unreachable(site string) *apierr.Error {
 	return e
 }
 
-// try makes c at site. Where it failed, again tells whether another site may be
+// try makes c at a site. Where it failed, again tells whether another site may be
 // tried; more says that there is one.
 func (r *router) try(ctx context.Context, c call, site string, more bool) (again bool, err error) {
 	l := r.link(site)
@@ -211,49 +273,49 @@ func (r *router) try(ctx context.Context, c call, site string, more bool) (again
 		return true, r.annotate(apierr.Overload(site, time.Second), c, site)
 	}
 	defer l.leave()
-	tctx, done := c.bound(ctx, l, more)
-	defer done()
-	f, err := l.invoke(tctx, c.method, c.req, c.resp)
-	r.metrics.siteCall(site, f)
+	given := c.allowance(ctx, l, more)
+	f, err := c.send(given, l)
+	l.calls[f].Inc()
 	if err == nil {
 		return false, nil
 	}
-	return r.judge(ctx, tctx, c, l, f, err)
+	return r.judge(ctx, given.over(), c, l, f, err)
 }
 
 // judge turns what became of a call that failed into an error, and decides
 // whether another site may be tried. It also takes the failure into the site's
-// health. The context of the try ends before that of the caller, or with it.
-func (r *router) judge(ctx, try context.Context, c call, l *link, f fate, err error) (again bool, _ error) {
-	site := l.info.Name
+// health. Over is why the try is over, nil if it is not; the caller's time is up
+// after it, or with it.
+func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate, err error) (again bool, _ error) {
+	site, timeUp := l.info.Name, c.over(ctx)
 	if f == answered {
 		e := apierr.FromGRPC(err)
 		switch e.Reason {
 		case apierr.Overloaded:
-			l.update(func(h *health) { h.refused(time.Now(), e.RetryAfter) })
+			l.update(func(h *health.Health) { h.Refused(time.Now(), e.RetryAfter) })
 			return true, r.annotate(e, c, site)
 		case apierr.ShuttingDown:
-			l.update((*health).broken)
+			l.update((*health.Health).Broken)
 			return true, r.annotate(e, c, site)
 		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
 		case apierr.DeadlineExceeded:
 			// It came to the site when the try was over, and was not begun.
-			return try.Err() != nil && ctx.Err() == nil, r.annotate(e, c, site)
+			return over != nil && timeUp == nil, r.annotate(e, c, site)
 		case apierr.OutcomeUnknown, apierr.Canceled:
-			return c.unclear(site) && ctx.Err() == nil, r.unknown(c, site, e)
+			return c.unclear(site) && timeUp == nil, r.unknown(c, site, e)
 		}
 		return false, r.annotate(e, c, site)
 	}
-	if cause := ctx.Err(); cause != nil {
-		// The caller's time is up; that says nothing about the site.
+	if timeUp != nil {
+		// That says nothing about the site.
 		if f != unsent {
 			c.unclear(site)
 		}
-		return false, r.outOfTime(c, site, f, cause)
+		return false, r.outOfTime(c, site, f, timeUp)
 	}
-	if try.Err() == nil {
-		l.update((*health).broken)
+	if over == nil {
+		l.update((*health.Health).Broken)
 	}
 	if f == unsent || c.read {
 		e := unreachable(site)

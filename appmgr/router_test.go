@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -45,7 +46,7 @@ func TestNearestSiteAnswers(t *testing.T) {
 		if d := time.Since(began); d != 132*time.Millisecond {
 			t.Errorf("eu took %v, a round trip is 132ms", d)
 		}
-		if rtt := r.router.link("eu").state().rtt; rtt != 132*time.Millisecond {
+		if rtt := r.router.link("eu").state().RTT; rtt != 132*time.Millisecond {
 			t.Errorf("measured round trip %v", rtt)
 		}
 	})
@@ -211,7 +212,7 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("a site that hangs was waited for %v", d)
 		}
 		// None of this says that the site is down.
-		if h := r.router.link("us").state(); h.reach != up {
+		if h := r.router.link("us").state(); h.Reach != health.Up {
 			t.Errorf("us: %+v", h)
 		}
 	})

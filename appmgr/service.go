@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -39,20 +40,23 @@ type service struct {
 	name   string
 	cfg    Config
 	router *router
-	seen   *lastSeen
-	newID  func() string
-	// watching counts the watches under way; open ends them with endWatches.
-	watching   atomic.Int64
-	open       context.Context
-	endWatches context.CancelFunc
+	// guard lets the operations of batches and streams in.
+	guard *guard
+	seen  *lastSeen
+	newID func() string
+	// watching and streaming count the watches and streams under way; open ends them
+	// with endStreams.
+	watching, streaming atomic.Int64
+	open                context.Context
+	endStreams          context.CancelFunc
 }
 
-func newService(cfg Config, r *router) *service {
+func newService(cfg Config, r *router, g *guard) *service {
 	s := &service{
-		name: cfg.Name, cfg: cfg, router: r, seen: newLastSeen(maxSeen),
+		name: cfg.Name, cfg: cfg, router: r, guard: g, seen: newLastSeen(maxSeen),
 		newID: func() string { return ulid.Make().String() },
 	}
-	s.open, s.endWatches = context.WithCancel(context.Background())
+	s.open, s.endStreams = context.WithCancel(context.Background())
 	return s
 }
 
@@ -149,9 +153,9 @@ func (s *service) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*
 		site := &samyav1.Site{Name: m.GetName(), Region: m.GetRegion(), Address: m.GetAddress()}
 		if l := s.router.link(m.GetName()); l != nil {
 			h := l.state()
-			site.Region, site.Address, site.Health = l.info.Region, l.info.Address, h.public(now)
-			if h.rtt > 0 {
-				site.RoundTrip = durationpb.New(h.rtt)
+			site.Region, site.Address, site.Health = l.info.Region, l.info.Address, publicHealth(h, now)
+			if h.RTT > 0 {
+				site.RoundTrip = durationpb.New(h.RTT)
 			}
 		}
 		resp.Sites = append(resp.Sites, site)
@@ -159,14 +163,14 @@ func (s *service) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*
 	return resp, nil
 }
 
-// public returns the health as the API tells it.
-func (h health) public(now time.Time) samyav1.SiteHealth {
+// publicHealth is a health as the API tells it.
+func publicHealth(h health.Health, now time.Time) samyav1.SiteHealth {
 	switch {
-	case h.reach == down:
+	case h.Reach == health.Down:
 		return samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE
-	case h.overloaded(now):
+	case h.Overloaded(now):
 		return samyav1.SiteHealth_SITE_HEALTH_OVERLOADED
-	case h.reach == up:
+	case h.Reach == health.Up:
 		return samyav1.SiteHealth_SITE_HEALTH_SERVING
 	}
 	return samyav1.SiteHealth_SITE_HEALTH_UNSPECIFIED

@@ -16,30 +16,48 @@ import (
 
 // Acquire implements samyav1.TokenServiceServer.
 func (s *service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+	return s.acquire(ctx, proto.CloneOf(in))
+}
+
+// acquire is Acquire of a request that it may change.
+func (s *service) acquire(ctx context.Context, req *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 	wait := siteWait
 	var waitErr error
-	if in.GetWait() != nil {
-		wait, waitErr = duration("wait", in.GetWait())
+	if req.GetWait() != nil {
+		wait, waitErr = duration("wait", req.GetWait())
 	}
 	if err := errors.Join(
-		name.Entity("entity", in.GetEntity()), name.Tokens("tokens", in.GetTokens()), checkAttempt(in),
-		site(in.GetSite()), waitErr, name.MinTokens("min_tokens", in.GetMinTokens(), in.GetTokens()), leaseTerms(in.GetLease()),
+		name.Entity("entity", req.GetEntity()), name.Tokens("tokens", req.GetTokens()), checkAttempt(req),
+		site(req.GetSite()), waitErr, name.MinTokens("min_tokens", req.GetMinTokens(), req.GetTokens()), leaseTerms(req.GetLease()),
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	moves := s.movement(req, wait)
+	req.RequestId = s.id(req.GetRequestId())
+	c := call{site: req.GetSite(), requestID: req.GetRequestId(), entity: req.GetEntity()}
+	if req.GetDryRun() {
+		return s.dryRun(ctx, c, req, wait)
+	}
+	c.moves, c.until = moves, time.Now().Add(wait+callTime)
+	req.NotAfter = timestamppb.New(c.moves.notAfter)
+	c.moves.operation = &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: req}}
+	if err := s.router.do(ctx, c); err != nil {
+		return nil, err
+	}
+	resp := c.moves.result.GetAcquire()
+	if resp == nil {
+		return nil, s.router.unknown(c, "", errForeign)
+	}
+	resp.RequestId = cmp.Or(resp.GetRequestId(), req.GetRequestId())
+	return resp, nil
+}
+
+// dryRun makes an acquire that moves nothing.
+func (s *service) dryRun(ctx context.Context, c call, req *samyav1.AcquireRequest, wait time.Duration) (*samyav1.AcquireResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+callTime)
 	defer cancel()
-	req, resp := proto.CloneOf(in), &samyav1.AcquireResponse{}
-	req.RequestId = s.id(in.GetRequestId())
-	c := call{
-		method: samyav1.TokenService_Acquire_FullMethodName, req: req, resp: resp, read: in.GetDryRun(),
-		site: req.GetSite(), requestID: req.GetRequestId(), entity: req.GetEntity(),
-	}
-	if !in.GetDryRun() {
-		c.moves = s.movement(in, wait)
-		req.NotAfter = timestamppb.New(c.moves.notAfter)
-		c.moves.place = func(relay uint32, tried []string) { req.Relay, req.Tried = relay, tried }
-	}
+	resp := &samyav1.AcquireResponse{}
+	c.method, c.req, c.resp, c.read = samyav1.TokenService_Acquire_FullMethodName, req, resp, true
 	if err := s.router.do(ctx, c); err != nil {
 		return nil, err
 	}
@@ -51,34 +69,45 @@ func (s *service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*sam
 // the lease's home, and to another site, which sees to it later, only if the home
 // cannot be asked.
 func (s *service) Release(ctx context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+	return s.release(ctx, proto.CloneOf(in))
+}
+
+// release is Release of a request that it may change.
+func (s *service) release(ctx context.Context, req *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
 	least, home := int64(1), ""
 	var leaseErr error
-	if in.GetLease() != "" {
+	if req.GetLease() != "" {
 		least = 0
-		home, _, leaseErr = name.Lease("lease", in.GetLease())
+		home, _, leaseErr = name.Lease("lease", req.GetLease())
 	}
 	if err := errors.Join(
-		name.Entity("entity", in.GetEntity()), name.Released("tokens", in.GetTokens(), least), checkAttempt(in),
-		site(in.GetSite()), leaseErr,
+		name.Entity("entity", req.GetEntity()), name.Released("tokens", req.GetTokens(), least), checkAttempt(req),
+		site(req.GetSite()), leaseErr,
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	req, resp := proto.CloneOf(in), &samyav1.ReleaseResponse{}
-	req.RequestId = s.id(in.GetRequestId())
+	moves := s.movement(req, 0)
+	req.RequestId = s.id(req.GetRequestId())
 	c := call{
-		method: samyav1.TokenService_Release_FullMethodName, req: req, resp: resp, first: home,
-		site: req.GetSite(), requestID: req.GetRequestId(), entity: req.GetEntity(), moves: s.movement(in, 0),
+		first: home, site: req.GetSite(), requestID: req.GetRequestId(), entity: req.GetEntity(),
+		moves: moves, until: time.Now().Add(callTime),
 	}
 	req.NotAfter = timestamppb.New(c.moves.notAfter)
-	c.moves.place = func(relay uint32, tried []string) { req.Relay, req.Tried = relay, tried }
+	c.moves.operation = &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: req}}
 	if err := s.router.do(ctx, c); err != nil {
 		return nil, err
+	}
+	resp := c.moves.result.GetRelease()
+	if resp == nil {
+		return nil, s.router.unknown(c, "", errForeign)
 	}
 	resp.RequestId = cmp.Or(resp.GetRequestId(), req.GetRequestId())
 	return resp, nil
 }
+
+// errForeign is why the outcome of a request is unknown whose answer is that to
+// something else.
+var errForeign = errors.New("the site answered what it was not asked")
 
 // leaseTerms checks what an acquire says of a lease.
 func leaseTerms(l *samyav1.LeaseTerms) error {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -166,7 +167,7 @@ func (r *relay) at(ctx context.Context, site string) error {
 			}
 		case <-alive.C:
 			// A broken path shows in the probes long before it does in the stream.
-			if l.state().reach == down || r.router.link(site) != l {
+			if l.state().Reach == health.Down || r.router.link(site) != l {
 				return unreachable(site)
 			}
 		case <-ctx.Done():
@@ -224,9 +225,9 @@ func (r *relay) lost(ctx context.Context, l *link, w *watch, err error) error {
 		return over(context.Cause(ctx))
 	}
 	f := w.fate(err)
-	r.router.metrics.siteCall(l.info.Name, f)
+	l.calls[f].Inc()
 	if _, ok := status.FromError(err); f != answered || !ok || errors.Is(err, io.EOF) {
-		l.update((*health).broken)
+		l.update((*health.Health).Broken)
 		e := unreachable(l.info.Name)
 		e.Err = err
 		return e
@@ -234,9 +235,9 @@ func (r *relay) lost(ctx context.Context, l *link, w *watch, err error) error {
 	e := apierr.FromGRPC(err)
 	switch e.Reason {
 	case apierr.Overloaded:
-		l.update(func(h *health) { h.refused(time.Now(), e.RetryAfter) })
+		l.update(func(h *health.Health) { h.Refused(time.Now(), e.RetryAfter) })
 	case apierr.ShuttingDown:
-		l.update((*health).broken)
+		l.update((*health.Health).Broken)
 	}
 	return e
 }

@@ -148,7 +148,7 @@ func TestWatchEnds(t *testing.T) {
 			t.Errorf("deleted: %v, %v", d.now().told, d.now().err)
 		}
 		// The app manager stops.
-		r.service.endWatches()
+		r.service.endStreams()
 		synctest.Wait()
 		if !w.now().over || !errors.Is(w.now().err, apierr.ShuttingDown) {
 			t.Errorf("at the stop: %v, %v", w.now().over, w.now().err)

@@ -34,7 +34,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		return apierr.Reused(q.requestID, s.cfg.Name)
 	case core.Mismatch:
 		if q.entity == "" {
-			return apierr.New(apierr.VersionMismatch, "the mode has version %d, not the one expected", a.Mode.Decided.Version)
+			return apierr.New(apierr.VersionMismatch, "the mode has version %d, not the one expected", a.Mode().Decided.Version)
 		}
 		e := apierr.New(apierr.VersionMismatch, "entity %q has not the version or generation expected", q.entity)
 		e.Entity = q.entity

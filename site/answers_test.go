@@ -25,14 +25,22 @@ import (
 type caller struct {
 	*sitetest.Cluster
 	ctx context.Context
+	// way is how acquires and releases are made; nil: by calls of their own.
+	way way
 }
 
 func (c caller) acquire(r *samyav1.AcquireRequest) error {
+	if c.way != nil {
+		return c.way(c, &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: r}})
+	}
 	_, err := c.Tokens("us").Acquire(c.ctx, r)
 	return err
 }
 
 func (c caller) release(r *samyav1.ReleaseRequest) error {
+	if c.way != nil {
+		return c.way(c, &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: r}})
+	}
 	_, err := c.Tokens("us").Release(c.ctx, r)
 	return err
 }
@@ -228,10 +236,18 @@ func refusals(generation uint64) []answerCase {
 // someTime stands for any advice on when to try again.
 const someTime = time.Nanosecond
 
-// TestAnswers holds every refusal of a site with its code, reason and details.
+// TestAnswers holds every refusal of a site with its code, reason and details, for
+// operations that are calls of their own and for those of batches and streams.
 func TestAnswers(t *testing.T) {
+	for title, way := range map[string]way{"calls": nil, "batches": inBatch, "streams": onStream} {
+		t.Run(title, func(t *testing.T) { testAnswers(t, way) })
+	}
+}
+
+func testAnswers(t *testing.T, way way) {
+	t.Helper()
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
-	us := caller{c, t.Context()}
+	us := caller{c, t.Context(), way}
 	c.Create("acme/vm", 9)
 	c.Create("acme/used", 3)
 	c.Create("acme/much", 0)
@@ -292,7 +308,7 @@ func TestExpiredDeadline(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
-	us := caller{c, t.Context()}
+	us := caller{Cluster: c, ctx: t.Context()}
 	if err := us.acquire(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 2, RequestId: "a"}); err != nil {
 		t.Errorf("the id of a request that was not begun: %v", err)
 	}
@@ -341,7 +357,7 @@ func TestRepeatedChanges(t *testing.T) {
 	if again, err := c.Entities("us").CreateEntity(ctx, create); err != nil || again.String() != first.String() {
 		t.Errorf("create again after the deletion: %v, %v", again, err)
 	}
-	if err := (caller{c, ctx}).get("acme/vm"); !errors.Is(apierr.FromGRPC(err), apierr.EntityNotFound) {
+	if err := (caller{Cluster: c, ctx: ctx}).get("acme/vm"); !errors.Is(apierr.FromGRPC(err), apierr.EntityNotFound) {
 		t.Errorf("a repeated creation brought a deleted entity back: %v", err)
 	}
 }
@@ -351,7 +367,7 @@ func TestRepeatedChanges(t *testing.T) {
 func TestFullTableRefuses(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, func(cfg *site.Config) { cfg.MaxRequests = 2 })
 	c.Create("acme/vm", 9)
-	us := caller{c, t.Context()}
+	us := caller{Cluster: c, ctx: t.Context()}
 	for _, id := range []string{"1", "2", "1"} {
 		if err := us.acquire(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: id}); err != nil {
 			t.Errorf("id %s: %v", id, err)
@@ -375,7 +391,7 @@ func TestNoQuorum(t *testing.T) {
 	c.Partition([]string{"us"}, []string{"as", "eu"})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	us := caller{c, ctx}
+	us := caller{Cluster: c, ctx: ctx}
 	err := us.create(&samyav1.CreateEntityRequest{Name: "acme/seats", Limit: 1, RequestId: "c"})
 	e := apierr.FromGRPC(err)
 	if status.Code(err) != codes.Unavailable || !errors.Is(e, apierr.NoQuorum) || e.RequestID != "c" || e.Site != "us" {

@@ -3,12 +3,15 @@ package site_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,25 +28,56 @@ const callers = 64
 // BenchmarkUnary measures durable acquires by gRPC straight to a site, each
 // with an id of its own, in alternated rounds with a control: the same calls
 // to a server that answers at once. Both are processes of their own. It
-// reports medians and their ratio; on 2 cores 35,000 a second, 0.66 of the
-// control.
+// reports medians, their ratio, and the processor time and the allocations of each
+// process per call.
 func BenchmarkUnary(b *testing.B) {
-	conn := startSite(b)
-	control := startEcho(b)
-	// A round of this many takes long enough to be a rate; one iteration of the
-	// benchmark is all rounds.
-	const rounds, perRound = 7, 15_000
-	var sites, echoes []float64
+	s := startSite(b, buildSamya(b))
+	control := startEcho(b, "grpc")
+	compare(b, control, []*process{s.process}, grpcAcquire(dial(b, control.addr)), grpcAcquire(dial(b, s.addr)))
+}
+
+// compare measures both ways to acquire in alternated rounds, the first of the
+// control and the second through the servers.
+func compare(b *testing.B, control *process, servers []*process, echo, acquire func(id string) error) {
+	b.Helper()
+	// A round of this many takes long enough to be a rate.
+	const perRound = 15_000
+	compareOf(b, callers, perRound, 1, control, servers, echo, acquire)
+}
+
+// compareOf is compare with so many callers, calls a round and operations a call.
+func compareOf(
+	b *testing.B, callers, perRound, each int, control *process, servers []*process, echo, acquire func(id string) error,
+) {
+	b.Helper()
+	// One iteration of the benchmark is all rounds.
+	const rounds = 7
 	var ids atomic.Uint64
+	round := func(do func(id string) error) float64 { return acquireAll(b, callers, do, perRound, &ids) }
+	// The first calls make connections and fill pools.
+	round(echo)
+	round(acquire)
+	var rates, echoes []float64
+	before, made := map[*process]time.Duration{}, map[*process]float64{}
+	for _, p := range append(servers, control) {
+		before[p], made[p] = p.cpu(b), p.allocations(b)
+	}
 	b.ResetTimer()
 	for range b.N * rounds {
-		echoes = append(echoes, acquireAll(b, control, perRound, &ids))
-		sites = append(sites, acquireAll(b, conn, perRound, &ids))
+		echoes = append(echoes, round(echo))
+		rates = append(rates, round(acquire))
 	}
 	b.StopTimer()
-	b.ReportMetric(median(sites), "site-ops/s")
-	b.ReportMetric(median(echoes), "echo-ops/s")
-	b.ReportMetric(median(sites)/median(echoes), "ratio")
+	operations := float64(b.N * rounds * perRound * each)
+	for p, was := range before {
+		b.ReportMetric(float64((p.cpu(b)-was).Microseconds())/operations, p.name+"-cpu-µs/op")
+		if p.http != "" {
+			b.ReportMetric((p.allocations(b)-made[p])/operations, p.name+"-allocs/op")
+		}
+	}
+	b.ReportMetric(median(rates)*float64(each), "ops/s")
+	b.ReportMetric(median(echoes)*float64(each), "echo-ops/s")
+	b.ReportMetric(median(rates)/median(echoes), "ratio")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -54,9 +88,8 @@ func median(values []float64) float64 {
 
 // acquireAll has all callers acquire n tokens together, one by one, and
 // returns how many a second.
-func acquireAll(b *testing.B, conn *grpc.ClientConn, n int, ids *atomic.Uint64) float64 {
+func acquireAll(b *testing.B, callers int, acquire func(id string) error, n int, ids *atomic.Uint64) float64 {
 	b.Helper()
-	client := samyav1.NewTokenServiceClient(conn)
 	var left atomic.Int64
 	left.Store(int64(n))
 	done := make(chan error, callers)
@@ -64,10 +97,7 @@ func acquireAll(b *testing.B, conn *grpc.ClientConn, n int, ids *atomic.Uint64) 
 	for range callers {
 		go func() {
 			for left.Add(-1) >= 0 {
-				_, err := client.Acquire(context.Background(), &samyav1.AcquireRequest{
-					Entity: "acme/vm", Tokens: 1, RequestId: strconv.FormatUint(ids.Add(1), 10),
-				})
-				if err != nil {
+				if err := acquire(strconv.FormatUint(ids.Add(1), 10)); err != nil {
 					done <- fmt.Errorf("acquire: %w", err)
 					return
 				}
@@ -83,71 +113,101 @@ func acquireAll(b *testing.B, conn *grpc.ClientConn, n int, ids *atomic.Uint64) 
 	return float64(n) / time.Since(began).Seconds()
 }
 
+// grpcAcquire acquires by unary calls on a connection.
+func grpcAcquire(conn *grpc.ClientConn) func(string) error {
+	client := samyav1.NewTokenServiceClient(conn)
+	return func(id string) error {
+		_, err := client.Acquire(context.Background(), &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: id})
+		return err
+	}
+}
+
 type echoServer struct {
 	samyav1.UnimplementedTokenServiceServer
 }
 
-func (echoServer) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+func (e echoServer) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: "us"}, nil
 }
 
-// echoListen is the environment variable that makes this test binary the
-// control: a bare gRPC server on the address it holds.
-const echoListen = "SAMYA_BENCH_ECHO"
+// The environment of this test binary as a control: the address of a bare
+// server, and of which kind, grpc or http.
+const echoListen, echoKind = "SAMYA_BENCH_ECHO", "SAMYA_BENCH_ECHO_KIND"
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(echoListen); addr != "" {
 		l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", addr)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+		if err == nil && os.Getenv(echoKind) == "http" {
+			err = http.Serve(l, http.HandlerFunc(echoHTTP)) //nolint:gosec // The control has no bounds to keep.
+		} else if err == nil {
+			s := grpc.NewServer()
+			samyav1.RegisterTokenServiceServer(s, echoServer{})
+			err = s.Serve(l)
 		}
-		s := grpc.NewServer()
-		samyav1.RegisterTokenServiceServer(s, echoServer{})
-		fmt.Fprintln(os.Stderr, s.Serve(l))
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
 
-// startEcho starts the control and returns a connection to it.
-func startEcho(b *testing.B) *grpc.ClientConn {
+// startEcho starts a control.
+func startEcho(b *testing.B, kind string) *process {
 	b.Helper()
 	addr := sitetest.FreePort(b)
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), echoListen+"="+addr)
-	return startProcess(b, cmd, addr)
+	cmd.Env = append(os.Environ(), echoListen+"="+addr, echoKind+"="+kind)
+	return startProcess(b, "echo", cmd, addr)
 }
 
-// startSite builds samya, starts a site that is a cluster by itself, with its
-// data on the file system of the work tree, creates an entity in it, and
-// returns a connection to it.
-func startSite(b *testing.B) *grpc.ClientConn {
+// samya is a binary and a directory, on the file system of the work tree, for
+// the data of those that it runs.
+type samya struct{ binary, dir string }
+
+func buildSamya(b *testing.B) samya {
 	b.Helper()
 	dir, err := os.MkdirTemp(".", "bench-*.tmp")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	binary := filepath.Join(dir, "samya")
-	build := exec.CommandContext(b.Context(), "go", "build", "-o", binary, "../cmd/samya")
-	if out, err := build.CombinedOutput(); err != nil {
+	s := samya{filepath.Join(dir, "samya"), dir}
+	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", s.binary, "../cmd/samya").CombinedOutput(); err != nil {
 		b.Fatalf("building samya: %v\n%s", err, out)
 	}
-	addr := sitetest.FreePort(b)
-	conn := startProcess(b, exec.CommandContext(b.Context(), binary, "site", "--name", "us", "--members", "us",
-		"--data", filepath.Join(dir, "data"), "--request-retention", "10s", "--log-level", "error",
-		"--listen", addr, "--http", sitetest.FreePort(b), "--gossip", sitetest.FreePort(b), "--gossip-preset", "local"), addr)
-	_, err = samyav1.NewEntityServiceClient(conn).CreateEntity(b.Context(),
+	return s
+}
+
+// siteProcess is a site that is a cluster by itself.
+type siteProcess struct {
+	*process
+	gossip string
+}
+
+// startSite starts a site and creates an entity in it.
+func startSite(b *testing.B, s samya) siteProcess {
+	b.Helper()
+	addr, http, gossip := sitetest.FreePort(b), sitetest.FreePort(b), sitetest.FreePort(b)
+	p := startProcess(b, "site", exec.CommandContext(b.Context(), s.binary, "site", "--name", "us", "--members", "us",
+		"--data", filepath.Join(s.dir, "data"), "--request-retention", "10s", "--log-level", "error",
+		"--listen", addr, "--http", http, "--gossip", gossip, "--gossip-preset", "local"), addr)
+	_, err := samyav1.NewEntityServiceClient(dial(b, addr)).CreateEntity(b.Context(),
 		&samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 1 << 50}, grpc.WaitForReady(true))
 	if err != nil {
 		b.Fatal(err)
 	}
-	return conn
+	p.http = http
+	return siteProcess{p, gossip}
 }
 
-// startProcess starts a server, to be ended with the benchmark.
-func startProcess(b *testing.B, cmd *exec.Cmd, addr string) *grpc.ClientConn {
+// process is a server of a benchmark, ended with it.
+type process struct {
+	name, addr string
+	pid        int
+	http       string // where its metrics are; empty: it has none
+}
+
+// startProcess starts a server that will listen on the address.
+func startProcess(b *testing.B, name string, cmd *exec.Cmd, addr string) *process {
 	b.Helper()
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
@@ -157,11 +217,75 @@ func startProcess(b *testing.B, cmd *exec.Cmd, addr string) *grpc.ClientConn {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	sitetest.Eventually(b, name+" listens", func() error {
+		c, err := (&net.Dialer{}).DialContext(b.Context(), "tcp", addr)
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	})
+	return &process{name: name, addr: addr, pid: cmd.Process.Pid}
+}
+
+// allocations is how many objects the process has allocated; 0 if it does not tell.
+func (p *process) allocations(b *testing.B) float64 {
+	b.Helper()
+	if p.http == "" {
+		return 0
+	}
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "http://"+p.http+"/metrics", nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = conn.Close() })
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\ngo_memstats_mallocs_total ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseFloat(line, 64)
+	if !found || err != nil {
+		b.Fatalf("%s tells no allocations: %v", p.name, err)
+	}
+	return n
+}
+
+// cpu is the processor time that the process has used; 0 where there is no
+// /proc to tell.
+func (p *process) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	if err != nil {
+		return 0
+	}
+	// The name, in brackets, may hold spaces; user and system time are the 12th
+	// and 13th fields behind it, in hundredths of a second.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var ticks int64
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			b.Fatalf("processor time of %s: %v", p.name, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// dial connects to a server.
+func dial(tb testing.TB, addr string) *grpc.ClientConn {
+	tb.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
 	return conn
 }

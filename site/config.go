@@ -76,6 +76,12 @@ type Config struct {
 	// RequestRetention if that is less. It is less than RequestRetention. That a
 	// request runs once at whatever site it is repeated rests on it.
 	ClockSkew time.Duration
+	// CheckpointBytes is how long the log gets before it is carried over to the
+	// database, and CheckpointInterval how often that is done at least; 0: 64 MiB,
+	// 1 minute. Requests wait for it when the log is four times as long. From 4 KiB to
+	// 16 GiB, and from 100 milliseconds to 1 hour.
+	CheckpointBytes    int64
+	CheckpointInterval time.Duration
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
 
@@ -149,11 +155,23 @@ func (c *Config) Validate() error {
 	if c.ClockSkew < 0 || c.ClockSkew > 0 && c.ClockSkew >= cmp.Or(c.RequestRetention, defaultRetention) {
 		bad("clock-skew", "%v, must be less than the request retention", c.ClockSkew)
 	}
+	if b := c.CheckpointBytes; b != 0 && (b < minCheckpoint || b > maxCheckpoint) {
+		bad("checkpoint-bytes", "%d, must be from %d to %d", b, minCheckpoint, int64(maxCheckpoint))
+	}
+	if i := c.CheckpointInterval; i != 0 && (i < 100*time.Millisecond || i > time.Hour) {
+		bad("checkpoint-interval", "%v, must be from 100ms to 1h", i)
+	}
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
 	return errors.Join(errs...)
 }
+
+// The bounds of CheckpointBytes.
+const (
+	minCheckpoint = 4 << 10
+	maxCheckpoint = 16 << 30
+)
 
 // The defaults of what a request's not_after depends on.
 const (

@@ -59,6 +59,10 @@ func TestConfigNamesTheField(t *testing.T) {
 		{func(c *site.Config) { c.RequestRetention = -time.Hour }, "request-retention", "-1h0m0s, at least 1s"},
 		{func(c *site.Config) { c.ClockSkew = -1 }, "clock-skew", "-1ns, must be less than the request retention"},
 		{func(c *site.Config) { c.ClockSkew = 5 * time.Minute }, "clock-skew", "5m0s, must be less than the request retention"},
+		{func(c *site.Config) { c.CheckpointBytes = 4095 }, "checkpoint-bytes", "4095, must be from 4096 to 17179869184"},
+		{func(c *site.Config) { c.CheckpointBytes = 1 << 40 }, "checkpoint-bytes", "1099511627776, must be from 4096 to 17179869184"},
+		{func(c *site.Config) { c.CheckpointInterval = time.Millisecond }, "checkpoint-interval", "1ms, must be from 100ms to 1h"},
+		{func(c *site.Config) { c.CheckpointInterval = 2 * time.Hour }, "checkpoint-interval", "2h0m0s, must be from 100ms to 1h"},
 		{func(c *site.Config) { c.MaxRequests = -1 }, "max-requests", "-1, at least 0 (the default)"},
 	} {
 		t.Run(c.field+" "+c.problem, func(t *testing.T) {

@@ -38,7 +38,7 @@ func (s entities) CreateEntity(
 	if err != nil {
 		return nil, err
 	}
-	return &samyav1.CreateEntityResponse{Entity: entityOf(&a.View)}, nil
+	return &samyav1.CreateEntityResponse{Entity: entityOf(a.View())}, nil
 }
 
 // UpdateEntity implements samyav1.EntityServiceServer.
@@ -52,7 +52,7 @@ func (s entities) UpdateEntity(
 	if err != nil {
 		return nil, err
 	}
-	return &samyav1.UpdateEntityResponse{Entity: entityOf(&a.View)}, nil
+	return &samyav1.UpdateEntityResponse{Entity: entityOf(a.View())}, nil
 }
 
 // DeleteEntity implements samyav1.EntityServiceServer.
@@ -94,7 +94,7 @@ func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error)
 	if err := expired(ctx); err != nil {
 		return core.Answer{}, err
 	}
-	whole := within(ctx, decideWait+lateness)
+	whole := within(timeLeft(ctx), decideWait+lateness)
 	ch.Wait = ticks(max(whole/2, whole-lateness))
 	q := asked{entity: ch.Name, requestID: ch.RequestID}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })
@@ -121,12 +121,12 @@ func (s entities) ListEntities(
 	if err != nil {
 		return nil, s.broken(err, asked{})
 	}
-	resp := &samyav1.ListEntitiesResponse{Entities: make([]*samyav1.Entity, len(a.Views))}
-	for i := range a.Views {
-		resp.Entities[i] = entityOf(&a.Views[i])
+	resp := &samyav1.ListEntitiesResponse{Entities: make([]*samyav1.Entity, len(a.Views()))}
+	for i := range a.Views() {
+		resp.Entities[i] = entityOf(&a.Views()[i])
 	}
 	if a.More {
-		last := a.Views[len(a.Views)-1].Name
+		last := a.Views()[len(a.Views())-1].Name
 		resp.NextPageToken = base64.RawURLEncoding.EncodeToString([]byte(last))
 	}
 	return resp, nil

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"google.golang.org/grpc"
+
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -34,4 +36,18 @@ func ParseWatchToken(text string) (again string, err error) {
 		return "", err
 	}
 	return t.String(), nil
+}
+
+// StreamWindow is how many calls of a stream may be without an answer.
+const StreamWindow = streamWindow
+
+// Starter is the part of the engine that a stream needs.
+type Starter = starter
+
+// ServeStream serves a stream at site us, whose engine and window are given, until
+// it ends; the site stops when closing is closed.
+func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
+	s := &Site{cfg: Config{Name: "us"}}
+	s.metrics = newMetrics(s)
+	return (&stream{site: s, engine: e, window: window, closing: closing}).serve(rpc)
 }

@@ -51,5 +51,5 @@ func (s cluster) forecast(ctx context.Context, with func(core.Call) core.Input) 
 	default:
 		return nil, s.failure(a, asked{})
 	}
-	return &samyav1.SiteForecast{Site: s.cfg.Name, Model: a.Forecast.Model, Configured: a.Forecast.Configured, Known: true}, nil
+	return &samyav1.SiteForecast{Site: s.cfg.Name, Model: a.Forecast().Model, Configured: a.Forecast().Configured, Known: true}, nil
 }

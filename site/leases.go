@@ -43,7 +43,7 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 	if err := s.failure(a, q); err != nil {
 		return nil, err
 	}
-	return &samyav1.RenewLeaseResponse{Lease: s.lease(&a.Lease)}, nil
+	return &samyav1.RenewLeaseResponse{Lease: s.lease(a.Lease())}, nil
 }
 
 // CommitLease implements samyav1.TokenServiceServer.
@@ -99,12 +99,12 @@ func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*
 	if err := s.failure(a, asked{entity: r.GetEntity()}); err != nil {
 		return nil, err
 	}
-	resp := &samyav1.ListLeasesResponse{Leases: make([]*samyav1.Lease, len(a.Leases))}
-	for i := range a.Leases {
-		resp.Leases[i] = s.lease(&a.Leases[i])
+	resp := &samyav1.ListLeasesResponse{Leases: make([]*samyav1.Lease, len(a.Leases()))}
+	for i := range a.Leases() {
+		resp.Leases[i] = s.lease(&a.Leases()[i])
 	}
-	if a.More && len(a.Leases) > 0 {
-		resp.NextPageToken = strconv.FormatUint(a.Leases[len(a.Leases)-1].Number, 10)
+	if a.More && len(a.Leases()) > 0 {
+		resp.NextPageToken = strconv.FormatUint(a.Leases()[len(a.Leases())-1].Number, 10)
 	}
 	return resp, nil
 }

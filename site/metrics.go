@@ -34,6 +34,11 @@ type metrics struct {
 	// were told.
 	reads  *prometheus.CounterVec
 	states prometheus.Counter
+	// batches, streamed and replies are how many operations there were in a batch
+	// and in a message of a stream from and to its caller.
+	batches, streamed, replies prometheus.Histogram
+	// acquires and releases are those of operations, however they come.
+	acquires, releases *methodMetrics
 	// methods holds a *methodMetrics by method name.
 	methods sync.Map
 }
@@ -99,7 +104,18 @@ func newMetrics(s *Site) *metrics {
 	m.states = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "samya_site_watch_states_total", Help: "States told to those that watch entities.",
 	})
-	m.registry.MustRegister(m.reads, m.states)
+	operations := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(1, 2, 15),
+		})
+	}
+	m.batches = operations("samya_site_batch_operations", "Operations in a batch.")
+	m.streamed = operations("samya_site_stream_calls", "Operations in a message of a stream from its caller.")
+	m.replies = operations("samya_site_stream_replies", "Answers in a message of a stream to its caller.")
+	m.registry.MustRegister(m.reads, m.states, m.batches, m.streamed, m.replies)
+	m.acquires, m.releases = m.of(samyav1.TokenService_Acquire_FullMethodName), m.of(samyav1.TokenService_Release_FullMethodName)
+	m.of(samyav1.TokenService_Batch_FullMethodName)
+	m.requests.WithLabelValues(samyav1.TokenService_Stream_FullMethodName, "OK")
 	// A series that appears with its first event would be missed by the rates
 	// over that event.
 	for vec, values := range map[*prometheus.CounterVec][]string{
@@ -213,7 +229,9 @@ func (m *metrics) count(
 // countStream is the interceptor that counts clients' streams when they end.
 func (m *metrics) countStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
-	if info.FullMethod != samyav1.EntityService_WatchEntity_FullMethodName {
+	switch info.FullMethod {
+	case samyav1.EntityService_WatchEntity_FullMethodName, samyav1.TokenService_Stream_FullMethodName:
+	default:
 		return err
 	}
 	reason := "OK"
@@ -226,6 +244,7 @@ func (m *metrics) countStream(srv any, stream grpc.ServerStream, info *grpc.Stre
 
 // methodMetrics are those of one method.
 type methodMetrics struct {
+	name    string
 	done    prometheus.Counter
 	latency prometheus.Observer
 }
@@ -235,9 +254,44 @@ func (m *metrics) of(method string) *methodMetrics {
 		return found.(*methodMetrics)
 	}
 	made, _ := m.methods.LoadOrStore(method, &methodMetrics{
-		done: m.requests.WithLabelValues(method, "OK"), latency: m.latency.WithLabelValues(method),
+		name: method, done: m.requests.WithLabelValues(method, "OK"), latency: m.latency.WithLabelValues(method),
 	})
 	return made.(*methodMetrics)
+}
+
+// tally counts operations of batches and streams like calls by themselves: by the
+// same methods and reasons.
+type tally struct {
+	*metrics
+	now                time.Time
+	acquired, released int
+}
+
+// tally begins to count n operations that are answered together, of which size is
+// told.
+func (m *metrics) tally(size prometheus.Observer, n int) tally {
+	size.Observe(float64(n))
+	return tally{metrics: m, now: time.Now()}
+}
+
+// count counts an operation that began then and was done, unless err says why not.
+func (t *tally) count(o *operation, began time.Time, err error) {
+	method, done := t.acquires, &t.acquired
+	if o.isRelease {
+		method, done = t.releases, &t.released
+	}
+	method.latency.Observe(t.now.Sub(began).Seconds())
+	if err != nil {
+		t.requests.WithLabelValues(method.name, string(apierr.ReasonOf(err))).Inc()
+		return
+	}
+	*done++
+}
+
+// end adds up what was done.
+func (t *tally) end() {
+	t.acquires.done.Add(float64(t.acquired))
+	t.releases.done.Add(float64(t.released))
 }
 
 // gauges asks the core what it holds whenever metrics are collected.
@@ -256,12 +310,17 @@ var (
 	descVersion  = prometheus.NewDesc("samya_site_mode_version", "Changes of the protocol mode decided; 0: the flag stands.", nil, nil)
 	descWatchers = prometheus.NewDesc("samya_site_watchers", "Callers that wait for an entity to change.", nil, nil)
 	descPeers    = prometheus.NewDesc("samya_site_peers_connected", "Other members that this site has a link to.", nil, nil)
+
+	descBacklog     = prometheus.NewDesc("samya_site_log_bytes", "Bytes of the log that are not carried over to site.db: what a restart after a crash reads.", nil, nil)
+	descCheckpoints = prometheus.NewDesc("samya_site_checkpoints_total", "How often the log was carried over to site.db.", nil, nil)
+	descCheckpoint  = prometheus.NewDesc("samya_site_checkpoint_seconds", "How long that took the last time, with the rests in between.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descEntities, descWaiting, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
 	}
@@ -274,6 +333,10 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descInbox, g.site.engine.Waiting())
 	gauge(descPeers, len(g.site.links.Connected()))
+	log := g.site.store.Stats()
+	gauge(descBacklog, int(log.Backlog))
+	ch <- prometheus.MustNewConstMetric(descCheckpoints, prometheus.CounterValue, float64(log.Checkpoints))
+	ch <- prometheus.MustNewConstMetric(descCheckpoint, prometheus.GaugeValue, log.LastCheckpoint.Seconds())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	st, err := g.site.engine.Status(ctx)

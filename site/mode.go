@@ -23,7 +23,7 @@ func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samya
 	if err := s.failure(a, asked{}); err != nil {
 		return nil, err
 	}
-	m := a.Mode
+	m := a.Mode()
 	return &samyav1.GetModeResponse{
 		Mode: modeOf(m.Decided), Complete: len(s.members.Sites) == 1,
 		Sites: []*samyav1.SiteMode{{
@@ -43,7 +43,7 @@ func (s cluster) SetMode(ctx context.Context, r *samyav1.SetModeRequest) (*samya
 	if err != nil {
 		return nil, err
 	}
-	return &samyav1.SetModeResponse{Mode: modeOf(a.Mode.Decided)}, nil
+	return &samyav1.SetModeResponse{Mode: modeOf(a.Mode().Decided)}, nil
 }
 
 func modeOf(m core.ModeRecord) *samyav1.Mode {

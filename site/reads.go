@@ -35,7 +35,7 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 		kind = "bounded"
 	}
 	s.metrics.reads.WithLabelValues(kind).Inc()
-	return &samyav1.GetEntityResponse{Entity: entityOf(&a.View), Usage: s.usage(&a.View, bounded)}, nil
+	return &samyav1.GetEntityResponse{Entity: entityOf(a.View()), Usage: s.usage(a.View(), bounded)}, nil
 }
 
 // consistency refuses what a site alone cannot tell.

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -42,6 +43,8 @@ type Site struct {
 	metrics *metrics
 	// run is the random id of this start.
 	run core.Run
+	// closing is closed when the site stops, so that streams end.
+	closing chan struct{}
 
 	grpcListener, httpListener net.Listener
 	grpcServer                 *grpc.Server
@@ -65,7 +68,7 @@ func New(cfg Config) (*Site, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the site: %w", err)
 	}
-	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1)}
+	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1), closing: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -79,6 +82,7 @@ func (s *Site) open() error {
 	var err error
 	s.store, err = store.Open(store.Options{
 		Dir: s.cfg.DataDir, Cluster: s.cfg.Cluster, Site: core.SiteID(s.cfg.Name), Members: s.cfg.members(),
+		CheckpointBytes: s.cfg.CheckpointBytes, CheckpointEvery: s.cfg.CheckpointInterval,
 	})
 	if err != nil {
 		return fmt.Errorf("opening the data directory %s: %w", s.cfg.DataDir, err)
@@ -157,6 +161,8 @@ func (s *Site) fault() func(core.SiteID) bool {
 const (
 	maxRequestBytes  = 4 << 20
 	maxStreams       = 8192
+	streamBytes      = 1 << 20 // unread, of a stream
+	connBytes        = 4 << 20 // unread, of a connection
 	streamWorkers    = 256
 	maxHeaderBytes   = 16 << 10
 	headerPatience   = 5 * time.Second
@@ -167,8 +173,11 @@ func (s *Site) serveOn() {
 	s.grpcServer = grpc.NewServer(
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(streamWorkers),
+		grpc.ForceServerCodecV2(grpccodec.Codec()),
 		grpc.MaxRecvMsgSize(maxRequestBytes), grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
+		// Fixed, or gRPC goes on measuring each connection with pings.
+		grpc.StaticStreamWindowSize(streamBytes), grpc.StaticConnWindowSize(connBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.UnaryInterceptor(s.metrics.count), grpc.StreamInterceptor(s.metrics.countStream),
@@ -267,6 +276,7 @@ func (s *Site) Run(ctx context.Context) error {
 		if err := s.engine.Submit(core.Stop{}); err != nil {
 			s.log.Debug("the core was not told of the stop", "error", err)
 		}
+		close(s.closing)
 		s.stopServing()
 		stopEngine()
 		return nil

@@ -46,9 +46,9 @@ func (s entities) WatchEntity(r *samyav1.WatchEntityRequest, stream grpc.ServerS
 		case err != nil:
 			return a, s.broken(err, asked{})
 		case a.Code == core.NotFound && known != 0:
-			return core.Answer{Deleted: true, View: core.View{Name: r.GetName(), Generation: known}}, nil
+			return core.Answer{Deleted: true, Details: &core.Details{View: core.View{Name: r.GetName(), Generation: known}}}, nil
 		case a.Code == core.OK:
-			known = a.View.Generation
+			known = a.View().Generation
 		}
 		return a, s.failure(a, q)
 	}
@@ -89,7 +89,7 @@ func follow(
 }
 
 func (s *Site) watchState(a *core.Answer) *samyav1.WatchEntityResponse {
-	v := &a.View
+	v := a.View()
 	resp := &samyav1.WatchEntityResponse{
 		Entity: entityOf(v), Deleted: a.Deleted,
 		ResumeToken: watchToken{site: s.cfg.Name, run: s.run, revision: a.Revision, generation: v.Generation}.String(),

@@ -95,7 +95,9 @@ Exit status:
 	root.SetOut(l.stdout)
 	root.SetErr(l.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand(), l.replayCommand())
+	root.AddCommand(l.exploreCommand(), l.simCommand(), l.scenariosCommand(), l.mutantsCommand(), l.predictCommand(), l.traceCommand(), l.replayCommand(),
+		l.compareCommand(), l.echoCommand(), l.ycsbCommand(), l.kvCommand(), l.partitionCommand())
+	root.AddCommand(l.experimentCommand())
 	return root
 }
 

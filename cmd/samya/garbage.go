@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// How much a site's heap may grow between two collections, in per cent of what
-// is live. The garbage is that of single requests: half as many collections as
-// by default give some 5 % of throughput, for memory that a site with a small
-// heap has. A large one is that of many entities, or of very many remembered
-// requests, which hold no pointers and so cost a collection little.
+// How much a process's heap may grow between two collections. The garbage is
+// that of single requests, and what lives beside them is little in a small
+// process: it collects only once the heap is worth it. A large heap is that of
+// many entities, or of very many remembered requests; it may double.
 const (
-	smallHeapPercent, largeHeapPercent = 200, 100
-	// largeHeap is from which live heap on the lower one holds, in bytes.
-	largeHeap = 32 << 20
+	// worthHeap is the heap, in bytes, below which nothing is collected.
+	worthHeap = 64 << 20
+	// leastPercent and mostPercent bound the growth, in per cent of what is live.
+	leastPercent, mostPercent = 100, 1600
 	// heapCheck is the pause between two looks at the live heap.
-	heapCheck = time.Second
+	heapCheck = 250 * time.Millisecond
 )
 
-// paceGarbage sets when the site collects garbage, until ctx ends. GOGC
+// paceGarbage sets when the process collects garbage, until ctx ends. GOGC
 // overrides it.
 func paceGarbage(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	percent := largeHeapPercent // what is loaded may be much
+	percent := leastPercent // what is loaded may be much
 	debug.SetGCPercent(percent)
 	tick := time.NewTicker(heapCheck)
 	defer tick.Stop()
@@ -46,14 +46,16 @@ func paceGarbage(ctx context.Context) {
 	}
 }
 
-// percentFor is what is due for a live heap, given what is set: a heap that is
-// about as large as largeHeap does not go back and forth.
+// percentFor is what is due for a live heap, in bytes, given what is set: a heap
+// that goes a little up and down changes nothing.
 func percentFor(live uint64, percent int) int {
-	switch {
-	case live >= largeHeap:
-		return largeHeapPercent
-	case live < largeHeap/4*3:
-		return smallHeapPercent
+	next := mostPercent
+	if live > 0 {
+		goal := max(worthHeap, 2*live)
+		next = int(min(mostPercent, (goal-live)*100/live))
 	}
-	return percent
+	if next > leastPercent && next < mostPercent && next > percent*3/4 && next < percent*5/4 {
+		return percent
+	}
+	return next
 }

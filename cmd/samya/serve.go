@@ -145,6 +145,7 @@ func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context)
 		case <-ctx.Done():
 		}
 	}()
+	go paceGarbage(ctx)
 	err := run(ctx)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

@@ -53,9 +53,6 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 			log.Info("starting", slog.String("version", version()), slog.String("region", cfg.Region),
 				slog.String("grpc", cfg.Listen), slog.String("http", cfg.HTTP), slog.String("data", cfg.DataDir))
 			return p.serve(cmd, &s, func(ctx context.Context) error {
-				pacing, stopPacing := context.WithCancel(ctx)
-				defer stopPacing()
-				go paceGarbage(pacing)
 				err := site.Run(ctx, cfg)
 				switch {
 				case errors.Is(err, store.ErrNoMembers):
@@ -81,6 +78,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
+	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
+	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the log is carried over to the database at least")
 	f.DurationVar(&cfg.ForecastBin, "forecast-bin", 5*time.Second, "length of the bins in which demand is counted and forecast")
 	f.IntVar(&cfg.ForecastHorizon, "forecast-horizon", 6, "how many bins a redistribution provides for")
 	for _, m := range cfg.Modules() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +17,8 @@ import (
 
 // injection is what strace does to a system call of a site.
 type injection struct {
-	// call is pwrite64 or fdatasync.
+	// call is one of pwrite64 and fdatasync, on the log and the database, fsync, on
+	// the directory that they stand in, and renameat and unlinkat, on its names.
 	call string
 	// when says which calls of each thread, as strace counts them from its
 	// start: "3", or "3+" for all from the third on.
@@ -36,12 +38,15 @@ func (in injection) does() string {
 
 func (in injection) String() string { return in.call + ":" + in.does() + ":when=" + in.when }
 
+// dataCallNames are the calls by which a site changes its data.
+const dataCallNames = "pwrite64,fdatasync,fsync,renameat,renameat2,unlinkat"
+
 // under puts a site's next start under strace. The site stays the child of the
-// test (-D). Its calls on the database are shown in the file named output.
+// test (-D). Its calls on its data are shown in the file named output.
 func (in injection) under(p *proc.Process, output string) {
 	p.Under = []string{
 		"strace", "-D", "-f", "-q", "-y", "-s", "0", "-o", output,
-		"-e", "trace=pwrite64,fdatasync", "-e", "inject=" + in.String(), "--",
+		"-e", "trace=" + dataCallNames, "-e", "inject=" + in.String(), "--",
 	}
 }
 
@@ -67,52 +72,68 @@ func traceOf(t *testing.T, output string, pid int) string {
 	}
 }
 
-// point is where in a commit a site was when it ended.
+// point is where a site was when it ended.
 type point uint8
 
-// A commit writes its pages, syncs them, writes a meta page and syncs that.
+// A commit writes to the log and syncs it. A checkpoint makes a segment and
+// names it, writes pages of the database, syncs them, writes a meta page and
+// syncs that, once or more, and renames and removes segments; after names were
+// changed it syncs the directory.
 const (
-	pageWrite point = iota
+	logWrite point = iota
+	logSync
+	pageWrite
 	firstSync
 	metaWrite
 	secondSync
+	naming
+	namesSync
 	points
 )
 
 func (p point) String() string {
-	return [...]string{"data page", "first sync", "meta page", "second sync"}[p]
+	return [...]string{
+		"log write", "log sync", "data page", "first sync", "meta page", "second sync", "names", "names' sync",
+	}[p]
 }
 
 // errNoPoint: the trace does not end in the call that was to be hit.
-var errNoPoint = errors.New("the last call on the database is not the one that was hit")
+var errNoPoint = errors.New("the last such call on the data is not the one that was hit")
 
-// pointOf tells which part of a commit the last call of a trace is: the one
-// that a site was killed at, which has no end.
+// pointOf tells where the call was that a site was killed at, which has no end.
+// Calls of other threads may be cut off as well.
 func pointOf(calls []systemCall, in injection) (point, error) {
-	if len(calls) == 0 {
-		return 0, errNoPoint
+	for i, c := range slices.Backward(calls) {
+		if c.name == in.call && c.ended == 0 {
+			return partOf(calls[:i+1]), nil
+		}
 	}
-	last := calls[len(calls)-1]
-	if last.name != in.call || last.ended != 0 {
-		return 0, fmt.Errorf("%w: %s, ended %t", errNoPoint, last.name, last.ended != 0)
-	}
-	return partOf(calls), nil
+	return 0, errNoPoint
 }
 
-// partOf tells which part of a commit the last call is.
+// partOf tells where the last call is.
 func partOf(calls []systemCall) point {
 	last := calls[len(calls)-1]
 	meta := func(c systemCall) bool { return c.name == "pwrite64" && c.offset < metaEnd }
 	switch {
+	case last.name == "fsync":
+		return namesSync
+	case last.name != "pwrite64" && last.name != "fdatasync":
+		return naming
+	case last.isLog() && last.name == "pwrite64":
+		return logWrite
+	case last.isLog():
+		return logSync
 	case meta(last):
 		return metaWrite
 	case last.name == "pwrite64":
 		return pageWrite
-	case len(calls) > 1 && meta(calls[len(calls)-2]):
-		return secondSync
-	default:
-		return firstSync
 	}
+	base := only(calls, (*systemCall).isBase)
+	if len(base) > 1 && meta(base[len(base)-2]) {
+		return secondSync
+	}
+	return firstSync
 }
 
 func TestPointOfATrace(t *testing.T) {
@@ -125,15 +146,25 @@ func TestPointOfATrace(t *testing.T) {
 		want  point
 		fails bool
 	}{
+		{"a write", []string{traceWrite, cut(traceWrite)}, "pwrite64", logWrite, false},
+		{"a sync", []string{traceWrite, cut(traceSync)}, "fdatasync", logSync, false},
+		{"an end without a return", []string{traceWrite, traceSyncA, traceSyncGone}, "fdatasync", logSync, false},
 		{"a page", []string{tracePage, cut(tracePage)}, "pwrite64", pageWrite, false},
-		{"the pages' sync", []string{tracePage, cut(traceSync)}, "fdatasync", firstSync, false},
-		{"the first sync of a start", []string{cut(traceSync)}, "fdatasync", firstSync, false},
-		{"the meta page", []string{tracePage, traceSync, cut(traceMeta)}, "pwrite64", metaWrite, false},
-		{"the meta page's sync", []string{tracePage, traceSync, traceMeta, cut(traceSync)}, "fdatasync", secondSync, false},
-		{"an end without a return", []string{tracePage, traceSyncA, traceSyncGone}, "fdatasync", firstSync, false},
-		{"the next commit", []string{tracePage, traceSync, traceMeta, traceSync, cut(tracePage)}, "pwrite64", pageWrite, false},
-		{"killed elsewhere", []string{tracePage, traceSync}, "fdatasync", 0, true},
-		{"another call", []string{tracePage, cut(traceSync)}, "pwrite64", 0, true},
+		{"the pages' sync", []string{tracePage, cut(tracePageSync)}, "fdatasync", firstSync, false},
+		{"the first sync of a start", []string{cut(tracePageSync)}, "fdatasync", firstSync, false},
+		{"the meta page", []string{tracePage, tracePageSync, cut(traceMeta)}, "pwrite64", metaWrite, false},
+		{"the meta page's sync", []string{tracePage, tracePageSync, traceMeta, cut(tracePageSync)}, "fdatasync", secondSync, false},
+		{"the same, with a commit between", []string{
+			tracePage, tracePageSync, traceMeta, strings.Replace(traceWrite, "7", "9", 1), cut(tracePageSync),
+		}, "fdatasync", secondSync, false},
+		{"another thread is cut off as well", []string{
+			tracePage, cut(tracePageSync), strings.Replace(cut(traceWrite), "7", "9", 1),
+		}, "fdatasync", firstSync, false},
+		{"a rename", []string{traceWrite, cut(traceRename)}, "renameat", naming, false},
+		{"a removal", []string{cut(traceUnlink)}, "unlinkat", naming, false},
+		{"the directory", []string{traceRename, cut(traceDir)}, "fsync", namesSync, false},
+		{"killed elsewhere", []string{traceWrite, traceSync}, "fdatasync", 0, true},
+		{"another call", []string{traceWrite, cut(traceSync)}, "pwrite64", 0, true},
 		{"nothing", []string{tracePing}, "pwrite64", 0, true},
 	}
 	for _, test := range tests {
@@ -142,23 +173,12 @@ func TestPointOfATrace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := pointOf(onDatabase(calls), injection{call: test.call, when: "1"})
+			got, err := pointOf(onData(calls), injection{call: test.call, when: "1"})
 			if (err != nil) != test.fails || got != test.want {
 				t.Errorf("%v, %v; want %v, fails %t", got, err, test.want, test.fails)
 			}
 		})
 	}
-}
-
-// onDatabase leaves out the calls on anything else.
-func onDatabase(calls []systemCall) []systemCall {
-	var only []systemCall
-	for _, c := range calls {
-		if strings.Contains(c.file, "/site.db") {
-			only = append(only, c)
-		}
-	}
-	return only
 }
 
 // endedBy checks that a process ended as the injection makes it.

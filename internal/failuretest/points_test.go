@@ -130,15 +130,20 @@ type plan struct {
 // begin where most starts have ended.
 func killPlans(n int) []plan {
 	loads := []phase{redistributions, acquires, changes, redistributions, startUp, releases, acquires, redistributions}
+	// Two a load. Names change once or twice a checkpoint.
+	calls := []string{"pwrite64", "fdatasync", "pwrite64", "fdatasync", "renameat", "fsync"}
 	var plans []plan
 	for i := range n {
-		p := plan{load: loads[i/2%len(loads)], in: injection{call: "pwrite64"}}
+		p := plan{load: loads[i/2%len(loads)], in: injection{call: calls[i%len(calls)]}}
 		walk := i / (2 * len(loads))
-		// In steps, so that a short run sees all. A commit makes some five writes
-		// and two syncs, in any of about six threads.
-		number := 3 + 17*walk%120
-		if i%2 == 1 {
-			p.in.call, number = "fdatasync", 3+7*walk%50
+		// In steps, so that a short run sees all. A commit makes a write and a sync, a
+		// checkpoint some ten and five, each in any of about six threads.
+		number := 3 + 7*walk%60
+		switch p.in.call {
+		case "fdatasync":
+			number = 3 + 5*walk%40
+		case "renameat", "fsync":
+			number = 2 + walk%5
 		}
 		if p.load == startUp {
 			number = 1 + walk%4
@@ -161,11 +166,14 @@ func bootstraps() []plan {
 			plans = append(plans, plan{in: injection{call: call, when: fmt.Sprint(n)}})
 		}
 	}
+	for _, call := range []string{"renameat", "fsync"} {
+		plans = append(plans, plan{in: injection{call: call, when: "1"}})
+	}
 	return plans
 }
 
 // TestKillAtAnyWriteOrSync kills sites as they begin a write or a sync of their
-// database, over and over, under callers who make them redistribute and change
+// log or database, or of the names of their files, over and over, under callers who make them redistribute and change
 // the catalogue, and starts them again on what is on disk. Each time all that
 // was acknowledged since the kill before is asked for again.
 func TestKillAtAnyWriteOrSync(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -211,14 +209,11 @@ func (f *failures) checkDisks() {
 	byKey := make(map[core.RequestKey]map[string]core.RequestRecord)
 	for _, p := range f.cluster.Sites() {
 		kill(t, p)
-		file, err := os.ReadFile(filepath.Join(p.Data, "site.db"))
+		state, err := loaded(t, copyData(t, p), p.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, records, err := lastBlock(t, file, p.Name, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, records := blocksOf(&state, 0)
 		for _, r := range records {
 			if byKey[r.Key] == nil {
 				byKey[r.Key] = make(map[string]core.RequestRecord)

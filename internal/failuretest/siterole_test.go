@@ -35,6 +35,8 @@ func playSite(args []string) int {
 	f.StringVar(&cfg.GossipPreset, "gossip-preset", "", "")
 	f.StringVar(&cfg.DataDir, "data", "", "")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 0, "")
+	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 0, "")
+	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", 0, "")
 	f.StringVar(&members, "members", "", "")
 	f.StringVar(&join, "join", "", "")
 	f.StringVar(&cuts, strings.TrimPrefix(cutsFlag, "--"), "", "")

@@ -18,7 +18,8 @@ import (
 )
 
 // TestStaleDataIsRefused starts a site on a copy of its data that was taken
-// before it went on under load, and on an empty directory. Each start ends by
+// before it went on under load, on one of which half of the log is cut off, and
+// on an empty directory. Each start ends by
 // itself with an error that says what is wrong. On the right data the site starts
 // again, and the books are what the callers know.
 func TestStaleDataIsRefused(t *testing.T) {
@@ -58,6 +59,11 @@ func TestStaleDataIsRefused(t *testing.T) {
 		if err := os.RemoveAll(site.Data); err != nil {
 			t.Fatal(err)
 		}
+		cutLog(t, right, site.Data)
+		refused(t, cluster, site, "is refused: it is an older copy: site")
+		if err := os.RemoveAll(site.Data); err != nil {
+			t.Fatal(err)
+		}
 		refused(t, cluster, site, "is refused: it is not the data that this site had: site")
 		if err := os.RemoveAll(site.Data); err != nil {
 			t.Fatal(err)
@@ -67,6 +73,22 @@ func TestStaleDataIsRefused(t *testing.T) {
 		unknown := m.settle(t)
 		t.Logf("%d answers repeated, %d outcomes were unknown", m.check(t, limit), unknown)
 	}
+}
+
+// cutLog copies data with half of its log. Nothing in it tells that there was
+// more: the other sites do.
+func cutLog(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	path := segmentOf(t, to)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames := framesOf(b)
+	overwrite(t, path, b[:frames[len(frames)/2]])
 }
 
 // refused starts a site that is expected to end by itself and say why.

@@ -19,7 +19,8 @@ type systemCall struct {
 	file string
 	// data is the start of what was written.
 	data []byte
-	// offset is where pwrite64 wrote.
+	// offset is where pwrite64 wrote; a call on names has the path that it ends with
+	// as its file.
 	offset int64
 	// failed is set if the call returned an error.
 	failed bool
@@ -31,14 +32,15 @@ type systemCall struct {
 var (
 	traceLine   = regexp.MustCompile(`^(\d+) +(?:\d\d:\d\d:\d\d\.\d+ )?(.*)$`)
 	traceBegin  = regexp.MustCompile(`^(\w+)\((\d+)<((?:->|[^>])*)>(.*)$`)
+	traceNames  = regexp.MustCompile(`^(rename\w*|unlink\w*)\(.*"([^"]*)"(.*)$`)
 	traceResume = regexp.MustCompile(`^<\.\.\. (\w+) resumed>(.*)$`)
 	traceData   = regexp.MustCompile(`^, "((?:\\x[0-9a-f]{2})*)"`)
 	traceOffset = regexp.MustCompile(`, (\d+)(?:\)| <unfinished)`)
 	traceReturn = regexp.MustCompile(`\) += (-?\d+|\?)`)
 )
 
-// parseTrace reads what strace -f -tt -yy -xx wrote of pwrite64, fdatasync and
-// the calls that write to sockets.
+// parseTrace reads what strace -f -tt -yy -xx wrote of pwrite64, fdatasync, fsync,
+// the calls that change names and those that write to sockets.
 func parseTrace(text string) ([]systemCall, error) {
 	var calls []systemCall
 	open := make(map[string]int) // by thread: its call under way
@@ -58,11 +60,16 @@ func parseTrace(text string) ([]systemCall, error) {
 			finish(&calls[at], r[2], number)
 			continue
 		}
+		c := systemCall{began: number}
 		b := traceBegin.FindStringSubmatch(rest)
-		if b == nil {
+		switch n := traceNames.FindStringSubmatch(rest); {
+		case n != nil:
+			c.name, c.file, b = n[1], unhex(n[2]), []string{4: n[3]}
+		case b != nil:
+			c.name, c.file = b[1], unhex(b[3])
+		default:
 			continue // a signal, an end, or a call on something that is closed
 		}
-		c := systemCall{name: b[1], file: unhex(b[3]), began: number}
 		if d := traceData.FindStringSubmatch(b[4]); d != nil {
 			c.data = []byte(unhex(d[1]))
 		}
@@ -104,7 +111,7 @@ func unhex(s string) string {
 // carriesAnswer reports whether the call writes an HTTP/2 DATA frame to the
 // client, which is what an answer that is no refusal comes in.
 func (c *systemCall) carriesAnswer(client string) bool {
-	if c.name == "pwrite64" || c.name == "fdatasync" || !strings.HasSuffix(c.file, "->"+client+"]") {
+	if !strings.HasSuffix(c.file, "->"+client+"]") {
 		return false
 	}
 	const header = 9
@@ -118,12 +125,37 @@ func (c *systemCall) carriesAnswer(client string) bool {
 	return false
 }
 
-// The page of the database that a pwrite64 writes: the two meta pages stand
-// first, and one of them makes a transaction count.
+// metaEnd is where the two meta pages of the database end, which stand first. One
+// of them makes a transaction count.
 const metaEnd = 2 * 4096
 
-// letters spells the calls on the database: P a page, M a meta page, S a sync,
-// F a sync that failed. Calls must not overlap.
+// isLog tells whether a call is on a segment of the log.
+func (c *systemCall) isLog() bool { return strings.Contains(c.file, "/journal-") }
+
+// isBase tells whether a call is on the database that the log is carried over to.
+func (c *systemCall) isBase() bool { return strings.Contains(c.file, "/site.db") }
+
+// onLog leaves out the calls on anything but the log.
+func onLog(calls []systemCall) []systemCall { return only(calls, (*systemCall).isLog) }
+
+// onData leaves out the calls on anything but the log, the database, and the
+// directory in which they stand.
+func onData(calls []systemCall) []systemCall {
+	return only(calls, func(c *systemCall) bool { return c.isLog() || c.isBase() || c.name == "fsync" })
+}
+
+func only(calls []systemCall, want func(*systemCall) bool) []systemCall {
+	var list []systemCall
+	for i := range calls {
+		if want(&calls[i]) {
+			list = append(list, calls[i])
+		}
+	}
+	return list
+}
+
+// letters spells calls on the log: W a write, S a sync, F a sync that failed.
+// Calls must not overlap.
 func letters(calls []systemCall) (string, error) {
 	var word strings.Builder
 	for i, c := range calls {
@@ -138,40 +170,41 @@ func letters(calls []systemCall) (string, error) {
 			word.WriteByte('S')
 		case c.failed:
 			return "", fmt.Errorf("line %d: %s fails", c.began, c.name)
-		case c.offset < metaEnd:
-			word.WriteByte('M')
 		default:
-			word.WriteByte('P')
+			word.WriteByte('W')
 		}
 	}
 	return word.String(), nil
 }
 
-// commits is what may happen to the database between two answers: pages, a
-// sync, the meta page, a sync; once or more.
-var commits = regexp.MustCompile(`^(P+SMS)+$`)
+// commits is what may happen to the log between two answers: writes and a sync,
+// once or more.
+var commits = regexp.MustCompile(`^(W+S)+$`)
 
 // checkAnswers checks a trace of a site with one client, who sends one request
 // after another: before each answer leaves, a commit of its own was written and
-// synced in whole. It returns how many answers it saw.
+// synced in whole. The next commit, of what the site does by itself, may have
+// begun by then. It returns how many answers it saw.
 func checkAnswers(calls []systemCall, client string) (answers int, err error) {
 	var since []systemCall
 	for _, c := range calls {
 		switch {
-		case strings.HasSuffix(c.file, "/site.db"):
+		case c.isLog():
 			since = append(since, c)
 		case c.carriesAnswer(client):
-			word, err := letters(since)
+			synced := len(since)
+			for synced > 0 && (since[synced-1].name != "fdatasync" || since[synced-1].ended == 0 || since[synced-1].ended > c.began) {
+				synced--
+			}
+			word, err := letters(since[:synced])
 			switch {
 			case err != nil:
 				return answers, err
 			case !commits.MatchString(word):
-				return answers, fmt.Errorf("line %d: an answer leaves after %q on the database, want %s", c.began, word, commits)
-			case since[len(since)-1].ended == 0 || since[len(since)-1].ended > c.began:
-				return answers, fmt.Errorf("line %d: an answer leaves before the last sync has ended", c.began)
+				return answers, fmt.Errorf("line %d: an answer leaves after %q on the log, want %s", c.began, word, commits)
 			}
 			answers++
-			since = nil
+			since = since[synced:]
 		}
 	}
 	if answers == 0 {
@@ -180,8 +213,8 @@ func checkAnswers(calls []systemCall, client string) (answers int, err error) {
 	return answers, nil
 }
 
-// answersAfterFailure counts the answers that leave after a write or a sync of
-// the database has failed, and tells whether one has.
+// answersAfterFailure counts the answers that leave after a write or a sync has
+// failed, and tells whether one has.
 func answersAfterFailure(calls []systemCall, client string) (answers int, failed bool) {
 	at := 0
 	for _, c := range calls {
@@ -197,17 +230,22 @@ func answersAfterFailure(calls []systemCall, client string) (answers int, failed
 
 // The lines below are cut from a real trace.
 const (
-	tracePage     = `7 09:00:00.000001 pwrite64(5<\x2f\x73\x69\x74\x65\x2e\x64\x62>, "\x03\x00"..., 4096, 12288) = 4096`
-	traceSync     = `7 09:00:00.000002 fdatasync(5<\x2f\x73\x69\x74\x65\x2e\x64\x62>) = 0`
-	traceSyncFail = `7 09:00:00.000002 fdatasync(5<\x2f\x73\x69\x74\x65\x2e\x64\x62>) = -1 EIO (Input/output error) (INJECTED)`
-	traceMeta     = `7 09:00:00.000003 pwrite64(5<\x2f\x73\x69\x74\x65\x2e\x64\x62>, "\x00\x00"..., 4096, 4096) = 4096`
+	traceWrite    = `7 09:00:00.000001 pwrite64(5<\x2f\x6a\x6f\x75\x72\x6e\x61\x6c\x2d\x31>, "\x03\x00"..., 320, 12288) = 320`
+	traceSync     = `7 09:00:00.000002 fdatasync(5<\x2f\x6a\x6f\x75\x72\x6e\x61\x6c\x2d\x31>) = 0`
+	traceSyncFail = `7 09:00:00.000002 fdatasync(5<\x2f\x6a\x6f\x75\x72\x6e\x61\x6c\x2d\x31>) = -1 EIO (Input/output error) (INJECTED)`
+	tracePage     = `7 09:00:00.000003 pwrite64(6<\x2f\x73\x69\x74\x65\x2e\x64\x62>, "\x03\x00"..., 4096, 12288) = 4096`
+	tracePageSync = `7 09:00:00.000003 fdatasync(6<\x2f\x73\x69\x74\x65\x2e\x64\x62>) = 0`
+	traceMeta     = `7 09:00:00.000003 pwrite64(6<\x2f\x73\x69\x74\x65\x2e\x64\x62>, "\x00\x00"..., 4096, 4096) = 4096`
+	traceRename   = `7 09:00:00.000003 renameat(AT_FDCWD</d>, "/d/journal-1", AT_FDCWD</d>, "/d/journal-spare") = 0`
+	traceUnlink   = `7 09:00:00.000003 unlinkat(AT_FDCWD</d>, "/d/journal-1", 0) = 0`
+	traceDir      = `7 09:00:00.000003 fsync(9</d>) = 0`
 	tracePing     = `8 09:00:00.000004 write(13<TCP:[127.0.0.1:1->127.0.0.1:2]>, "\x00\x00\x08\x06\x01\x00\x00\x00\x00\x02\x04\x10\x10\x09\x0e\x07\x07", 17) = 17`
 	traceAnswer   = `8 09:00:00.000005 write(13<TCP:[127.0.0.1:1->127.0.0.1:2]>, "\x00\x00\x02\x01\x04\x00\x00\x00\x07\x88\xc0\x00\x00\x07\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x02\x08\x01", 27) = 27`
 	traceOther    = `8 09:00:00.000005 write(14<TCP:[127.0.0.1:1->127.0.0.1:3]>, "\x00\x00\x07\x00\x00\x00\x00\x00\x07\x00\x00\x00\x00\x02\x08\x01", 16) = 16`
 	traceSignal   = `8 09:00:00.000005 --- SIGURG {si_signo=SIGURG, si_code=SI_TKILL, si_pid=7, si_uid=0} ---`
-	traceMetaA    = `7 09:00:00.000003 pwrite64(5<\x2f\x73\x69\x74\x65\x2e\x64\x62>, "\x00\x00"..., 4096, 4096 <unfinished ...>`
-	traceMetaB    = `7 09:00:00.000004 <... pwrite64 resumed>) = 4096`
-	traceSyncA    = `7 09:00:00.000003 fdatasync(5<\x2f\x73\x69\x74\x65\x2e\x64\x62> <unfinished ...>`
+	traceWriteA   = `7 09:00:00.000003 pwrite64(5<\x2f\x6a\x6f\x75\x72\x6e\x61\x6c\x2d\x31>, "\x00\x00"..., 320, 12288 <unfinished ...>`
+	traceWriteB   = `7 09:00:00.000004 <... pwrite64 resumed>) = 320`
+	traceSyncA    = `7 09:00:00.000003 fdatasync(5<\x2f\x6a\x6f\x75\x72\x6e\x61\x6c\x2d\x31> <unfinished ...>`
 	traceSyncB    = `7 09:00:00.000004 <... fdatasync resumed>) = 0`
 	traceSyncGone = `7 09:00:00.000004 <... fdatasync resumed>) = ?`
 )
@@ -219,32 +257,34 @@ func TestTraceChecker(t *testing.T) {
 		answers int
 		want    string // part of the error; empty: none
 	}{
-		{"one commit, one answer", []string{tracePage, traceSync, traceMeta, traceSync, traceAnswer}, 1, ""},
+		{"one commit, one answer", []string{traceWrite, traceSync, traceAnswer}, 1, ""},
 		{"two of each", []string{
-			tracePage, tracePage, traceSync, traceMeta, traceSync, traceAnswer, traceSignal,
-			tracePage, traceSync, traceMeta, traceSync, traceAnswer,
+			traceWrite, traceWrite, traceSync, traceAnswer, traceSignal, traceWrite, traceSync, traceAnswer,
 		}, 2, ""},
 		{"calls that others interrupt", []string{
-			tracePage, traceSync, traceMetaA, tracePing, traceMetaB, traceSyncA, traceOther, traceSyncB, traceAnswer,
+			traceWriteA, tracePing, traceWriteB, traceSyncA, traceOther, traceSyncB, traceAnswer,
 		}, 1, ""},
 		{"what is no answer may leave at any time", []string{
-			tracePing, tracePage, tracePing, traceSync, traceMeta, tracePing, traceSync, traceAnswer, tracePing,
+			tracePing, traceWrite, tracePing, traceSync, tracePing, traceAnswer, tracePing,
 		}, 1, ""},
-		{"no answer at all", []string{tracePage, traceSync, traceMeta, traceSync, tracePing}, 0, "no answer"},
-		{"the answer first", []string{traceAnswer, tracePage, traceSync, traceMeta, traceSync}, 0, `after ""`},
-		{"no sync of the pages", []string{tracePage, traceMeta, traceSync, traceAnswer}, 0, `after "PMS"`},
-		{"no sync of the meta page", []string{tracePage, traceSync, traceMeta, traceAnswer}, 0, `after "PSM"`},
-		{"no meta page", []string{tracePage, traceSync, traceAnswer}, 0, `after "PS"`},
-		{"no sync at all", []string{tracePage, traceMeta, traceAnswer}, 0, `after "PM"`},
-		{"meta page before the pages", []string{traceMeta, traceSync, tracePage, traceSync, traceAnswer}, 0, `after "MSPS"`},
-		{"the sync has failed", []string{tracePage, traceSync, traceMeta, traceSyncFail, traceAnswer}, 0, `after "PSMF"`},
-		{"the sync is under way", []string{tracePage, traceSync, traceMeta, traceSyncA, traceAnswer, traceSyncB}, 0, "before the last sync"},
-		{"the sync never ends", []string{tracePage, traceSync, traceMeta, traceSyncA, traceAnswer, traceSyncGone}, 0, "before the last sync"},
-		{"the meta page is under way", []string{tracePage, traceSync, traceMetaA, strings.Replace(traceSync, "7", "9", 1), traceMetaB, traceAnswer}, 0, "has ended"},
-		{"one commit for two answers", []string{tracePage, traceSync, traceMeta, traceSync, traceAnswer, traceAnswer}, 1, `after ""`},
-		{"a second commit cut short", []string{
-			tracePage, traceSync, traceMeta, traceSync, traceAnswer, tracePage, traceSync, traceAnswer,
-		}, 1, `after "PS"`},
+		{"a checkpoint meanwhile", []string{
+			traceWriteA, strings.Replace(tracePage, "7", "9", 1), traceWriteB, traceMeta, traceSync, traceAnswer,
+		}, 1, ""},
+		{"the next commit has begun", []string{
+			traceWrite, traceSync, traceWrite, traceAnswer, traceSync, traceAnswer,
+		}, 2, ""},
+		{"no answer at all", []string{traceWrite, traceSync, tracePing}, 0, "no answer"},
+		{"the answer first", []string{traceAnswer, traceWrite, traceSync}, 0, `after ""`},
+		{"no sync", []string{traceWrite, traceAnswer}, 0, `after ""`},
+		{"no write", []string{traceSync, traceAnswer}, 0, `after "S"`},
+		{"a checkpoint alone", []string{tracePage, tracePageSync, traceMeta, tracePageSync, traceAnswer}, 0, `after ""`},
+		{"written after the sync", []string{traceSync, traceWrite, traceAnswer}, 0, `after "S"`},
+		{"the sync has failed", []string{traceWrite, traceSyncFail, traceAnswer}, 0, `after "WF"`},
+		{"the sync is under way", []string{traceWrite, traceSyncA, traceAnswer, traceSyncB}, 0, `after ""`},
+		{"the sync never ends", []string{traceWrite, traceSyncA, traceAnswer, traceSyncGone}, 0, `after ""`},
+		{"the write is under way", []string{traceWriteA, strings.Replace(traceSync, "7", "9", 1), traceWriteB, traceAnswer}, 0, "has ended"},
+		{"one commit for two answers", []string{traceWrite, traceSync, traceAnswer, traceAnswer}, 1, `after ""`},
+		{"a second commit cut short", []string{traceWrite, traceSync, traceAnswer, traceWrite, traceAnswer}, 1, `after ""`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -267,9 +307,9 @@ func TestTraceTellsOfAnswersAfterAFailure(t *testing.T) {
 		answers int
 		failed  bool
 	}{
-		{"nothing fails", []string{tracePage, traceSync, traceAnswer}, 0, false},
-		{"silence after the failure", []string{tracePage, traceSync, traceAnswer, traceSyncFail, tracePing}, 0, true},
-		{"an answer after the failure", []string{tracePage, traceSyncFail, traceAnswer}, 1, true},
+		{"nothing fails", []string{traceWrite, traceSync, traceAnswer}, 0, false},
+		{"silence after the failure", []string{traceWrite, traceSync, traceAnswer, traceSyncFail, tracePing}, 0, true},
+		{"an answer after the failure", []string{traceWrite, traceSyncFail, traceAnswer}, 1, true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

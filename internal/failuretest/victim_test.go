@@ -74,13 +74,16 @@ func (c *victimCounts) add(o victimCounts) {
 // acknowledged is how many operations were answered as done.
 func (c victimCounts) acknowledged() int { return c.granted + c.released + c.changed }
 
+// shortLog has sites carry their log over to the database all the time.
+var shortLog = []string{"--checkpoint-bytes", "8192", "--checkpoint-interval", "300ms"}
+
 // newVictim starts a cluster whose sites are set up so, and stops the first of
 // them.
 func newVictim(t *testing.T, by setup, sites ...string) *victim {
 	t.Helper()
 	cluster := start(t, proc.Config{
 		Sites:    sites,
-		SiteArgs: append(by.args(), "--request-retention", "2h"),
+		SiteArgs: append(append(by.args(), "--request-retention", "2h"), shortLog...),
 	})
 	v := &victim{t: t, cluster: cluster, site: cluster.Site(0), clients: dialAll(t, cluster), prefix: by.String(), dir: t.TempDir()}
 	v.chains = []*chain{{name: "acme/one", by: v.clients[0]}, {name: "acme/two", by: v.clients[len(v.clients)-1]}}
@@ -123,7 +126,7 @@ func (v *victim) round(number int, load phase, in injection) (h hit, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls = onDatabase(calls)
+	calls = onData(calls)
 	if in.errno == "" {
 		h.point, err = pointOf(calls, in)
 	} else {
@@ -138,8 +141,8 @@ func (v *victim) round(number int, load phase, in injection) (h hit, ok bool) {
 	case !v.answered:
 		h.phase = startUp
 	}
-	h.open = v.started && instanceOpen(t, v.site.Data)
-	h.transfer = v.started && transferOpen(t, v.site.Data)
+	h.open = v.started && instanceOpen(t, v.site)
+	h.transfer = v.started && transferOpen(t, v.site)
 	return h, true
 }
 
@@ -195,7 +198,7 @@ func (v *victim) expectEnd() (ended bool, err error) {
 	}
 }
 
-// failedAt tells which part of a commit the first call was that failed. Answers
+// failedAt tells where the first call was that failed. Answers
 // to what was durable before may still be on their way then; that no other
 // leaves is for a test with one request at a time.
 func failedAt(calls []systemCall) (point, error) {

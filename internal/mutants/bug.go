@@ -46,7 +46,9 @@ type Edit struct {
 }
 
 // Variants are the parts that bugs are in.
-func Variants() []string { return []string{"majority", "star", "transfer", "core", "redistribute"} }
+func Variants() []string {
+	return []string{"majority", "star", "transfer", "core", "redistribute", "log"}
+}
 
 // Kinds are what bugs are about: a rule of the protocol, one that the design
 // marks [S], the order of persistence, or repeated requests.
@@ -151,27 +153,11 @@ func Parse(name, text string) (Bug, error) {
 	malformed := func(format string, args ...any) (Bug, error) {
 		return Bug{}, fmt.Errorf("%w %q: %s", ErrFormat, name, fmt.Sprintf(format, args...))
 	}
-	file := ""
-	var into *string
-	for line := range strings.Lines(text) {
-		switch rest, marks := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "--- "); {
-		case marks && strings.HasPrefix(rest, "file "):
-			file, into = strings.TrimPrefix(rest, "file "), nil
-		case marks && rest == "old":
-			b.Edits = append(b.Edits, Edit{File: file})
-			into = &b.Edits[len(b.Edits)-1].Old
-		case marks && rest == "new" && len(b.Edits) > 0:
-			into = &b.Edits[len(b.Edits)-1].New
-		case marks:
-			return malformed("unknown mark %q", rest)
-		case into != nil:
-			*into += line
-		default:
-			if err := b.header(line); err != nil {
-				return malformed("%v", err)
-			}
-		}
+	edits, err := ParseEdits(text, b.header)
+	if err != nil {
+		return malformed("%v", err)
 	}
+	b.Edits = edits
 	switch {
 	case b.Says == "" || b.Rule == "":
 		return malformed("says and rule are needed")
@@ -183,15 +169,43 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("modes are %q, must be some of %q", b.Modes, Modes())
 	case !slices.Contains(Strategies(), b.Strategy):
 		return malformed("strategy is %q, must be one of %q", b.Strategy, Strategies())
-	case len(b.Edits) == 0:
-		return malformed("nothing is changed")
-	}
-	for _, e := range b.Edits {
-		if !filepath.IsLocal(e.File) || e.Old == "" || e.Old == e.New {
-			return malformed("an edit of %q changes nothing that can be found", e.File)
-		}
 	}
 	return b, nil
+}
+
+// ParseEdits reads the edits of a bug, and hands header the lines ahead of them.
+func ParseEdits(text string, header func(line string) error) ([]Edit, error) {
+	var edits []Edit
+	file := ""
+	var into *string
+	for line := range strings.Lines(text) {
+		switch rest, marks := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "--- "); {
+		case marks && strings.HasPrefix(rest, "file "):
+			file, into = strings.TrimPrefix(rest, "file "), nil
+		case marks && rest == "old":
+			edits = append(edits, Edit{File: file})
+			into = &edits[len(edits)-1].Old
+		case marks && rest == "new" && len(edits) > 0:
+			into = &edits[len(edits)-1].New
+		case marks:
+			return nil, fmt.Errorf("unknown mark %q", rest)
+		case into != nil:
+			*into += line
+		default:
+			if err := header(line); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(edits) == 0 {
+		return nil, errors.New("nothing is changed")
+	}
+	for _, e := range edits {
+		if !filepath.IsLocal(e.File) || e.Old == "" || e.Old == e.New {
+			return nil, fmt.Errorf("an edit of %q changes nothing that can be found", e.File)
+		}
+	}
+	return edits, nil
 }
 
 // maxSites is the size of the largest cluster that can be simulated.
@@ -237,18 +251,24 @@ func (b *Bug) header(line string) error {
 
 // Apply returns the changed files by their names, from the module at root.
 func (b *Bug) Apply(root string) (map[string]string, error) {
+	return ApplyEdits(root, b.Name, b.Edits)
+}
+
+// ApplyEdits returns the files that the edits of a bug change, by their names, from
+// the module at root. It fails with ErrRotten if an edit does not apply.
+func ApplyEdits(root, name string, edits []Edit) (map[string]string, error) {
 	changed := make(map[string]string)
-	for _, e := range b.Edits {
+	for _, e := range edits {
 		text, ok := changed[e.File]
 		if !ok {
 			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.File)))
 			if err != nil {
-				return nil, fmt.Errorf("apply bug %q: %w", b.Name, err)
+				return nil, fmt.Errorf("apply bug %q: %w", name, err)
 			}
 			text = string(raw)
 		}
 		if n := strings.Count(text, e.Old); n != 1 {
-			return nil, fmt.Errorf("%w: %q: its old text occurs %d times in %s, must occur once:\n%s", ErrRotten, b.Name, n, e.File, e.Old)
+			return nil, fmt.Errorf("%w: %q: its old text occurs %d times in %s, must occur once:\n%s", ErrRotten, name, n, e.File, e.Old)
 		}
 		changed[e.File] = strings.Replace(text, e.Old, e.New, 1)
 	}

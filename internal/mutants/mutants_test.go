@@ -39,7 +39,7 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	for what, least := range map[string]int{
-		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "persistence": 6, "retry": 5, "safety": 15,
+		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "log": 12, "persistence": 6, "retry": 5, "safety": 15,
 		"searched": 15, "auto or switch": 8,
 	} {
 		if count[what] < least {
@@ -163,11 +163,11 @@ func TestSample(t *testing.T) {
 		}
 	}
 	variants := make(map[string]bool)
-	for _, b := range mutants.Sample(bugs, 12) {
+	for _, b := range mutants.Sample(bugs, 24) {
 		variants[b.Variant] = true
 	}
 	if len(variants) != len(mutants.Variants()) {
-		t.Errorf("a sample of 12 is of the variants %v only", variants)
+		t.Errorf("a sample of 24 is of the variants %v only", variants)
 	}
 }
 

@@ -28,6 +28,8 @@ const (
 	MaxTokens = 1<<53 - 1
 	// MaxPageSize is the most entities a page.
 	MaxPageSize = 1000
+	// MaxOperations is the most operations a batch.
+	MaxOperations = 1000
 	// MaxWait is how long a request may wait for tokens.
 	MaxWait = 60 * time.Second
 	// MaxAge is how old figures may be at most that a read is content with.
@@ -176,6 +178,9 @@ func Limit(field string, n int64) error { return within(field, n, 0, MaxTokens) 
 // PageSize checks a page size: 0, which stands for the default, to
 // [MaxPageSize].
 func PageSize(field string, n int64) error { return within(field, n, 0, MaxPageSize) }
+
+// Operations checks the number of operations of a batch: 1 to [MaxOperations].
+func Operations(field string, n int) error { return within(field, int64(n), 1, MaxOperations) }
 
 // MinTokens checks the fewest tokens that an acquire of tokens is content with:
 // 0, which stands for all of them, to tokens.

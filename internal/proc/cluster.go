@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -122,7 +123,7 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 	add := func(name, data string, args ...string) (*Process, error) {
 		p := &Process{
 			Name: name, Data: data, Log: filepath.Join(logs, name+".log"),
-			bin: c.cfg.Bin, spawn: c.spawn, died: c.report,
+			bin: c.cfg.Bin, spawn: c.spawn, died: c.report, stop: syscall.SIGTERM,
 		}
 		for _, addr := range []*string{&p.GRPC, &p.HTTP, &p.Gossip} {
 			var err error

@@ -52,6 +52,8 @@ type Process struct {
 	bin   string
 	spawn *spawner
 	died  func(*DeathError)
+	stop  syscall.Signal // asks for an orderly end
+	user  *User          // whom it runs as; nil: as the parent
 
 	mu  sync.Mutex
 	run *run // nil before the first start
@@ -86,7 +88,7 @@ func (p *Process) Start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: make its lifeline: %w", p.Name, err)
 	}
-	if err := p.spawn.start(cmd); err != nil {
+	if err := p.spawn.start(cmd, p.user); err != nil {
 		_ = lifeline.Close()
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
@@ -175,7 +177,7 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	if r == nil || r.ended() {
 		return nil
 	}
-	if err := p.signal(r, syscall.SIGTERM); err != nil {
+	if err := p.signal(r, p.stop); err != nil {
 		// Not every system has the signal; what follows is the same.
 		return p.Kill()
 	}

@@ -39,14 +39,14 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts cmd with the attributes of a child.
-func (s *spawner) start(cmd *exec.Cmd) error {
+// start starts cmd with the attributes of a child, as a user if one is given.
+func (s *spawner) start(cmd *exec.Cmd, as *User) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.refused {
 		return errStopped
 	}
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = attributes(as)
 	r := spawn{cmd: cmd, done: make(chan error, 1)}
 	s.requests <- r
 	return <-r.done

@@ -265,7 +265,7 @@ func (s *site) replied(reply *core.Reply) {
 			r.fail("site %s: a release is answered %v", s.id, code)
 		}
 	case *setup:
-		c.view = reply.Answer.View
+		c.view = *reply.Answer.View()
 		if code != core.OK {
 			r.fail("site %s: %s is answered %v", s.id, c.what, code)
 		}

@@ -148,10 +148,10 @@ func (o *observer) tried(n *node, c *call, a *core.Answer) {
 func (o *observer) renewed(n *node, c *call, a *core.Answer) {
 	l := c.op.lease
 	switch {
-	case a.Code == core.OK && a.Lease.Number == l.number && a.Lease.Tokens <= l.op.at[n.i].tokens:
+	case a.Code == core.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[n.i].tokens:
 	case a.Code == core.NoLease && l.over():
 		o.s.report.NoLease++
 	default:
-		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease)
+		o.s.fail(Leases, "%s answers %v: %v, %+v", n.id, c, a.Code, a.Lease())
 	}
 }

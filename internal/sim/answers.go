@@ -133,7 +133,7 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	op.decided = true
 	if len(o.s.nodes) > 1 {
 		want, ok := o.catalogue.results[op.requestID]
-		got := catalogueResult{a.Code, a.View.Generation + a.Mode.Decided.Version}
+		got := catalogueResult{a.Code, a.View().Generation + a.Mode().Decided.Version}
 		if !ok || want != got {
 			o.s.fail(Answers, "%s answers %v: %+v; decided is %+v", n.id, op, got, want)
 		}
@@ -155,7 +155,7 @@ func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
 	case core.NoQuorum, core.Unknown, core.Overloaded:
 		return
 	}
-	if g := a.View.Generation; op.kind == setLimit {
+	if g := a.View().Generation; op.kind == setLimit {
 		q := o.sequence(sequenceID{op.entity, g})
 		if op.answers[g] == "" || !q.results[op.requestID] || q.forgotten[op.requestID] {
 			return
@@ -171,15 +171,15 @@ func (o *observer) limitSet(n *node, op *op, a core.Answer) {
 		return
 	case core.OK:
 		o.s.report.Limits++
-		if a.View.Limit != op.limit {
-			o.s.fail(Answers, "%s answers %v: limit %d", n.id, op, a.View.Limit)
+		if a.View().Limit != op.limit {
+			o.s.fail(Answers, "%s answers %v: limit %d", n.id, op, a.View().Limit)
 		}
 	case core.Mismatch:
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
-	got := fmt.Sprint(a.Code, a.View.Generation, a.View.Limit, a.View.Version)
-	g := a.View.Generation
+	got := fmt.Sprint(a.Code, a.View().Generation, a.View().Limit, a.View().Version)
+	g := a.View().Generation
 	if op.answers[g] != "" && op.answers[g] != got && !o.sequence(sequenceID{op.entity, g}).forgotten[op.requestID] {
 		o.s.fail(ExactlyOnce, "%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
 	} else if op.answers == nil {

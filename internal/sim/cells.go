@@ -56,8 +56,19 @@ const (
 	WrongDetector
 	// StaleSnapshot starts a site on an older copy of its data, or on none.
 	StaleSnapshot
+	// TornWrites ends a site, or the whole machine, while its log writes batches:
+	// some of their sectors are on the disk, in any order.
+	TornWrites
+	// CutCheckpoint ends a site in a call by which it carries its log over.
+	CutCheckpoint
+	// CutRecovery ends a site in a call by which it opens its data, or right after.
+	CutRecovery
+	// FullDisk has no room for more: the site stops, and starts again once there is.
+	FullDisk
+	// DamagedLog turns a bit of the log of a site that is down.
+	DamagedLog
 
-	faultCount = int(StaleSnapshot) + 1
+	faultCount = int(DamagedLog) + 1
 )
 
 var faultNames = [faultCount]string{
@@ -66,7 +77,8 @@ var faultNames = [faultCount]string{
 	PartitionFull: "partition-full", PartitionIsolate: "partition-isolate", PartitionOneWay: "partition-one-way",
 	PartitionBridge: "partition-bridge", PartitionLinks: "partition-links", ClockJump: "clock-jump",
 	ClockDrift: "clock-drift", Pause: "pause", Overload: "overload", LostReply: "lost-reply",
-	WrongDetector: "wrong-detector", StaleSnapshot: "stale-snapshot",
+	WrongDetector: "wrong-detector", StaleSnapshot: "stale-snapshot", TornWrites: "torn-writes",
+	CutCheckpoint: "cut-checkpoint", CutRecovery: "cut-recovery", FullDisk: "full-disk", DamagedLog: "damaged-log",
 }
 
 // String returns the name of the cell.

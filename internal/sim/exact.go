@@ -71,7 +71,7 @@ func (r *exactRead) answered(n *node, a *core.Answer) {
 	}
 	switch a.Code {
 	case core.OK:
-		r.all[n.i], r.views[n.i] = share(n.id, r.round, &a.View), a.View
+		r.all[n.i], r.views[n.i] = share(n.id, r.round, a.View()), *a.View()
 	case core.NotFound:
 		r.all[n.i], r.views[n.i] = shares.Share{Site: string(n.id), Round: r.round, Absent: true}, core.View{}
 	default:

@@ -9,6 +9,8 @@ func (s *sim) crashSome() {
 	midway := s.chance(500)
 	switch {
 	case !n.up:
+	case n.kept != nil && s.faults.Has(TornWrites) && s.chance(400):
+		n.tearAt = 1 + s.r.IntN(s.chances.depth)
 	case !midway && s.faults.Has(Crash):
 		s.hit(Crash)
 		if s.chance(200) && !n.paused() {
@@ -44,6 +46,10 @@ func (s *sim) diskFault() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	slow := s.chance(500)
 	switch {
+	case n.kept != nil && s.faults.Has(FullDisk) && s.chance(300):
+		n.kept.fill(true)
+		s.noted(n, FullDisk, s.now+fullFor)
+		s.after(fullFor, func() { n.kept.fill(false) })
 	case slow && s.faults.Has(SlowDisk):
 		s.hit(SlowDisk)
 		n.slowUntil = s.now + micros(500+s.r.IntN(8000))*millisecond
@@ -52,6 +58,9 @@ func (s *sim) diskFault() {
 		n.badSync = true
 	}
 }
+
+// fullFor is how long a disk stays full at most.
+const fullFor = 20 * second
 
 func (s *sim) noted(n *node, f Fault, until micros) {
 	if s.tracing {

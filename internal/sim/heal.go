@@ -27,7 +27,8 @@ func (s *sim) heal() {
 		}
 	}
 	for _, n := range s.nodes {
-		n.fuse, n.badSync, n.slowUntil = 0, false, 0
+		n.fuse, n.tearAt, n.badSync, n.slowUntil = 0, 0, false, 0
+		n.kept.fill(false)
 		if !n.up {
 			n.boot()
 		}

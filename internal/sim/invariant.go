@@ -70,6 +70,10 @@ const (
 	// sends nothing; no site is refused on its latest; what is vouched for is
 	// durably remembered.
 	StaleData Invariant = "stale-data"
+	// Recovery: what a site finds on its disk after a crash is all that it was told
+	// to be durable, and of what was under way the first part; what is damaged is
+	// refused.
+	Recovery Invariant = "recovery"
 	// Sound: what correct sites send and store is accepted by correct sites.
 	Sound Invariant = "sound"
 	// Determinism: the same seed gives the same events.
@@ -80,7 +84,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
 		Determinism,
 	}
 }

@@ -71,8 +71,8 @@ func (m *catalogueModel) settleMode(next *catalogueState, ch *core.CatalogueChan
 
 // modeSet checks the answer to a change of the mode, beside what is decided.
 func (o *observer) modeSet(n *node, op *op, a *core.Answer) {
-	if a.Code == core.OK && a.Mode.Decided.Protocol != op.mode {
-		o.s.fail(Answers, "%s answers %v: mode %+v", n.id, op, a.Mode)
+	if a.Code == core.OK && a.Mode().Decided.Protocol != op.mode {
+		o.s.fail(Answers, "%s answers %v: mode %+v", n.id, op, a.Mode())
 	}
 }
 

@@ -117,9 +117,9 @@ func (n *node) read(k *look) {
 // durable there when the read was handed over and when it was answered.
 func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
 	o.s.report.Reads++
-	views := a.Views
+	views := a.Views()
 	if !k.list && a.Code == core.OK {
-		views = []core.View{a.View}
+		views = []core.View{*a.View()}
 	}
 	if a.Code != core.OK && (k.list || a.Code != core.NotFound) || a.More {
 		o.s.fail(Answers, "%s answers a read: %v, more %v", n.id, a.Code, a.More)

@@ -73,6 +73,10 @@ type Report struct {
 	// Unvouched counts the requests answered so, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
+	// LogCommits are the batches that logs made durable, Checkpoints how often one was
+	// carried over to the end, CleanStops the stops with a log that was carried over,
+	// DamageRefused the starts on a damaged log that were refused.
+	LogCommits, Checkpoints, CleanStops, DamageRefused int
 	// Faults counts the faults that happened, by cell; FaultsUnderWay those while
 	// a direct transfer was under way anywhere.
 	Faults, FaultsUnderWay [faultCount]int
@@ -173,6 +177,10 @@ func (r *Report) counts() []count {
 		{"grants in turn", &r.InTurn},
 		{"unvouched", &r.Unvouched},
 		{"stale starts refused", &r.StaleRefused},
+		{"batches logged", &r.LogCommits},
+		{"checkpoints", &r.Checkpoints},
+		{"stops with nothing in the log", &r.CleanStops},
+		{"starts on a damaged log refused", &r.DamageRefused},
 	}
 }
 

@@ -79,6 +79,13 @@ func (n *node) drain() {
 	}
 	n.lastSync = max(n.lastSync, s.now) + took
 	life := n.life
+	if len(n.flights) == n.tearAt {
+		s.after(0, func() {
+			if n.up && n.life == life && n.tearAt > 0 && !n.paused() {
+				n.crash()
+			}
+		})
+	}
 	s.after(n.lastSync-s.now, func() {
 		n.awake(func() {
 			if n.up && n.life == life {
@@ -92,17 +99,22 @@ func (n *node) drain() {
 func (n *node) synced() {
 	s := n.s
 	batch := n.flights[0]
-	if n.badSync && !batch.Records.Empty() {
+	if n.burns() {
+		return
+	}
+	if n.badSync && !batch.Records.Empty() && (n.stale != nil || !n.kept.failNext()) {
 		// Whether the records are on the disk is not known: a crash decides.
 		s.hit(SyncError)
 		n.crash()
 		return
 	}
-	if n.burns() {
+	if !n.persist(batch) {
+		// Whether the records are on the disk is not known: a crash decides.
+		n.crash()
 		return
 	}
 	n.flights = n.flights[1:]
-	if !n.persist(batch) || n.burns() {
+	if n.burns() {
 		return
 	}
 	for i := range batch.Messages {
@@ -120,15 +132,22 @@ func (n *node) synced() {
 	}
 	batch.Reset()
 	n.spare = append(n.spare, batch)
-	n.settle()
+	if n.kept.maintain() {
+		n.settle()
+	}
 }
 
-// persist makes the records of a batch durable.
+// persist makes the records of a batch durable and reports whether it could.
 func (n *node) persist(batch *core.Effects) bool {
-	s := n.s
 	if n.stale != nil {
 		return n.stale.Commit(&batch.Records) == nil
 	}
+	return n.kept.commit(&batch.Records) && n.take(batch)
+}
+
+// take takes the records of a batch that is durable into the model.
+func (n *node) take(batch *core.Effects) bool {
+	s := n.s
 	s.observe.requests(n, &batch.Records)
 	s.observe.counted(n, &batch.Records)
 	err := n.durable.Commit(&batch.Records)

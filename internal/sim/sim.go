@@ -100,6 +100,9 @@ func (s *sim) run() Report {
 	s.idle()
 	s.exactAtRest()
 	s.watchersTold()
+	for _, n := range s.nodes {
+		n.kept.reopen()
+	}
 	s.report.Hash, s.report.Events, s.report.Micros = s.hash, s.events, s.now
 	return s.report
 }

@@ -70,7 +70,7 @@ func (w *watcher) answered(before *core.View, a *core.Answer) {
 	durable := n.durable.state(w.name)
 	switch {
 	case a.Deleted:
-		if durable != nil && durable.Generation == a.View.Generation {
+		if durable != nil && durable.Generation == a.View().Generation {
 			s.fail(Durability, "%s tells that %q was deleted, which is not durable", n.id, w.name)
 		}
 		w.after, w.told = 0, nil
@@ -80,14 +80,14 @@ func (w *watcher) answered(before *core.View, a *core.Answer) {
 		return
 	case a.Revision <= w.after:
 		s.fail(Reads, "%s: a watch of %q behind %d is told revision %d", n.id, w.name, w.after, a.Revision)
-	case !alike(&a.View, before) && !alike(&a.View, durable):
-		s.fail(Durability, "%s tells of %+v; when it was asked it had %+v, durable is %+v", n.id, a.View, before, durable)
-	case w.told != nil && (a.View.Generation < w.told.Generation || a.View.Generation == w.told.Generation &&
-		(a.View.Version < w.told.Version || a.View.Applied < w.told.Applied || a.View.Moved < w.told.Moved)):
-		s.fail(Reads, "%s: a watch of %q goes back from %+v to %+v", n.id, w.name, w.told, a.View)
+	case !alike(a.View(), before) && !alike(a.View(), durable):
+		s.fail(Durability, "%s tells of %+v; when it was asked it had %+v, durable is %+v", n.id, *a.View(), before, durable)
+	case w.told != nil && (a.View().Generation < w.told.Generation || a.View().Generation == w.told.Generation &&
+		(a.View().Version < w.told.Version || a.View().Applied < w.told.Applied || a.View().Moved < w.told.Moved)):
+		s.fail(Reads, "%s: a watch of %q goes back from %+v to %+v", n.id, w.name, w.told, *a.View())
 	}
 	s.report.WatchStates++
-	w.after, w.told = a.Revision, &a.View
+	w.after, w.told = a.Revision, a.View()
 	s.after(s.r.Int64N(300*millisecond), w.next)
 }
 

@@ -59,7 +59,7 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 		return NeverRan
 	}
 	undone := old.record(a.Key, Undone, a.Attempt)
-	e, _ := c.space.entities.Get(a.Entity)
+	e := c.space.find(a.Entity)
 	switch {
 	case e == nil || e.generation != old.generation:
 		c.record(undone)
@@ -121,7 +121,7 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	if l, ok := c.leaseOf(a.Lease); ok && l.Entity == a.Entity {
 		r.Tokens = c.giveBack(a.Lease, a.Tokens)
 	}
-	e, _ := c.space.entities.Get(a.Entity)
+	e := c.space.find(a.Entity)
 	if e != nil {
 		r.Generation, r.Left = e.generation, e.left
 	}
@@ -154,7 +154,7 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}
-	if e, _ := c.space.entities.Get(a.Entity); e != nil {
+	if e := c.space.find(a.Entity); e != nil {
 		r.Generation, r.Left = e.generation, e.left
 	}
 	c.record(r)

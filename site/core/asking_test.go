@@ -178,16 +178,16 @@ func TestLeaseAtTwoSites(t *testing.T) {
 	r.wantCode(r.tryReturn("a", 4, "part", "a", "l", core.Tries{}), core.OK)
 	r.wantNets(6, 0, 0)
 	a := r.tryLease("b", 10, "l", r.tries(2, "a"))
-	if r.wantCode(a, core.OK); a.Lease.Tokens != 10 {
-		t.Errorf("lease %+v", a.Lease)
+	if r.wantCode(a, core.OK); a.Lease().Tokens != 10 {
+		t.Errorf("lease %+v", a.Lease())
 	}
 	r.advance(1000)
 	r.wantNets(0, 10, 0)
 	r.wantClaims(0)
 	// Back at the first site it is granted anew.
 	a = r.tryLease("a", 10, "l", r.tries(3, "b"))
-	if r.wantCode(a, core.OK); a.Lease.Tokens != 10 {
-		t.Errorf("lease %+v", a.Lease)
+	if r.wantCode(a, core.OK); a.Lease().Tokens != 10 {
+		t.Errorf("lease %+v", a.Lease())
 	}
 	r.advance(1000)
 	r.wantNets(10, 0, 0)

@@ -120,7 +120,7 @@ func (c *Core) until(wait Tick, t *Tries) Tick {
 func (c *Core) again(call Call, key RequestKey, old *remembered) {
 	a := old.answer()
 	if l, ok := c.leaseOf(key); ok && old.kind == LeasedRequest {
-		a.Lease = c.leaseView(l)
+		a.Details = &Details{Lease: c.leaseView(l)}
 	}
 	c.reply(call, a)
 }

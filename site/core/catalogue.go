@@ -129,11 +129,11 @@ func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
 		if r.Outcome == OK {
 			decided.Protocol = r.Change.Mode
 		}
-		return Answer{Code: r.Outcome, Mode: Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}
+		return Answer{Code: r.Outcome, Details: &Details{Mode: Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}}
 	}
-	return Answer{Code: r.Outcome, View: View{
+	return Answer{Code: r.Outcome, Details: &Details{View: View{
 		Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1,
-	}}
+	}}}
 }
 
 // settle gives a decided change its effect. It is deterministic: every site
@@ -144,7 +144,8 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	}
 	r := ChangeRecord{Instance: t, Change: ch}
 	c := cat.c
-	e, found := c.space.entities.Get(ch.Name)
+	e := c.space.find(ch.Name)
+	found := e != nil
 	switch {
 	case ch.Kind == SetMode:
 		r.Outcome, r.Generation = cat.settleMode(&ch)
@@ -327,7 +328,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 		c.dropEntity(e)
 	}
 	for _, en := range w.Entities {
-		if _, ok := c.space.entities.Get(en.Name); !ok {
+		if c.space.find(en.Name) == nil {
 			c.addEntity(en.Name, en.Generation, en.Limit)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *Core) change(ch *Change) {
 	if joinPending(c, c.cat.pending, p) {
 		return
 	}
-	full := ch.Kind == CreateEntity && c.space.entities.Len()+len(c.cat.pending) >= c.cfg.MaxEntities
+	full := ch.Kind == CreateEntity && c.space.len()+len(c.cat.pending) >= c.cfg.MaxEntities
 	if full || len(c.cat.pending) >= c.cfg.MaxChanges {
 		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 		return
@@ -251,7 +251,7 @@ func (e *entity) limitAnswer(p *pendingChange) (Answer, bool) {
 	}
 	v := e.view()
 	v.Limit, v.Version = r.Limit, r.Version
-	return Answer{Code: r.Outcome, View: v}, true
+	return Answer{Code: r.Outcome, Details: &Details{View: v}}, true
 }
 
 // answerChanges answers the limit changes that were decided, after instances of

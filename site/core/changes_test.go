@@ -83,7 +83,7 @@ func TestChangesInACrash(t *testing.T) {
 	r.wantCode(r.answer(call), core.Unknown)
 	again := r.changeAsync("b", core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"})
 	r.advance(5000)
-	if a := r.answer(again); a.Code != core.OK || a.View.Generation != 1 {
+	if a := r.answer(again); a.Code != core.OK || a.View().Generation != 1 {
 		t.Errorf("the repeat at another site: %+v", a)
 	}
 	delete(r.cut, "a")
@@ -132,7 +132,7 @@ func (r *rig) find(site core.SiteID, entity string) (core.View, error) {
 	if a.Code != core.OK {
 		return core.View{}, fmt.Errorf("%v", a.Code)
 	}
-	return a.View, nil
+	return *a.View(), nil
 }
 
 // TestNoQuorum: cut off for good, the answer comes in time and is plain.

@@ -218,7 +218,7 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 	c.settled(cl)
 	var e *entity
 	if state == Ran {
-		e, _ = c.space.entities.Get(cl.Entity)
+		e = c.space.find(cl.Entity)
 		if e == nil || e.generation != cl.Generation || !c.credit(e, cl.Tokens) {
 			e, state = nil, Dropped
 		}

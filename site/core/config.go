@@ -39,7 +39,7 @@ type Config struct {
 	// be asked, acquires that still wait left out; default 65536 (about 500 bytes
 	// each).
 	MaxClaims int
-	// MaxRequests bounds the records kept; default 4,000,000 (about 100 bytes
+	// MaxRequests bounds the records kept; default 4,000,000 (about 80 bytes
 	// of memory each). When it is reached requests are refused as Overloaded.
 	MaxRequests int
 	// MaxLeases bounds the leases; default 1,000,000 (about 300 bytes of memory

@@ -64,6 +64,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 			Wait: mods.wait, Window: cfg.Window, Patience: cfg.Patience,
 			Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 		},
+		space:        newSpace(),
 		requests:     newRequestTable(from.Blocks, cfg.Skew),
 		waiting:      make(map[RequestKey]*waiting),
 		waitingCalls: make(map[Call]*waiting),
@@ -172,7 +173,7 @@ func (c *Core) Step(now Now, in Input) {
 	case *Read:
 		c.readEntity(in)
 	case *ReadMode:
-		c.reply(in.Call, Answer{Mode: c.modeNow()})
+		c.reply(in.Call, Answer{Details: &Details{Mode: c.modeNow()}})
 	case *RenewLease, *CommitLease, *ListLeases:
 		c.leaseInput(in)
 	case *Watch:
@@ -180,7 +181,7 @@ func (c *Core) Step(now Now, in Input) {
 	case *SetForecast:
 		c.setForecast(in)
 	case *ReadForecast:
-		c.reply(in.Call, Answer{Forecast: c.forecastChoice()})
+		c.reply(in.Call, Answer{Details: &Details{Forecast: c.forecastChoice()}})
 	case *List:
 		c.list(in)
 	case *Change:
@@ -222,7 +223,7 @@ func (c *Core) Drain(e *Effects) {
 	c.storeForecasts(rec)
 	if c.guard.open {
 		// Also without new records: a full table takes none before old ones go.
-		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests())
+		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
 	}
 	c.askFresh()
 	c.seal()
@@ -275,7 +276,7 @@ type Status struct {
 // Status counts what the core holds.
 func (c *Core) Status() Status {
 	return Status{
-		Entities: c.space.entities.Len(), Waiting: len(c.waiting), Requests: c.requests.len(),
+		Entities: c.space.len(), Waiting: len(c.waiting), Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
 		Surplus: c.surplus,
 		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
@@ -316,10 +317,7 @@ func (c *Core) situation(e *entity) Situation {
 	return e.situation(c.now.Tick, c.forecast(e))
 }
 
-func (c *Core) exists(e *entity) bool {
-	found, ok := c.space.entities.Get(e.name)
-	return ok && found == e
-}
+func (c *Core) exists(e *entity) bool { return !e.removed }
 
 func (c *Core) newEntity(name string, generation uint64, initial Tokens) *entity {
 	e := &entity{name: name, generation: generation, initial: initial, limit: initial, version: 1, heapAt: -1}
@@ -353,7 +351,7 @@ func (c *Core) dropEntity(e *entity) {
 	c.keepOut(e, 0)
 	c.unpark(e.name)
 	e.demand = demand{}
-	c.space.remove(e.name)
+	c.space.remove(e)
 	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
 }
 

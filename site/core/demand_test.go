@@ -181,7 +181,7 @@ func BenchmarkSituation(b *testing.B) {
 		b.Fatal(err)
 	}
 	c.addEntity("e", 1, 1000)
-	e, _ := c.space.entities.Get("e")
+	e := c.space.find("e")
 	c.now.Tick = 1
 	for range 100 {
 		c.demanded(e, 3)

@@ -66,6 +66,8 @@ type entity struct {
 	heapAt int32
 
 	dirtyBooks, dirtyRecord, listed bool
+	// removed says that the site has it no longer.
+	removed bool
 	// told says that it is on the list of those that others are told of.
 	told bool
 	// freeing says, while leases end, that one of its was among them.

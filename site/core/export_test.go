@@ -4,14 +4,14 @@ import "github.com/samya-db/samya/predict"
 
 // ForecastOf is what the site expects of an entity now.
 func (c *Core) ForecastOf(name string) predict.Forecast {
-	e, _ := c.space.entities.Get(name)
+	e := c.space.find(name)
 	return c.forecast(e)
 }
 
 // ModelInMemory reports whether the entity has a model, and ParkedBytes how much
 // is parked for those that have none.
 func (c *Core) ModelInMemory(name string) bool {
-	e, _ := c.space.entities.Get(name)
+	e := c.space.find(name)
 	return e.demand.model != nil
 }
 
@@ -32,7 +32,7 @@ func (c *Core) EndLease(key RequestKey) Tokens { return c.endLease(key) }
 
 // Audit begins an audit.
 func (c *Core) Audit(name string) {
-	e, _ := c.space.entities.Get(name)
+	e := c.space.find(name)
 	c.auditOf(e)
 	c.beginAudit(e)
 }

@@ -21,12 +21,12 @@ func (c *Core) forecastChoice() ForecastChoice {
 // bin closes: all at once would hold up what waits.
 func (c *Core) setForecast(in *SetForecast) {
 	if !slices.Contains(predict.Names(), in.Model) {
-		c.reply(in.Call, Answer{Code: Invalid, Forecast: c.forecastChoice()})
+		c.reply(in.Call, Answer{Code: Invalid, Details: &Details{Forecast: c.forecastChoice()}})
 		return
 	}
 	if in.Model != c.forecasts.name {
 		c.forecasts.name = in.Model
 		c.forecasts.choice++
 	}
-	c.reply(in.Call, Answer{Forecast: c.forecastChoice()})
+	c.reply(in.Call, Answer{Details: &Details{Forecast: c.forecastChoice()}})
 }

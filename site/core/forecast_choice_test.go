@@ -20,14 +20,14 @@ func (r *rig) choice(site core.SiteID) core.ForecastChoice {
 	r.step(site, &core.ReadForecast{Call: call})
 	a := r.answer(call)
 	r.wantCode(a, core.OK)
-	return a.Forecast
+	return a.Forecast()
 }
 
 func TestForecastChoice(t *testing.T) {
 	r := alone(t, nil)
 	auto := core.ForecastChoice{Model: predict.Auto, Configured: predict.Auto}
 	for _, unknown := range []string{"", "oracle", "AUTO"} {
-		if a := r.choose("a", unknown); a.Code != core.Invalid || a.Forecast != auto {
+		if a := r.choose("a", unknown); a.Code != core.Invalid || a.Forecast() != auto {
 			t.Errorf("%q: %+v", unknown, a)
 		}
 	}
@@ -36,7 +36,7 @@ func TestForecastChoice(t *testing.T) {
 			continue // is fitted for seconds
 		}
 		want := core.ForecastChoice{Model: model, Configured: predict.Auto}
-		if a := r.choose("a", model); a.Code != core.OK || a.Forecast != want || r.choice("a") != want {
+		if a := r.choose("a", model); a.Code != core.OK || a.Forecast() != want || r.choice("a") != want {
 			t.Errorf("%s: %+v, then %+v", model, a, r.choice("a"))
 		}
 		r.busy("a", "e", 30, 6000)

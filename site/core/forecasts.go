@@ -127,7 +127,7 @@ func (c *Core) parkRestored(records []ForecastRecord) {
 	for _, r := range latest {
 		if len(r.State) == 0 {
 			c.dropped(r.Name)
-		} else if e, ok := c.space.entities.Get(r.Name); ok && e.generation == r.Generation {
+		} else if e := c.space.find(r.Name); e != nil && e.generation == r.Generation {
 			c.park(r)
 		}
 	}

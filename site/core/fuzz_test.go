@@ -60,7 +60,7 @@ func takesEffect(take func(c *Core, e *entity)) error {
 	if err != nil {
 		return err
 	}
-	e, _ := c.space.entities.Get("e")
+	e := c.space.find("e")
 	take(c, e)
 	var out Effects
 	c.Drain(&out)
@@ -78,7 +78,7 @@ func takesEffect(take func(c *Core, e *entity)) error {
 		seen[r.Name] = true
 	}
 	// What the entity had before is stored still, unless it changed.
-	if found, ok := c.space.entities.Get("e"); ok && found == e {
+	if e != nil && c.space.find("e") == e {
 		if !seen["e"] {
 			stored.Entities = append(stored.Entities, from.Entities[0])
 			stored.Books = append(stored.Books, from.Books[0])
@@ -90,7 +90,7 @@ func takesEffect(take func(c *Core, e *entity)) error {
 	if err != nil {
 		return err
 	}
-	if got, want := again.space.entities.Len(), c.space.entities.Len(); got != want {
+	if got, want := again.space.len(), c.space.len(); got != want {
 		return errors.New("another number of entities is restored")
 	}
 	return nil

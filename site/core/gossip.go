@@ -133,8 +133,8 @@ func (c *Core) hear(g *Gossip) {
 	from := slices.Index(c.cfg.Members, g.From)
 	for i := range g.Summaries {
 		s := &g.Summaries[i]
-		e, found := c.space.entities.Get(s.Entity)
-		if !found || e.generation != s.Generation || s.Median < 0 || s.Target < 0 {
+		e := c.space.find(s.Entity)
+		if e == nil || e.generation != s.Generation || s.Median < 0 || s.Target < 0 {
 			continue
 		}
 		if e.views == nil {

@@ -24,8 +24,8 @@ func TestGossipIsBounded(t *testing.T) {
 	}
 	c.now.Tick = 1
 	c.space.ascend("", func(e *entity) bool { c.isBusy(e); return true })
-	gone, _ := c.space.entities.Get("e0001")
-	c.space.remove("e0001")
+	gone := c.space.find("e0001")
+	c.space.remove(gone)
 	told := make(map[string]int)
 	for c.now.Tick < 6000 {
 		at := c.gossip.wake

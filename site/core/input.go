@@ -286,9 +286,17 @@ func (c Code) String() string {
 	return "?"
 }
 
-// Answer is the answer to one call.
+// Answer is the answer to one call. Most calls are acquires and releases, and
+// theirs are small.
 type Answer struct {
 	Code Code
+	// Parked says that a release is recorded, and counted once other sites have
+	// told that it did not run there.
+	Parked bool
+	// More says that entities, or leases, follow behind the page.
+	More bool
+	// Deleted says that the entity watched was deleted.
+	Deleted bool
 	// Tokens are those granted or given back.
 	Tokens Tokens
 	// Left is what this site had left just after (OutOfTokens: just then).
@@ -298,6 +306,17 @@ type Answer struct {
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).
 	Missing int
+	// Returned are the tokens that a CommitLease gave back.
+	Returned Tokens
+	// Revision is that of the View (Watch).
+	Revision Revision
+	// Details, if not nil, is what other answers tell beside.
+	Details *Details
+}
+
+// Details are the parts of an answer that are large. They are shared, and not
+// to be changed.
+type Details struct {
 	// View is the entity read or changed.
 	View View
 	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
@@ -307,21 +326,38 @@ type Answer struct {
 	Forecast ForecastChoice
 	// Views is the page listed.
 	Views []View
-	// More says that entities, or leases, follow behind the page.
-	More bool
-	// Parked says that a release is recorded, and counted once other sites have
-	// told that it did not run there.
-	Parked bool
-	// Returned are the tokens that a CommitLease gave back.
-	Returned Tokens
 	// Lease is the lease granted or renewed, Leases the page listed.
 	Lease  LeaseView
 	Leases []LeaseView
-	// Revision is that of the View (Watch).
-	Revision Revision
-	// Deleted says that the entity watched was deleted.
-	Deleted bool
 }
+
+// noDetails are those of an answer that has none.
+var noDetails Details
+
+func (a *Answer) details() *Details {
+	if a.Details == nil {
+		return &noDetails
+	}
+	return a.Details
+}
+
+// View is that of the Details, empty if there are none.
+func (a Answer) View() *View { return &a.details().View }
+
+// Mode is that of the Details, empty if there are none.
+func (a Answer) Mode() Mode { return a.details().Mode }
+
+// Forecast is that of the Details, empty if there are none.
+func (a Answer) Forecast() ForecastChoice { return a.details().Forecast }
+
+// Views are those of the Details, none if there are none.
+func (a Answer) Views() []View { return a.details().Views }
+
+// Lease is that of the Details, empty if there are none.
+func (a Answer) Lease() *LeaseView { return &a.details().Lease }
+
+// Leases are those of the Details, none if there are none.
+func (a Answer) Leases() []LeaseView { return a.details().Leases }
 
 // View is what this site knows of an entity.
 type View struct {

@@ -28,7 +28,7 @@ func (c *Core) renewLease(r *RenewLease) {
 	}
 	c.prolong(l, ttl)
 	c.leaseEvent(l, LeaseRenewed)
-	c.reply(r.Call, Answer{Lease: c.leaseView(l)})
+	c.reply(r.Call, Answer{Details: &Details{Lease: c.leaseView(l)}})
 }
 
 // commitLease ends a lease, part of whose tokens stay out without an end. The
@@ -113,8 +113,8 @@ func (c *Core) listLeases(r *ListLeases) {
 	case r.Entity == "" && r.Holder != "":
 		index = c.leases.byHolder
 	case r.Entity != "":
-		e, ok := c.space.entities.Get(r.Entity)
-		if !ok {
+		e := c.space.find(r.Entity)
+		if e == nil {
 			c.reply(r.Call, Answer{})
 			return
 		}
@@ -125,6 +125,7 @@ func (c *Core) listLeases(r *ListLeases) {
 		}
 	}
 	var a Answer
+	var page []LeaseView
 	index.Ascend(from, func(l *lease) bool {
 		if r.Holder != "" && l.Holder != r.Holder || r.Entity != "" && l.Generation != from.Generation {
 			return false
@@ -132,12 +133,13 @@ func (c *Core) listLeases(r *ListLeases) {
 		if _, live := c.leaseOf(l.key); !live {
 			return true
 		}
-		if len(a.Leases) == r.Count {
+		if len(page) == r.Count {
 			a.More = true
 			return false
 		}
-		a.Leases = append(a.Leases, c.leaseView(l))
+		page = append(page, c.leaseView(l))
 		return true
 	})
+	a.Details = &Details{Leases: page}
 	c.reply(r.Call, a)
 }

@@ -121,7 +121,7 @@ func (c *Core) restoreLeases(records []LeaseRecord) {
 	for _, r := range records {
 		l := &lease{LeaseRecord: r, key: KeyOf(r.ID), heapAt: -1}
 		c.leases.number = max(c.leases.number, r.Number)
-		if e, ok := c.space.entities.Get(r.Entity); ok && e.generation == r.Generation {
+		if e := c.space.find(r.Entity); e != nil && e.generation == r.Generation {
 			l.entity = e
 		} else {
 			l.Generation = 0

@@ -83,7 +83,7 @@ func TestLeaseStories(t *testing.T) {
 			r.wantCode(r.renew("a", "x", 0), core.NoLease)
 			r.wantCode(r.commit("a", "x", 0, "c"), core.NoLease)
 			r.wantCode(r.giveBack("a", "e", "x", 0, "g"), core.NoLease)
-			if a := r.lease("a", "e", 4, "x", 1000); a.Code != core.OK || a.Lease.ID != "" {
+			if a := r.lease("a", "e", 4, "x", 1000); a.Code != core.OK || a.Lease().ID != "" {
 				r.t.Errorf("the repeat tells of a lease that has ended: %+v", a)
 			}
 			r.advance(0)
@@ -92,7 +92,7 @@ func TestLeaseStories(t *testing.T) {
 		"renewed": {func(r *rig) {
 			r.advance(900)
 			a := r.renew("a", "x", 0)
-			if a.Code != core.OK || a.Lease.Remaining != 1000 || a.Lease.Tokens != 4 {
+			if a.Code != core.OK || a.Lease().Remaining != 1000 || a.Lease().Tokens != 4 {
 				r.t.Errorf("renewed: %+v", a)
 			}
 			r.advance(999)
@@ -141,7 +141,7 @@ func TestLeaseStories(t *testing.T) {
 			ok(r, r.giveBack("a", "e", "x", 3, "g"), 3, 0)
 			r.restart("a")
 			r.advance(999)
-			if l := r.leases("a", core.ListLeases{}).Leases; len(l) != 1 || l[0].Tokens != 1 {
+			if l := r.leases("a", core.ListLeases{}).Leases(); len(l) != 1 || l[0].Tokens != 1 {
 				r.t.Errorf("leases: %+v", l)
 			}
 			r.advance(1)
@@ -182,8 +182,8 @@ func TestLeaseStories(t *testing.T) {
 			r.advance(100)
 			a := r.lease("a", "e", 4, "x", 1000)
 			ok(r, a, 4, 0)
-			if a.Lease.Remaining != 900 || a.Lease.Tokens != 4 || a.Lease.Entity != "e" || a.Lease.Holder != "h" {
-				r.t.Errorf("the repeat tells of %+v", a.Lease)
+			if a.Lease().Remaining != 900 || a.Lease().Tokens != 4 || a.Lease().Entity != "e" || a.Lease().Holder != "h" {
+				r.t.Errorf("the repeat tells of %+v", a.Lease())
 			}
 			r.wantCode(r.lease("a", "e", 4, "x", 1001), core.Reused)
 			r.wantCode(r.acquire("a", "e", 4, "x"), core.Reused)
@@ -222,7 +222,7 @@ func TestLeaseStories(t *testing.T) {
 			r := newRig(t, 1, nil)
 			r.create("e", 10)
 			a := r.lease("a", "e", 4, "x", 1000)
-			if a.Code != core.OK || a.Tokens != 4 || a.Left != 6 || a.Lease.Tokens != 4 || a.Lease.Remaining != 1000 || a.Lease.ID != "x" {
+			if a.Code != core.OK || a.Tokens != 4 || a.Left != 6 || a.Lease().Tokens != 4 || a.Lease().Remaining != 1000 || a.Lease().ID != "x" {
 				t.Fatalf("granted: %+v", a)
 			}
 			s.tell(r)
@@ -267,7 +267,7 @@ func TestEndedLeasesServeTheQueue(t *testing.T) {
 	r.advance(999)
 	r.unanswered(first)
 	r.advance(1)
-	if a := r.answer(first); a.Code != core.OK || a.Lease.Remaining != 9000 || a.Lease.Tokens != 5 {
+	if a := r.answer(first); a.Code != core.OK || a.Lease().Remaining != 9000 || a.Lease().Tokens != 5 {
 		t.Errorf("the first: %+v", a)
 	}
 	r.unanswered(second)
@@ -294,7 +294,7 @@ func TestDeletedEntitysLeases(t *testing.T) {
 		r.wantCode(r.renew("a", id("x", 3), 0), core.NoLease)
 		r.wantCode(r.commit("a", id("x", 3), 0, "c3"), core.NoLease)
 		r.wantCode(r.giveBack("a", "e", id("x", 3), 0, "g3"), core.NoLease)
-		if l := r.leases("a", core.ListLeases{Entity: "e"}); len(l.Leases) != 0 || l.More {
+		if l := r.leases("a", core.ListLeases{Entity: "e"}); len(l.Leases()) != 0 || l.More {
 			t.Errorf("it has leases: %+v", l)
 		}
 		if restart {
@@ -405,10 +405,10 @@ func TestListOfLeases(t *testing.T) {
 					q := core.ListLeases{Holder: holder, Entity: entity, Count: count}
 					for more := true; more; {
 						a := r.leases("a", q)
-						if len(a.Leases) > count || a.More && len(a.Leases) != count {
-							t.Fatalf("%s: a page of %d for %+v", when, len(a.Leases), q)
+						if len(a.Leases()) > count || a.More && len(a.Leases()) != count {
+							t.Fatalf("%s: a page of %d for %+v", when, len(a.Leases()), q)
 						}
-						for _, l := range a.Leases {
+						for _, l := range a.Leases() {
 							got = append(got, l.ID)
 							q.After = l.Number
 						}

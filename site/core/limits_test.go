@@ -97,7 +97,7 @@ func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
 	}
 	r.advance(30_000)
 	for i, c := range calls {
-		if a := r.answer(c); a.Code != core.OK || a.View.Version != uint64(i+2) || a.View.Limit != core.Tokens(10+i) {
+		if a := r.answer(c); a.Code != core.OK || a.View().Version != uint64(i+2) || a.View().Limit != core.Tokens(10+i) {
 			t.Errorf("limit %d: %+v", i, a)
 		}
 	}

@@ -8,6 +8,7 @@ func (c *Core) list(l *List) {
 		return
 	}
 	var ans Answer
+	var page []View
 	c.space.ascend(max(l.Prefix, l.After), func(e *entity) bool {
 		if l.After != "" && e.name <= l.After {
 			return true
@@ -15,12 +16,13 @@ func (c *Core) list(l *List) {
 		if !strings.HasPrefix(e.name, l.Prefix) {
 			return e.name < l.Prefix
 		}
-		if len(ans.Views) == l.Count {
+		if len(page) == l.Count {
 			ans.More = true
 			return false
 		}
-		ans.Views = append(ans.Views, e.view())
+		page = append(page, e.view())
 		return true
 	})
+	ans.Details = &Details{Views: page}
 	c.reply(l.Call, ans)
 }

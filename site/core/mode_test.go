@@ -55,8 +55,8 @@ func TestAnswersOfModeChanges(t *testing.T) {
 	} {
 		call := r.changeAsync(tc.at, tc.ch)
 		r.advance(2000)
-		if a := r.answer(call); a.Code != tc.want || a.Mode.Decided != tc.decided {
-			t.Errorf("%s: %v, %+v; want %v, %+v", tc.name, a.Code, a.Mode, tc.want, tc.decided)
+		if a := r.answer(call); a.Code != tc.want || a.Mode().Decided != tc.decided {
+			t.Errorf("%s: %v, %+v; want %v, %+v", tc.name, a.Code, a.Mode(), tc.want, tc.decided)
 		}
 	}
 	r.wantMode("auto", 3)

@@ -19,7 +19,7 @@ func BenchmarkForesight(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, _ := c.space.entities.Get("e")
+	e := c.space.find("e")
 	b.ReportAllocs()
 	for i := range b.N {
 		c.now.Tick = 1 + Tick(i)

@@ -71,6 +71,6 @@ func (c *Core) readEntity(r *Read) {
 			c.reply(r.Call, Answer{Code: NotFound})
 			return
 		}
-		c.reply(r.Call, Answer{View: c.read(es[0])})
+		c.reply(r.Call, Answer{Details: &Details{View: c.read(es[0])}})
 	})
 }

@@ -21,27 +21,25 @@ func (c *Core) release(r *Release) {
 	if c.repeated(r.Call, &q, r.Entity, 0) || !c.placed(r.Call, &q) {
 		return
 	}
-	c.space.Execute([]string{r.Entity}, func(es []*entity) {
-		switch e := es[0]; {
-		case e == nil:
-			c.reply(r.Call, Answer{Code: NotFound})
-		case r.Lease != nil && r.Lease.Home == c.cfg.Self:
-			// Attempts at other sites have it given back here too, by the same record.
-			q.tries.Tried = nil
-			c.returnLease(r, &q)
-		case c.tableFull(r.Call):
-		case r.Lease != nil:
-			c.releaseHome(e, r, &q)
-		case len(q.tries.Tried) > 0:
-			c.parkRelease(e, r, &q)
-		case !c.credit(e, r.Tokens):
-			c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
-		default:
-			c.remember(e, &q, Ran, r.Tokens)
-			c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
-			c.freed(e)
-		}
-	})
+	switch e := c.space.find(r.Entity); {
+	case e == nil:
+		c.reply(r.Call, Answer{Code: NotFound})
+	case r.Lease != nil && r.Lease.Home == c.cfg.Self:
+		// Attempts at other sites have it given back here too, by the same record.
+		q.tries.Tried = nil
+		c.returnLease(r, &q)
+	case c.tableFull(r.Call):
+	case r.Lease != nil:
+		c.releaseHome(e, r, &q)
+	case len(q.tries.Tried) > 0:
+		c.parkRelease(e, r, &q)
+	case !c.credit(e, r.Tokens):
+		c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
+	default:
+		c.remember(e, &q, Ran, r.Tokens)
+		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
+		c.freed(e)
+	}
 }
 
 // releaseHome has tokens of a lease given back by the site that granted it, which

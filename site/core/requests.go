@@ -109,19 +109,18 @@ func textHash(s string) uint64 { return bodyHash(0, s, 0) }
 
 // remembered is a record in memory.
 type remembered struct {
+	key              RequestKey
 	body, generation uint64
 	tokens, left     Tokens
 	attempt          Attempt
-	// block is the low half of the sequence of the block that holds it.
-	block uint32
-	kind  RequestKind
-	state RequestState
+	kind             RequestKind
+	state            RequestState
 }
 
 // requestTable finds the records of answered requests. It is bounded by count;
-// records leave it in whole blocks, oldest first.
+// records leave it oldest first.
 type requestTable struct {
-	byKey map[RequestKey]remembered
+	recall
 	// blocks are the durable or about to be durable blocks, oldest first, from
 	// blocks[head] on.
 	blocks []rememberedBlock
@@ -140,22 +139,24 @@ type rememberedBlock struct {
 	sequence uint64
 	wall     int64
 	// at is when it was answered, or restored.
-	at   Tick
-	keys []RequestKey
+	at Tick
+	// records is how many of its records are not forgotten.
+	records int
 }
 
 const (
 	// forgetEvery is how many blocks are deleted from disk at once: deleting is
 	// cheap in bulk, and a late deletion harms nobody.
 	forgetEvery = 64
-	// forgetMost is about how many records are forgotten with one transaction.
+	// forgetMost is how many records are forgotten with one transaction, beside
+	// twice as many as it has.
 	forgetMost = 1024
 )
 
 // newRequestTable takes up restored blocks. What was forgotten before the first of
 // them was answered before it too, but for what the clock was set back by.
 func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
-	t := requestTable{byKey: make(map[RequestKey]remembered), next: 1, lost: math.MinInt64, restored: len(blocks) > 0}
+	t := requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0}
 	for _, b := range blocks {
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
@@ -172,20 +173,22 @@ func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
 }
 
 func (t *requestTable) find(key RequestKey) (remembered, bool) {
-	r, ok := t.byKey[key]
-	return r, ok
+	if r := t.recall.find(&key); r != nil {
+		return *r, true
+	}
+	return remembered{}, false
 }
 
 // add makes a record findable; the block that persists it is gathered by the
 // caller and handed to seal.
 func (t *requestTable) add(r RequestRecord) {
-	t.byKey[r.Key] = remembered{
-		body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
-		attempt: r.Attempt, block: uint32(t.next), kind: r.Kind, state: r.State,
-	}
+	t.recall.add(&remembered{
+		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
+		attempt: r.Attempt, kind: r.Kind, state: r.State,
+	})
 }
 
-// seal numbers a gathered block and notes its keys for expiry.
+// seal numbers a gathered block and notes it for expiry.
 func (t *requestTable) seal(b *RequestBlock, now Now) {
 	b.Sequence, b.Wall = t.next, now.Wall
 	t.next++
@@ -200,22 +203,18 @@ func (t *requestTable) remember(b RequestBlock) {
 }
 
 func (t *requestTable) note(b RequestBlock, at Tick) {
-	keys := make([]RequestKey, len(b.Records))
-	for i := range b.Records {
-		keys[i] = b.Records[i].Key
-	}
 	if t.head > 1024 && t.head > len(t.blocks)/2 {
 		n := copy(t.blocks, t.blocks[t.head:])
 		clear(t.blocks[n:])
 		t.blocks, t.head = t.blocks[:n], 0
 	}
-	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, keys: keys})
+	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, records: len(b.Records)})
 }
 
-// expire forgets blocks that were answered, or restored, longer ago than they are
-// kept, and a bounded number of them. It returns the sequence below which blocks
+// expire forgets records that were answered, or restored, longer ago than they are
+// kept, and at most so many. It returns the sequence below which blocks
 // are to be deleted from disk, or 0 if it is not yet worth a deletion.
-func (t *requestTable) expire(now, keep Tick) uint64 {
+func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 	if t.restored {
 		t.restored = false
 		for i := range t.blocks {
@@ -224,16 +223,17 @@ func (t *requestTable) expire(now, keep Tick) uint64 {
 			}
 		}
 	}
-	for n := 0; n < forgetMost && t.head < len(t.blocks) && t.blocks[t.head].at+keep < now; t.head++ {
+	for t.head < len(t.blocks) && t.blocks[t.head].at+keep < now {
 		b := &t.blocks[t.head]
-		for _, k := range b.keys {
-			if t.byKey[k].block == uint32(b.sequence) {
-				delete(t.byKey, k)
-			}
-		}
-		n += len(b.keys)
 		t.lost = max(t.lost, b.wall)
-		t.blocks[t.head] = rememberedBlock{}
+		for ; b.records > 0 && most > 0; most-- {
+			t.forget()
+			b.records--
+		}
+		if b.records > 0 {
+			break
+		}
+		t.head++
 	}
 	// The last block stays on disk: its number is never used again, and its time
 	// tells when what was before it was answered.
@@ -248,4 +248,4 @@ func (t *requestTable) expire(now, keep Tick) uint64 {
 	return oldest
 }
 
-func (t *requestTable) len() int { return len(t.byKey) }
+func (t *requestTable) len() int { return t.index.len }

@@ -362,16 +362,16 @@ func TestList(t *testing.T) {
 				call := r.nextCall()
 				r.step("a", &core.List{Call: call, Prefix: prefix, After: after, Count: count})
 				a := r.answer(call)
-				for _, v := range a.Views {
+				for _, v := range a.Views() {
 					got = append(got, v.Name)
 				}
-				if len(a.Views) > count || a.More && len(a.Views) != count {
-					t.Fatalf("prefix %q, count %d: %d on a page, more %v", prefix, count, len(a.Views), a.More)
+				if len(a.Views()) > count || a.More && len(a.Views()) != count {
+					t.Fatalf("prefix %q, count %d: %d on a page, more %v", prefix, count, len(a.Views()), a.More)
 				}
 				if !a.More {
 					break
 				}
-				after = a.Views[len(a.Views)-1].Name
+				after = a.Views()[len(a.Views())-1].Name
 			}
 			want := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 				return len(n) < len(prefix) || n[:len(prefix)] != prefix
@@ -383,7 +383,7 @@ func TestList(t *testing.T) {
 	}
 	call := r.nextCall()
 	r.step("a", &core.List{Call: call, Prefix: "a/", After: "b", Count: 5})
-	if a := r.answer(call); len(a.Views) != 0 || a.More {
+	if a := r.answer(call); len(a.Views()) != 0 || a.More {
 		t.Errorf("behind the prefix: %+v", a)
 	}
 	call = r.nextCall()

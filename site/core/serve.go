@@ -48,21 +48,18 @@ func (c *Core) acquire(a *Acquire) {
 	if !a.DryRun && (c.repeated(a.Call, &r, a.Entity, a.Wait) || !c.placed(a.Call, &r)) {
 		return
 	}
-	c.space.Execute([]string{a.Entity}, func(es []*entity) {
-		e := es[0]
-		switch {
-		case e == nil:
-			c.reply(a.Call, Answer{Code: NotFound})
-		case a.DryRun:
-			c.dryRun(e, a.Call, &r)
-		case c.tableFull(a.Call), c.barred(a.Call, &r):
-		case e.queue.len() == 0 && e.left >= a.Tokens:
-			c.conclude(a.Call, c.grant(e, &r, a.Tokens))
-			c.look(e)
-		default:
-			c.short(e, a, r)
-		}
-	})
+	switch e := c.space.find(a.Entity); {
+	case e == nil:
+		c.reply(a.Call, Answer{Code: NotFound})
+	case a.DryRun:
+		c.dryRun(e, a.Call, &r)
+	case c.tableFull(a.Call), c.barred(a.Call, &r):
+	case e.queue.len() == 0 && e.left >= a.Tokens:
+		c.conclude(a.Call, c.grant(e, &r, a.Tokens))
+		c.look(e)
+	default:
+		c.short(e, a, r)
+	}
 }
 
 // dryRun tells what an acquire would be granted now if it did not wait.
@@ -145,7 +142,7 @@ func (c *Core) grant(e *entity, r *request, tokens Tokens) Answer {
 	c.remember(e, r, Ran, tokens)
 	a := Answer{Code: OK, Tokens: tokens, Left: e.left}
 	if r.lease != nil {
-		a.Lease = c.lend(e, r, tokens)
+		a.Details = &Details{Lease: c.lend(e, r, tokens)}
 	}
 	return a
 }

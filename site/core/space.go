@@ -3,11 +3,21 @@ package core
 import "github.com/tidwall/btree"
 
 // space holds the entity machines and runs functions over them. Every access
-// of a request goes through Execute, so that a request can span several
-// entities, and so that the machines can be spread over workers without the
-// requests noticing.
+// of a request goes through Execute, or find where it is to one entity, so that a
+// request can span several entities, and so that the machines can be spread over
+// workers without the requests noticing.
 type space struct {
-	entities btree.Map[string, *entity]
+	// byName finds them, ordered holds them in the order of their names.
+	byName  map[string]*entity
+	ordered *btree.BTreeG[*entity]
+}
+
+func newSpace() space {
+	byName := func(a, b *entity) bool { return a.name < b.name }
+	return space{
+		byName:  make(map[string]*entity),
+		ordered: btree.NewBTreeGOptions(byName, btree.Options{NoLocks: true}),
+	}
 }
 
 // Execute runs fn over the entities of the given keys, in their order, nil for
@@ -16,17 +26,29 @@ func (s *space) Execute(keys []string, fn func(es []*entity)) {
 	var few [4]*entity
 	es := few[:0]
 	for _, k := range keys {
-		e, _ := s.entities.Get(k)
-		es = append(es, e)
+		es = append(es, s.find(k))
 	}
 	fn(es)
 }
 
-func (s *space) put(e *entity)      { s.entities.Set(e.name, e) }
-func (s *space) remove(name string) { s.entities.Delete(name) }
+// find is Execute for one entity, without its costs.
+func (s *space) find(name string) *entity { return s.byName[name] }
+
+func (s *space) len() int { return len(s.byName) }
+
+func (s *space) put(e *entity) {
+	s.byName[e.name] = e
+	s.ordered.Set(e)
+}
+
+func (s *space) remove(e *entity) {
+	delete(s.byName, e.name)
+	s.ordered.Delete(e)
+	e.removed = true
+}
 
 // ascend visits entities in the order of their names from the first name at or
 // above from, until fn returns false.
 func (s *space) ascend(from string, fn func(e *entity) bool) {
-	s.entities.Ascend(from, func(_ string, e *entity) bool { return fn(e) })
+	s.ordered.Ascend(&entity{name: from}, fn)
 }

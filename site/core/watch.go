@@ -28,7 +28,7 @@ func (c *Core) watch(w *Watch) {
 		case e == nil:
 			c.reply(w.Call, Answer{Code: NotFound})
 		case !e.listed && (w.After == 0 || e.revised() > w.After):
-			c.reply(w.Call, Answer{View: c.read(e), Revision: e.revised()})
+			c.reply(w.Call, Answer{Details: &Details{View: c.read(e)}, Revision: e.revised()})
 		case len(c.watchers) >= c.cfg.MaxWatchers:
 			c.reply(w.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 		default:
@@ -61,7 +61,7 @@ func (c *Core) revise() {
 }
 
 func (c *Core) tellWatchers(e *entity) {
-	told := Answer{View: c.read(e), Revision: e.revision}
+	told := Answer{Details: &Details{View: c.read(e)}, Revision: e.revision}
 	e.watch.waiting = e.queue.len()
 	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool {
 		if w.after >= e.revision {
@@ -111,7 +111,7 @@ func (c *Core) endWatches(e *entity, last Answer) {
 
 // deleted is the last answer to those that watch a deleted entity.
 func (e *entity) deleted() Answer {
-	return Answer{Deleted: true, View: View{Name: e.name, Generation: e.generation}}
+	return Answer{Deleted: true, Details: &Details{View: View{Name: e.name, Generation: e.generation}}}
 }
 
 // stopWatches answers all watchers that the site is about to stop. In the order

@@ -16,24 +16,24 @@ func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("vm", 10)
 	first := r.answer(r.watch("a", "vm", 0))
-	if first.Code != core.OK || first.View.Left != 10 || first.Revision == 0 {
+	if first.Code != core.OK || first.View().Left != 10 || first.Revision == 0 {
 		t.Fatalf("the present state: %+v", first)
 	}
 	next := r.watch("a", "vm", first.Revision)
 	r.unanswered(next)
 	r.acquire("a", "vm", 3, "q1")
 	second := r.answer(next)
-	if second.View.Left != 7 || second.View.Net != 3 || second.Revision <= first.Revision {
+	if second.View().Left != 7 || second.View().Net != 3 || second.Revision <= first.Revision {
 		t.Errorf("after an acquire: %+v, before it revision %d", second, first.Revision)
 	}
 	// One that has missed it is told at once, one that has not waits.
-	if a := r.answer(r.watch("a", "vm", first.Revision)); a.View.Left != 7 || a.Revision != second.Revision {
+	if a := r.answer(r.watch("a", "vm", first.Revision)); a.View().Left != 7 || a.Revision != second.Revision {
 		t.Errorf("behind the first: %+v", a)
 	}
 	third := r.watch("a", "vm", second.Revision)
 	r.unanswered(third)
 	r.change("a", core.SetLimit, "vm", 12, "limit")
-	if a := r.answer(third); a.View.Limit != 12 || a.View.Version != 2 {
+	if a := r.answer(third); a.View().Limit != 12 || a.View().Version != 2 {
 		t.Errorf("after a change of the limit: %+v", a)
 	}
 }
@@ -51,7 +51,7 @@ func TestWatchTellsWholeTransactions(t *testing.T) {
 	c.Step(r.now, &core.Acquire{Call: "q2", Entity: "vm", Tokens: 2, Request: key("q2")})
 	r.drain("a")
 	for _, call := range []core.Call{"early", "between"} {
-		if a := r.answer(call); a.View.Net != 3 || a.Revision <= seen {
+		if a := r.answer(call); a.View().Net != 3 || a.Revision <= seen {
 			t.Errorf("%v is told %+v", call, a)
 		}
 	}
@@ -67,7 +67,7 @@ func TestWatchLosesNoChangeOfItsOwnBatch(t *testing.T) {
 	c.Step(r.now, &core.Acquire{Call: "q1", Entity: "vm", Tokens: 1, Request: key("q1")})
 	r.drain("a")
 	first := r.answer("first")
-	if second := r.answer(r.watch("a", "vm", first.Revision)); second.View.Net != 1 {
+	if second := r.answer(r.watch("a", "vm", first.Revision)); second.View().Net != 1 {
 		t.Errorf("told %+v, and then %+v", first, second)
 	}
 }
@@ -87,14 +87,14 @@ func TestWatchEnds(t *testing.T) {
 	r.change("a", core.DeleteEntity, "vm", 0, "delete")
 	r.unanswered(one)
 	for _, call := range []core.Call{two, three} {
-		if a := r.answer(call); !a.Deleted || a.View.Name != "vm" || a.View.Generation != seen.View.Generation {
+		if a := r.answer(call); !a.Deleted || a.View().Name != "vm" || a.View().Generation != seen.View().Generation {
 			t.Errorf("after the deletion: %+v", a)
 		}
 	}
 	// One of the same name is another one, with later revisions.
 	r.wantCode(r.change("a", core.CreateEntity, "vm", 20, "create vm anew"), core.OK)
 	again := r.answer(r.watch("a", "vm", seen.Revision))
-	if again.View.Limit != 20 || again.View.Generation <= seen.View.Generation {
+	if again.View().Limit != 20 || again.View().Generation <= seen.View().Generation {
 		t.Errorf("created anew: %+v", again)
 	}
 	last := r.watch("a", "vm", again.Revision)
@@ -115,16 +115,16 @@ func TestWatchTellsOfWaitingButNotOfGossip(t *testing.T) {
 	seen := r.answer(r.watch("a", "vm", 0))
 	call := r.watch("a", "vm", seen.Revision)
 	r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{
-		From: "b", To: "a", Summaries: []core.Summary{{Entity: "vm", Generation: seen.View.Generation, Left: 1}},
+		From: "b", To: "a", Summaries: []core.Summary{{Entity: "vm", Generation: seen.View().Generation, Left: 1}},
 	}}}})
 	r.unanswered(call)
 	r.acquireAsync("a", "vm", 100, "waits", 5000)
-	if a := r.answer(call); a.View.Waiting != 1 {
+	if a := r.answer(call); a.View().Waiting != 1 {
 		t.Errorf("told %+v, one waits", a)
 	}
 	next := r.watch("a", "vm", r.answer(call).Revision)
 	r.advance(10_000)
-	for r.answer(next).View.Waiting != 0 {
+	for r.answer(next).View().Waiting != 0 {
 		next = r.watch("a", "vm", r.answer(next).Revision)
 	}
 }

@@ -148,7 +148,7 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 		}
 		w.gate <- nil
 		synctest.Wait()
-		if a := <-read; a.View.Left != 60 || a.View.Net != 40 {
+		if a := <-read; a.View().Left != 60 || a.View().Net != 40 {
 			t.Errorf("read %+v", a)
 		}
 		if got := w.logged()[:5]; !slices.Equal(got, []string{"begin", "end", "begin", "end", "send true"}) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/avantan"
@@ -37,10 +38,19 @@ func decodeProtocol(p *storev1.ProtocolState) avantan.State {
 	return s
 }
 
-func encodeBooks(dst []byte, b *core.BooksRecord) ([]byte, error) {
-	return proto.MarshalOptions{}.MarshalAppend(dst, &storev1.Books{
-		Generation: b.Generation, Left: int64(b.Left), Net: int64(b.Net),
-	})
+// encodeBooks writes a storev1.Books by hand: every commit has some.
+func encodeBooks(dst []byte, b *core.BooksRecord) []byte {
+	dst = appendField(dst, 1, b.Generation)
+	dst = appendField(dst, 2, protowire.EncodeZigZag(int64(b.Left)))
+	return appendField(dst, 3, protowire.EncodeZigZag(int64(b.Net)))
+}
+
+// appendField appends a number, which is left out if it is 0.
+func appendField(dst []byte, field protowire.Number, v uint64) []byte {
+	if v == 0 {
+		return dst
+	}
+	return protowire.AppendVarint(protowire.AppendTag(dst, field, protowire.VarintType), v)
 }
 
 func decodeBooks(name string, raw []byte) (core.BooksRecord, error) {
@@ -135,11 +145,10 @@ const requestFixed = 16 + 8 + 1
 
 var errBlockCut = errors.New("its records are cut off or out of range")
 
-// encodeBlock packs a block as store.proto describes.
-func encodeBlock(dst, packed []byte, b *core.RequestBlock) (block, scratch []byte, err error) {
-	packed = packed[:0]
-	for i := range b.Records {
-		r := &b.Records[i]
+// packRequests packs records as store.proto describes.
+func packRequests(packed []byte, records []core.RequestRecord) []byte {
+	for i := range records {
+		r := &records[i]
 		packed = append(packed, r.Key[:]...)
 		packed = binary.BigEndian.AppendUint64(packed, r.Body)
 		packed = append(packed, byte(r.Kind)<<4|byte(r.State))
@@ -148,8 +157,16 @@ func encodeBlock(dst, packed []byte, b *core.RequestBlock) (block, scratch []byt
 		packed = binary.AppendUvarint(packed, uint64(r.Tokens))
 		packed = binary.AppendVarint(packed, int64(r.Left))
 	}
-	block, err = proto.MarshalOptions{}.MarshalAppend(dst, &storev1.RequestBlock{Wall: b.Wall, Records: packed})
-	return block, packed, err
+	return packed
+}
+
+// appendBlock writes a storev1.RequestBlock by hand: every commit has one.
+func appendBlock(dst []byte, wall int64, packed []byte) []byte {
+	dst = appendField(dst, 1, uint64(wall))
+	if len(packed) == 0 {
+		return dst
+	}
+	return protowire.AppendBytes(protowire.AppendTag(dst, 2, protowire.BytesType), packed)
 }
 
 func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {

@@ -1,130 +1,149 @@
 package store
 
 import (
-	"bytes"
+	"encoding/binary"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
 )
 
-// Commit makes a batch of records durable in one transaction: when it returns
-// nil they survive a loss of power, else nothing may be said of them and the
-// store must not be used again.
+// Commit makes a batch of records durable, all or none: when it returns nil they
+// survive a loss of power, else nothing may be said of them and the store must
+// not be used again. It waits where the log would get too long.
 func (s *Store) Commit(r *core.Records) error {
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		// Values put must stay unchanged until the transaction ends, so the
-		// scratch memory only grows within it.
-		s.scratch = s.scratch[:0]
-		if err := s.putEntities(tx, r); err != nil {
-			return err
-		}
-		if err := putCatalogue(tx, r); err != nil {
-			return err
-		}
-		if err := s.putRequests(tx, r); err != nil {
-			return err
-		}
-		if err := putHolds(tx, r); err != nil {
-			return err
-		}
-		if err := s.putForecasts(tx, r); err != nil {
-			return err
-		}
-		return s.putGuard(tx, r)
-	})
-	if err != nil {
+	if err := s.Append(r); err != nil {
+		return err
+	}
+	return s.Sync()
+}
+
+// Append adds a batch of records to the log. It is durable once Sync has
+// returned nil; if the store ends before, it may be there or not, as all that
+// was appended before it is.
+func (s *Store) Append(r *core.Records) error {
+	if err := s.append(r); err != nil {
 		return fmt.Errorf("committing to the store: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) putEntities(tx *bolt.Tx, r *core.Records) error {
-	books, entities := tx.Bucket(bucketBooks), tx.Bucket(bucketEntities)
+func (s *Store) append(r *core.Records) error {
+	if err := s.checkpoints.room(s); err != nil {
+		return err
+	}
+	s.batch.Reset()
+	if err := s.encode(r); err != nil {
+		return err
+	}
+	if s.batch.Empty() {
+		return nil
+	}
+	if _, err := s.journal.Append(&s.batch); err != nil {
+		return s.checkpoints.report(err)
+	}
+	return nil
+}
+
+// Sync makes durable what was appended.
+func (s *Store) Sync() error {
+	if err := s.checkpoints.report(s.journal.Sync()); err != nil {
+		return fmt.Errorf("syncing the store: %w", err)
+	}
+	s.checkpoints.committed(s)
+	return nil
+}
+
+// encode gathers in the batch what records do to the buckets.
+func (s *Store) encode(r *core.Records) error {
+	if err := s.encodeEntities(r); err != nil {
+		return err
+	}
+	if err := s.encodeCatalogue(r); err != nil {
+		return err
+	}
+	if err := s.encodeRequests(r); err != nil {
+		return err
+	}
+	if err := s.encodeHolds(r); err != nil {
+		return err
+	}
+	if err := s.encodeForecasts(r); err != nil {
+		return err
+	}
+	return s.encodeGuard(r)
+}
+
+// named returns a name as a key, which is valid until the next call of it or of
+// numbered.
+func (s *Store) named(name string) []byte {
+	s.key = append(s.key[:0], name...)
+	return s.key
+}
+
+// numbered returns a number as a key.
+func (s *Store) numbered(n uint64) []byte {
+	s.key = binary.BigEndian.AppendUint64(s.key[:0], n)
+	return s.key
+}
+
+// put adds a value to the batch that was encoded in memory of its own.
+func (s *Store) put(bucket journal.Bucket, key []byte, raw []byte, err error, what string, of any) error {
+	if err != nil {
+		return fmt.Errorf("encoding %s %v: %w", what, of, err)
+	}
+	s.batch.Put(bucket, key, raw)
+	return nil
+}
+
+func (s *Store) encodeEntities(r *core.Records) error {
 	for _, name := range r.Deleted {
-		if err := books.Delete([]byte(name)); err != nil {
-			return fmt.Errorf("deleting the books of %q: %w", name, err)
-		}
-		if err := entities.Delete([]byte(name)); err != nil {
-			return fmt.Errorf("deleting entity %q: %w", name, err)
-		}
+		s.batch.Delete(bucketBooks, s.named(name))
+		s.batch.Delete(bucketEntities, s.named(name))
 	}
 	for i := range r.Books {
-		from := len(s.scratch)
-		raw, err := encodeBooks(s.scratch, &r.Books[i])
-		if err != nil {
-			return fmt.Errorf("encoding the books of %q: %w", r.Books[i].Name, err)
-		}
-		s.scratch = raw
-		if err := books.Put([]byte(r.Books[i].Name), raw[from:len(raw):len(raw)]); err != nil {
-			return fmt.Errorf("storing the books of %q: %w", r.Books[i].Name, err)
-		}
+		b := &r.Books[i]
+		s.batch.PutWith(bucketBooks, s.named(b.Name), func(dst []byte) []byte { return encodeBooks(dst, b) })
 	}
 	for i := range r.Entities {
-		raw, err := encodeEntity(&r.Entities[i])
-		if err != nil {
-			return fmt.Errorf("encoding entity %q: %w", r.Entities[i].Name, err)
-		}
-		if err := entities.Put([]byte(r.Entities[i].Name), raw); err != nil {
-			return fmt.Errorf("storing entity %q: %w", r.Entities[i].Name, err)
+		e := &r.Entities[i]
+		raw, err := encodeEntity(e)
+		if err := s.put(bucketEntities, s.named(e.Name), raw, err, "entity", e.Name); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func putCatalogue(tx *bolt.Tx, r *core.Records) error {
+func (s *Store) encodeCatalogue(r *core.Records) error {
 	if r.Catalogue != nil {
 		raw, err := encodeCatalogue(r.Catalogue)
-		if err != nil {
-			return fmt.Errorf("encoding the catalogue: %w", err)
-		}
-		if err := tx.Bucket(bucketCatalogue).Put(keyCatalogue, raw); err != nil {
-			return fmt.Errorf("storing the catalogue: %w", err)
+		if err := s.put(bucketCatalogue, keyCatalogue, raw, err, "the catalogue of generation", r.Catalogue.Generation); err != nil {
+			return err
 		}
 	}
-	changes := tx.Bucket(bucketChanges)
 	for i := range r.Changes {
-		raw, err := encodeChange(&r.Changes[i])
-		if err != nil {
-			return fmt.Errorf("encoding change %d: %w", r.Changes[i].Number, err)
-		}
-		if err := changes.Put(sequenceKey(r.Changes[i].Number), raw); err != nil {
-			return fmt.Errorf("storing change %d: %w", r.Changes[i].Number, err)
+		c := &r.Changes[i]
+		raw, err := encodeChange(c)
+		if err := s.put(bucketChanges, s.numbered(c.Number), raw, err, "change", c.Number); err != nil {
+			return err
 		}
 	}
-	return forgetBelow(changes, r.ForgetChanges)
+	if r.ForgetChanges != 0 {
+		s.batch.DeleteBelow(bucketChanges, s.numbered(r.ForgetChanges))
+	}
+	return nil
 }
 
-func (s *Store) putRequests(tx *bolt.Tx, r *core.Records) error {
-	requests := tx.Bucket(bucketRequests)
-	// Blocks only ever join at the end: full pages need no room for more.
-	requests.FillPercent = 0.95
+func (s *Store) encodeRequests(r *core.Records) error {
 	if len(r.Block.Records) > 0 {
-		from := len(s.scratch)
-		raw, packed, err := encodeBlock(s.scratch, s.packed, &r.Block)
-		if err != nil {
-			return fmt.Errorf("encoding request block %d: %w", r.Block.Sequence, err)
-		}
-		s.scratch, s.packed = raw, packed
-		if err := requests.Put(sequenceKey(r.Block.Sequence), raw[from:len(raw):len(raw)]); err != nil {
-			return fmt.Errorf("storing request block %d: %w", r.Block.Sequence, err)
-		}
+		s.packed = packRequests(s.packed[:0], r.Block.Records)
+		s.batch.PutWith(bucketRequests, s.numbered(r.Block.Sequence), func(dst []byte) []byte {
+			return appendBlock(dst, r.Block.Wall, s.packed)
+		})
 	}
-	return forgetBelow(requests, r.ForgetBlocks)
-}
-
-// forgetBelow deletes the numbered keys below n, which stand at the front.
-func forgetBelow(b *bolt.Bucket, n uint64) error {
-	if n == 0 {
-		return nil
-	}
-	end := sequenceKey(n)
-	c := b.Cursor()
-	for k, _ := c.First(); k != nil && bytes.Compare(k, end) < 0; k, _ = c.First() {
-		if err := c.Delete(); err != nil {
-			return fmt.Errorf("forgetting key %x: %w", k, err)
-		}
+	if r.ForgetBlocks != 0 {
+		s.batch.DeleteBelow(bucketRequests, s.numbered(r.ForgetBlocks))
 	}
 	return nil
 }

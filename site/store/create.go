@@ -6,29 +6,59 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/samya-db/samya/site/journal"
 )
 
 // create makes the database of a new directory: whole, under another name, and
 // only then with its own. A loss of power meanwhile leaves nothing that has its
 // name; afterwards the name is durable as well. Neither would be so if the file
 // were made in place: a part of it could be there, and syncing a file does not
-// sync the directory it stands in.
-func create(path string, o *Options) (*Store, error) {
+// sync the directory it stands in. A directory that has a log of commits already
+// has lost its database, and is refused.
+func create(path string, o *Options) error {
+	if err := journal.Unused(journal.OSDir(o.Dir)); err != nil {
+		return fmt.Errorf("%s is missing: %w", path, err)
+	}
+	_, _, first, err := bootstrap(o)
+	if err != nil {
+		return err
+	}
 	fresh, err := freshFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("making %s: %w", path, err)
+		return fmt.Errorf("making %s: %w", path, err)
 	}
-	s, err := openFile(fresh, o)
+	b, err := openBase(fresh)
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(fresh))
+		return errors.Join(err, os.Remove(fresh))
 	}
-	// It is opened anew by its own name, which the system's tools then show.
-	if err := errors.Join(s.Close(), publish(fresh, path)); err != nil {
-		return nil, fmt.Errorf("making %s: %w", path, err)
+	if err := errors.Join(b.fill(first), b.Close()); err != nil {
+		return errors.Join(fmt.Errorf("filling %s: %w", fresh, err), os.Remove(fresh))
 	}
-	return openFile(path, o)
+	if err := publish(fresh, path); err != nil {
+		return fmt.Errorf("making %s: %w", path, err)
+	}
+	return nil
+}
+
+// fill makes all buckets, and writes what a new base holds.
+func (b *boltBase) fill(first []journal.Op) error {
+	return b.db.Update(func(tx *bolt.Tx) error {
+		for id := range bucketNames {
+			if _, err := bucketIn(tx, id); err != nil {
+				return fmt.Errorf("making bucket %q: %w", bucketNames[id], err)
+			}
+		}
+		for i := range first {
+			if err := apply(tx, &first[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // freshFile makes an empty file beside path that nobody else uses, and removes
@@ -69,17 +99,5 @@ func publish(fresh, path string) error {
 		return err
 	}
 	dir := filepath.Dir(path)
-	return errors.Join(syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-// syncDir makes the names in a directory durable. Windows knows no such call.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(journal.OSDir(dir).Sync(), journal.OSDir(filepath.Dir(dir)).Sync())
 }

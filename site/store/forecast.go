@@ -1,31 +1,21 @@
 package store
 
 import (
-	"fmt"
-
-	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/proto"
 
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 )
 
-// putForecasts needs no room between pages: the values are replaced by others
-// of about the same length.
-func (s *Store) putForecasts(tx *bolt.Tx, r *core.Records) error {
-	b := tx.Bucket(bucketForecasts)
+func (s *Store) encodeForecasts(r *core.Records) error {
 	for _, name := range r.Deleted {
-		if err := b.Delete([]byte(name)); err != nil {
-			return fmt.Errorf("deleting the forecast of %q: %w", name, err)
-		}
+		s.batch.Delete(bucketForecasts, s.named(name))
 	}
 	for i := range r.Forecasts {
-		raw, err := encodeForecast(&r.Forecasts[i])
-		if err != nil {
-			return fmt.Errorf("encoding the forecast of %q: %w", r.Forecasts[i].Name, err)
-		}
-		if err := b.Put([]byte(r.Forecasts[i].Name), raw); err != nil {
-			return fmt.Errorf("storing the forecast of %q: %w", r.Forecasts[i].Name, err)
+		f := &r.Forecasts[i]
+		raw, err := encodeForecast(f)
+		if err := s.put(bucketForecasts, s.named(f.Name), raw, err, "the forecast of", f.Name); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -3,10 +3,10 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/proto"
 
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
@@ -14,22 +14,17 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-func (s *Store) putGuard(tx *bolt.Tx, r *core.Records) error {
-	b := tx.Bucket(bucketGuard)
+func (s *Store) encodeGuard(r *core.Records) error {
 	if r.Commits != 0 {
-		binary.BigEndian.PutUint64(s.commits[:], uint64(r.Commits))
-		if err := b.Put(keyCommits, s.commits[:]); err != nil {
-			return fmt.Errorf("storing the number of the commit: %w", err)
-		}
+		s.batch.PutWith(bucketGuard, keyCommits, func(dst []byte) []byte {
+			return binary.BigEndian.AppendUint64(dst, uint64(r.Commits))
+		})
 	}
 	for i := range r.Remembered {
 		m := &r.Remembered[i]
 		raw, err := proto.Marshal(&storev1.Remembered{Mark: wire.Mark(m.Mark), Before: uint64(m.Before), Served: m.Served})
-		if err != nil {
-			return fmt.Errorf("encoding the mark of site %q: %w", m.Site, err)
-		}
-		if err := b.Put(memberKey(m.Site), raw); err != nil {
-			return fmt.Errorf("storing the mark of site %q: %w", m.Site, err)
+		if err := s.put(bucketGuard, memberKey(m.Site), raw, err, "the mark of site", m.Site); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -39,24 +34,25 @@ func memberKey(site core.SiteID) []byte {
 	return append(slices.Clip(prefixMember), site...)
 }
 
-func loadGuard(b *bolt.Bucket, r *core.Restored) error {
-	incarnation, err := numberAt(b, keyIncarnation)
-	if err == nil && incarnation == 0 {
-		err = errNumber
-	}
-	if err != nil {
-		return fmt.Errorf("incarnation: %w", err)
-	}
-	r.Incarnation = core.Incarnation(incarnation)
-	if b.Get(keyCommits) != nil {
-		commits, err := numberAt(b, keyCommits)
-		if err != nil {
-			return fmt.Errorf("number of the last commit: %w", err)
+// guarded takes up one key of the guard's bucket.
+func guarded(k, v []byte, r *core.Restored) error {
+	switch {
+	case bytes.Equal(k, keyIncarnation):
+		n, err := numberOf(v)
+		if err == nil && n == 0 {
+			err = errNumber
 		}
-		r.Commits = core.Commits(commits)
-	}
-	c := b.Cursor()
-	for k, v := c.Seek(prefixMember); bytes.HasPrefix(k, prefixMember); k, v = c.Next() {
+		if err != nil {
+			return fmt.Errorf("incarnation: %w", err)
+		}
+		r.Incarnation = core.Incarnation(n)
+	case bytes.Equal(k, keyCommits):
+		n, err := numberOf(v)
+		if err != nil {
+			return fmt.Errorf("number of the last transaction: %w", err)
+		}
+		r.Commits = core.Commits(n)
+	case bytes.HasPrefix(k, prefixMember):
 		site := core.SiteID(k[len(prefixMember):])
 		var p storev1.Remembered
 		if err := proto.Unmarshal(v, &p); err != nil {
@@ -69,8 +65,9 @@ func loadGuard(b *bolt.Bucket, r *core.Restored) error {
 	return nil
 }
 
-func numberAt(b *bolt.Bucket, key []byte) (uint64, error) {
-	raw := b.Get(key)
+var errNumber = errors.New("a value that is no number")
+
+func numberOf(raw []byte) (uint64, error) {
 	if len(raw) != 8 {
 		return 0, fmt.Errorf("%w: %x", errNumber, raw)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
 	"google.golang.org/protobuf/proto"
 
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
@@ -11,37 +10,26 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// putHolds stores claims and leases, whose numbers only grow: new ones join at
-// the end.
-func putHolds(tx *bolt.Tx, r *core.Records) error {
-	claims, leases := tx.Bucket(bucketClaims), tx.Bucket(bucketLeases)
+func (s *Store) encodeHolds(r *core.Records) error {
 	for i := range r.Claims {
-		raw, err := encodeClaim(&r.Claims[i])
-		if err != nil {
-			return fmt.Errorf("encoding claim %d: %w", r.Claims[i].Number, err)
-		}
-		if err := claims.Put(sequenceKey(uint64(r.Claims[i].Number)), raw); err != nil {
-			return fmt.Errorf("storing claim %d: %w", r.Claims[i].Number, err)
+		c := &r.Claims[i]
+		raw, err := encodeClaim(c)
+		if err := s.put(bucketClaims, s.numbered(uint64(c.Number)), raw, err, "claim", c.Number); err != nil {
+			return err
 		}
 	}
 	for _, n := range r.SettledClaims {
-		if err := claims.Delete(sequenceKey(uint64(n))); err != nil {
-			return fmt.Errorf("deleting claim %d: %w", n, err)
-		}
+		s.batch.Delete(bucketClaims, s.numbered(uint64(n)))
 	}
 	for i := range r.Leases {
-		raw, err := encodeLease(&r.Leases[i])
-		if err != nil {
-			return fmt.Errorf("encoding lease %d: %w", r.Leases[i].Number, err)
-		}
-		if err := leases.Put(sequenceKey(r.Leases[i].Number), raw); err != nil {
-			return fmt.Errorf("storing lease %d: %w", r.Leases[i].Number, err)
+		l := &r.Leases[i]
+		raw, err := encodeLease(l)
+		if err := s.put(bucketLeases, s.numbered(l.Number), raw, err, "lease", l.Number); err != nil {
+			return err
 		}
 	}
 	for _, n := range r.EndedLeases {
-		if err := leases.Delete(sequenceKey(n)); err != nil {
-			return fmt.Errorf("deleting lease %d: %w", n, err)
-		}
+		s.batch.Delete(bucketLeases, s.numbered(n))
 	}
 	return nil
 }

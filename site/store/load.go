@@ -1,44 +1,42 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
 )
 
-var (
-	errKey    = errors.New("a key that is no number")
-	errNumber = errors.New("a value that is no number")
-)
+var errKey = errors.New("a key that is no number")
 
-// Load reads everything back, as a restarted core needs it.
+// Load reads everything back, as a restarted core needs it. Nothing may be
+// committing.
 func (s *Store) Load() (core.Restored, error) {
 	var r core.Restored
-	err := s.db.View(func(tx *bolt.Tx) error {
-		if raw := tx.Bucket(bucketCatalogue).Get(keyCatalogue); raw != nil {
-			c, err := decodeCatalogue(raw)
-			if err != nil {
+	err := s.checkpoints.whole(s)
+	if err == nil {
+		err = errors.Join(
+			s.base.Each(bucketCatalogue, func(k, v []byte) error {
+				if !bytes.Equal(k, keyCatalogue) {
+					return nil
+				}
+				var err error
+				r.Catalogue, err = decodeCatalogue(v)
 				return err
-			}
-			r.Catalogue = c
-		}
-		if err := loadGuard(tx.Bucket(bucketGuard), &r); err != nil {
-			return err
-		}
-		return errors.Join(
-			each(tx.Bucket(bucketEntities), &r.Entities, byName(decodeEntity)),
-			each(tx.Bucket(bucketBooks), &r.Books, byName(decodeBooks)),
-			each(tx.Bucket(bucketChanges), &r.Changes, byNumber(decodeChange)),
-			each(tx.Bucket(bucketRequests), &r.Blocks, byNumber(decodeBlock)),
-			each(tx.Bucket(bucketClaims), &r.Claims, byNumber(decodeClaim)),
-			each(tx.Bucket(bucketLeases), &r.Leases, byNumber(decodeLease)),
-			each(tx.Bucket(bucketForecasts), &r.Forecasts, byName(decodeForecast)),
+			}),
+			s.base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }),
+			each(s.base, bucketEntities, &r.Entities, byName(decodeEntity)),
+			each(s.base, bucketBooks, &r.Books, byName(decodeBooks)),
+			each(s.base, bucketChanges, &r.Changes, byNumber(decodeChange)),
+			each(s.base, bucketRequests, &r.Blocks, byNumber(decodeBlock)),
+			each(s.base, bucketClaims, &r.Claims, byNumber(decodeClaim)),
+			each(s.base, bucketLeases, &r.Leases, byNumber(decodeLease)),
+			each(s.base, bucketForecasts, &r.Forecasts, byName(decodeForecast)),
 		)
-	})
+	}
 	if err != nil {
 		return core.Restored{}, fmt.Errorf("loading the store: %w", err)
 	}
@@ -59,8 +57,8 @@ func byNumber[T any](decode func(uint64, []byte) (T, error)) func(k, v []byte) (
 	}
 }
 
-func each[T any](b *bolt.Bucket, into *[]T, decode func(k, v []byte) (T, error)) error {
-	return b.ForEach(func(k, v []byte) error {
+func each[T any](base journal.Base, b journal.Bucket, into *[]T, decode func(k, v []byte) (T, error)) error {
+	return base.Each(b, func(k, v []byte) error {
 		t, err := decode(k, v)
 		if err == nil {
 			*into = append(*into, t)

@@ -1,39 +1,47 @@
-// Package store keeps one site's state in a bbolt file. It refuses to decide:
-// it writes what the core hands it, in one synced transaction a batch, and it
-// refuses data that belongs to another site or cluster.
+// Package store keeps one site's state: a log of its commits and, behind it, a
+// bbolt file. It refuses to decide: it writes what the core hands it, with one
+// synced append a batch (package journal), and it refuses data that belongs to
+// another site or cluster, or of which a part that was acknowledged is missing.
 //
-// The file's buckets, and what a commit costs in them:
+// The data directory holds
+//
+//	site.db                     the base: all commits through a number, which it tells
+//	journal-0000000000000107    the log: the commits from 263 (hexadecimal 107) on
+//	journal-spare               a file of the log that is to be used again
+//
+// They belong together: a copy has to be of all of them, of a site that does not
+// run. After a stop that was not cut off the log is empty. The log is carried over
+// to the base in the background, once it has grown by Options.CheckpointBytes or
+// is Options.CheckpointEvery old, and at Open and Close.
+//
+// The base's buckets:
 //
 //	identity   whose data this is, and the member set; written at bootstrap
-//	guard      which data this is, the number of the last commit, and the marks
-//	           of other members' data; so small that it is a part of the root page
-//	books      one small value an entity; one leaf page per hot entity
+//	journal    the number of the last commit that the base holds
+//	guard      which data this is, the number of the last transaction of the core, and
+//	           the marks of other members' data
+//	books      one small value an entity
 //	entities   one value an entity; written when its sequence moves
-//	catalogue  the catalogue's sequence and its last changes
+//	catalogue  the catalogue's sequence, and changes: the last changes of it
 //	requests   one block of request records a commit, by sequence: appended at
-//	           one end, forgotten in bulk at the other
+//	           one end, forgotten in bulk at the other, most before they get here
 //	claims     one value a request that other sites have to be asked about, and
 //	leases     one value a lease, both by number: new ones join at the end
 //	forecasts  one value of some KB an entity with demand; written once a minute
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
-	"google.golang.org/protobuf/proto"
-
-	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
 )
 
 // Errors of Open. They wrap more detail.
@@ -48,29 +56,34 @@ var (
 	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
 	// ErrMembers: the directory holds another member set than was given.
 	ErrMembers = errors.New("the member set differs from the one that was fixed at bootstrap")
+	// ErrDamaged: a part of the log that was acknowledged is missing or cannot be
+	// read. A [journal.DamageError] says where.
+	ErrDamaged = journal.ErrDamaged
 )
 
 const (
-	format   = 2
+	// format is that of new data; data without a log has formatNoLog, and gets one.
+	format      = 3
+	formatNoLog = 2
+
 	fileName = "site.db"
-	// lockPatience is how long Open waits for another process to let go, so
-	// that a restart need not be timed.
-	lockPatience = 2 * time.Second
+)
+
+// The buckets. Their numbers stand in logs.
+const (
+	bucketIdentity journal.Bucket = iota + 1
+	bucketGuard
+	bucketBooks
+	bucketEntities
+	bucketCatalogue
+	bucketChanges
+	bucketRequests
+	bucketForecasts
+	bucketClaims
+	bucketLeases
 )
 
 var (
-	bucketIdentity  = []byte("identity")
-	bucketGuard     = []byte("guard")
-	bucketBooks     = []byte("books")
-	bucketEntities  = []byte("entities")
-	bucketCatalogue = []byte("catalogue")
-	bucketChanges   = []byte("changes")
-	bucketRequests  = []byte("requests")
-	bucketForecasts = []byte("forecasts")
-	bucketClaims    = []byte("claims")
-	bucketLeases    = []byte("leases")
-	buckets         = [][]byte{bucketIdentity, bucketGuard, bucketBooks, bucketEntities, bucketCatalogue, bucketChanges, bucketRequests, bucketClaims, bucketLeases}
-
 	keyIdentity  = []byte("identity")
 	keyMembers   = []byte("members")
 	keyCatalogue = []byte("catalogue")
@@ -95,6 +108,22 @@ type Options struct {
 	// Incarnation names a new directory's data for ever; 0 for a random one. An
 	// existing directory has its own.
 	Incarnation core.Incarnation
+
+	// CheckpointBytes is how long the log gets before it is carried over to the
+	// base; 0: 64 MiB. Commits wait when it is four times as long. A restart after
+	// a crash reads what was not carried over.
+	CheckpointBytes int64
+	// ChunkBytes is about how much one transaction of the base is; 0: 256 KiB, and
+	// 16 MiB at Open.
+	ChunkBytes int
+	// CheckpointEvery is how often that is done at least; 0: 1 minute.
+	CheckpointEvery time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 64<<20)
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, time.Minute)
+	return o
 }
 
 // Members is a durable member set.
@@ -105,18 +134,31 @@ type Members struct {
 	Sites []core.SiteID
 }
 
-// Store is an open data directory. Commit may not be called concurrently.
+// Store is an open data directory. Commit may not be called concurrently with
+// itself or Close.
 type Store struct {
-	db      *bolt.DB
+	options Options
+	journal *journal.Journal
+	base    journal.Base
 	members Members
-	// scratch is reused from commit to commit.
-	scratch, packed []byte
-	commits         [8]byte
+	// close lets go of the base.
+	close func() error
+
+	// batch, key and packed are reused from commit to commit.
+	batch       journal.Batch
+	key, packed []byte
+
+	checkpoints checkpoints
 }
 
 // Open opens or bootstraps a data directory and locks it until Close. Its
 // errors wrap the package's Err values where one applies.
 func Open(o Options) (*Store, error) {
+	return open(o, func(b journal.Base) journal.Base { return b })
+}
+
+// open is Open on what wrap makes of the base.
+func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
 	_, err := os.Stat(path)
 	isNew := errors.Is(err, fs.ErrNotExist)
@@ -127,161 +169,68 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	if isNew {
-		return create(path, &o)
+		if err := create(path, &o); err != nil {
+			return nil, err
+		}
 	}
-	return openFile(path, &o)
+	b, err := openBase(path)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openOn(journal.OSDir(o.Dir), wrap(b), o, !b.hasIdentity)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the data in %s: %w", o.Dir, err), b.Close())
+	}
+	s.close = b.Close
+	s.checkpoints.start(s)
+	return s, nil
 }
 
-// openFile opens a database, or makes it.
-func openFile(path string, o *Options) (*Store, error) {
-	if err := whole(path); err != nil {
-		return nil, opening(path, err)
-	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{
-		Timeout: lockPatience,
-		// The list of free pages is rebuilt at start instead of being written
-		// at every commit: at a thousand commits a second that is the better
-		// side to pay on.
-		NoFreelistSync: true,
-		FreelistType:   bolt.FreelistMapType,
-	})
+// OpenOn opens a store on a log and a base that are handed in, and bootstraps it
+// if the base is empty. The store does nothing by itself: Step carries the log
+// over, and Commit does where it would have to wait for that.
+func OpenOn(dir journal.Dir, base journal.Base, o Options) (*Store, error) {
+	isNew := true
+	err := base.Each(bucketIdentity, func([]byte, []byte) error { isNew = false; return nil })
 	if err != nil {
-		return nil, opening(path, err)
+		return nil, fmt.Errorf("reading whose data it is: %w", err)
 	}
-	s := &Store{db: db}
-	if err := s.claim(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("claiming %s: %w", path, err), db.Close())
+	s, err := openOn(dir, base, o, isNew)
+	if err != nil {
+		return nil, fmt.Errorf("opening the data: %w", err)
 	}
 	return s, nil
 }
 
-// opening says why a file could not be opened.
-func opening(path string, err error) error {
-	switch {
-	case errors.Is(err, berrors.ErrTimeout):
-		return fmt.Errorf("opening %s: %w", path, ErrInUse)
-	case errors.Is(err, berrors.ErrInvalid), errors.Is(err, berrors.ErrVersionMismatch), errors.Is(err, berrors.ErrChecksum):
-		return fmt.Errorf("opening %s: %w: %w", path, ErrFormat, err)
-	default:
-		return fmt.Errorf("opening %s: %w", path, err)
-	}
-}
-
-// whole refuses a file that was cut off. bbolt maps it into memory: the system
-// would end the process as soon as it reads behind the file's end.
-func whole(path string) (err error) {
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil // bbolt makes it
+func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, error) {
+	s := &Store{options: o.withDefaults(), base: base, close: func() error { return nil }}
+	var jo journal.Options
+	var incarnation core.Incarnation
+	var err error
+	if isNew {
+		s.members, incarnation, jo.First, err = bootstrap(&o)
+	} else {
+		s.members, incarnation, jo.First, err = claim(base, &o)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: lockPatience, ReadOnly: true})
-	if err != nil {
-		return err
+	jo.Owner, jo.ChunkBytes, jo.ReplayBytes = uint64(incarnation), o.ChunkBytes, o.ChunkBytes
+	s.journal, err = journal.Open(dir, base, jo)
+	if errors.Is(err, journal.ErrForeign) {
+		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bolt.Tx) error {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() < tx.Size() {
-			return fmt.Errorf("%w: it has %d bytes of the %d that belong to it", ErrFormat, info.Size(), tx.Size())
-		}
-		return err
-	})
-}
-
-// claim checks that the data is this site's, or makes new data so.
-func (s *Store) claim(o *Options) error {
-	return s.db.Update(func(tx *bolt.Tx) error {
-		// A site can do without what would be in it.
-		if _, err := tx.CreateBucketIfNotExists(bucketForecasts); err != nil {
-			return fmt.Errorf("making bucket %q: %w", bucketForecasts, err)
-		}
-		if tx.Bucket(bucketIdentity) == nil {
-			return s.bootstrap(tx, o)
-		}
-		for _, b := range buckets {
-			if tx.Bucket(b) == nil {
-				return fmt.Errorf("%w: no bucket %q", ErrFormat, b)
-			}
-		}
-		id := tx.Bucket(bucketIdentity)
-		var identity storev1.Identity
-		if err := proto.Unmarshal(id.Get(keyIdentity), &identity); err != nil {
-			return fmt.Errorf("%w: identity: %w", ErrFormat, err)
-		}
-		if identity.GetFormat() != format {
-			return fmt.Errorf("%w: format %d, known is %d", ErrFormat, identity.GetFormat(), format)
-		}
-		if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
-			return fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
-				identity.GetSite(), identity.GetCluster(), o.Site, o.Cluster)
-		}
-		var members storev1.MemberSet
-		if err := proto.Unmarshal(id.Get(keyMembers), &members); err != nil {
-			return fmt.Errorf("%w: members: %w", ErrFormat, err)
-		}
-		s.members = Members{Version: members.GetVersion()}
-		for _, m := range members.GetSites() {
-			s.members.Sites = append(s.members.Sites, core.SiteID(m))
-		}
-		if given := sorted(o.Members); len(given) > 0 && s.members.Version == 1 && !slices.Equal(given, s.members.Sites) {
-			return fmt.Errorf("%w: it is %v, not %v; leave the option out, it only counts for a new data directory",
-				ErrMembers, s.members.Sites, given)
-		}
-		return nil
-	})
-}
-
-func sorted(sites []core.SiteID) []core.SiteID {
-	return slices.Compact(slices.Sorted(slices.Values(sites)))
-}
-
-func (s *Store) bootstrap(tx *bolt.Tx, o *Options) error {
-	if len(o.Members) == 0 {
-		return ErrNoMembers
-	}
-	members := sorted(o.Members)
-	if !slices.Contains(members, o.Site) {
-		return fmt.Errorf("site %q is not among the members %v", o.Site, members)
-	}
-	for _, b := range buckets {
-		if _, err := tx.CreateBucketIfNotExists(b); err != nil {
-			return fmt.Errorf("making bucket %q: %w", b, err)
-		}
-	}
-	s.members = Members{Version: 1, Sites: members}
-	set := &storev1.MemberSet{Version: 1}
-	for _, m := range members {
-		set.Sites = append(set.Sites, string(m))
-	}
-	id := tx.Bucket(bucketIdentity)
-	incarnation := uint64(o.Incarnation)
-	for incarnation == 0 {
-		incarnation = rand.Uint64()
-	}
-	return errors.Join(
-		tx.Bucket(bucketGuard).Put(keyIncarnation, sequenceKey(incarnation)),
-		putMessage(id, keyIdentity, &storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)}),
-		putMessage(id, keyMembers, set),
-	)
-}
-
-func putMessage(b *bolt.Bucket, key []byte, m proto.Message) error {
-	raw, err := proto.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encoding %q: %w", key, err)
-	}
-	return b.Put(key, raw)
+	return s, err
 }
 
 // Members returns the durable member set.
 func (s *Store) Members() Members { return s.members }
 
-// Close lets go of the directory. Nothing may be committing.
+// Close carries the log over and lets go of the directory. Nothing may be
+// committing. After a failure it carries over nothing: the log has it.
 func (s *Store) Close() error {
-	if err := s.db.Close(); err != nil {
+	err := s.checkpoints.finish(s)
+	if err := errors.Join(err, s.journal.Close(), s.close()); err != nil {
 		return fmt.Errorf("closing the store: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,17 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	bolt "go.etcd.io/bbolt"
-	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/sim"
-	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
 )
@@ -55,153 +51,6 @@ func load(t *testing.T, s *store.Store) core.Restored {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func TestBootstrap(t *testing.T) {
-	o := options(filepath.Join(t.TempDir(), "new", "data"))
-	s := open(t, o)
-	want := store.Members{Version: 1, Sites: []core.SiteID{"as", "eu", "us"}}
-	if got := s.Members(); !reflect.DeepEqual(got, want) {
-		t.Errorf("members %+v", got)
-	}
-	if r := load(t, s); !reflect.DeepEqual(r, core.Restored{Incarnation: incarnation}) {
-		t.Errorf("a new store holds %+v", r)
-	}
-	closed(t, s)
-	o.Members = nil
-	s = open(t, o)
-	if got := s.Members(); !reflect.DeepEqual(got, want) {
-		t.Errorf("reopened: members %+v", got)
-	}
-	closed(t, s)
-	o.Members = []core.SiteID{"eu", "us", "as", "us"}
-	closed(t, open(t, o))
-}
-
-func TestOpenErrors(t *testing.T) {
-	fill := func(t *testing.T, dir string) {
-		t.Helper()
-		closed(t, open(t, options(dir)))
-	}
-	edit := func(change func(*bolt.Tx) error) func(*testing.T, string) {
-		return func(t *testing.T, dir string) {
-			t.Helper()
-			fill(t, dir)
-			db, err := bolt.Open(filepath.Join(dir, "site.db"), 0o600, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(db.Update(change), db.Close()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	garbage := func(size int) func(*testing.T, string) {
-		return func(t *testing.T, dir string) {
-			t.Helper()
-			raw := bytes.Repeat([]byte("not a database. "), size/16+1)[:size]
-			if err := os.WriteFile(filepath.Join(dir, "site.db"), raw, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	identity := func(id *storev1.Identity) func(*testing.T, string) {
-		raw, err := proto.Marshal(id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Put([]byte("identity"), raw) })
-	}
-	for name, tc := range map[string]struct {
-		before func(*testing.T, string)
-		change func(*store.Options)
-		want   error
-		says   string
-	}{
-		"no members":    {nil, func(o *store.Options) { o.Members = nil }, store.ErrNoMembers, ""},
-		"not a member":  {nil, func(o *store.Options) { o.Site = "sa" }, nil, `"sa"`},
-		"other cluster": {fill, func(o *store.Options) { o.Cluster = "test" }, store.ErrForeign, `"test"`},
-		"other site":    {fill, func(o *store.Options) { o.Site = "eu" }, store.ErrForeign, `"eu"`},
-		"fewer members": {fill, func(o *store.Options) { o.Members = o.Members[:2] }, store.ErrMembers, "as"},
-		"other members": {fill, func(o *store.Options) { o.Members = []core.SiteID{"us", "eu", "sa"} }, store.ErrMembers, "sa"},
-		"short garbage": {garbage(100), nil, store.ErrFormat, ""},
-		"a page":        {garbage(4096), nil, nil, "too small"},
-		"long garbage":  {garbage(100_000), nil, store.ErrFormat, ""},
-		"cut off": {func(t *testing.T, dir string) {
-			t.Helper()
-			fill(t, dir)
-			if err := os.Truncate(filepath.Join(dir, "site.db"), 3*int64(os.Getpagesize())); err != nil {
-				t.Fatal(err)
-			}
-		}, nil, store.ErrFormat, "bytes of the"},
-		"a bucket missing": {edit(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("books")) }), nil, store.ErrFormat, "books"},
-		"damaged identity": {edit(func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("identity")).Put([]byte("identity"), []byte{0xff})
-		}), nil, store.ErrFormat, "identity"},
-		"damaged members": {edit(func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("identity")).Put([]byte("members"), []byte{0xff})
-		}), nil, store.ErrFormat, "members"},
-		"no identity":  {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
-		"later format": {identity(&storev1.Identity{Format: 3, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "3"},
-		"a file in the way": {func(t *testing.T, dir string) {
-			t.Helper()
-			if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, func(o *store.Options) { o.Dir = filepath.Join(o.Dir, "x") }, nil, "data directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if tc.before != nil {
-				tc.before(t, dir)
-			}
-			o := options(dir)
-			if tc.change != nil {
-				tc.change(&o)
-			}
-			s, err := store.Open(o)
-			if err == nil {
-				closed(t, s)
-				t.Fatal("no error")
-			}
-			if tc.want != nil && !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("got %v, want %v that says %s", err, tc.want, tc.says)
-			}
-		})
-	}
-}
-
-// TestRefusedDataIsUntouched: a site that is refused a directory leaves it to
-// its owner.
-func TestRefusedDataIsUntouched(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, options(dir))
-	if err := s.Commit(&core.Records{Books: []core.BooksRecord{{Name: "e", Generation: 1, Left: 7}}}); err != nil {
-		t.Fatal(err)
-	}
-	closed(t, s)
-	o := options(dir)
-	o.Site = "eu"
-	if _, err := store.Open(o); !errors.Is(err, store.ErrForeign) {
-		t.Fatal(err)
-	}
-	s = open(t, options(dir))
-	if r := load(t, s); len(r.Books) != 1 || r.Books[0].Left != 7 {
-		t.Errorf("%+v", r)
-	}
-	closed(t, s)
-}
-
-func TestInUse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		s := open(t, options(dir))
-		if _, err := store.Open(options(dir)); !errors.Is(err, store.ErrInUse) {
-			t.Errorf("opened twice: %v", err)
-		}
-		closed(t, s)
-		closed(t, open(t, options(dir)))
-	})
 }
 
 // full is a batch with every field of every record in it.
@@ -369,7 +218,7 @@ func TestDeleteAndCreateInOneBatch(t *testing.T) {
 func TestAgainstMaps(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "a/b", "b", "z"})
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(inMemory(t), "")
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -22,45 +24,76 @@ const (
 	metaBytes = 16 + 64
 )
 
-// TestTornCommits loses power while a commit is written. What the disk has then
-// is the file before, with any of the sectors of the commit's pages, as long as
-// these are not synced; or with all of them, and a part of the meta page. The
-// site finds the state before, or the one after if the meta page is whole, and
-// goes on from there.
-func TestTornCommits(t *testing.T) {
+// TestTornCheckpoints loses power while the log is carried over to the base. What
+// the disk has then of the base is the file before a transaction, with any of the
+// sectors of its pages, as long as these are not synced; or with all of them, and
+// a part of the meta page. The log has all that was committed, so the site finds
+// all of it, and goes on from there.
+func TestTornCheckpoints(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(inMemory(t), "")
 		if err != nil {
 			rt.Fatal(err)
 		}
-		run := &torn{rt: rt, dir: dir}
+		run := &torn{t: t, rt: rt, dir: dir}
 		s := run.open(dir)
 		var batch batches
 		for range rapid.IntRange(0, 12).Draw(rt, "batches before") {
 			run.commit(s, batch.draw(rt))
 		}
-		before, stateBefore := run.file(), run.load(s)
-		run.commit(s, batch.draw(rt))
-		after, stateAfter := run.file(), run.load(s)
+		run.load(s)
+		for range rapid.IntRange(1, 4).Draw(rt, "batches") {
+			run.commit(s, batch.draw(rt))
+		}
+		type transaction struct {
+			before, after []byte
+			log           fs.FS
+		}
+		var transactions []transaction
+		for more := true; more; {
+			tx := transaction{before: run.file(), log: logOf(t, dir)}
+			if more, err = s.Step(); err != nil {
+				rt.Fatal(err)
+			}
+			if tx.after = run.file(); !bytes.Equal(tx.before, tx.after) {
+				transactions = append(transactions, tx)
+			}
+		}
+		want := run.load(s)
 		if err := s.Close(); err != nil {
 			rt.Fatal(err)
 		}
+		if len(transactions) == 0 {
+			rt.Skip("the batches are empty")
+		}
 		next := batch.draw(rt)
 		for range 3 {
-			image, whole := tear(rt, before, after)
-			want := stateBefore
-			if whole {
-				want = stateAfter
-			}
-			run.check(image, want, next)
+			tx := rapid.SampledFrom(transactions).Draw(rt, "transaction")
+			image := tear(rt, tx.before, tx.after)
+			run.check(image, tx.log, want, next)
 		}
 	})
 }
 
-// tear draws what a disk may have of a commit, and tells whether the commit is
-// whole.
-func tear(rt *rapid.T, before, after []byte) (image []byte, whole bool) {
-	image = slices.Clone(before)
+// inMemory returns a directory that need not be durable, as the test tears files
+// by itself; in memory where the system has one there.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "samya-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// tear draws what a disk may have of a transaction.
+func tear(rt *rapid.T, before, after []byte) []byte {
+	image := slices.Clone(before)
 	if len(after) > len(before) && rapid.Bool().Draw(rt, "grown") {
 		image = append(image, make([]byte, len(after)-len(before))...)
 	}
@@ -71,7 +104,7 @@ func tear(rt *rapid.T, before, after []byte) (image []byte, whole bool) {
 				copy(image[at:], after[at:at+sector])
 			}
 		}
-		return image, false
+		return image
 	}
 	image = append(image, make([]byte, len(after)-len(image))...)
 	copy(image[metaEnd:], after[metaEnd:])
@@ -87,7 +120,7 @@ func tear(rt *rapid.T, before, after []byte) (image []byte, whole bool) {
 		cut = rapid.IntRange(0, metaBytes).Draw(rt, "bytes of the meta page")
 	}
 	copy(image[page:page+cut], after[page:])
-	return image, bytes.Equal(image[page:page+metaBytes], after[page:page+metaBytes])
+	return image
 }
 
 // changedSectors returns the sectors behind the meta pages that differ, those
@@ -102,8 +135,9 @@ func changedSectors(image, after []byte) []int {
 	return changed
 }
 
-// torn is one store whose commits are torn.
+// torn is one store whose checkpoints are torn.
 type torn struct {
+	t   *testing.T
 	rt  *rapid.T
 	dir string
 }
@@ -139,12 +173,12 @@ func (r *torn) file() []byte {
 }
 
 // check starts on what the disk has and goes on from there.
-func (r *torn) check(image []byte, want core.Restored, next *core.Records) {
+func (r *torn) check(image []byte, log fs.FS, want core.Restored, next *core.Records) {
 	dir, err := os.MkdirTemp(r.dir, "")
 	if err != nil {
 		r.rt.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "site.db"), image, 0o600); err != nil {
+	if err := errors.Join(os.CopyFS(dir, log), os.WriteFile(filepath.Join(dir, "site.db"), image, 0o600)); err != nil {
 		r.rt.Fatal(err)
 	}
 	s := r.open(dir)
@@ -223,7 +257,7 @@ func TestTornFirstStart(t *testing.T) {
 		return b
 	}()
 	rapid.Check(t, func(rt *rapid.T) {
-		dir, err := os.MkdirTemp(t.TempDir(), "")
+		dir, err := os.MkdirTemp(inMemory(t), "")
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -236,7 +270,7 @@ func TestTornFirstStart(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "site.db.new-1"), left, 0o600); err != nil {
 			rt.Fatal(err)
 		}
-		r := &torn{rt: rt, dir: dir}
+		r := &torn{t: t, rt: rt, dir: dir}
 		s := r.open(dir)
 		if got := r.load(s); !reflect.DeepEqual(got, core.Restored{Incarnation: incarnation}) {
 			rt.Fatalf("got %+v", got)
@@ -244,7 +278,7 @@ func TestTornFirstStart(t *testing.T) {
 		if err := s.Close(); err != nil {
 			rt.Fatal(err)
 		}
-		if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || files[0].Name() != "site.db" {
+		if files, err := os.ReadDir(dir); err != nil || len(files) != 2 || !isLog(files[0].Name()) || files[1].Name() != "site.db" {
 			rt.Fatalf("the directory holds %v, %v", files, err)
 		}
 	})

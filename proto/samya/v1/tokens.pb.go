@@ -9,6 +9,7 @@ package samyav1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	anypb "google.golang.org/protobuf/types/known/anypb"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
@@ -22,6 +23,581 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// Operation is an acquire or a release.
+type Operation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which of them.
+	//
+	// Types that are valid to be assigned to Operation:
+	//
+	//	*Operation_Acquire
+	//	*Operation_Release
+	Operation     isOperation_Operation `protobuf_oneof:"operation"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operation) Reset() {
+	*x = Operation{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operation) ProtoMessage() {}
+
+func (x *Operation) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operation.ProtoReflect.Descriptor instead.
+func (*Operation) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Operation) GetOperation() isOperation_Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *Operation) GetAcquire() *AcquireRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Operation_Acquire); ok {
+			return x.Acquire
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetRelease() *ReleaseRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*Operation_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+type isOperation_Operation interface {
+	isOperation_Operation()
+}
+
+type Operation_Acquire struct {
+	// As the call Acquire.
+	Acquire *AcquireRequest `protobuf:"bytes,1,opt,name=acquire,proto3,oneof"`
+}
+
+type Operation_Release struct {
+	// As the call Release.
+	Release *ReleaseRequest `protobuf:"bytes,2,opt,name=release,proto3,oneof"`
+}
+
+func (*Operation_Acquire) isOperation_Operation() {}
+
+func (*Operation_Release) isOperation_Operation() {}
+
+// Result is what became of an operation.
+type Result struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which of them.
+	//
+	// Types that are valid to be assigned to Result:
+	//
+	//	*Result_Acquire
+	//	*Result_Release
+	//	*Result_Failure
+	Result        isResult_Result `protobuf_oneof:"result"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Result) Reset() {
+	*x = Result{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Result) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Result) ProtoMessage() {}
+
+func (x *Result) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Result.ProtoReflect.Descriptor instead.
+func (*Result) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Result) GetResult() isResult_Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+func (x *Result) GetAcquire() *AcquireResponse {
+	if x != nil {
+		if x, ok := x.Result.(*Result_Acquire); ok {
+			return x.Acquire
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetRelease() *ReleaseResponse {
+	if x != nil {
+		if x, ok := x.Result.(*Result_Release); ok {
+			return x.Release
+		}
+	}
+	return nil
+}
+
+func (x *Result) GetFailure() *Failure {
+	if x != nil {
+		if x, ok := x.Result.(*Result_Failure); ok {
+			return x.Failure
+		}
+	}
+	return nil
+}
+
+type isResult_Result interface {
+	isResult_Result()
+}
+
+type Result_Acquire struct {
+	// The answer to an acquire.
+	Acquire *AcquireResponse `protobuf:"bytes,1,opt,name=acquire,proto3,oneof"`
+}
+
+type Result_Release struct {
+	// The answer to a release.
+	Release *ReleaseResponse `protobuf:"bytes,2,opt,name=release,proto3,oneof"`
+}
+
+type Result_Failure struct {
+	// Why the operation failed: what the call by itself would have failed with.
+	Failure *Failure `protobuf:"bytes,3,opt,name=failure,proto3,oneof"`
+}
+
+func (*Result_Acquire) isResult_Result() {}
+
+func (*Result_Release) isResult_Result() {}
+
+func (*Result_Failure) isResult_Result() {}
+
+// Failure is the status that an operation by itself would have failed with; the
+// same as google.rpc.Status, field for field.
+type Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The code of google.rpc.Code.
+	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// What went wrong, for people.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The reason and what belongs to it, for programs: as in the status of a call.
+	Details       []*anypb.Any `protobuf:"bytes,3,rep,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Failure) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *Failure) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Failure) GetDetails() []*anypb.Any {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
+type BatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The operations, 1 to 1000, in any order and each with its own request id.
+	Operations    []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchRequest) Reset() {
+	*x = BatchRequest{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchRequest) ProtoMessage() {}
+
+func (x *BatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchRequest.ProtoReflect.Descriptor instead.
+func (*BatchRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *BatchRequest) GetOperations() []*Operation {
+	if x != nil {
+		return x.Operations
+	}
+	return nil
+}
+
+type BatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many results as operations, in their order.
+	Results       []*Result `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchResponse) Reset() {
+	*x = BatchResponse{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchResponse) ProtoMessage() {}
+
+func (x *BatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchResponse.ProtoReflect.Descriptor instead.
+func (*BatchResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BatchResponse) GetResults() []*Result {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// Call is an operation on a stream.
+type Call struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the call on its stream: not that of another that has no answer.
+	Tag uint64 `protobuf:"varint,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// The operation.
+	Operation *Operation `protobuf:"bytes,2,opt,name=operation,proto3" json:"operation,omitempty"`
+	// How long its caller waits for the answer, in milliseconds, as the deadline of
+	// a call by itself; 0 for no bound.
+	TimeoutMs     uint32 `protobuf:"varint,3,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Call) GetTag() uint64 {
+	if x != nil {
+		return x.Tag
+	}
+	return 0
+}
+
+func (x *Call) GetOperation() *Operation {
+	if x != nil {
+		return x.Operation
+	}
+	return nil
+}
+
+func (x *Call) GetTimeoutMs() uint32 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+// Reply answers a call on a stream.
+type Reply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The call's tag.
+	Tag uint64 `protobuf:"varint,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// What became of it.
+	Result        *Result `protobuf:"bytes,2,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reply) Reset() {
+	*x = Reply{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reply) ProtoMessage() {}
+
+func (x *Reply) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reply.ProtoReflect.Descriptor instead.
+func (*Reply) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Reply) GetTag() uint64 {
+	if x != nil {
+		return x.Tag
+	}
+	return 0
+}
+
+func (x *Reply) GetResult() *Result {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+type StreamRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Operations to begin.
+	Calls []*Call `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	// Tags of calls that nobody waits for any more: what waits for tokens gives up.
+	// Each is answered all the same.
+	Cancels       []uint64 `protobuf:"varint,2,rep,packed,name=cancels,proto3" json:"cancels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamRequest) Reset() {
+	*x = StreamRequest{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamRequest) ProtoMessage() {}
+
+func (x *StreamRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
+func (*StreamRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *StreamRequest) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *StreamRequest) GetCancels() []uint64 {
+	if x != nil {
+		return x.Cancels
+	}
+	return nil
+}
+
+type StreamResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Answers.
+	Replies []*Reply `protobuf:"bytes,1,rep,name=replies,proto3" json:"replies,omitempty"`
+	// In the first response: how many calls may be without an answer.
+	Window        uint32 `protobuf:"varint,2,opt,name=window,proto3" json:"window,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamResponse) Reset() {
+	*x = StreamResponse{}
+	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamResponse) ProtoMessage() {}
+
+func (x *StreamResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
+func (*StreamResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *StreamResponse) GetReplies() []*Reply {
+	if x != nil {
+		return x.Replies
+	}
+	return nil
+}
+
+func (x *StreamResponse) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
 
 // Lease is tokens held until a time, unless it is renewed or committed.
 type Lease struct {
@@ -43,7 +619,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	mi := &file_samya_v1_tokens_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -55,7 +631,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[0]
+	mi := &file_samya_v1_tokens_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -68,7 +644,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Lease) GetName() string {
@@ -119,7 +695,7 @@ type LeaseTerms struct {
 
 func (x *LeaseTerms) Reset() {
 	*x = LeaseTerms{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	mi := &file_samya_v1_tokens_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -131,7 +707,7 @@ func (x *LeaseTerms) String() string {
 func (*LeaseTerms) ProtoMessage() {}
 
 func (x *LeaseTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[1]
+	mi := &file_samya_v1_tokens_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -144,7 +720,7 @@ func (x *LeaseTerms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseTerms.ProtoReflect.Descriptor instead.
 func (*LeaseTerms) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaseTerms) GetTtl() *durationpb.Duration {
@@ -206,7 +782,7 @@ type AcquireRequest struct {
 
 func (x *AcquireRequest) Reset() {
 	*x = AcquireRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	mi := &file_samya_v1_tokens_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -218,7 +794,7 @@ func (x *AcquireRequest) String() string {
 func (*AcquireRequest) ProtoMessage() {}
 
 func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[2]
+	mi := &file_samya_v1_tokens_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -231,7 +807,7 @@ func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
 func (*AcquireRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AcquireRequest) GetEntity() string {
@@ -336,7 +912,7 @@ type AcquireResponse struct {
 
 func (x *AcquireResponse) Reset() {
 	*x = AcquireResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	mi := &file_samya_v1_tokens_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +924,7 @@ func (x *AcquireResponse) String() string {
 func (*AcquireResponse) ProtoMessage() {}
 
 func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[3]
+	mi := &file_samya_v1_tokens_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +937,7 @@ func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResponse.ProtoReflect.Descriptor instead.
 func (*AcquireResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AcquireResponse) GetTokens() int64 {
@@ -432,7 +1008,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[4]
+	mi := &file_samya_v1_tokens_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -444,7 +1020,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[4]
+	mi := &file_samya_v1_tokens_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -457,7 +1033,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{4}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReleaseRequest) GetEntity() string {
@@ -542,7 +1118,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[5]
+	mi := &file_samya_v1_tokens_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -554,7 +1130,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[5]
+	mi := &file_samya_v1_tokens_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -567,7 +1143,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{5}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReleaseResponse) GetTokens() int64 {
@@ -617,7 +1193,7 @@ type RenewLeaseRequest struct {
 
 func (x *RenewLeaseRequest) Reset() {
 	*x = RenewLeaseRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	mi := &file_samya_v1_tokens_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -629,7 +1205,7 @@ func (x *RenewLeaseRequest) String() string {
 func (*RenewLeaseRequest) ProtoMessage() {}
 
 func (x *RenewLeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[6]
+	mi := &file_samya_v1_tokens_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -642,7 +1218,7 @@ func (x *RenewLeaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeaseRequest.ProtoReflect.Descriptor instead.
 func (*RenewLeaseRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{6}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RenewLeaseRequest) GetLease() string {
@@ -669,7 +1245,7 @@ type RenewLeaseResponse struct {
 
 func (x *RenewLeaseResponse) Reset() {
 	*x = RenewLeaseResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	mi := &file_samya_v1_tokens_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +1257,7 @@ func (x *RenewLeaseResponse) String() string {
 func (*RenewLeaseResponse) ProtoMessage() {}
 
 func (x *RenewLeaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[7]
+	mi := &file_samya_v1_tokens_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +1270,7 @@ func (x *RenewLeaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeaseResponse.ProtoReflect.Descriptor instead.
 func (*RenewLeaseResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RenewLeaseResponse) GetLease() *Lease {
@@ -718,7 +1294,7 @@ type CommitLeaseRequest struct {
 
 func (x *CommitLeaseRequest) Reset() {
 	*x = CommitLeaseRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	mi := &file_samya_v1_tokens_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +1306,7 @@ func (x *CommitLeaseRequest) String() string {
 func (*CommitLeaseRequest) ProtoMessage() {}
 
 func (x *CommitLeaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[8]
+	mi := &file_samya_v1_tokens_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +1319,7 @@ func (x *CommitLeaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitLeaseRequest.ProtoReflect.Descriptor instead.
 func (*CommitLeaseRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CommitLeaseRequest) GetLease() string {
@@ -783,7 +1359,7 @@ type CommitLeaseResponse struct {
 
 func (x *CommitLeaseResponse) Reset() {
 	*x = CommitLeaseResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[9]
+	mi := &file_samya_v1_tokens_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +1371,7 @@ func (x *CommitLeaseResponse) String() string {
 func (*CommitLeaseResponse) ProtoMessage() {}
 
 func (x *CommitLeaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[9]
+	mi := &file_samya_v1_tokens_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +1384,7 @@ func (x *CommitLeaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitLeaseResponse.ProtoReflect.Descriptor instead.
 func (*CommitLeaseResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CommitLeaseResponse) GetTokens() int64 {
@@ -855,7 +1431,7 @@ type ListLeasesRequest struct {
 
 func (x *ListLeasesRequest) Reset() {
 	*x = ListLeasesRequest{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[10]
+	mi := &file_samya_v1_tokens_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -867,7 +1443,7 @@ func (x *ListLeasesRequest) String() string {
 func (*ListLeasesRequest) ProtoMessage() {}
 
 func (x *ListLeasesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[10]
+	mi := &file_samya_v1_tokens_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -880,7 +1456,7 @@ func (x *ListLeasesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLeasesRequest.ProtoReflect.Descriptor instead.
 func (*ListLeasesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListLeasesRequest) GetHolder() string {
@@ -925,7 +1501,7 @@ type ListLeasesResponse struct {
 
 func (x *ListLeasesResponse) Reset() {
 	*x = ListLeasesResponse{}
-	mi := &file_samya_v1_tokens_proto_msgTypes[11]
+	mi := &file_samya_v1_tokens_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1513,7 @@ func (x *ListLeasesResponse) String() string {
 func (*ListLeasesResponse) ProtoMessage() {}
 
 func (x *ListLeasesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_tokens_proto_msgTypes[11]
+	mi := &file_samya_v1_tokens_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1526,7 @@ func (x *ListLeasesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLeasesResponse.ProtoReflect.Descriptor instead.
 func (*ListLeasesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_tokens_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListLeasesResponse) GetLeases() []*Lease {
@@ -978,7 +1554,40 @@ var File_samya_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x01\n" +
+	"\x15samya/v1/tokens.proto\x12\bsamya.v1\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n" +
+	"\tOperation\x124\n" +
+	"\aacquire\x18\x01 \x01(\v2\x18.samya.v1.AcquireRequestH\x00R\aacquire\x124\n" +
+	"\arelease\x18\x02 \x01(\v2\x18.samya.v1.ReleaseRequestH\x00R\areleaseB\v\n" +
+	"\toperation\"\xaf\x01\n" +
+	"\x06Result\x125\n" +
+	"\aacquire\x18\x01 \x01(\v2\x19.samya.v1.AcquireResponseH\x00R\aacquire\x125\n" +
+	"\arelease\x18\x02 \x01(\v2\x19.samya.v1.ReleaseResponseH\x00R\arelease\x12-\n" +
+	"\afailure\x18\x03 \x01(\v2\x11.samya.v1.FailureH\x00R\afailureB\b\n" +
+	"\x06result\"g\n" +
+	"\aFailure\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12.\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"C\n" +
+	"\fBatchRequest\x123\n" +
+	"\n" +
+	"operations\x18\x01 \x03(\v2\x13.samya.v1.OperationR\n" +
+	"operations\";\n" +
+	"\rBatchResponse\x12*\n" +
+	"\aresults\x18\x01 \x03(\v2\x10.samya.v1.ResultR\aresults\"j\n" +
+	"\x04Call\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\x04R\x03tag\x121\n" +
+	"\toperation\x18\x02 \x01(\v2\x13.samya.v1.OperationR\toperation\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x03 \x01(\rR\ttimeoutMs\"C\n" +
+	"\x05Reply\x12\x10\n" +
+	"\x03tag\x18\x01 \x01(\x04R\x03tag\x12(\n" +
+	"\x06result\x18\x02 \x01(\v2\x10.samya.v1.ResultR\x06result\"O\n" +
+	"\rStreamRequest\x12$\n" +
+	"\x05calls\x18\x01 \x03(\v2\x0e.samya.v1.CallR\x05calls\x12\x18\n" +
+	"\acancels\x18\x02 \x03(\x04R\acancels\"S\n" +
+	"\x0eStreamResponse\x12)\n" +
+	"\areplies\x18\x01 \x03(\v2\x0f.samya.v1.ReplyR\areplies\x12\x16\n" +
+	"\x06window\x18\x02 \x01(\rR\x06window\"\x9c\x01\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06entity\x18\x02 \x01(\tR\x06entity\x12\x16\n" +
@@ -1055,7 +1664,7 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\x12ListLeasesResponse\x12'\n" +
 	"\x06leases\x18\x01 \x03(\v2\x0f.samya.v1.LeaseR\x06leases\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x18\n" +
-	"\amissing\x18\x03 \x03(\tR\amissing2\xec\x02\n" +
+	"\amissing\x18\x03 \x03(\tR\amissing2\xe7\x03\n" +
 	"\fTokenService\x12>\n" +
 	"\aAcquire\x12\x18.samya.v1.AcquireRequest\x1a\x19.samya.v1.AcquireResponse\x12>\n" +
 	"\aRelease\x12\x18.samya.v1.ReleaseRequest\x1a\x19.samya.v1.ReleaseResponse\x12G\n" +
@@ -1063,7 +1672,9 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"RenewLease\x12\x1b.samya.v1.RenewLeaseRequest\x1a\x1c.samya.v1.RenewLeaseResponse\x12J\n" +
 	"\vCommitLease\x12\x1c.samya.v1.CommitLeaseRequest\x1a\x1d.samya.v1.CommitLeaseResponse\x12G\n" +
 	"\n" +
-	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"ListLeases\x12\x1b.samya.v1.ListLeasesRequest\x1a\x1c.samya.v1.ListLeasesResponse\x128\n" +
+	"\x05Batch\x12\x16.samya.v1.BatchRequest\x1a\x17.samya.v1.BatchResponse\x12?\n" +
+	"\x06Stream\x12\x17.samya.v1.StreamRequest\x1a\x18.samya.v1.StreamResponse(\x010\x01B2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_tokens_proto_rawDescOnce sync.Once
@@ -1077,49 +1688,75 @@ func file_samya_v1_tokens_proto_rawDescGZIP() []byte {
 	return file_samya_v1_tokens_proto_rawDescData
 }
 
-var file_samya_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_samya_v1_tokens_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_samya_v1_tokens_proto_goTypes = []any{
-	(*Lease)(nil),                 // 0: samya.v1.Lease
-	(*LeaseTerms)(nil),            // 1: samya.v1.LeaseTerms
-	(*AcquireRequest)(nil),        // 2: samya.v1.AcquireRequest
-	(*AcquireResponse)(nil),       // 3: samya.v1.AcquireResponse
-	(*ReleaseRequest)(nil),        // 4: samya.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),       // 5: samya.v1.ReleaseResponse
-	(*RenewLeaseRequest)(nil),     // 6: samya.v1.RenewLeaseRequest
-	(*RenewLeaseResponse)(nil),    // 7: samya.v1.RenewLeaseResponse
-	(*CommitLeaseRequest)(nil),    // 8: samya.v1.CommitLeaseRequest
-	(*CommitLeaseResponse)(nil),   // 9: samya.v1.CommitLeaseResponse
-	(*ListLeasesRequest)(nil),     // 10: samya.v1.ListLeasesRequest
-	(*ListLeasesResponse)(nil),    // 11: samya.v1.ListLeasesResponse
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Operation)(nil),             // 0: samya.v1.Operation
+	(*Result)(nil),                // 1: samya.v1.Result
+	(*Failure)(nil),               // 2: samya.v1.Failure
+	(*BatchRequest)(nil),          // 3: samya.v1.BatchRequest
+	(*BatchResponse)(nil),         // 4: samya.v1.BatchResponse
+	(*Call)(nil),                  // 5: samya.v1.Call
+	(*Reply)(nil),                 // 6: samya.v1.Reply
+	(*StreamRequest)(nil),         // 7: samya.v1.StreamRequest
+	(*StreamResponse)(nil),        // 8: samya.v1.StreamResponse
+	(*Lease)(nil),                 // 9: samya.v1.Lease
+	(*LeaseTerms)(nil),            // 10: samya.v1.LeaseTerms
+	(*AcquireRequest)(nil),        // 11: samya.v1.AcquireRequest
+	(*AcquireResponse)(nil),       // 12: samya.v1.AcquireResponse
+	(*ReleaseRequest)(nil),        // 13: samya.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),       // 14: samya.v1.ReleaseResponse
+	(*RenewLeaseRequest)(nil),     // 15: samya.v1.RenewLeaseRequest
+	(*RenewLeaseResponse)(nil),    // 16: samya.v1.RenewLeaseResponse
+	(*CommitLeaseRequest)(nil),    // 17: samya.v1.CommitLeaseRequest
+	(*CommitLeaseResponse)(nil),   // 18: samya.v1.CommitLeaseResponse
+	(*ListLeasesRequest)(nil),     // 19: samya.v1.ListLeasesRequest
+	(*ListLeasesResponse)(nil),    // 20: samya.v1.ListLeasesResponse
+	(*anypb.Any)(nil),             // 21: google.protobuf.Any
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_samya_v1_tokens_proto_depIdxs = []int32{
-	12, // 0: samya.v1.Lease.remaining:type_name -> google.protobuf.Duration
-	12, // 1: samya.v1.LeaseTerms.ttl:type_name -> google.protobuf.Duration
-	12, // 2: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	1,  // 3: samya.v1.AcquireRequest.lease:type_name -> samya.v1.LeaseTerms
-	13, // 4: samya.v1.AcquireRequest.not_after:type_name -> google.protobuf.Timestamp
-	0,  // 5: samya.v1.AcquireResponse.lease:type_name -> samya.v1.Lease
-	13, // 6: samya.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
-	12, // 7: samya.v1.RenewLeaseRequest.ttl:type_name -> google.protobuf.Duration
-	0,  // 8: samya.v1.RenewLeaseResponse.lease:type_name -> samya.v1.Lease
-	0,  // 9: samya.v1.ListLeasesResponse.leases:type_name -> samya.v1.Lease
-	2,  // 10: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
-	4,  // 11: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
-	6,  // 12: samya.v1.TokenService.RenewLease:input_type -> samya.v1.RenewLeaseRequest
-	8,  // 13: samya.v1.TokenService.CommitLease:input_type -> samya.v1.CommitLeaseRequest
-	10, // 14: samya.v1.TokenService.ListLeases:input_type -> samya.v1.ListLeasesRequest
-	3,  // 15: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
-	5,  // 16: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
-	7,  // 17: samya.v1.TokenService.RenewLease:output_type -> samya.v1.RenewLeaseResponse
-	9,  // 18: samya.v1.TokenService.CommitLease:output_type -> samya.v1.CommitLeaseResponse
-	11, // 19: samya.v1.TokenService.ListLeases:output_type -> samya.v1.ListLeasesResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	11, // 0: samya.v1.Operation.acquire:type_name -> samya.v1.AcquireRequest
+	13, // 1: samya.v1.Operation.release:type_name -> samya.v1.ReleaseRequest
+	12, // 2: samya.v1.Result.acquire:type_name -> samya.v1.AcquireResponse
+	14, // 3: samya.v1.Result.release:type_name -> samya.v1.ReleaseResponse
+	2,  // 4: samya.v1.Result.failure:type_name -> samya.v1.Failure
+	21, // 5: samya.v1.Failure.details:type_name -> google.protobuf.Any
+	0,  // 6: samya.v1.BatchRequest.operations:type_name -> samya.v1.Operation
+	1,  // 7: samya.v1.BatchResponse.results:type_name -> samya.v1.Result
+	0,  // 8: samya.v1.Call.operation:type_name -> samya.v1.Operation
+	1,  // 9: samya.v1.Reply.result:type_name -> samya.v1.Result
+	5,  // 10: samya.v1.StreamRequest.calls:type_name -> samya.v1.Call
+	6,  // 11: samya.v1.StreamResponse.replies:type_name -> samya.v1.Reply
+	22, // 12: samya.v1.Lease.remaining:type_name -> google.protobuf.Duration
+	22, // 13: samya.v1.LeaseTerms.ttl:type_name -> google.protobuf.Duration
+	22, // 14: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	10, // 15: samya.v1.AcquireRequest.lease:type_name -> samya.v1.LeaseTerms
+	23, // 16: samya.v1.AcquireRequest.not_after:type_name -> google.protobuf.Timestamp
+	9,  // 17: samya.v1.AcquireResponse.lease:type_name -> samya.v1.Lease
+	23, // 18: samya.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
+	22, // 19: samya.v1.RenewLeaseRequest.ttl:type_name -> google.protobuf.Duration
+	9,  // 20: samya.v1.RenewLeaseResponse.lease:type_name -> samya.v1.Lease
+	9,  // 21: samya.v1.ListLeasesResponse.leases:type_name -> samya.v1.Lease
+	11, // 22: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
+	13, // 23: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
+	15, // 24: samya.v1.TokenService.RenewLease:input_type -> samya.v1.RenewLeaseRequest
+	17, // 25: samya.v1.TokenService.CommitLease:input_type -> samya.v1.CommitLeaseRequest
+	19, // 26: samya.v1.TokenService.ListLeases:input_type -> samya.v1.ListLeasesRequest
+	3,  // 27: samya.v1.TokenService.Batch:input_type -> samya.v1.BatchRequest
+	7,  // 28: samya.v1.TokenService.Stream:input_type -> samya.v1.StreamRequest
+	12, // 29: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
+	14, // 30: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
+	16, // 31: samya.v1.TokenService.RenewLease:output_type -> samya.v1.RenewLeaseResponse
+	18, // 32: samya.v1.TokenService.CommitLease:output_type -> samya.v1.CommitLeaseResponse
+	20, // 33: samya.v1.TokenService.ListLeases:output_type -> samya.v1.ListLeasesResponse
+	4,  // 34: samya.v1.TokenService.Batch:output_type -> samya.v1.BatchResponse
+	8,  // 35: samya.v1.TokenService.Stream:output_type -> samya.v1.StreamResponse
+	29, // [29:36] is the sub-list for method output_type
+	22, // [22:29] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_tokens_proto_init() }
@@ -1127,13 +1764,22 @@ func file_samya_v1_tokens_proto_init() {
 	if File_samya_v1_tokens_proto != nil {
 		return
 	}
+	file_samya_v1_tokens_proto_msgTypes[0].OneofWrappers = []any{
+		(*Operation_Acquire)(nil),
+		(*Operation_Release)(nil),
+	}
+	file_samya_v1_tokens_proto_msgTypes[1].OneofWrappers = []any{
+		(*Result_Acquire)(nil),
+		(*Result_Release)(nil),
+		(*Result_Failure)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_tokens_proto_rawDesc), len(file_samya_v1_tokens_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,8 @@ const (
 	TokenService_RenewLease_FullMethodName  = "/samya.v1.TokenService/RenewLease"
 	TokenService_CommitLease_FullMethodName = "/samya.v1.TokenService/CommitLease"
 	TokenService_ListLeases_FullMethodName  = "/samya.v1.TokenService/ListLeases"
+	TokenService_Batch_FullMethodName       = "/samya.v1.TokenService/Batch"
+	TokenService_Stream_FullMethodName      = "/samya.v1.TokenService/Stream"
 )
 
 // TokenServiceClient is the client API for TokenService service.
@@ -49,6 +51,19 @@ type TokenServiceClient interface {
 	// ListLeases lists leases that have not ended. A site lists its own; an app
 	// manager those of all sites.
 	ListLeases(ctx context.Context, in *ListLeasesRequest, opts ...grpc.CallOption) (*ListLeasesResponse, error)
+	// Batch makes up to 1000 operations that have nothing to do with each other:
+	// each is done or fails by itself. It answers when all have been answered, and
+	// fails as a whole, with nothing begun, only if there are too many or none.
+	Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error)
+	// Stream makes operations of many callers over one connection. Answers come in
+	// any order, each once it is durable. The first answer tells the window: how
+	// many operations may be without an answer; the stream of a caller that exceeds
+	// it fails with RESOURCE_EXHAUSTED (reason WINDOW_EXCEEDED). What is under way
+	// when the stream breaks may or may not be done, as with any other call. A
+	// server that stops ends its streams with UNAVAILABLE (reason SHUTTING_DOWN)
+	// once it has answered all calls that it began: those without an answer then
+	// were not begun.
+	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error)
 }
 
 type tokenServiceClient struct {
@@ -109,6 +124,29 @@ func (c *tokenServiceClient) ListLeases(ctx context.Context, in *ListLeasesReque
 	return out, nil
 }
 
+func (c *tokenServiceClient) Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchResponse)
+	err := c.cc.Invoke(ctx, TokenService_Batch_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *tokenServiceClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &TokenService_ServiceDesc.Streams[0], TokenService_Stream_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamRequest, StreamResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TokenService_StreamClient = grpc.BidiStreamingClient[StreamRequest, StreamResponse]
+
 // TokenServiceServer is the server API for TokenService service.
 // All implementations must embed UnimplementedTokenServiceServer
 // for forward compatibility.
@@ -132,6 +170,19 @@ type TokenServiceServer interface {
 	// ListLeases lists leases that have not ended. A site lists its own; an app
 	// manager those of all sites.
 	ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error)
+	// Batch makes up to 1000 operations that have nothing to do with each other:
+	// each is done or fails by itself. It answers when all have been answered, and
+	// fails as a whole, with nothing begun, only if there are too many or none.
+	Batch(context.Context, *BatchRequest) (*BatchResponse, error)
+	// Stream makes operations of many callers over one connection. Answers come in
+	// any order, each once it is durable. The first answer tells the window: how
+	// many operations may be without an answer; the stream of a caller that exceeds
+	// it fails with RESOURCE_EXHAUSTED (reason WINDOW_EXCEEDED). What is under way
+	// when the stream breaks may or may not be done, as with any other call. A
+	// server that stops ends its streams with UNAVAILABLE (reason SHUTTING_DOWN)
+	// once it has answered all calls that it began: those without an answer then
+	// were not begun.
+	Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error
 	mustEmbedUnimplementedTokenServiceServer()
 }
 
@@ -156,6 +207,12 @@ func (UnimplementedTokenServiceServer) CommitLease(context.Context, *CommitLease
 }
 func (UnimplementedTokenServiceServer) ListLeases(context.Context, *ListLeasesRequest) (*ListLeasesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListLeases not implemented")
+}
+func (UnimplementedTokenServiceServer) Batch(context.Context, *BatchRequest) (*BatchResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Batch not implemented")
+}
+func (UnimplementedTokenServiceServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error {
+	return status.Error(codes.Unimplemented, "method Stream not implemented")
 }
 func (UnimplementedTokenServiceServer) mustEmbedUnimplementedTokenServiceServer() {}
 func (UnimplementedTokenServiceServer) testEmbeddedByValue()                      {}
@@ -268,6 +325,31 @@ func _TokenService_ListLeases_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _TokenService_Batch_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(TokenServiceServer).Batch(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: TokenService_Batch_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(TokenServiceServer).Batch(ctx, req.(*BatchRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _TokenService_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(TokenServiceServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type TokenService_StreamServer = grpc.BidiStreamingServer[StreamRequest, StreamResponse]
+
 // TokenService_ServiceDesc is the grpc.ServiceDesc for TokenService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -295,7 +377,18 @@ var TokenService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "ListLeases",
 			Handler:    _TokenService_ListLeases_Handler,
 		},
+		{
+			MethodName: "Batch",
+			Handler:    _TokenService_Batch_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Stream",
+			Handler:       _TokenService_Stream_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "samya/v1/tokens.proto",
 }

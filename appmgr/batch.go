@@ -1,0 +1,94 @@
+package appmgr
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Batch implements samyav1.TokenServiceServer.
+func (s *service) Batch(ctx context.Context, in *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
+	if err := name.Operations("operations", len(in.GetOperations())); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(in.GetOperations()))}
+	made := make([]operated, len(in.GetOperations()))
+	s.batch(ctx, "grpc", in.GetOperations(), made)
+	for i := range made {
+		resp.Results[i] = made[i].result()
+	}
+	return resp, nil
+}
+
+// operated is what became of an operation: acquire, release or err is set.
+type operated struct {
+	acquire *samyav1.AcquireResponse
+	release *samyav1.ReleaseResponse
+	err     error
+}
+
+// result is what became of it, as batches and streams tell.
+func (o *operated) result() *samyav1.Result {
+	switch {
+	case o.err != nil:
+		return &samyav1.Result{Result: &samyav1.Result_Failure{Failure: apierr.From(o.err).Failure()}}
+	case o.acquire != nil:
+		return &samyav1.Result{Result: &samyav1.Result_Acquire{Acquire: o.acquire}}
+	}
+	return &samyav1.Result{Result: &samyav1.Result_Release{Release: o.release}}
+}
+
+// batch makes operations that came over the API, all at once, as far as the guard
+// lets them in: one that waits for tokens holds up no other. Those that have failed
+// already are left as they are. The fields at fault of one that is refused are named
+// as parts of it.
+func (s *service) batch(ctx context.Context, api string, operations []*samyav1.Operation, made []operated) {
+	var under sync.WaitGroup
+	for i, op := range operations {
+		if made[i].err != nil {
+			continue
+		}
+		under.Go(func() {
+			o := &made[i]
+			if *o = s.operate(ctx, api, op); o.err != nil {
+				o.err = apierr.From(o.err).Within(fieldOf(i, op))
+			}
+		})
+	}
+	under.Wait()
+}
+
+// operate makes an operation that came over the API, as the call that it would be
+// by itself.
+func (s *service) operate(ctx context.Context, api string, op *samyav1.Operation) (o operated) {
+	switch op := op.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		o.err = s.guard.do(ctx, api, "Acquire", func() (err error) {
+			o.acquire, err = s.Acquire(ctx, op.Acquire)
+			return err
+		})
+	case *samyav1.Operation_Release:
+		o.err = s.guard.do(ctx, api, "Release", func() (err error) {
+			o.release, err = s.Release(ctx, op.Release)
+			return err
+		})
+	default:
+		o.err = apierr.Invalid("operation", "missing: an acquire or a release")
+	}
+	return o
+}
+
+// fieldOf is the field of a batch that holds those of an operation.
+func fieldOf(i int, op *samyav1.Operation) string {
+	switch op.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		return fmt.Sprintf("operations[%d].acquire.", i)
+	case *samyav1.Operation_Release:
+		return fmt.Sprintf("operations[%d].release.", i)
+	}
+	return fmt.Sprintf("operations[%d].", i)
+}

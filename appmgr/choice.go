@@ -1,0 +1,54 @@
+package appmgr
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/samya-db/samya/internal/health"
+)
+
+// candidate is a site as the choice sees it.
+type candidate struct {
+	name   string
+	home   bool // it stands in the app manager's own region
+	full   bool // it has as many calls under way as it may
+	health health.Health
+}
+
+// order returns the names of the sites to try, best first: nearest first among
+// those that are up; then those not heard of yet; then those that are up and
+// overloaded, so that one of them gives the refusal where all are. Sites that
+// are down or full are left out.
+func order(cs []candidate, now time.Time) []string {
+	rank := func(c candidate) int {
+		switch {
+		case c.health.Overloaded(now):
+			return 2
+		case c.health.Reach == health.Unproven:
+			return 1
+		}
+		return 0
+	}
+	homeFirst := func(c candidate) int {
+		if c.home {
+			return 0
+		}
+		return 1
+	}
+	cs = slices.DeleteFunc(slices.Clone(cs), func(c candidate) bool { return c.full || c.health.Reach == health.Down })
+	slices.SortFunc(cs, func(a, b candidate) int {
+		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(a.health.RTT/health.SameDistance, b.health.RTT/health.SameDistance),
+			cmp.Compare(homeFirst(a), homeFirst(b)),
+			cmp.Compare(a.health.RTT, b.health.RTT),
+			cmp.Compare(a.name, b.name),
+		)
+	})
+	names := make([]string, len(cs))
+	for i, c := range cs {
+		names[i] = c.name
+	}
+	return names
+}

@@ -1,0 +1,134 @@
+package appmgr
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// resultJSON is what became of an operation of a batch; one of its fields is set.
+type resultJSON struct {
+	Acquire *moved          `json:"acquire,omitempty"`
+	Release *moved          `json:"release,omitempty"`
+	Error   *apierr.Problem `json:"error,omitempty"`
+}
+
+type resultsJSON struct {
+	Results []resultJSON `json:"results"`
+}
+
+func (a *api) batch(w http.ResponseWriter, r *http.Request, _ string) error {
+	var operations []*samyav1.Operation
+	var made []operated
+	if err := a.readBodyOf(w, r, a.cfg.maxBulk(), func(body []byte) (err error) {
+		operations, made, err = decodeBatch(body)
+		return err
+	}); err != nil {
+		return err
+	}
+	a.service.batch(r.Context(), "http", operations, made)
+	answer := resultsJSON{Results: make([]resultJSON, len(made))}
+	for i, o := range made {
+		switch into := &answer.Results[i]; {
+		case o.err != nil:
+			into.Error = new(apierr.From(o.err).Problem(r.URL.EscapedPath()))
+		case o.acquire != nil:
+			into.Acquire = acquiredJSON(operations[i].GetAcquire().GetEntity(), o.acquire)
+		default:
+			into.Release = releasedJSON(operations[i].GetRelease().GetEntity(), o.release)
+		}
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
+// decodeBatch reads the body of a batch. Operations that are not in good form have
+// failed in made; the error is about the body as a whole.
+func decodeBatch(body []byte) (operations []*samyav1.Operation, made []operated, err error) {
+	given := false
+	err = decodeJSON(body, fields{"operations": func(t any) error {
+		raw, ok := t.(nested)
+		if !ok || raw[0] != '[' {
+			return &name.Error{Field: "operations", Problem: "must be an array, not " + kind(t)}
+		}
+		given = true
+		var all []json.RawMessage
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return &name.Error{Field: "operations", Problem: "must be an array"}
+		}
+		if err := name.Operations("operations", len(all)); err != nil {
+			return err
+		}
+		operations, made = make([]*samyav1.Operation, len(all)), make([]operated, len(all))
+		for i, raw := range all {
+			var err error
+			if operations[i], err = decodeOperation(raw); err != nil {
+				made[i].err = apierr.From(err).Within(fmt.Sprintf("operations[%d].", i))
+			}
+		}
+		return nil
+	}})
+	if err == nil && !given {
+		err = apierr.Invalid("operations", "missing")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return operations, made, nil
+}
+
+// decodeOperation reads an operation, which is valid JSON.
+func decodeOperation(raw []byte) (*samyav1.Operation, error) {
+	if raw = bytes.TrimSpace(raw); raw[0] != '{' {
+		return nil, apierr.Invalid("operation", "must be an object")
+	}
+	var acquire, release []byte
+	if err := decodeJSON(raw, fields{"acquire": part("acquire", &acquire), "release": part("release", &release)}); err != nil {
+		return nil, err
+	}
+	switch {
+	case acquire != nil && release != nil:
+		return nil, apierr.Invalid("operation", "has an acquire and a release, must have one of them")
+	case acquire != nil:
+		in := &samyav1.AcquireRequest{}
+		fs, end := acquireFields(in)
+		err := decodePart("acquire", acquire, fs, &in.Entity, end, func() error { return acquireLacks(in) })
+		return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: in}}, err
+	case release != nil:
+		in := &samyav1.ReleaseRequest{}
+		fs, end := releaseFields(in)
+		err := decodePart("release", release, fs, &in.Entity, end, func() error { return releaseLacks(in) })
+		return &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: in}}, err
+	}
+	return nil, apierr.Invalid("operation", "missing: an acquire or a release")
+}
+
+// part reads an object as it stands.
+func part(key string, into *[]byte) field {
+	return func(t any) error {
+		raw, ok := t.(nested)
+		if !ok || raw[0] != '{' {
+			return &name.Error{Field: key, Problem: "must be an object, not " + kind(t)}
+		}
+		*into = raw
+		return nil
+	}
+}
+
+// decodePart reads the acquire or release of an operation.
+func decodePart(key string, raw []byte, fs fields, entity *string, end func(), lacks func() error) error {
+	fs["entity"] = text("entity", entity)
+	err := decodeJSON(raw, fs)
+	end()
+	if err == nil {
+		err = lacks()
+	}
+	if err != nil {
+		return apierr.From(err).Within(key + ".")
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/samya-db/samya/internal/mux"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Client makes calls to the nearest of its targets. Its methods may be called from
+// several goroutines at once.
+type Client struct {
+	cfg     Config
+	targets []*target
+	ranking atomic.Pointer[ranking]
+	loops   sync.WaitGroup
+	// ctx ends with the client: calls that are still under way then end with it.
+	ctx  context.Context
+	stop context.CancelFunc
+
+	mu     sync.Mutex
+	calls  int // under way
+	closed bool
+	idle   chan struct{} // closed once the client is and no call is under way
+	keeps  map[*keeper]struct{}
+}
+
+// New makes a client and connects it in the background; it does not fail because
+// a target is down. Close it when it is not needed any more.
+func New(cfg Config) (*Client, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: cfg, idle: make(chan struct{}), keeps: map[*keeper]struct{}{}}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	for _, info := range cfg.Targets {
+		var conn connection
+		if cfg.dial != nil {
+			conn, err = cfg.dial(info)
+		} else {
+			conn, err = dial(info, cfg.DialOptions)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("target %s: %w", info.Address, err), c.shut())
+		}
+		c.targets = append(c.targets, &target{
+			Target: info, home: cfg.Region != "" && info.Region == cfg.Region,
+			conn: conn, mux: mux.New(conn, mux.Options{}), changed: c.rerank,
+		})
+	}
+	c.rerank()
+	for _, t := range c.targets {
+		c.loops.Go(func() { t.follow(c.ctx, cfg.ProbeInterval, cfg.Random) })
+	}
+	return c, nil
+}
+
+// Close refuses further calls, stops keeping leases, and waits until the calls under
+// way have ended or ctx ends: what is under way then ends with ErrClosed, and may have
+// been done. Nothing of the client is left running. Closing it again does nothing.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	first := !c.closed
+	c.closed = true
+	if first && c.calls == 0 {
+		close(c.idle)
+	}
+	for k := range c.keeps {
+		k.end(ErrClosed)
+	}
+	c.mu.Unlock()
+	var late error
+	select {
+	case <-c.idle:
+	case <-ctx.Done():
+		late = fmt.Errorf("closing with calls under way: %w", ctx.Err())
+	}
+	err := c.shut()
+	<-c.idle
+	return errors.Join(late, err)
+}
+
+// shut ends what is left.
+func (c *Client) shut() error {
+	c.stop()
+	c.loops.Wait()
+	var errs []error
+	for _, t := range c.targets {
+		// A second Close finds it closed.
+		if err := t.close(); err != nil && !isClosing(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// enter counts a call in; it fails once the client is closed.
+func (c *Client) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.calls++
+	return nil
+}
+
+// leave counts a call out.
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls--; c.closed && c.calls == 0 {
+		close(c.idle)
+	}
+}
+
+// Grant is what an acquire was granted.
+type Grant struct {
+	// Tokens granted: what was asked, or less with AtLeast.
+	Tokens int64
+	// Left are the tokens left at the site just after the grant.
+	Left int64
+	// Site is the site that granted.
+	Site string
+	// RequestID is the request's id.
+	RequestID string
+}
+
+// Acquire takes tokens of an entity, at least 1. It returns once the grant is
+// durable. The error is an *Error.
+func (c *Client) Acquire(ctx context.Context, entity string, tokens int64, opts ...AcquireOption) (Grant, error) {
+	result, err := c.move(ctx, newAcquire(entity, tokens, opts))
+	if err != nil {
+		return Grant{}, err
+	}
+	return grant(result.GetAcquire()), nil
+}
+
+func grant(r *samyav1.AcquireResponse) Grant {
+	return Grant{Tokens: r.GetTokens(), Left: r.GetLeft(), Site: r.GetSite(), RequestID: r.GetRequestId()}
+}
+
+// Receipt is what a release was answered with.
+type Receipt struct {
+	// Tokens given back: what was asked, or what the lease still held of it.
+	Tokens int64
+	// Left are the tokens left at the site just after the release.
+	Left int64
+	// Site is the site that took them.
+	Site string
+	// RequestID is the request's id.
+	RequestID string
+	// Parked: the release is durable, and is counted once another site was asked that
+	// may have executed it or that granted the lease.
+	Parked bool
+}
+
+// Release gives tokens back, at least 1. It returns once that is durable. The error
+// is an *Error.
+func (c *Client) Release(ctx context.Context, entity string, tokens int64, opts ...ReleaseOption) (Receipt, error) {
+	result, err := c.move(ctx, newRelease(entity, tokens, opts))
+	if err != nil {
+		return Receipt{}, err
+	}
+	return receipt(result.GetRelease()), nil
+}
+
+func receipt(r *samyav1.ReleaseResponse) Receipt {
+	return Receipt{
+		Tokens: r.GetTokens(), Left: r.GetLeft(), Site: r.GetSite(), RequestID: r.GetRequestId(), Parked: r.GetParked(),
+	}
+}
+
+func newAcquire(entity string, tokens int64, opts []AcquireOption) *movement {
+	m := &movement{attempt: 1, wait: siteWait, acquire: &samyav1.AcquireRequest{Entity: entity, Tokens: tokens}}
+	for _, o := range opts {
+		o.toAcquire(m)
+	}
+	m.name()
+	return m
+}
+
+func newRelease(entity string, tokens int64, opts []ReleaseOption) *movement {
+	m := &movement{attempt: 1, release: &samyav1.ReleaseRequest{Entity: entity, Tokens: tokens}}
+	for _, o := range opts {
+		o.toRelease(m)
+	}
+	m.name()
+	return m
+}
+
+// name gives the movement an id unless it has one.
+func (m *movement) name() {
+	if m.id == "" {
+		m.id = ulid.Make().String()
+	}
+}
+
+// deadline returns when a call ends that may wait so long for tokens.
+func (c *Client) deadline(ctx context.Context, wait time.Duration, now time.Time) time.Time {
+	if d, ok := ctx.Deadline(); ok {
+		return d
+	}
+	return now.Add(c.cfg.Timeout + wait)
+}

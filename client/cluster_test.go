@@ -1,0 +1,199 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/client"
+	"github.com/samya-db/samya/internal/sitetest"
+)
+
+// newClient returns a client that is closed with the test.
+func newClient(tb testing.TB, cfg client.Config) *client.Client {
+	tb.Helper()
+	c, err := client.New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := c.Close(ctx); err != nil {
+			tb.Errorf("closing the client: %v", err)
+		}
+	})
+	return c
+}
+
+// sites makes targets of the sites of a cluster, each in the region of its name.
+func sites(c *sitetest.Cluster, names ...string) []client.Target {
+	var ts []client.Target
+	for _, n := range names {
+		ts = append(ts, client.Target{Address: c.Site(n).GRPCAddr(), Region: n})
+	}
+	return ts
+}
+
+func TestAgainstSites(t *testing.T) {
+	cluster := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
+	c := newClient(t, client.Config{Region: "eu", Targets: sites(cluster, "as", "eu", "us")})
+	ctx := t.Context()
+	if err := c.CreateEntity(ctx, "acme/seats", 300); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Create("acme/vm", 900)
+
+	t.Run("acquire and release", func(t *testing.T) {
+		sitetest.Eventually(t, "an acquire in the own region", func() error {
+			g, err := c.Acquire(ctx, "acme/vm", 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if g.Tokens != 5 || g.RequestID == "" {
+				t.Fatalf("granted %+v", g)
+			}
+			r, err := c.Release(ctx, "acme/vm", 5)
+			if err != nil || r.Tokens != 5 {
+				t.Fatalf("released %+v, %v", r, err)
+			}
+			if g.Site != "eu" || r.Site != "eu" {
+				return errors.New("answered elsewhere")
+			}
+			return nil
+		})
+	})
+
+	t.Run("the same id is the same request", func(t *testing.T) {
+		for range 3 {
+			if g, err := c.Acquire(ctx, "acme/vm", 7, client.RequestID("order-1")); err != nil || g.Tokens != 7 || g.RequestID != "order-1" {
+				t.Fatalf("granted %+v, %v", g, err)
+			}
+		}
+		if _, err := c.Acquire(ctx, "acme/vm", 8, client.RequestID("order-1")); !errors.Is(err, client.ErrRequestIDReused) {
+			t.Errorf("error %v, want ErrRequestIDReused", err)
+		}
+		e, err := c.Entity(ctx, "acme/vm", client.Local())
+		if err != nil || e.Acquired != 7 || e.Limit != 900 {
+			t.Errorf("read %+v, %v; want 7 acquired", e, err)
+		}
+		if _, err := c.Release(ctx, "acme/vm", 7); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	t.Run("out of tokens", func(t *testing.T) {
+		_, err := c.Acquire(ctx, "acme/vm", 5000, client.Wait(0))
+		var e *client.Error
+		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Left < 1 || e.RequestID == "" || e.Entity != "acme/vm" {
+			t.Fatalf("error %+v, want ErrOutOfTokens with what is left", err)
+		}
+		g, err := c.Acquire(ctx, "acme/vm", 5000, client.Wait(0), client.AtLeast(1), client.DryRun())
+		if err != nil || g.Tokens < 1 || g.Tokens > 900 {
+			t.Errorf("granted %+v, %v; want what there is", g, err)
+		}
+	})
+
+	t.Run("refusals", func(t *testing.T) {
+		for what, do := range map[string]struct {
+			err  error
+			call func() error
+		}{
+			"no such entity": {client.ErrEntityNotFound, func() error { _, err := c.Acquire(ctx, "none", 1); return err }},
+			"no tokens":      {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 0); return err }},
+			"no UTF-8":       {client.ErrInvalid, func() error { _, err := c.Release(ctx, "\xff", 1); return err }},
+			"exists":         {client.ErrEntityExists, func() error { return c.CreateEntity(ctx, "acme/vm", 1) }},
+			"holder alone":   {client.ErrInvalid, func() error { _, err := c.Acquire(ctx, "acme/vm", 1, client.Holder("me")); return err }},
+			"nothing to resume": {client.ErrInvalid, func() error {
+				_, err := c.Acquire(ctx, "acme/vm", 1, client.Resume(errors.New("other")))
+				return err
+			}},
+			"no such lease": {client.ErrLeaseNotFound, func() error { _, err := c.LeaseNamed("eu/none", "acme/vm").Renew(ctx, time.Minute); return err }},
+		} {
+			if err := do.call(); !errors.Is(err, do.err) {
+				t.Errorf("%s: error %v, want %v", what, err, do.err)
+			}
+		}
+	})
+
+	t.Run("leases", func(t *testing.T) {
+		l, err := c.AcquireLease(ctx, "acme/vm", 10, time.Minute, client.Holder("job-7"))
+		if err != nil || l.Tokens != 10 || l.Entity != "acme/vm" || time.Until(l.Expires) > time.Minute || time.Until(l.Expires) < 30*time.Second {
+			t.Fatalf("lease %+v, %v", l, err)
+		}
+		renewed, err := l.Renew(ctx, 10*time.Minute)
+		if err != nil || renewed.Tokens != 10 || time.Until(renewed.Expires) < 5*time.Minute {
+			t.Fatalf("renewed %+v, %v", renewed, err)
+		}
+		if r, err := renewed.Return(ctx, 3); err != nil || r.Tokens != 3 {
+			t.Errorf("returned %+v, %v; want 3", r, err)
+		}
+		kept, back, err := renewed.Commit(ctx, 5)
+		if err != nil || kept != 5 || back != 2 {
+			t.Errorf("kept %d, returned %d, %v; want 5 and 2", kept, back, err)
+		}
+		if _, err := l.Renew(ctx, time.Minute); !errors.Is(err, client.ErrLeaseNotFound) {
+			t.Errorf("renewing a lease that was committed: %v, want ErrLeaseNotFound", err)
+		}
+		if _, err := c.Release(ctx, "acme/vm", 5); err != nil {
+			t.Error(err)
+		}
+		whole, err := c.AcquireLease(ctx, "acme/vm", 4, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := c.LeaseNamed(whole.Name, whole.Entity).Return(ctx, 0); err != nil || r.Tokens != 4 {
+			t.Errorf("returned %+v, %v; want 4", r, err)
+		}
+	})
+
+	t.Run("a batch", func(t *testing.T) {
+		rs, err := c.Batch(ctx,
+			client.AcquireOp("acme/vm", 3), client.AcquireOp("none", 1), client.AcquireOp("acme/vm", 2, client.RequestID("b-2")),
+			client.ReleaseOp("acme/vm", 5), client.AcquireOp("acme/vm", 5000, client.Wait(0)), client.AcquireOp("acme/vm", 1, client.Holder("x")))
+		if err != nil || len(rs) != 6 {
+			t.Fatalf("%v, %v", rs, err)
+		}
+		if rs[0].Tokens != 3 || rs[0].Err != nil || rs[2].RequestID != "b-2" || rs[2].Err != nil || rs[3].Tokens != 5 || rs[3].Err != nil {
+			t.Errorf("results %+v", rs)
+		}
+		for i, want := range map[int]error{1: client.ErrEntityNotFound, 4: client.ErrOutOfTokens, 5: client.ErrInvalid} {
+			if !errors.Is(rs[i].Err, want) {
+				t.Errorf("result %d: %v, want %v", i, rs[i].Err, want)
+			}
+		}
+		for _, ops := range [][]client.Op{nil, make([]client.Op, client.MaxBatch+1), {{}}} {
+			if _, err := c.Batch(ctx, ops...); !errors.Is(err, client.ErrInvalid) {
+				t.Errorf("a batch of %d: %v, want ErrInvalid", len(ops), err)
+			}
+		}
+	})
+
+	t.Run("many callers", func(t *testing.T) {
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for range 20 {
+					if _, err := c.Acquire(ctx, "acme/vm", 1); err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := c.Release(ctx, "acme/vm", 1); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+	})
+
+	sitetest.Eventually(t, "the books", func() error {
+		if u := cluster.Books("acme/vm"); u.GetAcquired() != 0 || u.GetAvailable()+u.GetInTransit() != 900 {
+			return errors.New(u.String())
+		}
+		return nil
+	})
+}

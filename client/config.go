@@ -1,0 +1,106 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Defaults of Config.
+const (
+	DefaultTimeout       = 10 * time.Second
+	DefaultRepeatTime    = time.Minute
+	DefaultTryTime       = 2 * time.Second
+	DefaultProbeInterval = 2 * time.Second
+)
+
+// MaxTargets bounds Config.Targets.
+const MaxTargets = 128
+
+// siteWait is the wait of an acquire that names none, at sites that keep to the
+// default.
+const siteWait = 5 * time.Second
+
+// Config says which targets a client has and how patient it is. Only Targets must
+// be set.
+type Config struct {
+	// Targets are where calls may go: 1 to MaxTargets app managers or sites.
+	Targets []Target
+	// Region is where this program runs: targets of it are preferred. Empty: the
+	// nearest by round trip is.
+	Region string
+	// Timeout bounds calls whose context has no deadline, beyond what an acquire may
+	// wait for tokens; 0: 10s.
+	Timeout time.Duration
+	// RepeatTime is for how long beyond its deadline a call whose outcome is unknown
+	// can be resumed; 0: 1m. With the deadline it must stay below the sites'
+	// --request-retention less --clock-skew, 4m50s by default.
+	RepeatTime time.Duration
+	// TryTime is for how long a target may be silent, beyond what an acquire may wait
+	// for tokens, before the next one is asked; 0: 2s.
+	TryTime time.Duration
+	// ProbeInterval is how often the round trip to each target is measured; 0: 2s.
+	ProbeInterval time.Duration
+	// DialOptions are added to those of the connections. Without credentials among
+	// them connections are not encrypted.
+	DialOptions []grpc.DialOption
+	// Random returns a number in [0, 1), by which pauses are varied; nil: a random
+	// one. It may be called from several goroutines at once.
+	Random func() float64
+
+	// dial makes a connection, instead of gRPC, in tests.
+	dial func(Target) (connection, error)
+}
+
+// Target is an app manager or a site.
+type Target struct {
+	// Address is that of its gRPC API, as grpc.NewClient takes it: "host:port", or a
+	// URI such as "dns:///host:port".
+	Address string
+	// Region is where it stands.
+	Region string
+}
+
+// complete checks c and fills in the defaults.
+func (c Config) complete() (Config, error) {
+	var errs []error
+	if n := len(c.Targets); n < 1 || n > MaxTargets {
+		errs = append(errs, fmt.Errorf("%d targets, at least 1 and at most %d", n, MaxTargets))
+	}
+	seen := map[string]bool{}
+	for i, t := range c.Targets {
+		switch {
+		case t.Address == "":
+			errs = append(errs, fmt.Errorf("target %d has no address", i))
+		case seen[t.Address]:
+			errs = append(errs, fmt.Errorf("target %s is given twice", t.Address))
+		}
+		seen[t.Address] = true
+	}
+	for _, f := range []struct {
+		name string
+		d    *time.Duration
+		def  time.Duration
+	}{
+		{"timeout", &c.Timeout, DefaultTimeout},
+		{"repeat time", &c.RepeatTime, DefaultRepeatTime},
+		{"try time", &c.TryTime, DefaultTryTime},
+		{"probe interval", &c.ProbeInterval, DefaultProbeInterval},
+	} {
+		if *f.d < 0 {
+			errs = append(errs, fmt.Errorf("%s %v, at least 0", f.name, *f.d))
+		}
+		*f.d = cmp.Or(*f.d, f.def)
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	if err := errors.Join(errs...); err != nil {
+		return c, fmt.Errorf("configuration of a client: %w", err)
+	}
+	return c, nil
+}

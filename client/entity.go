@@ -1,0 +1,84 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Entity is a resource with a limit, and what the sites' books of it add up to.
+type Entity struct {
+	// Name is its name.
+	Name string
+	// Limit is the most tokens that may be out at once.
+	Limit int64
+	// Generation tells it apart from earlier ones of the same name.
+	Generation uint64
+	// Version counts the changes of the limit; it starts at 1.
+	Version uint64
+	// Available are the tokens that can be acquired now, over the sites seen. Negative
+	// where the limit was lowered below what is out.
+	Available int64
+	// Acquired are the tokens that are out, over the sites seen.
+	Acquired int64
+	// InTransit are tokens on their way between sites; only meaningful if Complete.
+	InTransit int64
+	// Complete: every site has answered, or no figure is older than was asked for.
+	Complete bool
+	// Consistent: tokens in transit are counted once. Only an exact read tells.
+	Consistent bool
+}
+
+// ReadOption says what a read is content with.
+type ReadOption func(*samyav1.GetEntityRequest)
+
+// Exact asks all sites, until what they tell is a consistent cut. It is the default
+// of app managers; sites know only themselves.
+func Exact() ReadOption {
+	return func(r *samyav1.GetEntityRequest) { r.Consistency = samyav1.Consistency_CONSISTENCY_EXACT }
+}
+
+// Bounded is content with what the site asked has heard of the others, if that is
+// not older than an age: 0 to 1h.
+func Bounded(age time.Duration) ReadOption {
+	return func(r *samyav1.GetEntityRequest) {
+		r.Consistency, r.MaxAge = samyav1.Consistency_CONSISTENCY_BOUNDED, durationpb.New(age)
+	}
+}
+
+// Local is content with the share of the one site asked.
+func Local() ReadOption {
+	return func(r *samyav1.GetEntityRequest) { r.Consistency = samyav1.Consistency_CONSISTENCY_LOCAL }
+}
+
+// Entity reads an entity. The error is an *Error.
+func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) (Entity, error) {
+	req, resp := &samyav1.GetEntityRequest{Name: entity}, &samyav1.GetEntityResponse{}
+	for _, o := range opts {
+		o(req)
+	}
+	if err := c.ask(ctx, question{method: samyav1.EntityService_GetEntity_FullMethodName, req: req, resp: resp, entity: entity}); err != nil {
+		return Entity{}, err
+	}
+	e, u := resp.GetEntity(), resp.GetUsage()
+	return Entity{
+		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
+		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
+		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
+	}, nil
+}
+
+// CreateEntity creates an entity with a limit, 0 to 2^53-1, as a majority of the
+// sites decides. The error is an *Error, ErrEntityExists if there is one of that name.
+func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64) error {
+	id := ulid.Make().String()
+	return c.ask(ctx, question{
+		method: samyav1.EntityService_CreateEntity_FullMethodName, moves: true,
+		req: &samyav1.CreateEntityRequest{Name: entity, Limit: limit, RequestId: id}, resp: &samyav1.CreateEntityResponse{},
+		entity: entity, requestID: id,
+	})
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/mux"
+)
+
+// The kinds of errors, for errors.Is. What a call ended with in detail is an
+// *Error, for errors.As.
+var (
+	// ErrOutOfTokens: the tokens could not be found within the wait. The Error says
+	// how many are left and when to ask again.
+	ErrOutOfTokens = errors.New("out of tokens")
+	// ErrOutcomeUnknown: the operation may or may not have been done. The Error says
+	// how to go on; see Resume.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrEntityNotFound: there is no entity of that name.
+	ErrEntityNotFound = errors.New("entity not found")
+	// ErrEntityExists: there is an entity of that name already.
+	ErrEntityExists = errors.New("entity exists")
+	// ErrLeaseNotFound: there is no such lease, or it has ended.
+	ErrLeaseNotFound = errors.New("lease not found")
+	// ErrInvalid: an argument has a value that it may not have; the message names it
+	// and its bounds.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrRequestIDReused: the request id was used before with other arguments.
+	ErrRequestIDReused = errors.New("request id reused")
+	// ErrRequestExpired: the request was resumed too late, or this machine's clock is
+	// behind that of the sites.
+	ErrRequestExpired = errors.New("request expired")
+	// ErrSuperseded: somebody else has made a later attempt of the same request.
+	ErrSuperseded = errors.New("superseded")
+	// ErrOverloaded: all targets have more work than they can do in time. Nothing was
+	// done.
+	ErrOverloaded = errors.New("overloaded")
+	// ErrUnavailable: no target, or none of its sites, could be reached. Nothing was
+	// done.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrClosed: the client is closed.
+	ErrClosed = errors.New("client closed")
+)
+
+// kinds maps the reasons of the API to the errors of this package. Reasons that
+// are not in it have no kind; the Error tells their names.
+var kinds = map[apierr.Reason]error{
+	apierr.OutOfTokens:     ErrOutOfTokens,
+	apierr.OutcomeUnknown:  ErrOutcomeUnknown,
+	apierr.EntityNotFound:  ErrEntityNotFound,
+	apierr.EntityExists:    ErrEntityExists,
+	apierr.LeaseNotFound:   ErrLeaseNotFound,
+	apierr.InvalidField:    ErrInvalid,
+	apierr.OutOfRange:      ErrInvalid,
+	apierr.BodyTooLarge:    ErrInvalid,
+	apierr.RequestIDReused: ErrRequestIDReused,
+	apierr.RequestExpired:  ErrRequestExpired,
+	apierr.Superseded:      ErrSuperseded,
+	apierr.Overloaded:      ErrOverloaded,
+	apierr.QueueFull:       ErrOverloaded,
+	apierr.SiteUnavailable: ErrUnavailable,
+	apierr.NoQuorum:        ErrUnavailable,
+	apierr.ShuttingDown:    ErrUnavailable,
+}
+
+// Error is why a call failed.
+type Error struct {
+	// Reason is the reason's name in the API, such as "OUT_OF_TOKENS".
+	Reason string
+	// Message says what went wrong, for people.
+	Message string
+	// Entity and RequestID are the call's; Site is the site that answered, if known.
+	Entity, RequestID, Site string
+	// Left is how many tokens the site that answered can still grant; -1 where it
+	// did not tell. Told with ErrOutOfTokens.
+	Left int64
+	// RetryAfter is how long to wait before asking again; 0: no advice.
+	RetryAfter time.Duration
+	// Attempt is the number of the next attempt, and above 0 only with
+	// ErrOutcomeUnknown: with RequestID, NotAfter and Tried it is how to go on. They
+	// may be kept anywhere; see Resume.
+	Attempt uint32
+	// NotAfter is until when the request can be resumed.
+	NotAfter time.Time
+	// Tried are the sites that may have done it; none: any site.
+	Tried []string
+	// Err is the cause, if any: that of a context, of gRPC or ErrClosed.
+	Err error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	s := "samya: " + e.Message
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is e's kind.
+func (e *Error) Is(target error) bool {
+	kind, ok := kinds[apierr.Reason(e.Reason)]
+	return ok && kind == target
+}
+
+// public turns an error of the API into one of this package.
+func public(e *apierr.Error) *Error {
+	p := &Error{
+		Reason: string(e.Reason), Message: e.Message, Entity: e.Entity, RequestID: e.RequestID, Site: e.Site,
+		Left: -1, RetryAfter: e.RetryAfter, Attempt: e.Attempt, NotAfter: e.NotAfter, Tried: e.Tried,
+	}
+	if p.Message == "" {
+		p.Message = e.Reason.Title()
+	}
+	if e.Left != nil {
+		p.Left = *e.Left
+	}
+	// The status that brought a reason has nothing to add.
+	if e.Err != nil && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) ||
+		errors.Is(e.Err, ErrClosed) || e.Reason == apierr.OutcomeUnknown || e.Reason == apierr.SiteUnavailable) {
+		p.Err = e.Err
+	}
+	return p
+}
+
+// ended is the error of a call that was over, for the cause err, before anything
+// was done.
+func ended(err error) *apierr.Error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &apierr.Error{Reason: apierr.Canceled, Message: "canceled before anything was done", Err: err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &apierr.Error{Reason: apierr.DeadlineExceeded, Message: "the deadline passed before anything was done", Err: err}
+	case errors.Is(err, ErrClosed), errors.Is(err, mux.ErrClosed):
+		return &apierr.Error{Reason: apierr.ShuttingDown, Message: "nothing was done", Err: ErrClosed}
+	}
+	return &apierr.Error{Reason: apierr.SiteUnavailable, Message: "no target could be reached; nothing was done", Err: err}
+}

@@ -1,0 +1,163 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/samya-db/samya/client"
+	"github.com/samya-db/samya/site"
+)
+
+// aSite starts a site that is a cluster by itself, with an entity acme/seats of 100,
+// and returns its address and what stops it.
+func aSite() (address string, stop func()) {
+	dir, err := os.MkdirTemp("", "samya-example-")
+	if err != nil {
+		panic(err)
+	}
+	s, err := site.New(site.Config{
+		Cluster: "example", Name: "us", Region: "us", DataDir: dir, Members: []string{"us"},
+		Listen: "127.0.0.1:0", HTTP: "127.0.0.1:0", Gossip: "127.0.0.1:0", GossipPreset: "local",
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	c, err := client.New(client.Config{Targets: []client.Target{{Address: s.GRPCAddr()}}})
+	if err != nil {
+		panic(err)
+	}
+	if err := errors.Join(c.CreateEntity(ctx, "acme/seats", 100), c.Close(ctx)); err != nil {
+		panic(err)
+	}
+	return s.GRPCAddr(), func() {
+		cancel()
+		if err := errors.Join(<-done, os.RemoveAll(dir)); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func Example() {
+	address, stop := aSite()
+	defer stop()
+	ctx := context.Background()
+
+	c, err := client.New(client.Config{
+		Region:  "us",
+		Targets: []client.Target{{Address: address, Region: "us"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+
+	grant, err := c.Acquire(ctx, "acme/seats", 3)
+	fmt.Println(grant.Tokens, grant.Left, err)
+	receipt, err := c.Release(ctx, "acme/seats", 3)
+	fmt.Println(receipt.Tokens, receipt.Left, err)
+
+	// A refusal tells how many are left.
+	_, err = c.Acquire(ctx, "acme/seats", 500, client.Wait(0))
+	var e *client.Error
+	if errors.Is(err, client.ErrOutOfTokens) && errors.As(err, &e) {
+		fmt.Println(e.Left, "left")
+	}
+
+	// Rather fewer than none.
+	grant, err = c.Acquire(ctx, "acme/seats", 500, client.Wait(0), client.AtLeast(1))
+	fmt.Println(grant.Tokens, err)
+	// Output:
+	// 3 97 <nil>
+	// 3 100 <nil>
+	// 100 left
+	// 100 <nil>
+}
+
+func ExampleClient_Batch() {
+	address, stop := aSite()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(client.Config{Targets: []client.Target{{Address: address}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+
+	results, err := c.Batch(ctx,
+		client.AcquireOp("acme/seats", 30),
+		client.AcquireOp("acme/beds", 1),
+		client.AcquireOp("acme/seats", 20, client.RequestID("order-17")),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, r := range results {
+		fmt.Println(r.Tokens, r.Err)
+	}
+	e, err := c.Entity(ctx, "acme/seats")
+	fmt.Println(e.Acquired, "of", e.Limit, err)
+	// Output:
+	// 30 <nil>
+	// 0 samya: no entity "acme/beds"
+	// 20 <nil>
+	// 50 of 100 <nil>
+}
+
+// A lease holds tokens while work is done that needs them, and not longer.
+func ExampleLease_Keep() {
+	address, stop := aSite()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(client.Config{Targets: []client.Target{{Address: address}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+
+	lease, err := c.AcquireLease(ctx, "acme/seats", 10, 30*time.Second, client.Holder("job-7"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	held, end := lease.Keep(ctx) // Renews it, and ends if that fails.
+	fmt.Println("working, lost:", held.Err() != nil)
+	end()
+
+	kept, returned, err := lease.Commit(ctx, 4)
+	fmt.Println("kept", kept, "returned", returned, err)
+	// Output:
+	// working, lost: false
+	// kept 4 returned 6 <nil>
+}
+
+// What became of an operation is found out by resuming it: it counts once.
+func ExampleResume() {
+	address, stop := aSite()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(client.Config{Targets: []client.Target{{Address: address}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+
+	grant, err := c.Acquire(ctx, "acme/seats", 3)
+	for errors.Is(err, client.ErrOutcomeUnknown) {
+		grant, err = c.Acquire(ctx, "acme/seats", 3, client.Resume(err))
+	}
+	fmt.Println(grant.Tokens, err)
+	// Output: 3 <nil>
+}

@@ -1,0 +1,226 @@
+package client
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// errNoResult is the outcome of a try whose answer is none to what was asked.
+var errNoResult = errors.New("an answer to something else")
+
+// movement is an acquire or a release on its way to an answer. It decides what a
+// try's outcome means for the next; it knows neither targets nor clock.
+type movement struct {
+	id       string
+	notAfter time.Time
+	// attempt is that of the next try, from 1.
+	attempt uint32
+	// tried are the sites that may have done earlier attempts; anywhere: so may sites
+	// that are not known.
+	tried    []string
+	anywhere bool
+	// unclear: a try of this call may have been done, and its attempt was not settled.
+	unclear bool
+	// last is what the last try ended with; nil after an answer.
+	last *apierr.Error
+
+	wait  time.Duration // that an acquire may take at a site
+	home  string        // the site to be asked first; empty: any
+	fault error         // of an option
+
+	// One of them is set.
+	acquire *samyav1.AcquireRequest
+	release *samyav1.ReleaseRequest
+}
+
+// resume takes over where an earlier call ended.
+func (m *movement) resume(e *Error) {
+	m.id, m.attempt, m.notAfter = e.RequestID, e.Attempt, e.NotAfter
+	m.tried, m.anywhere = slices.Clone(e.Tried), len(e.Tried) == 0
+}
+
+// entity is the name of the entity.
+func (m *movement) entity() string {
+	if m.acquire != nil {
+		return m.acquire.GetEntity()
+	}
+	return m.release.GetEntity()
+}
+
+// operation is the next try.
+func (m *movement) operation() *samyav1.Operation {
+	attempt, tried := m.attempt, m.tried
+	if attempt == 1 {
+		attempt = 0
+	}
+	if m.anywhere || attempt == 0 {
+		tried = nil
+	}
+	if r := m.acquire; r != nil {
+		r.RequestId, r.Attempt, r.Tried = m.id, attempt, tried
+		if r.NotAfter == nil && !r.GetDryRun() {
+			r.NotAfter = timestamppb.New(m.notAfter)
+		}
+		return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: r}}
+	}
+	r := m.release
+	r.RequestId, r.Attempt, r.Tried = m.id, attempt, tried
+	if r.NotAfter == nil {
+		r.NotAfter = timestamppb.New(m.notAfter)
+	}
+	return &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: r}}
+}
+
+// judge takes in the outcome of a try at a target, whose site is known or empty. It
+// reports whether that settles the request; if not, another try may be made.
+func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site string) (settled bool) {
+	if fate == mux.Answered && !m.answeredBy(result) {
+		fate, err = mux.Lost, errNoResult
+	}
+	switch fate {
+	case mux.Answered:
+		if f := result.GetFailure(); f != nil {
+			return m.refused(apierr.FromFailure(f), site)
+		}
+		m.last = nil
+		return true
+	case mux.Lost:
+		m.mayHaveRun(site)
+		m.last = &apierr.Error{Reason: apierr.OutcomeUnknown, Site: site, Err: err}
+	default:
+		m.last = ended(err)
+		if e := apierr.From(err); e.Reason == apierr.InvalidField || e.Reason == apierr.BodyTooLarge {
+			// It cannot be sent to anybody.
+			m.last = e
+			return true
+		}
+	}
+	return false
+}
+
+// answeredBy reports whether the result can be that of the movement.
+func (m *movement) answeredBy(r *samyav1.Result) bool {
+	return r.GetFailure() != nil || m.acquire != nil && r.GetAcquire() != nil || m.release != nil && r.GetRelease() != nil
+}
+
+// refused takes in a failure that the target answered with.
+func (m *movement) refused(e *apierr.Error, site string) (settled bool) {
+	m.last = e
+	switch e.Reason {
+	case apierr.Overloaded, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+		// Nothing of this attempt was done.
+		return false
+	case apierr.OutcomeUnknown, apierr.Canceled, apierr.Internal:
+		next := max(m.attempt+1, e.Attempt)
+		switch {
+		case e.Attempt > 0 && len(e.Tried) == 0:
+			m.mayHaveRun("")
+		case e.Attempt > 0:
+			m.mayHaveRun(e.Tried...)
+		default:
+			m.mayHaveRun(cmp.Or(e.Site, site))
+		}
+		if !m.dry() {
+			m.attempt = next
+		}
+		return false
+	}
+	return true
+}
+
+// mayHaveRun notes that the last try may have been done at the sites; an empty name
+// stands for one that is not known.
+func (m *movement) mayHaveRun(sites ...string) {
+	if m.dry() {
+		return
+	}
+	m.attempt++
+	m.unclear = true
+	for _, s := range sites {
+		switch {
+		case s == "":
+			m.anywhere = true
+		case !slices.Contains(m.tried, s):
+			m.tried = append(m.tried, s)
+		}
+	}
+}
+
+// spent reports whether no further attempt can be made, by its number or at that
+// time.
+func (m *movement) spent(now time.Time) bool {
+	return m.attempt > name.MaxAttempt || now.After(m.notAfter)
+}
+
+// final is the error of a request that failed as its last try did, or that was given
+// up for the cause over. Behind an attempt that may have been done only what holds for
+// all attempts settles anything.
+func (m *movement) final(over error) error {
+	e := m.last
+	switch {
+	case m.dry() && over != nil:
+		// Nothing moves whatever became of it.
+		e = ended(over)
+	case !m.settles(e) && over != nil:
+		e = m.unknown(over)
+	case !m.settles(e):
+		e = m.unknown(e)
+	case over != nil && (e == nil || e.Reason == apierr.DeadlineExceeded):
+		e = ended(over)
+	}
+	told := *e
+	if over != nil && !errors.Is(e, over) {
+		told.Err = errors.Join(over, e.Err)
+	}
+	told.RequestID, told.Entity = cmp.Or(e.RequestID, m.id), cmp.Or(e.Entity, m.entity())
+	return public(&told)
+}
+
+// invalid is the error of a movement with a faulty option.
+func (m *movement) invalid() error {
+	return public(&apierr.Error{Reason: apierr.InvalidField, Message: m.fault.Error(), Entity: m.entity(), RequestID: m.id})
+}
+
+// dry reports whether the movement moves nothing.
+func (m *movement) dry() bool { return m.acquire.GetDryRun() }
+
+// settles reports whether ending with e leaves nothing open.
+func (m *movement) settles(e *apierr.Error) bool {
+	if !m.unclear && m.attempt == 1 {
+		return true
+	}
+	if e == nil {
+		return false
+	}
+	switch e.Reason {
+	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
+		// These say what is wrong with a resumed attempt itself.
+		return !m.unclear
+	}
+	return e.Reason == apierr.OutOfTokens || e.Reason == apierr.Superseded
+}
+
+// unknown is the error that tells how to go on.
+func (m *movement) unknown(cause error) *apierr.Error {
+	e := &apierr.Error{
+		Reason: apierr.OutcomeUnknown, RequestID: m.id, NotAfter: m.notAfter, Entity: m.entity(), Err: cause,
+		Message: fmt.Sprintf("the request may or may not have been done; resume %q as attempt %d to find out", m.id, m.attempt),
+	}
+	if m.last != nil {
+		e.Site = m.last.Site
+	}
+	if e.Attempt = m.attempt; !m.anywhere {
+		e.Tried = slices.Clone(m.tried)
+	}
+	return e
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// AcquireOption changes an acquire.
+type AcquireOption interface {
+	toAcquire(m *movement)
+}
+
+// ReleaseOption changes a release.
+type ReleaseOption interface {
+	toRelease(m *movement)
+}
+
+// Option changes an acquire or a release.
+type Option interface {
+	AcquireOption
+	ReleaseOption
+}
+
+type acquireOption func(*movement)
+
+func (o acquireOption) toAcquire(m *movement) { o(m) }
+
+type releaseOption func(*movement)
+
+func (o releaseOption) toRelease(m *movement) { o(m) }
+
+type option func(*movement)
+
+func (o option) toAcquire(m *movement) { o(m) }
+func (o option) toRelease(m *movement) { o(m) }
+
+// Wait is how long an acquire may wait for tokens to come from other sites: 0 to
+// 60s, and no longer than the context allows. Else it is up to the site, 5s
+// by default; 0 answers at once.
+func Wait(d time.Duration) AcquireOption {
+	return acquireOption(func(m *movement) { m.acquire.Wait, m.wait = durationpb.New(d), d })
+}
+
+// AtLeast lets an acquire be content with fewer tokens, at least n, once it is known
+// that there are not all.
+func AtLeast(n int64) AcquireOption {
+	return acquireOption(func(m *movement) { m.acquire.MinTokens = n })
+}
+
+// DryRun lets an acquire only tell what would be granted at once. Nothing moves.
+func DryRun() AcquireOption {
+	return acquireOption(func(m *movement) { m.acquire.DryRun = true })
+}
+
+// Holder says whose a lease is, for lists of leases: up to 128 printable ASCII
+// characters.
+func Holder(name string) AcquireOption {
+	return acquireOption(func(m *movement) {
+		if m.acquire.Lease == nil {
+			m.fault = errors.New("a holder without a lease: use AcquireLease")
+			return
+		}
+		m.acquire.Lease.Holder = name
+	})
+}
+
+// RequestID names the request, in place of an id made up: 1 to 128 printable ASCII
+// characters. At the same site a repeat with the same id and arguments gets the
+// first answer.
+func RequestID(id string) Option {
+	return option(func(m *movement) { m.id = id })
+}
+
+// Resume goes on with a request whose outcome is unknown: err is the error that it
+// ended with, or an *Error made of what was kept of it. Entity, tokens and other
+// arguments must be the same. A nil error changes nothing, so that a loop can pass
+// the error of the round before.
+func Resume(err error) Option {
+	return option(func(m *movement) {
+		if err == nil {
+			return
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Attempt == 0 || e.RequestID == "" {
+			m.fault = errors.New("an error that does not tell how to go on")
+			return
+		}
+		m.resume(e)
+	})
+}
+
+// ofLease makes a release one of a lease's tokens.
+func ofLease(name, home string) ReleaseOption {
+	return releaseOption(func(m *movement) { m.release.Lease, m.home = name, home })
+}
+
+// lease asks for a lease.
+func lease(ttl time.Duration) AcquireOption {
+	return acquireOption(func(m *movement) { m.acquire.Lease = &samyav1.LeaseTerms{Ttl: durationpb.New(ttl)} })
+}

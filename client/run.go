@@ -1,0 +1,307 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/mux"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	// A pause is made when all targets were asked in vain; it doubles up to the most.
+	firstPause, longestPause = 25 * time.Millisecond, 2 * time.Second
+)
+
+// isClosing reports whether err is that of a connection that is closed already.
+func isClosing(err error) bool { return status.Code(err) == codes.Canceled }
+
+// ranking is the order of the targets at a time. It is not changed once made.
+type ranking struct {
+	order []candidate
+	// until is when the first overload passes; zero: it holds until a target's health
+	// changes.
+	until time.Time
+}
+
+// rerank makes a new ranking.
+func (c *Client) rerank() {
+	now := time.Now()
+	r := &ranking{}
+	for _, t := range c.targets {
+		h := t.state()
+		cand := candidate{target: t, home: t.home, rank: rankOf(h, now), rtt: h.RTT}
+		if cand.rank == overloaded && (r.until.IsZero() || h.OverloadedUntil.Before(r.until)) {
+			r.until = h.OverloadedUntil
+		}
+		r.order = append(r.order, cand)
+	}
+	order(r.order)
+	c.ranking.Store(r)
+}
+
+// tour goes through the targets, best first, again and again.
+type tour struct {
+	c     *Client
+	order []candidate
+	next  int
+	round int
+	// retryAfter is the longest advice of this round to those who try again.
+	retryAfter time.Duration
+}
+
+// start begins a round. The site, if it is one of the targets, comes first.
+func (t *tour) start(now time.Time, site string) {
+	r := t.c.ranking.Load()
+	if !r.until.IsZero() && !now.Before(r.until) {
+		t.c.rerank()
+		r = t.c.ranking.Load()
+	}
+	t.order, t.next, t.retryAfter = r.order, 0, 0
+	if site == "" {
+		return
+	}
+	for i, cand := range r.order {
+		if cand.rank != silent && cand.target.name() == site {
+			t.order = append([]candidate{cand}, r.order[:i]...)
+			t.order = append(t.order, r.order[i+1:]...)
+			return
+		}
+	}
+}
+
+// target returns the next target of the round, and whether another that answers
+// comes behind it; nil at the end of the round. Targets that are down are asked if
+// there is no other.
+func (t *tour) target() (_ *target, more bool) {
+	if t.next == len(t.order) || t.next > 0 && t.order[t.next].rank == silent && t.order[0].rank != silent {
+		return nil, false
+	}
+	cand := t.order[t.next]
+	t.next++
+	return cand.target, t.next < len(t.order) && t.order[t.next].rank != silent
+}
+
+// pause waits between two rounds. It is false if it is better to end now, as the
+// next round would begin after the deadline.
+func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
+	d := min(firstPause<<min(t.round, 10), longestPause)
+	d = max(time.Duration((0.5+t.c.cfg.Random()/2)*float64(d)), t.retryAfter)
+	t.round++
+	if !now.Add(d).Before(deadline) {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-t.c.ctx.Done():
+	}
+	return false
+}
+
+// over returns why a call must end: its context, or the end of its client.
+func (c *Client) over(ctx context.Context, deadline, now time.Time) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case c.ctx.Err() != nil:
+		return ErrClosed
+	case !now.Before(deadline):
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// move makes a movement, at one target after the other, until it is settled or its
+// time is over. Its error is an *Error.
+func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error) {
+	if m.fault != nil {
+		return nil, m.invalid()
+	}
+	if err := c.enter(); err != nil {
+		return nil, m.final(err)
+	}
+	defer c.leave()
+	now := time.Now()
+	deadline := c.deadline(ctx, m.wait, now)
+	m.expire(deadline, c.cfg.RepeatTime)
+	t := tour{c: c}
+	t.start(now, m.home)
+	for {
+		at, more := t.target()
+		if at == nil {
+			if !t.pause(ctx, deadline, now) {
+				return nil, m.final(c.over(ctx, deadline, time.Now()))
+			}
+			now = time.Now()
+			t.start(now, m.home)
+			continue
+		}
+		site := at.name()
+		result, fate, err := at.mux.DoBy(ctx, m.operation(), c.until(deadline, now, m.wait, more))
+		if m.judge(result, fate, err, site) {
+			if m.last == nil {
+				return result, nil
+			}
+			return nil, m.final(nil)
+		}
+		now = time.Now()
+		t.learn(at, fate, m.last, now)
+		if err := c.over(ctx, deadline, now); err != nil {
+			return nil, m.final(err)
+		}
+		if m.spent(now) {
+			return nil, m.final(nil)
+		}
+	}
+}
+
+// until is when a try ends: where another target can be asked it has its own time.
+func (c *Client) until(deadline, now time.Time, wait time.Duration, more bool) time.Time {
+	if try := now.Add(wait + c.cfg.TryTime); more && try.Before(deadline) {
+		return try
+	}
+	return deadline
+}
+
+// learn takes the outcome of a try into what is known of its target.
+func (t *tour) learn(at *target, fate mux.Fate, e *apierr.Error, now time.Time) {
+	switch {
+	case fate != mux.Answered:
+		return
+	case e.Reason == apierr.Overloaded:
+		at.update(func(h *health.Health) { h.Refused(now, e.RetryAfter) })
+	case e.Reason == apierr.ShuttingDown:
+		at.update((*health.Health).Broken)
+	}
+	t.retryAfter = max(t.retryAfter, e.RetryAfter)
+}
+
+// expire sets the time after which no site executes the request, unless it is
+// resumed. Whole milliseconds are what sites count in.
+func (m *movement) expire(deadline time.Time, repeat time.Duration) {
+	if m.notAfter.IsZero() {
+		m.notAfter = deadline.Add(repeat).Truncate(time.Millisecond)
+	}
+}
+
+// ask makes a unary call that does no harm when it is repeated, at one target after
+// the other, until it is answered or its time is over. Only targets that may answer
+// for the site are asked, unless it is empty. Its error is an *Error.
+func (c *Client) ask(ctx context.Context, q question) error {
+	if err := c.enter(); err != nil {
+		return q.failed(ended(err))
+	}
+	defer c.leave()
+	now := time.Now()
+	deadline := c.deadline(ctx, 0, now)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	t := tour{c: c}
+	t.start(now, q.site)
+	var last *apierr.Error
+	lost := false
+	for {
+		at, more := t.target()
+		if at == nil {
+			if !t.pause(ctx, deadline, now) {
+				return q.failed(q.end(c.over(ctx, deadline, time.Now()), last, lost))
+			}
+			now = time.Now()
+			t.start(now, q.site)
+			continue
+		}
+		if s := at.name(); q.site != "" && s != "" && s != q.site {
+			last = apierr.New(apierr.SiteUnavailable, "site %q is needed, and cannot be reached", q.site)
+			continue
+		}
+		fate, err := q.invoke(ctx, at, c.until(deadline, now, 0, more))
+		if err == nil {
+			return nil
+		}
+		now = time.Now()
+		if fate == mux.Answered {
+			last = apierr.FromGRPC(err)
+			t.learn(at, fate, last, now)
+			switch last.Reason {
+			case apierr.Overloaded, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+			case apierr.OutcomeUnknown, apierr.Canceled:
+				lost = true
+			default:
+				return q.failed(last)
+			}
+		} else {
+			lost = lost || fate == mux.Lost
+			last = apierr.New(apierr.SiteUnavailable, "no target answers")
+			last.Err = err
+		}
+		if over := c.over(ctx, deadline, now); over != nil {
+			return q.failed(q.end(over, last, lost))
+		}
+	}
+}
+
+// question is a unary call that may be repeated.
+type question struct {
+	method string
+	req    proto.Message
+	resp   proto.Message
+	// site, if set, is the only site that can answer.
+	site string
+	// moves: what is asked for changes something, so that it matters if the answer is
+	// lost.
+	moves             bool
+	entity, requestID string
+}
+
+// invoke makes the call at a target.
+func (q *question) invoke(ctx context.Context, at *target, by time.Time) (mux.Fate, error) {
+	ctx, cancel := context.WithDeadline(ctx, by)
+	defer cancel()
+	return mux.Invoke(ctx, at.conn, q.method, q.req, q.resp)
+}
+
+// end is the error of a call that was given up for the cause over, or because it is
+// of no use to go on.
+func (q *question) end(over error, last *apierr.Error, lost bool) *apierr.Error {
+	switch {
+	case q.moves && lost:
+		e := apierr.New(apierr.OutcomeUnknown, "it may or may not have been done; a repeat does no harm")
+		if e.Err = over; over == nil {
+			e.Err = last
+		}
+		return e
+	case over != nil && !errors.Is(over, context.DeadlineExceeded), last == nil:
+		return ended(over)
+	case over != nil:
+		e := *last
+		e.Err = errors.Join(over, last.Err)
+		return &e
+	}
+	return last
+}
+
+// failed is the error that the caller is told.
+func (q *question) failed(e *apierr.Error) error {
+	told := *e
+	if told.Entity == "" {
+		told.Entity = q.entity
+	}
+	if told.RequestID == "" {
+		told.RequestID = q.requestID
+	}
+	// Only Resume goes on with attempts.
+	told.Attempt = 0
+	return public(&told)
+}

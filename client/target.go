@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/grpccodec"
+	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/mux"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+const (
+	// probeTimeout bounds one probe: several times the longest round trip between two
+	// regions of the earth.
+	probeTimeout = 2 * time.Second
+	// keepaliveTime is how often an idle connection is proven; app managers take it
+	// amiss below 10s.
+	keepaliveTime, keepaliveTimeout = 20 * time.Second, 5 * time.Second
+	// maxAnswer bounds an answer, in bytes.
+	maxAnswer = 4 << 20
+)
+
+// errSilent is why a stream is broken off whose target answers no probe.
+var errSilent = errors.New("the target has fallen silent")
+
+// connection is what a target needs of a *grpc.ClientConn.
+type connection interface {
+	grpc.ClientConnInterface
+	GetState() connectivity.State
+	WaitForStateChange(ctx context.Context, from connectivity.State) bool
+	Connect()
+	Close() error
+}
+
+// target is an app manager or a site, and what is known of it.
+type target struct {
+	Target
+	home    bool
+	conn    connection
+	mux     *mux.Mux
+	changed func() // tells the client that the health has changed
+
+	mu     sync.Mutex
+	health health.Health
+	site   string // the site's name; empty: not known, or an app manager
+	known  bool   // whether it is a site is known
+}
+
+// dial makes a connection, which is set up in the background.
+func dial(t Target, more []grpc.DialOption) (connection, error) {
+	opts := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDisableRetry(),
+		grpc.WithIdleTimeout(0),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(false), grpc.MaxCallRecvMsgSize(maxAnswer), grpc.ForceCodecV2(grpccodec.Codec())),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			MinConnectTimeout: 2 * time.Second,
+		}),
+	}, more...)
+	return grpc.NewClient(t.Address, opts...)
+}
+
+// follow keeps the connection up and measures it until ctx ends.
+func (t *target) follow(ctx context.Context, interval time.Duration, random func() float64) {
+	for ctx.Err() == nil {
+		state := t.conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			t.probe(ctx)
+		case connectivity.Idle:
+			t.conn.Connect()
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			t.update((*health.Health).Broken)
+		case connectivity.Connecting:
+		}
+		// Jitter keeps the probes of many clients apart.
+		wait, stop := context.WithTimeout(ctx, time.Duration((0.75+random()/2)*float64(interval)))
+		t.conn.WaitForStateChange(wait, state)
+		stop()
+	}
+}
+
+// probe measures the round trip and, once for each connection, asks who answers.
+func (t *target) probe(ctx context.Context) {
+	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	resp := &healthv1.HealthCheckResponse{}
+	began := time.Now()
+	fate, err := mux.Invoke(pctx, t.conn, healthv1.Health_Check_FullMethodName, &healthv1.HealthCheckRequest{}, resp)
+	rtt := time.Since(began)
+	serving := resp.GetStatus() == healthv1.HealthCheckResponse_SERVING || status.Code(err) == codes.Unimplemented
+	switch {
+	case ctx.Err() != nil:
+	case fate == mux.Answered && serving:
+		t.identify(pctx)
+		t.update(func(h *health.Health) { h.Answered(rtt) })
+	case pctx.Err() != nil:
+		t.update((*health.Health).Late)
+		if t.state().Reach == health.Down {
+			t.mux.Break(status.Error(codes.Unavailable, errSilent.Error()))
+		}
+	default:
+		t.update((*health.Health).Broken)
+	}
+}
+
+// identify asks the target whether it is a site, unless that is known.
+func (t *target) identify(ctx context.Context) {
+	t.mu.Lock()
+	known := t.known
+	t.mu.Unlock()
+	if known {
+		return
+	}
+	resp := &samyav1.ListSitesResponse{}
+	if err := t.conn.Invoke(ctx, samyav1.ClusterService_ListSites_FullMethodName, &samyav1.ListSitesRequest{}, resp); err != nil {
+		return
+	}
+	site, isSite := strings.CutPrefix(resp.GetAnsweredBy(), "site/")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known = true; isSite {
+		t.site = site
+	}
+}
+
+// update changes the health. Behind a broken connection may be somebody else.
+func (t *target) update(f func(*health.Health)) {
+	t.mu.Lock()
+	before := t.health
+	f(&t.health)
+	if t.health.Reach == health.Down {
+		t.known, t.site = false, ""
+	}
+	changed := t.health != before
+	t.mu.Unlock()
+	if changed {
+		t.changed()
+	}
+}
+
+func (t *target) state() health.Health {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.health
+}
+
+// name returns the name of the site that the target is; empty if it is none, or
+// that is not known.
+func (t *target) name() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.site
+}
+
+// close ends the target's calls and its connection.
+func (t *target) close() error {
+	return errors.Join(t.mux.Close(), t.conn.Close())
+}

@@ -1,0 +1,73 @@
+// Seats takes some seats of a customer's quota, holds them for a while, and gives
+// them back.
+//
+//	go run ./examples/seats --targets 127.0.0.1:7000 --entity acme/seats --tokens 3
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/samya-db/samya/client"
+)
+
+func main() {
+	targets := flag.String("targets", "127.0.0.1:7000", "gRPC addresses of app managers or sites, separated by commas")
+	entity := flag.String("entity", "acme/seats", "the entity")
+	tokens := flag.Int64("tokens", 1, "how many seats")
+	hold := flag.Duration("hold", 5*time.Second, "for how long")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, strings.Split(*targets, ","), *entity, *tokens, *hold); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, addresses []string, entity string, tokens int64, hold time.Duration) error {
+	var cfg client.Config
+	for _, a := range addresses {
+		cfg.Targets = append(cfg.Targets, client.Target{Address: a})
+	}
+	c, err := client.New(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close(context.Background()) }()
+
+	grant, err := c.Acquire(ctx, entity, tokens, client.Wait(2*time.Second))
+	var e *client.Error
+	switch {
+	case errors.Is(err, client.ErrOutOfTokens) && errors.As(err, &e):
+		return fmt.Errorf("only %d left, ask again in %v", e.Left, e.RetryAfter)
+	case err != nil:
+		return err
+	}
+	fmt.Printf("%d seats of site %s, which has %d left\n", grant.Tokens, grant.Site, grant.Left)
+	select {
+	case <-time.After(hold):
+	case <-ctx.Done():
+	}
+	if err := giveBack(c, entity, grant.Tokens); err != nil {
+		return err
+	}
+	fmt.Println("given back")
+	return nil
+}
+
+// giveBack releases tokens, also after an interrupt, and goes on until it is known
+// what became of that: a release that is resumed counts once.
+func giveBack(c *client.Client, entity string, tokens int64) error {
+	_, err := c.Release(context.Background(), entity, tokens)
+	for errors.Is(err, client.ErrOutcomeUnknown) {
+		_, err = c.Release(context.Background(), entity, tokens, client.Resume(err))
+	}
+	return err
+}

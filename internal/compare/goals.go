@@ -1,0 +1,80 @@
+package compare
+
+// Goal is something to be shown, and what was.
+type Goal struct {
+	// What says what is held against what.
+	What string `json:"what"`
+	// Bound is the least, or with Below the value to stay below.
+	Bound float64 `json:"bound"`
+	Below bool    `json:"below,omitempty"`
+	// Unit of Bound and Got: "×" for a ratio.
+	Unit string `json:"unit"`
+	// Got is what was measured, if anything was.
+	Got      float64 `json:"got"`
+	Measured bool    `json:"measured"`
+	// Met says whether Got is as it should be.
+	Met bool `json:"met"`
+}
+
+// goal is a goal before it is judged.
+type goal struct {
+	what  string
+	cell  Cell
+	of    func(*Sample) float64
+	over  *Cell // nil: a figure by itself
+	to    func(*Sample) float64
+	bound float64
+	below bool
+}
+
+// goals are what samya is to reach.
+func goals() []goal {
+	samya := func(way string) Cell { return Cell{Samya, way, Hot} }
+	of := func(system, way string) *Cell { return &Cell{system, way, Hot} }
+	unary := samya(WayUnary)
+	return []goal{
+		{what: "gRPC unary over a bare gRPC echo", cell: unary, of: rate, over: of(BareGRPC, WayEcho), to: rate, bound: .65},
+		{what: "SDK with 64 goroutines over gRPC unary", cell: samya(WayStream64), of: rate, over: &unary, to: rate, bound: 2.5},
+		{what: "SDK with 1,024 goroutines over gRPC unary", cell: samya(WayStream1024), of: rate, over: &unary, to: rate, bound: 6},
+		{what: "batches of 100, operations a second", cell: samya(WayBatch), of: rate, bound: 400_000},
+		{what: "HTTP over a bare net/http echo", cell: samya(WayHTTP), of: rate, over: of(BareHTTP, WayEcho), to: rate, bound: .45},
+		{what: "SDK with 64 goroutines over redis always, one at a time", cell: samya(WayStream64), of: rate, over: of(RedisAlways, WaySingle), to: rate, bound: 1.5},
+		{what: "batches of 100 over redis always, pipelined by 100", cell: samya(WayBatch), of: rate, over: of(RedisAlways, WayPipelined), to: rate, bound: 2},
+		{what: "gRPC unary over PostgreSQL", cell: unary, of: rate, over: of(Postgres, WaySingle), to: rate, bound: 5},
+		{what: "gRPC unary over etcd's compare-and-swap", cell: unary, of: rate, over: of(Etcd, WayCAS), to: rate, bound: 10},
+		{what: "p99.9 of 64 callers of the SDK over p99 of the sync alone", cell: samya(WayStream64), of: p999, over: of(BareSync, WaySync), to: p99, bound: 5, below: true},
+	}
+}
+
+// Judge holds the figures against the goals. One whose cells were not measured is
+// not met.
+func (r *Report) Judge() {
+	r.Goals = nil
+	for _, g := range goals() {
+		told := Goal{What: g.what, Bound: g.bound, Below: g.below, Unit: "×"}
+		m := r.find(g.cell)
+		if g.over == nil {
+			told.Unit = "/s"
+			if told.Measured = m != nil; told.Measured {
+				told.Got = median(m.figures(g.of))
+			}
+		} else {
+			over := r.find(*g.over)
+			if told.Measured = m != nil && over != nil; told.Measured {
+				told.Got = ratio(m, g.of, over, g.to)
+			}
+		}
+		told.Met = told.Measured && (told.Got >= g.bound) != g.below
+		r.Goals = append(r.Goals, told)
+	}
+}
+
+// Met reports whether all goals are.
+func (r *Report) Met() bool {
+	for _, g := range r.Goals {
+		if !g.Met {
+			return false
+		}
+	}
+	return len(r.Goals) > 0
+}

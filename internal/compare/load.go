@@ -1,0 +1,213 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Load is what a driver is measured with.
+type Load struct {
+	// Callers and Batch are those of the [Way].
+	Callers, Batch int
+	// Entities are the names, Draws which of them the operations ask for in turn.
+	Entities []string
+	Draws    []uint16
+	// Prefix begins every request id; no two loads on a system have the same.
+	Prefix string
+	// Warmup is made before what is measured.
+	Warmup, Time time.Duration
+	// Usage tells the processor time used so far; see [Usage].
+	Usage func() (Usage, error)
+}
+
+// Sample is one measurement of a cell.
+type Sample struct {
+	// Operations were answered within Seconds.
+	Operations int64   `json:"operations"`
+	Seconds    float64 `json:"seconds"`
+	// Rate is operations a second.
+	Rate float64 `json:"rate"`
+	// P50, P99 and P999 are latencies of calls in µs, to 1 in 100, counted once
+	// for each operation of the call.
+	P50  float64 `json:"p50_us"`
+	P99  float64 `json:"p99_us"`
+	P999 float64 `json:"p999_us"`
+	// ServerCPU and ClientCPU are µs of processor time an operation, of the
+	// system's processes and of this one; 0 where it is not known.
+	ServerCPU float64 `json:"server_cpu_us"`
+	ClientCPU float64 `json:"client_cpu_us"`
+
+	granted []int64 // by entity, warm-up and end included
+}
+
+// The phases of a load.
+const (
+	warming int32 = iota
+	measuring
+	ending
+)
+
+const (
+	// drainTime bounds the wait for the last answers.
+	drainTime = 30 * time.Second
+	// The latencies kept, in µs, and their precision in digits.
+	maxLatency       = int64(60 * time.Second / time.Microsecond)
+	latencyPrecision = 2
+)
+
+var (
+	errRefused = errors.New("an operation was refused though there are tokens")
+	errStuck   = errors.New("not all operations were answered")
+	errNone    = errors.New("no operation was answered in time")
+)
+
+// drive makes load and measures it. It fails with the first operation that does.
+func drive(parent context.Context, d Driver, l *Load) (*Sample, error) {
+	ctx, fail := context.WithCancelCause(parent)
+	defer fail(nil)
+	// Not as a deadline: clients tell servers of those.
+	stuck := time.AfterFunc(l.Warmup+l.Time+drainTime, func() { fail(errStuck) })
+	defer stuck.Stop()
+	var phase atomic.Int32
+	var measured atomic.Int64
+	granted := make([]atomic.Int64, len(l.Entities))
+	latencies := make([]*hdrhistogram.Histogram, l.Callers)
+	for i := range latencies {
+		latencies[i] = hdrhistogram.New(1, maxLatency, latencyPrecision)
+	}
+	var callers sync.WaitGroup
+	for i := range l.Callers {
+		callers.Go(func() {
+			c := caller{load: l, number: i, latency: latencies[i], granted: granted}
+			n, err := c.run(ctx, d, &phase)
+			measured.Add(n)
+			if err != nil {
+				fail(err)
+			}
+		})
+	}
+	s := &Sample{}
+	err := s.watch(ctx, l, &phase)
+	phase.Store(ending)
+	if err != nil {
+		fail(err)
+	}
+	callers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	all := latencies[0]
+	for _, h := range latencies[1:] {
+		all.Merge(h)
+	}
+	if s.Operations = measured.Load(); s.Operations == 0 {
+		return nil, errNone
+	}
+	s.P50, s.P99, s.P999 = float64(all.ValueAtQuantile(50)), float64(all.ValueAtQuantile(99)), float64(all.ValueAtQuantile(99.9))
+	s.granted = make([]int64, len(granted))
+	for i := range granted {
+		s.granted[i] = granted[i].Load()
+	}
+	s.perOperation()
+	return s, nil
+}
+
+// watch lets the phases pass, and takes the time and the processor time of the one
+// that is measured.
+func (s *Sample) watch(ctx context.Context, l *Load, phase *atomic.Int32) error {
+	if err := wait(ctx, l.Warmup); err != nil {
+		return err
+	}
+	before, err := l.Usage()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	phase.Store(measuring)
+	if err := wait(ctx, l.Time); err != nil {
+		return err
+	}
+	phase.Store(ending)
+	s.Seconds = time.Since(began).Seconds()
+	after, err := l.Usage()
+	if err != nil {
+		return err
+	}
+	s.ServerCPU = (after.Server - before.Server).Seconds()
+	s.ClientCPU = (after.Client - before.Client).Seconds()
+	return nil
+}
+
+// perOperation divides what was counted by the operations.
+func (s *Sample) perOperation() {
+	const microseconds = 1e6
+	n := float64(s.Operations)
+	s.Rate = n / s.Seconds
+	s.ServerCPU *= microseconds / n
+	s.ClientCPU *= microseconds / n
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// caller is one of those that ask.
+type caller struct {
+	load    *Load
+	number  int
+	latency *hdrhistogram.Histogram
+	granted []atomic.Int64
+}
+
+// run asks until the load ends and returns how many operations were answered
+// while it was measured.
+func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64, error) {
+	l := c.load
+	requests, granted, asked := make([]Request, l.Batch), make([]bool, l.Batch), make([]uint16, l.Batch)
+	prefix := fmt.Sprintf("%s-%d-", l.Prefix, c.number)
+	id := make([]byte, 0, len(prefix)+20)
+	at := c.number * (len(l.Draws) / l.Callers)
+	var measured int64
+	for next := uint64(0); phase.Load() != ending; {
+		for i := range requests {
+			asked[i] = l.Draws[at%len(l.Draws)]
+			at++
+			next++
+			id = strconv.AppendUint(append(id[:0], prefix...), next, 36)
+			requests[i] = Request{Entity: l.Entities[asked[i]], ID: string(id)}
+		}
+		began := time.Now()
+		if err := d.Acquire(ctx, c.number, requests, granted); err != nil {
+			return measured, err
+		}
+		took := time.Since(began)
+		for i, ok := range granted {
+			if !ok {
+				return measured, fmt.Errorf("request %s of %s: %w", requests[i].ID, requests[i].Entity, errRefused)
+			}
+			c.granted[asked[i]].Add(1)
+		}
+		if phase.Load() == measuring {
+			measured += int64(l.Batch)
+			// A latency above what is kept is kept as the highest.
+			if err := c.latency.RecordValues(min(took.Microseconds(), maxLatency), int64(l.Batch)); err != nil {
+				return measured, fmt.Errorf("record a latency: %w", err)
+			}
+		}
+	}
+	return measured, nil
+}

@@ -1,0 +1,75 @@
+// Package health is what a caller knows of one server it may call: whether it
+// answers, how far away it is, and until when it wants to be left alone. It is
+// plain data: it refuses to probe, to read a clock, and to be used by two
+// goroutines at a time.
+package health
+
+import "time"
+
+// Reach is whether a server answers.
+type Reach uint8
+
+// What is known of a server's answers.
+const (
+	// Unproven: it was not heard of yet.
+	Unproven Reach = iota
+	Up
+	Down
+)
+
+const (
+	// rttWeight is the weight of a new measurement in the moving average of a
+	// server's round trip.
+	rttWeight = 0.3
+	// SoftMisses is how many probes in a row may go unanswered in time before a
+	// server counts as down. A broken connection counts at once.
+	SoftMisses = 2
+	// A server that answered OVERLOADED is gone past for as long as it asks for,
+	// within these bounds; overloadUnsaid is for one that does not say.
+	minOverload, maxOverload = 50 * time.Millisecond, 5 * time.Second
+	overloadUnsaid           = time.Second
+	// SameDistance is the difference of round trips below which servers count as
+	// equally near, so that noise does not make the choice.
+	SameDistance = 5 * time.Millisecond
+)
+
+// Health is what is known of one server. Its zero value is unproven.
+type Health struct {
+	Reach           Reach
+	RTT             time.Duration // moving average; zero: not measured
+	OverloadedUntil time.Time
+	misses          int // probes in a row that were not answered in time
+}
+
+// Answered takes in a probe's round trip.
+func (h *Health) Answered(rtt time.Duration) {
+	h.Reach, h.misses = Up, 0
+	if rtt = max(rtt, 1); h.RTT == 0 {
+		h.RTT = rtt
+		return
+	}
+	h.RTT += time.Duration(rttWeight * float64(rtt-h.RTT))
+}
+
+// Late takes in a probe that was not answered in time.
+func (h *Health) Late() {
+	if h.misses++; h.misses >= SoftMisses {
+		h.Broken()
+	}
+}
+
+// Broken takes in a connection that broke or cannot be made. Round trips are
+// measured anew after it.
+func (h *Health) Broken() { *h = Health{Reach: Down} }
+
+// Refused takes in an answer OVERLOADED that asks to stay away for retryAfter; not
+// above 0 if it does not say.
+func (h *Health) Refused(now time.Time, retryAfter time.Duration) {
+	if retryAfter <= 0 {
+		retryAfter = overloadUnsaid
+	}
+	h.OverloadedUntil = now.Add(min(max(retryAfter, minOverload), maxOverload))
+}
+
+// Overloaded tells whether the server wants to be left alone.
+func (h *Health) Overloaded(now time.Time) bool { return now.Before(h.OverloadedUntil) }

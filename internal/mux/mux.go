@@ -1,0 +1,304 @@
+// Package mux carries the operations of many callers to one server over one
+// stream (TokenService.Stream), and refuses to decide anything about them: it
+// chooses no server, makes no request ids and repeats nothing.
+//
+// Callers share messages without waiting for the server or a timer: what they hand
+// over while one message is being sent, or while others of them are being woken
+// with their answers, leaves together in the next.
+package mux
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Fate is what became of a call.
+type Fate uint8
+
+const (
+	// Unsent: provably the server began nothing of it.
+	Unsent Fate = iota
+	// Lost: the server may have begun it, and no answer came.
+	Lost
+	// Answered: the server answered, with a response or a failure.
+	Answered
+)
+
+func (f Fate) String() string { return [...]string{"unsent", "lost", "answered"}[f] }
+
+// ErrClosed is the error of calls to a Mux that was closed before their answers
+// came.
+var ErrClosed = errors.New("mux: closed")
+
+// ErrGone is the error of calls whose caller has given up the server.
+var ErrGone = errors.New("mux: the server was given up")
+
+const (
+	// maxMessage bounds one message of several calls, in bytes: half of what an app
+	// manager takes in one by default.
+	maxMessage = 32 << 10
+	// maxOperation bounds one operation, in bytes: above it no field can be valid.
+	maxOperation = 16 << 10
+	// manyCalls are worth a message, whoever else may join. More share fewer messages,
+	// but then callers and server work in turns: with 64 callers this cost the least.
+	manyCalls = 32
+)
+
+// Options change how a Mux works. The zero Options are the defaults.
+type Options struct {
+	// CallOptions are those of the stream, and of the unary calls in its stead.
+	CallOptions []grpc.CallOption
+}
+
+// Mux carries operations of many callers over one stream to one server. It opens
+// the stream when there is something to send. Its methods may be called from
+// several goroutines at once.
+type Mux struct {
+	conn    grpc.ClientConnInterface
+	options []grpc.CallOption
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	loop    sync.WaitGroup
+	calls   sync.Pool    // of *call
+	telling atomic.Int64 // callers that are being woken with their answers
+
+	mu      sync.Mutex
+	work    sync.Cond // something to send, or an end, may have come
+	queue   queue     // calls not handed to the transport
+	stream  *stream   // nil while none is open
+	running bool      // run has been started
+	closed  bool
+	unary   bool // the server has no Stream
+}
+
+// New returns a Mux to the server behind conn, which remains its maker's.
+func New(conn grpc.ClientConnInterface, o Options) *Mux {
+	m := &Mux{conn: conn, options: o.CallOptions}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.work.L = &m.mu
+	return m
+}
+
+// Do makes one operation and waits for its result, until ctx ends. The deadline
+// of ctx is told to the server. The error is nil only if the fate is Answered, and
+// the result may then be a failure. Otherwise the error is that of ctx, of the
+// stream (a gRPC status), ErrClosed, or an *apierr.Error about an operation that
+// cannot be sent.
+//
+// Calls made while the connection is being set up wait for it; once setting it up
+// has failed they are Unsent.
+func (m *Mux) Do(ctx context.Context, op *samyav1.Operation) (*samyav1.Result, Fate, error) {
+	return m.DoBy(ctx, op, time.Time{})
+}
+
+// DoBy is Do, and waits until the time by as well, unless it is zero. Then the
+// error is context.DeadlineExceeded. It is cheaper than a context of the call's
+// own.
+func (m *Mux) DoBy(ctx context.Context, op *samyav1.Operation, by time.Time) (*samyav1.Result, Fate, error) {
+	return m.DoWhile(ctx, op, by, nil)
+}
+
+// DoWhile is DoBy, and waits until gone is closed as well. Then the error is
+// ErrGone.
+func (m *Mux) DoWhile(
+	ctx context.Context, op *samyav1.Operation, by time.Time, gone <-chan struct{},
+) (*samyav1.Result, Fate, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Unsent, err
+	}
+	c := m.newCall()
+	var over <-chan time.Time
+	if c.deadline, _ = ctx.Deadline(); !by.IsZero() && (c.deadline.IsZero() || by.Before(c.deadline)) {
+		c.deadline = by
+		over = c.expire(time.Until(by))
+	}
+	if err := c.encode(op); err != nil {
+		m.free(c)
+		return nil, Unsent, err
+	}
+	switch ok, err := m.enqueue(c); {
+	case err != nil:
+		m.free(c)
+		return nil, Unsent, err
+	case !ok:
+		m.free(c)
+		return m.doUnary(ctx, op, by, gone)
+	}
+	var end error
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		end = ctx.Err()
+	case <-over:
+		end = context.DeadlineExceeded
+	case <-gone:
+		end = ErrGone
+	}
+	if end != nil {
+		if fate, left := m.leave(c); left {
+			m.free(c)
+			return nil, fate, end
+		}
+		// Its answer was on its way.
+		<-c.done
+	}
+	fate, err, answer := c.fate, c.err, c.answer
+	m.free(c)
+	if fate == Answered {
+		m.told()
+	}
+	switch {
+	case errors.Is(err, errNoStream):
+		return m.doUnary(ctx, op, by, gone)
+	case err != nil:
+		return nil, fate, err
+	}
+	result, err := decodeResult(answer)
+	if err != nil {
+		return nil, Lost, err
+	}
+	return result, Answered, nil
+}
+
+// enqueue hands c over to be sent. It is false if the server has no Stream.
+func (m *Mux) enqueue(c *call) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return false, ErrClosed
+	case m.unary:
+		return false, nil
+	}
+	if !m.running {
+		m.running = true
+		m.loop.Go(m.run)
+	}
+	m.queue.push(c)
+	if m.queue.first == c && m.telling.Load() == 0 || m.queue.count == manyCalls {
+		m.work.Signal()
+	}
+	return true, nil
+}
+
+// told notes that a caller was woken with its answer. The last to be has what
+// others asked for meanwhile sent.
+func (m *Mux) told() {
+	if m.telling.Add(-1) > 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.queue.first != nil {
+		m.work.Signal()
+	}
+}
+
+// leave takes c out because nobody waits for it any more. It is false if c has
+// come to its end by itself.
+func (m *Mux) leave(c *call) (Fate, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch c.state {
+	case queued:
+		m.queue.remove(c)
+		return Unsent, true
+	case sent:
+		m.stream.abandon(c)
+		m.work.Signal()
+		return Lost, true
+	}
+	return 0, false
+}
+
+// Break ends the stream that is open, if any, with an error for its calls: their
+// server has fallen silent.
+func (m *Mux) Break(err error) {
+	m.mu.Lock()
+	s := m.stream
+	m.mu.Unlock()
+	if s != nil {
+		s.fail(err)
+	}
+}
+
+// Close ends the stream and all calls, and waits until nothing of the Mux is left
+// running. Closing it again does nothing.
+func (m *Mux) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	m.work.Broadcast()
+	m.mu.Unlock()
+	m.cancel()
+	m.loop.Wait()
+	return nil
+}
+
+// run opens a stream whenever there are calls and none is open, until Close.
+func (m *Mux) run() {
+	for m.awaitCalls() {
+		s, err := m.open()
+		if err != nil {
+			m.end(nil, err)
+			continue
+		}
+		m.end(s, s.run())
+	}
+	m.end(nil, ErrClosed)
+}
+
+// awaitCalls waits for a call; it is false once the Mux is closed.
+func (m *Mux) awaitCalls() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.queue.first == nil && !m.closed {
+		m.work.Wait()
+	}
+	return !m.closed
+}
+
+// end gives every call its end after the stream has broken, or was not opened.
+// What waits in the queue was never handed over.
+func (m *Mux) end(s *stream, err error) {
+	m.mu.Lock()
+	m.stream = nil
+	var ended []*call
+	if m.closed {
+		err = ErrClosed
+	}
+	if s != nil {
+		if err = s.verdict(err); errors.Is(err, errNoStream) {
+			m.unary = true
+		}
+		fate := Lost
+		if apierr.ReasonOf(err) == apierr.ShuttingDown {
+			// A server that ends a stream so has begun nothing that it has not answered.
+			fate = Unsent
+		}
+		for _, c := range s.table.drain() {
+			c.finish(fate, err)
+			ended = append(ended, c)
+		}
+	}
+	for c := m.queue.pop(); c != nil; c = m.queue.pop() {
+		c.finish(Unsent, err)
+		ended = append(ended, c)
+	}
+	m.mu.Unlock()
+	for _, c := range ended {
+		c.done <- struct{}{}
+	}
+}
+
+// tooLarge is the error of an operation that is too large to be sent.
+func tooLarge(size int) error {
+	return apierr.New(apierr.BodyTooLarge, "an operation of %d bytes, at most %d", size, maxOperation)
+}

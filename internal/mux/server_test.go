@@ -1,0 +1,135 @@
+package mux_test
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/samya-db/samya/internal/mux"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// server serves streams over TCP as a site does: it tells its window, answers
+// what came in one message with one, and what is held back when it is let go.
+type server struct {
+	samyav1.UnimplementedTokenServiceServer
+	window uint32
+	// answer makes the result of an operation; nil holds it back until cancelled.
+	answer func(*samyav1.Operation) *samyav1.Result
+
+	mu       sync.Mutex
+	messages int
+	calls    int
+}
+
+func (s *server) Stream(stream samyav1.TokenService_StreamServer) error {
+	if err := stream.Send(&samyav1.StreamResponse{Window: s.window}); err != nil {
+		return err
+	}
+	held := map[uint64]bool{}
+	for {
+		in, err := stream.Recv()
+		if err != nil {
+			return nil //nolint:nilerr // the client has ended the stream
+		}
+		s.mu.Lock()
+		s.messages++
+		s.calls += len(in.GetCalls())
+		s.mu.Unlock()
+		out := &samyav1.StreamResponse{Replies: make([]*samyav1.Reply, 0, len(in.GetCalls()))}
+		for _, c := range in.GetCalls() {
+			if r := s.answer(c.GetOperation()); r != nil {
+				out.Replies = append(out.Replies, &samyav1.Reply{Tag: c.GetTag(), Result: r})
+			} else {
+				held[c.GetTag()] = true
+			}
+		}
+		if len(held) > int(s.window) {
+			return fmt.Errorf("%d calls without an answer", len(held))
+		}
+		for _, tag := range in.GetCancels() {
+			if held[tag] {
+				delete(held, tag)
+				out.Replies = append(out.Replies, &samyav1.Reply{Tag: tag, Result: failure(1, "cancelled")})
+			}
+		}
+		if err := stream.Send(out); err != nil {
+			return err
+		}
+	}
+}
+
+// granted answers an acquire at once.
+func granted(op *samyav1.Operation) *samyav1.Result {
+	a := op.GetAcquire()
+	return &samyav1.Result{Result: &samyav1.Result_Acquire{Acquire: &samyav1.AcquireResponse{
+		Tokens: a.GetTokens(), RequestId: a.GetRequestId(), Site: "us", Left: 1 << 40,
+	}}}
+}
+
+func failure(code int32, message string) *samyav1.Result {
+	return &samyav1.Result{Result: &samyav1.Result_Failure{Failure: &samyav1.Failure{Code: code, Message: message}}}
+}
+
+func acquire(id string) *samyav1.Operation {
+	return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{
+		Acquire: &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: id},
+	}}
+}
+
+// listen serves s on a port of its own and returns a connection to it.
+func listen(tb testing.TB, s samyav1.TokenServiceServer) *grpc.ClientConn {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := grpc.NewServer()
+	samyav1.RegisterTokenServiceServer(g, s)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(l) }()
+	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		conn.Close()
+		g.Stop()
+		if err := <-served; err != nil {
+			tb.Errorf("serving: %v", err)
+		}
+	})
+	return conn
+}
+
+// listenNowhere returns a connection to a port that nobody listens on.
+func listenNowhere(tb testing.TB) *grpc.ClientConn {
+	tb.Helper()
+	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	l.Close()
+	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// newMux returns a Mux that is closed with the test.
+func newMux(tb testing.TB, conn grpc.ClientConnInterface) *mux.Mux {
+	tb.Helper()
+	m := mux.New(conn, mux.Options{})
+	tb.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			tb.Errorf("closing: %v", err)
+		}
+	})
+	return m
+}

@@ -1,0 +1,222 @@
+package mux
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Fields of the messages of proto/samya/v1/tokens.proto. Only the outer messages
+// are written and read here: operations and results are encoded by their callers,
+// each for itself, so that one that cannot be encoded hurts nobody else and the
+// work is spread over their goroutines.
+const (
+	fieldCalls     = 1 // StreamRequest
+	fieldCancels   = 2
+	fieldTag       = 1 // Call, Reply
+	fieldOperation = 2
+	fieldTimeout   = 3
+	fieldResult    = 2 // Reply
+	fieldReplies   = 1 // StreamResponse
+	fieldWindow    = 2
+)
+
+// encode encodes the operation of c.
+func (c *call) encode(op *samyav1.Operation) error {
+	n := op.SizeVT()
+	if n > maxOperation {
+		return tooLarge(n)
+	}
+	if !isText(op) {
+		return apierr.New(apierr.InvalidField, "a text that is not UTF-8")
+	}
+	c.operation = slices.Grow(c.operation[:0], n)[:n]
+	if _, err := op.MarshalToSizedBufferVT(c.operation); err != nil {
+		return apierr.Wrap(apierr.InvalidField, fmt.Errorf("encoding an operation: %w", err))
+	}
+	return nil
+}
+
+// isText reports whether the texts of an operation are UTF-8, as protobuf wants them.
+// A server may take a message with one that is not for broken, with all calls in it.
+func isText(op *samyav1.Operation) bool {
+	var texts [4]string
+	var tried []string
+	switch op := op.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		r := op.Acquire
+		texts = [...]string{r.GetEntity(), r.GetRequestId(), r.GetSite(), r.GetLease().GetHolder()}
+		tried = r.GetTried()
+	case *samyav1.Operation_Release:
+		r := op.Release
+		texts = [...]string{r.GetEntity(), r.GetRequestId(), r.GetSite(), r.GetLease()}
+		tried = r.GetTried()
+	}
+	bad := func(s string) bool { return !utf8.ValidString(s) }
+	return !slices.ContainsFunc(texts[:], bad) && !slices.ContainsFunc(tried, bad)
+}
+
+// appendCall appends c to a StreamRequest.
+func appendCall(b []byte, c *call, now time.Time) []byte {
+	var ms uint64
+	if !c.deadline.IsZero() {
+		// At least 1: 0 means no bound.
+		ms = uint64(max(1, min(c.deadline.Sub(now).Milliseconds(), 1<<32-1)))
+	}
+	size := 1 + protowire.SizeVarint(c.tag) + 1 + protowire.SizeBytes(len(c.operation))
+	if ms > 0 {
+		size += 1 + protowire.SizeVarint(ms)
+	}
+	b = protowire.AppendTag(b, fieldCalls, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	b = protowire.AppendTag(b, fieldTag, protowire.VarintType)
+	b = protowire.AppendVarint(b, c.tag)
+	b = protowire.AppendTag(b, fieldOperation, protowire.BytesType)
+	b = protowire.AppendBytes(b, c.operation)
+	if ms > 0 {
+		b = protowire.AppendTag(b, fieldTimeout, protowire.VarintType)
+		b = protowire.AppendVarint(b, ms)
+	}
+	return b
+}
+
+// callOverhead is the most that appendCall adds to an operation, in bytes.
+const callOverhead = 32
+
+// appendCancels appends the tags of calls given up to a StreamRequest.
+func appendCancels(b []byte, tags []uint64) []byte {
+	if len(tags) == 0 {
+		return b
+	}
+	size := 0
+	for _, t := range tags {
+		size += protowire.SizeVarint(t)
+	}
+	b = protowire.AppendTag(b, fieldCancels, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	for _, t := range tags {
+		b = protowire.AppendVarint(b, t)
+	}
+	return b
+}
+
+// reply is an answer on the stream; its result is still encoded.
+type reply struct {
+	tag    uint64
+	result []byte
+}
+
+// readResponse reads a StreamResponse and appends its replies. The results are
+// parts of b. The window is 0 where none is told.
+func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
+	err := fields(b, func(f field) error {
+		switch {
+		case f.num == fieldReplies && f.kind == protowire.BytesType:
+			var r reply
+			err := fields(f.bytes, func(f field) error {
+				switch {
+				case f.num == fieldTag && f.kind == protowire.VarintType:
+					r.tag = f.number
+				case f.num == fieldResult && f.kind == protowire.BytesType:
+					r.result = f.bytes
+				}
+				return nil
+			})
+			into = append(into, r)
+			return err
+		case f.num == fieldWindow && f.kind == protowire.VarintType:
+			window = uint32(f.number)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading an answer of the stream: %w", err)
+	}
+	return into, window, nil
+}
+
+// field is a field of a message, with its bytes or its number.
+type field struct {
+	num    protowire.Number
+	kind   protowire.Type
+	bytes  []byte
+	number uint64
+}
+
+// fields calls each for every field of a message. Those of kinds that the messages
+// here do not have are left empty.
+func fields(b []byte, each func(field) error) error {
+	for len(b) > 0 {
+		var f field
+		var n int
+		if f.num, f.kind, n = protowire.ConsumeTag(b); n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		switch f.kind {
+		case protowire.BytesType:
+			f.bytes, n = protowire.ConsumeBytes(b)
+		case protowire.VarintType:
+			f.number, n = protowire.ConsumeVarint(b)
+		default:
+			n = protowire.ConsumeFieldValue(f.num, f.kind, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if err := each(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeResult reads a result.
+func decodeResult(b []byte) (*samyav1.Result, error) {
+	r := &samyav1.Result{}
+	if err := r.UnmarshalVT(b); err != nil {
+		return nil, fmt.Errorf("reading a result: %w", err)
+	}
+	if r.GetResult() == nil {
+		return nil, errors.New("reading a result: it is empty")
+	}
+	return r, nil
+}
+
+// frame is an encoded message.
+type frame struct{ data []byte }
+
+// codec hands encoded messages through to the transport.
+type codec struct{}
+
+// Name implements encoding.CodecV2: on the wire it is protobuf.
+func (codec) Name() string { return "proto" }
+
+// Marshal implements encoding.CodecV2. The transport may hold on to the bytes
+// after it returned, so they are copied into memory that it gives back.
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	f, ok := v.(*frame)
+	if !ok {
+		return nil, fmt.Errorf("mux: a message of type %T", v)
+	}
+	return mem.BufferSlice{mem.Copy(f.data, mem.DefaultBufferPool())}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	f, ok := v.(*frame)
+	if !ok {
+		return fmt.Errorf("mux: a message of type %T", v)
+	}
+	f.data = data.Materialize()
+	return nil
+}

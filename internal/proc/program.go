@@ -1,0 +1,130 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// User is whom a program runs as. Only root can start one as somebody else, and
+// on Linux alone.
+type User struct {
+	// UID and GID are the ids of the user and of its group.
+	UID, GID uint32
+}
+
+// Program says how to start a program that is not samya, such as a database
+// that samya is compared with.
+type Program struct {
+	// Name is what errors call it.
+	Name string
+	// Argv is its command line, the program first.
+	Argv []string
+	// Log is the file its output goes to.
+	Log string
+	// StopSignal asks it to end; zero means SIGTERM.
+	StopSignal syscall.Signal
+	// User is whom it runs as; nil: as the parent.
+	User *User
+}
+
+// Programs are running processes of programs that are not samya. They take part
+// in the promise that no process outlives its purpose, but for the pipe, which
+// they know nothing of: where the kernel has no parent-death signal, they stay
+// behind if the parent is killed. Its methods may be called from several
+// goroutines at once.
+type Programs struct {
+	spawn *spawner
+
+	mu      sync.Mutex
+	started []*Process
+}
+
+// NewPrograms returns a set that has started nothing.
+func NewPrograms() *Programs {
+	return &Programs{spawn: newSpawner()}
+}
+
+// Start starts a program. It does not wait until the program is ready.
+func (s *Programs) Start(g Program) (*Process, error) {
+	if len(g.Argv) == 0 {
+		return nil, fmt.Errorf("start %s: no command line", g.Name)
+	}
+	if g.StopSignal == 0 {
+		g.StopSignal = syscall.SIGTERM
+	}
+	p := &Process{
+		Name: g.Name, Args: g.Argv[1:], Log: g.Log,
+		bin: g.Argv[0], spawn: s.spawn, stop: g.StopSignal, user: g.User,
+		died: func(*DeathError) {}, // Died and Death tell
+	}
+	if err := p.Start(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.started = append(s.started, p)
+	s.mu.Unlock()
+	return p, nil
+}
+
+// Processes returns all that were started, in that order.
+func (s *Programs) Processes() []*Process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*Process(nil), s.started...)
+}
+
+// Stop ends all programs, the last started first, each killed after grace or
+// once ctx is done. Nothing can be started afterwards.
+func (s *Programs) Stop(ctx context.Context, grace time.Duration) error {
+	s.spawn.refuse()
+	all := s.Processes()
+	var errs []error
+	for _, p := range slices.Backward(all) {
+		errs = append(errs, p.Stop(ctx, grace))
+	}
+	s.mu.Lock()
+	s.started = nil
+	s.mu.Unlock()
+	s.spawn.close()
+	return errors.Join(errs...)
+}
+
+// FreePorts returns n addresses of 127.0.0.1 whose ports are free. Until they
+// are bound, another program may take one.
+func FreePorts(ctx context.Context, n int) ([]string, error) {
+	var held ports
+	var addrs []string
+	for range n {
+		addr, err := held.next(ctx)
+		if err != nil {
+			return nil, errors.Join(err, held.release())
+		}
+		addrs = append(addrs, addr)
+	}
+	if err := held.release(); err != nil {
+		return nil, fmt.Errorf("let go of the ports: %w", err)
+	}
+	return addrs, nil
+}
+
+// Died returns a channel that is closed once the process's latest start has
+// ended; nil if it was never started.
+func (p *Process) Died() <-chan struct{} {
+	if r := p.current(false); r != nil {
+		return r.exited
+	}
+	return nil
+}
+
+// Death tells how the process's latest start ended; nil while it runs.
+func (p *Process) Death() *DeathError {
+	if r := p.current(false); r != nil && r.ended() {
+		return p.death(r)
+	}
+	return nil
+}

@@ -1,0 +1,323 @@
+// Package simdisk is one directory of files in memory that loses, tears and
+// spoils what a real disk may, as a seed decides. It refuses to be kinder than
+// a disk promises to be: what was not synced may be there after a loss of power
+// or not, sector by sector, and a name that was not synced as well.
+package simdisk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+)
+
+// Sector is how many bytes a disk writes whole or not at all.
+const Sector = 512
+
+// ErrCut is what calls return from a loss of power on.
+var ErrCut = errors.New("the power is gone")
+
+// Op is a kind of call that changes the disk.
+type Op uint8
+
+// The calls that change the disk.
+const (
+	Write Op = iota
+	Sync
+	Create
+	Rename
+	Remove
+	SyncNames
+	// Other is what a program does to the disk by other means, see [Disk.Do].
+	Other
+	ops
+)
+
+// String returns the name of the call.
+func (o Op) String() string {
+	return [ops]string{"write", "sync", "create", "rename", "remove", "sync of names", "other"}[o]
+}
+
+// Disk is one directory on a disk. It is used by one goroutine.
+type Disk struct {
+	r *rand.Rand
+	// names are the files as running programs see them, stable those whose names
+	// survive whatever happens; renamed are the changes in between.
+	names, stable map[string]*inode
+	renamed       []renaming
+	// power counts the losses of power: files opened before one are of no use.
+	power int
+	// cutIn, if not 0, is which call from now on the power is lost in.
+	cutIn int
+	// fail are the errors that the next call of a kind returns.
+	fail [ops]error
+	// full refuses to let files grow.
+	full  bool
+	calls [ops]int
+}
+
+// renaming changes a name: a creation if from is empty, a removal if to is.
+type renaming struct {
+	from, to string
+	file     *inode
+}
+
+// New makes an empty one that draws from r.
+func New(r *rand.Rand) *Disk {
+	return &Disk{r: r, names: make(map[string]*inode), stable: make(map[string]*inode)}
+}
+
+// CutIn has the power lost in the n-th call from now on that changes the disk,
+// the first being 1. Whether that call still has its effect is left to [Disk.Cut].
+// 0 takes it back.
+func (d *Disk) CutIn(n int) { d.cutIn = n }
+
+// Fail has the next call of a kind return an error. A sync that fails leaves it
+// open what it made durable, and no later one makes up for it.
+func (d *Disk) Fail(o Op, err error) { d.fail[o] = err }
+
+// Failing reports whether a call is still to fail.
+func (d *Disk) Failing() bool { return d.fail != [ops]error{} }
+
+// Fill makes the disk full, or gives it space again. Files keep the space that
+// they have.
+func (d *Disk) Fill(full bool) { d.full = full }
+
+// Full reports whether the disk is full.
+func (d *Disk) Full() bool { return d.full }
+
+// Dead reports whether the power is lost, and [Disk.Cut] has to be called before
+// the disk can be used again.
+func (d *Disk) Dead() bool { return d.cutIn < 0 }
+
+// Calls counts the calls of a kind.
+func (d *Disk) Calls(o Op) int { return d.calls[o] }
+
+// begin counts a call and tells whether it fails.
+func (d *Disk) begin(o Op) error {
+	if d.Dead() {
+		return ErrCut
+	}
+	d.calls[o]++
+	if d.cutIn > 0 {
+		if d.cutIn--; d.cutIn == 0 {
+			d.cutIn = -1
+			return ErrCut
+		}
+	}
+	if err := d.fail[o]; err != nil {
+		d.fail[o] = nil
+		return err
+	}
+	return nil
+}
+
+// Do has the disk carry out what is kept elsewhere and is durable at once, whole
+// or not at all: a transaction of a database. If it fails it may have been.
+func (d *Disk) Do(what func()) error {
+	if d.Dead() {
+		return ErrCut
+	}
+	err := d.begin(Other)
+	if err == nil || d.r.IntN(2) == 0 {
+		what()
+	}
+	return err
+}
+
+// List returns the names of all files, sorted.
+func (d *Disk) List() ([]string, error) {
+	if d.Dead() {
+		return nil, ErrCut
+	}
+	return slices.Sorted(maps.Keys(d.names)), nil
+}
+
+// Create makes an empty file under a new name.
+func (d *Disk) Create(name string) (*File, error) {
+	if d.names[name] != nil {
+		return nil, naming("create", name, fs.ErrExist)
+	}
+	err := d.begin(Create)
+	if err == nil && d.full {
+		err = syscall.ENOSPC
+	}
+	if err == nil || errors.Is(err, ErrCut) {
+		d.change(renaming{to: name, file: newInode()})
+	}
+	if err != nil {
+		return nil, naming("create", name, err)
+	}
+	return d.open(name), nil
+}
+
+// Open opens a file for reading and writing.
+func (d *Disk) Open(name string) (*File, error) {
+	if d.Dead() {
+		return nil, naming("open", name, ErrCut)
+	}
+	if d.names[name] == nil {
+		return nil, naming("open", name, fs.ErrNotExist)
+	}
+	return d.open(name), nil
+}
+
+func (d *Disk) open(name string) *File {
+	return &File{d: d, name: name, file: d.names[name], power: d.power}
+}
+
+// Rename gives a file another name, in place of a file that has it.
+func (d *Disk) Rename(from, to string) error {
+	f := d.names[from]
+	if f == nil {
+		return naming("rename", from, fs.ErrNotExist)
+	}
+	err := d.begin(Rename)
+	if err == nil || errors.Is(err, ErrCut) {
+		d.change(renaming{from: from, to: to, file: f})
+	}
+	return naming("rename", from, err)
+}
+
+// Remove takes a file away.
+func (d *Disk) Remove(name string) error {
+	f := d.names[name]
+	if f == nil {
+		return naming("remove", name, fs.ErrNotExist)
+	}
+	err := d.begin(Remove)
+	if err == nil || errors.Is(err, ErrCut) {
+		d.change(renaming{from: name, file: f})
+	}
+	return naming("remove", name, err)
+}
+
+// Sync makes all names durable.
+func (d *Disk) Sync() error {
+	if err := d.begin(SyncNames); err != nil {
+		if !errors.Is(err, ErrCut) {
+			d.settleNames(d.draw())
+		}
+		return naming("sync", ".", err)
+	}
+	d.stable, d.renamed = maps.Clone(d.names), nil
+	return nil
+}
+
+// change carries out a change of a name, which is durable once names are synced.
+func (d *Disk) change(c renaming) {
+	c.apply(d.names)
+	d.renamed = append(d.renamed, c)
+}
+
+// apply changes a name, if that is what it was when the change was asked for.
+func (c *renaming) apply(names map[string]*inode) {
+	if c.from != "" {
+		if names[c.from] != c.file {
+			return
+		}
+		delete(names, c.from)
+	}
+	if c.to != "" {
+		names[c.to] = c.file
+	}
+}
+
+// settleNames decides which changes of names are durable.
+func (d *Disk) settleNames(keep keeping) {
+	for i, c := range d.renamed {
+		if keep.name(i, len(d.renamed)) {
+			c.apply(d.stable)
+		}
+	}
+	d.renamed = nil
+}
+
+// Cut loses the power and comes back with what the disk has: all that was
+// synced, and of the rest whatever the seed decides. Open files are of no use
+// afterwards.
+func (d *Disk) Cut() { d.cut(d.draw()) }
+
+// CutHard loses all that was not synced.
+func (d *Disk) CutHard() { d.cut(keeping{style: nothing}) }
+
+// Kill ends the program that uses the disk, and no more: what it wrote is there
+// to read, and what it did not sync can still be lost.
+func (d *Disk) Kill() {
+	d.power++
+	d.cutIn, d.fail = 0, [ops]error{}
+}
+
+func (d *Disk) cut(keep keeping) {
+	// A file may have several names on the way from one to another.
+	seen := make(map[*inode]bool)
+	for _, names := range []map[string]*inode{d.stable, d.names} {
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if f := names[name]; !seen[f] {
+				seen[f] = true
+				f.settle(keep)
+			}
+		}
+	}
+	d.settleNames(keep)
+	d.names = maps.Clone(d.stable)
+	d.power++
+	d.cutIn, d.fail = 0, [ops]error{}
+}
+
+// Clone copies what the disk has. Nothing may be unsynced on it: it comes after
+// [Disk.Cut]. The copy draws from r.
+func (d *Disk) Clone(r *rand.Rand) *Disk {
+	c := New(r)
+	for name, f := range d.names {
+		c.names[name] = &inode{data: slices.Clone(f.data)}
+		c.stable[name] = c.names[name]
+	}
+	return c
+}
+
+// Same reports whether two disks have the same files.
+func (d *Disk) Same(other *Disk) bool {
+	return maps.EqualFunc(d.names, other.names, func(a, b *inode) bool { return bytes.Equal(a.data, b.data) })
+}
+
+// Size returns how long a file is, 0 if there is none.
+func (d *Disk) Size(name string) int64 {
+	if f := d.names[name]; f != nil {
+		return int64(len(f.data))
+	}
+	return 0
+}
+
+// Used returns how long a file is without the zeros at its end.
+func (d *Disk) Used(name string) int64 {
+	f := d.names[name]
+	if f == nil {
+		return 0
+	}
+	return int64(len(bytes.TrimRight(f.data, "\x00")))
+}
+
+// Flip turns one bit of a file, durably.
+func (d *Disk) Flip(name string, bit int64) { d.names[name].data[bit/8] ^= 1 << (bit % 8) }
+
+// naming wraps an error of a call; nil stays nil.
+func naming(call, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: call, Path: name, Err: err}
+}
+
+// String lists the files.
+func (d *Disk) String() string {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(d.names)) {
+		_, _ = fmt.Fprintf(&b, "%s %d\n", name, len(d.names[name].data)) // a buffer takes all
+	}
+	return b.String()
+}

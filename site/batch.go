@@ -1,0 +1,128 @@
+package site
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// Batch implements samyav1.TokenServiceServer.
+func (s tokens) Batch(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
+	if err := name.Operations("operations", len(r.GetOperations())); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	if err := expired(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	b := s.begin(r.GetOperations(), timeLeft(ctx))
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		b.giveUp(context.Cause(ctx))
+	}
+	resp := b.response(began)
+	if !b.cancelled {
+		batches.Put(b)
+	}
+	return resp, nil
+}
+
+// batch is the operations of one call.
+type batch struct {
+	site       *Site
+	operations []operation
+	// calls are those that were begun.
+	calls []*engine.Call
+	// open counts those without an answer, done is told when there are none.
+	open atomic.Int64
+	done chan struct{}
+	// cancelled says that some were cancelled. They are not used again.
+	cancelled bool
+}
+
+var batches = sync.Pool{New: func() any { return &batch{done: make(chan struct{}, 1)} }}
+
+// begin begins operations; those that are not in good form fail at once.
+func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
+	b := batches.Get().(*batch)
+	b.site, b.calls = s, b.calls[:0]
+	b.operations = slices.Grow(b.operations[:0], len(requests))[:len(requests)]
+	for i, r := range requests {
+		o := &b.operations[i]
+		o.to, o.err = b, nil
+		if err := s.read(o, r, left); err != nil {
+			o.err = apierr.From(err).Within(fieldOf(i, r))
+			continue
+		}
+		b.calls = append(b.calls, &o.Call)
+	}
+	// One more, so that it does not end before all are begun.
+	b.open.Store(int64(len(b.calls)) + 1)
+	if err := s.engine.Start(b.calls); err != nil {
+		for _, c := range b.calls {
+			o := c.To.(*operation)
+			o.err = s.broken(err, o.asked)
+		}
+		b.ended(len(b.calls))
+	}
+	b.ended(1)
+	return b
+}
+
+// fieldOf is the field that holds those of an operation.
+func fieldOf(i int, r *samyav1.Operation) string {
+	switch r.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		return fmt.Sprintf("operations[%d].acquire.", i)
+	case *samyav1.Operation_Release:
+		return fmt.Sprintf("operations[%d].release.", i)
+	}
+	return fmt.Sprintf("operations[%d].", i)
+}
+
+// answered implements answeree.
+func (b *batch) answered(*operation) { b.ended(1) }
+
+func (b *batch) ended(n int) {
+	if b.open.Add(-int64(n)) == 0 {
+		b.done <- struct{}{}
+	}
+}
+
+// giveUp cancels what has no answer.
+func (b *batch) giveUp(cause error) {
+	for _, c := range b.calls {
+		if b.site.engine.Cancel(c) {
+			b.cancelled = true
+			o := c.To.(*operation)
+			o.err = b.site.broken(fmt.Errorf("waiting for an answer: %w", cause), o.asked)
+			b.ended(1)
+		}
+	}
+	// The other answers were on their way.
+	<-b.done
+}
+
+// response tells and counts what became of the operations.
+func (b *batch) response(began time.Time) *samyav1.BatchResponse {
+	all := make([]samyav1.Result, len(b.operations))
+	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(b.operations))}
+	var made results
+	t := b.site.metrics.tally(b.site.metrics.batches, len(b.operations))
+	for i := range b.operations {
+		o := &b.operations[i]
+		t.count(o, began, made.of(b.site, &all[i], o))
+		resp.Results[i] = &all[i]
+	}
+	t.end()
+	return resp
+}

@@ -1,0 +1,80 @@
+package core
+
+// recall holds the records of answered requests in the order in which they were
+// made, and finds the last one of a key. Its memory holds no pointers but a few,
+// so that collections of garbage pass it by.
+type recall struct {
+	// chunks hold the records from first on, which is the number of the first
+	// record of the first chunk. Numbers wrap around.
+	chunks []*recallChunk
+	// begin and end are the numbers of the oldest record and of the next one.
+	first, begin, end uint32
+	// spare is a chunk for reuse.
+	spare *recallChunk
+	index *keyIndex
+}
+
+const chunkRecords = 1 << 12
+
+type recallChunk [chunkRecords]remembered
+
+func (m *recall) at(number uint32) *remembered {
+	n := number - m.first
+	return &m.chunks[n/chunkRecords][n%chunkRecords]
+}
+
+// find returns the last record of a key, or nil. It is good until another one is
+// added or forgotten.
+func (m *recall) find(key *RequestKey) *remembered {
+	shard, tag := m.index.locate(key)
+	if at, ok := shard.find(tag, m.is(key)); ok {
+		return m.at(shard.number(at))
+	}
+	return nil
+}
+
+func (m *recall) is(key *RequestKey) func(uint32) bool {
+	return func(number uint32) bool { return m.at(number).key == *key }
+}
+
+// add makes a record the last one of its key.
+func (m *recall) add(r *remembered) {
+	if m.end-m.first == uint32(len(m.chunks))*chunkRecords { //nolint:gosec // far fewer
+		m.chunks = append(m.chunks, m.newChunk())
+	}
+	number := m.end
+	m.end++
+	*m.at(number) = *r
+	shard, tag := m.index.locate(&r.key)
+	if at, ok := shard.find(tag, m.is(&r.key)); ok {
+		shard.set(at, tag, number)
+		return
+	}
+	shard.insert(tag, number)
+	m.index.len++
+}
+
+func (m *recall) newChunk() *recallChunk {
+	if chunk := m.spare; chunk != nil {
+		m.spare = nil
+		return chunk
+	}
+	return new(recallChunk)
+}
+
+// forget drops the oldest record, and its key unless there is a later one of it.
+func (m *recall) forget() {
+	number := m.begin
+	shard, tag := m.index.locate(&m.at(number).key)
+	if at, ok := shard.find(tag, func(n uint32) bool { return n == number }); ok {
+		shard.remove(at)
+		m.index.len--
+	}
+	m.begin++
+	if m.begin-m.first == chunkRecords {
+		m.spare = m.chunks[0]
+		m.chunks[0] = nil
+		m.chunks = m.chunks[1:]
+		m.first = m.begin
+	}
+}

@@ -1,0 +1,183 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// Call is an input that wants an answer, handed over with Start. It is the
+// core.Call of its input, which its maker sets. Once it is answered it may be
+// handed over again, but not once it was cancelled.
+type Call struct {
+	Input core.Input
+	// To is told the answer, once.
+	To Receiver
+
+	// open is set from when it is handed over until it is answered or cancelled,
+	// while it is on the list of those.
+	open         bool
+	before, next *Call
+}
+
+// Receiver is told the answers of calls.
+type Receiver interface {
+	// Receive takes the answer of a call, which is durable, or ErrStopped. It is
+	// called from the engine's goroutines and must not block or call the engine.
+	Receive(c *Call, a core.Answer, err error)
+}
+
+// openCalls is a list, in a ring, of the calls that have no answer yet.
+type openCalls struct{ ring Call }
+
+func (o *openCalls) init() { o.ring.before, o.ring.next = &o.ring, &o.ring }
+
+func (o *openCalls) add(c *Call) {
+	last := o.ring.before
+	c.open, c.before, c.next = true, last, &o.ring
+	last.next, o.ring.before = c, c
+}
+
+// remove takes a call from the list, and reports whether it was on it.
+func (o *openCalls) remove(c *Call) bool {
+	if !c.open {
+		return false
+	}
+	c.before.next, c.next.before = c.next, c.before
+	c.open, c.before, c.next = false, nil, nil
+	return true
+}
+
+// takeAll empties the list.
+func (o *openCalls) takeAll() []*Call {
+	var all []*Call
+	for c := o.ring.next; c != &o.ring; c = o.ring.next {
+		o.remove(c)
+		all = append(all, c)
+	}
+	return all
+}
+
+// blocked is a Receiver whose caller is blocked in Do.
+type blocked struct {
+	Call
+	answer core.Answer
+	err    error
+	done   chan struct{}
+}
+
+// Receive implements Receiver.
+func (b *blocked) Receive(_ *Call, a core.Answer, err error) {
+	b.answer, b.err = a, err
+	b.done <- struct{}{}
+}
+
+var blockeds = sync.Pool{New: func() any {
+	b := &blocked{done: make(chan struct{}, 1)}
+	b.To = b
+	return b
+}}
+
+// Do hands over the input that with makes for a call, and waits for its
+// answer, which is durable. When ctx ends first the call is cancelled and its
+// error returned: it is then unknown whether the request was done.
+func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
+	b := blockeds.Get().(*blocked)
+	b.Input = with(&b.Call)
+	if err := e.submit(b.Input, &b.Call); err != nil {
+		blockeds.Put(b)
+		return core.Answer{}, err
+	}
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+		if e.Cancel(&b.Call) {
+			return core.Answer{}, fmt.Errorf("waiting for an answer: %w", context.Cause(ctx))
+		}
+		// The answer was on its way.
+		<-b.done
+	}
+	answer, err := b.answer, b.err
+	b.answer, b.err, b.Input = core.Answer{}, nil, nil
+	blockeds.Put(b)
+	return answer, err
+}
+
+// Start hands over calls, all or none; their receivers are told the answers. The
+// error is ErrBusy or ErrStopped, and nothing was done.
+func (e *Engine) Start(calls []*Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	e.mu.Lock()
+	if err := e.refuses(len(calls)); err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	for _, c := range calls {
+		e.open.add(c)
+		e.inbox = append(e.inbox, c.Input)
+	}
+	e.handedOver()
+	return nil
+}
+
+// Submit hands over an input that needs no answer.
+func (e *Engine) Submit(in core.Input) error { return e.submit(in, nil) }
+
+func (e *Engine) submit(in core.Input, c *Call) error {
+	e.mu.Lock()
+	if err := e.refuses(1); err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	if c != nil {
+		e.open.add(c)
+	}
+	e.inbox = append(e.inbox, in)
+	e.handedOver()
+	return nil
+}
+
+// Cancel gives up a call, and reports whether it had no answer yet: its receiver
+// is told none then, and it is unknown whether the request was done.
+func (e *Engine) Cancel(c *Call) bool {
+	e.mu.Lock()
+	if !e.open.remove(c) {
+		e.mu.Unlock()
+		return false
+	}
+	e.inbox = append(e.inbox, &core.Cancel{Call: c})
+	e.handedOver()
+	return true
+}
+
+// refuses says why so many more inputs are not taken. e.mu is held.
+func (e *Engine) refuses(more int) error {
+	switch {
+	case e.stopped:
+		return ErrStopped
+	case len(e.inbox)+more > e.cfg.MaxInbox:
+		return ErrBusy
+	}
+	return nil
+}
+
+// worthATurn is from how many inputs on who hands them over steps the core
+// while a commit is under way, so that little is left to do between two.
+const worthATurn = 32
+
+// handedOver sees that what has joined the inbox is handled, and gives back e.mu.
+func (e *Engine) handedOver() {
+	waiting, idle := len(e.inbox), e.idle
+	e.idle = false
+	e.mu.Unlock()
+	switch {
+	case idle:
+		e.nudge()
+	case waiting >= worthATurn:
+		e.help()
+	}
+}

@@ -1,0 +1,214 @@
+package engine_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// told is a Receiver of many calls.
+type told struct {
+	mu     sync.Mutex
+	calls  []*engine.Call
+	got    []uint64
+	stops  int
+	refuse int
+}
+
+// Receive implements engine.Receiver.
+func (r *told) Receive(c *engine.Call, a core.Answer, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case errors.Is(err, engine.ErrStopped):
+		r.stops++
+	case a.Code != core.OK:
+		r.refuse++
+	default:
+		r.got = append(r.got, binary.BigEndian.Uint64(c.Input.(*core.Acquire).Request[:]))
+	}
+}
+
+func (r *told) answers() []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
+}
+
+// ask starts acquires of nothing but one token each, with ids from first on.
+func (r *told) ask(t *testing.T, e *engine.Engine, first, n uint64) {
+	t.Helper()
+	calls := make([]*engine.Call, n)
+	for i := range calls {
+		c := &engine.Call{To: r}
+		c.Input = acquire(1, first+uint64(i), 0)(c)
+		calls[i] = c
+	}
+	r.calls = append(r.calls, calls...)
+	if err := e.Start(calls); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// upTo are the numbers below n.
+func upTo(n uint64) []uint64 {
+	all := make([]uint64, n)
+	for i := range all {
+		all[i] = uint64(i)
+	}
+	return all
+}
+
+// rich is data of 10,000 tokens.
+var rich = core.Restored{
+	Entities: []core.EntityRecord{{Name: "e", Generation: 1, Initial: 30_000, Limit: 30_000, Version: 1}},
+	Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 10_000}},
+}
+
+// TestStepsDuringACommit: what comes while a commit is under way is handled then,
+// and all of it is in the next one; what the commit before allows leaves
+// meanwhile, in order.
+func TestStepsDuringACommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w, r := &world{gate: make(chan error)}, new(told)
+		e, stop := runOn(t, w, 0, rich)
+		r.ask(t, e, 0, 300)
+		if n := e.Waiting(); n != 0 {
+			t.Fatalf("%d wait though nothing was under way", n)
+		}
+		r.ask(t, e, 300, 10)
+		if n := e.Waiting(); n != 10 {
+			t.Fatalf("%d wait, want few left to wait for the commit", n)
+		}
+		r.ask(t, e, 310, 290)
+		if st, err := e.Status(t.Context()); err != nil || st.Requests != 600 || e.Waiting() != 0 {
+			t.Fatalf("during the commit %d requests are handled and %d wait, %v", st.Requests, e.Waiting(), err)
+		}
+		if got := r.answers(); len(got) > 0 {
+			t.Fatalf("%d answers before the first commit", len(got))
+		}
+		w.gate <- nil
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, upTo(300)) {
+			t.Fatalf("after the first commit: %v", got)
+		}
+		if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin"}) {
+			t.Fatalf("the second commit is to begin beside the answers: %v", got)
+		}
+		r.ask(t, e, 600, 40)
+		w.gate <- nil
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, upTo(600)) {
+			t.Fatalf("after the second commit: %v", got)
+		}
+		w.gate <- nil
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, upTo(640)) {
+			t.Fatalf("after the third commit: %v", got)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestFailureWithMoreGathered: of what was handled beside a commit that fails
+// nothing leaves, and what was durable before has left.
+func TestFailureWithMoreGathered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w, r := &world{gate: make(chan error)}, new(told)
+		e, stop := runOn(t, w, 0, rich)
+		r.ask(t, e, 0, 300)
+		r.ask(t, e, 300, 300)
+		w.gate <- nil
+		synctest.Wait()
+		r.ask(t, e, 600, 300)
+		broken := errors.New("no space left")
+		w.gate <- broken
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, upTo(300)) || r.stops != 600 || r.refuse != 0 {
+			t.Errorf("%d answered, %d told of the stop, %d refused", len(got), r.stops, r.refuse)
+		}
+		if err := e.Start(r.calls[:1]); !errors.Is(err, engine.ErrStopped) {
+			t.Errorf("a later call: %v", err)
+		}
+		if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin", "failed"}) {
+			t.Errorf("order %v", got)
+		}
+		if err := stop(); !errors.Is(err, broken) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// TestCancelDuringACommit: a call that is cancelled while its commit is under way
+// is told nothing, and those beside it are.
+func TestCancelDuringACommit(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w, r := &world{gate: make(chan error)}, new(told)
+		e, stop := runOn(t, w, 0, rich)
+		r.ask(t, e, 0, 3)
+		if !e.Cancel(r.calls[1]) || e.Cancel(r.calls[1]) {
+			t.Error("a call that is open is cancelled once")
+		}
+		w.gate <- nil
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, []uint64{0, 2}) {
+			t.Errorf("answered %v", got)
+		}
+		if e.Cancel(r.calls[0]) {
+			t.Error("a call is cancelled that was answered")
+		}
+		close(w.gate)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if r.stops > 0 {
+			t.Errorf("%d told of the stop", r.stops)
+		}
+	})
+}
+
+// TestAStalledCommitBoundsWhatComes: while a commit takes for ever, only so much
+// is taken.
+func TestAStalledCommitBoundsWhatComes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w, r := &world{gate: make(chan error)}, new(told)
+		const inbox, most = 100, 1 << 14
+		e, stop := runOn(t, w, inbox, rich)
+		r.ask(t, e, 0, 1)
+		taken := 0
+		for ; taken < 2*most; taken += inbox {
+			calls := make([]*engine.Call, inbox)
+			for i := range calls {
+				calls[i] = &engine.Call{To: r}
+				calls[i].Input = acquire(1, uint64(1+taken+i), 0)(calls[i])
+			}
+			if err := e.Start(calls); errors.Is(err, engine.ErrBusy) {
+				break
+			}
+		}
+		if taken < most || taken > most+2*inbox {
+			t.Errorf("%d were taken", taken)
+		}
+		close(w.gate)
+		synctest.Wait()
+		if got, refused := len(r.answers()), r.refuse; got != 10_000 || got+refused != 1+taken {
+			t.Errorf("%d granted and %d refused of %d", got, refused, 1+taken)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package journal
+
+// Number counts commits; the first is 1.
+type Number uint64
+
+// Bucket names a set of keys of the base.
+type Bucket uint8
+
+// Kind is what an operation does.
+type Kind uint8
+
+const (
+	// Put stores a value under a key, in place of the one there.
+	Put Kind = iota + 1
+	// Delete removes a key, if it is there.
+	Delete
+	// DeleteBelow removes all keys that sort before one.
+	DeleteBelow
+)
+
+// Op is one operation.
+type Op struct {
+	Kind   Kind
+	Bucket Bucket
+	Key    []byte
+	// Value is that of a Put.
+	Value []byte
+}
+
+// Base is where commits are carried over to. Its calls are not concurrent.
+type Base interface {
+	// Through is the number through which the base is complete; known is false
+	// for a base that no journal was begun for.
+	Through() (n Number, known bool, err error)
+	// Apply carries out operations in order and makes them durable. If through is
+	// not nil it is stored with them, all or none. It keeps no part of them.
+	Apply(ops []Op, through *Number) error
+	// Each calls f with the keys of a bucket and their values, in the order of
+	// keys, until f fails. f must not keep them.
+	Each(b Bucket, f func(key, value []byte) error) error
+}

@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// opBytes is the length of an operation's head: kind, bucket, the key's length in
+// 2 bytes and the value's in 4. Key and value follow.
+const opBytes = 8
+
+// Bounds of what is logged.
+const (
+	// MaxKey is the longest key, in bytes.
+	MaxKey = math.MaxUint16
+	// MaxCommit is the most that a commit may take, in bytes.
+	MaxCommit = 1 << 30
+)
+
+// ErrTooLarge: a commit or one of its keys is longer than can be logged.
+var ErrTooLarge = errors.New("a commit is too large for the log")
+
+// Batch gathers the operations of one commit. The zero Batch is empty.
+type Batch struct {
+	// buf has room for the frame's head first.
+	buf []byte
+	err error
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	if cap(b.buf) > maxKept {
+		b.buf = nil
+	}
+	b.buf, b.err = append(b.buf[:0], make([]byte, frameBytes)...), nil
+}
+
+// maxKept bounds the memory that is kept from commit to commit.
+const maxKept = 4 << 20
+
+// Empty reports whether there is nothing in it.
+func (b *Batch) Empty() bool { return len(b.buf) <= frameBytes }
+
+// Len is the length of its payload in bytes.
+func (b *Batch) Len() int { return max(0, len(b.buf)-frameBytes) }
+
+// Put adds a Put.
+func (b *Batch) Put(bucket Bucket, key, value []byte) {
+	b.head(Put, bucket, key, len(value))
+	if b.err == nil {
+		b.buf = append(b.buf, value...)
+	}
+}
+
+// PutWith adds a Put of the value that encode appends to what it is given.
+func (b *Batch) PutWith(bucket Bucket, key []byte, encode func([]byte) []byte) {
+	b.head(Put, bucket, key, 0)
+	if b.err != nil {
+		return
+	}
+	from := len(b.buf)
+	b.buf = encode(b.buf)
+	// Longer ones are refused with the batch.
+	if n := len(b.buf) - from; n <= MaxCommit {
+		le.PutUint32(b.buf[from-len(key)-4:], uint32(n))
+	}
+}
+
+// Delete adds a Delete.
+func (b *Batch) Delete(bucket Bucket, key []byte) { b.head(Delete, bucket, key, 0) }
+
+// DeleteBelow adds a DeleteBelow.
+func (b *Batch) DeleteBelow(bucket Bucket, key []byte) { b.head(DeleteBelow, bucket, key, 0) }
+
+func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
+	if len(b.buf) < frameBytes {
+		b.Reset()
+	}
+	if len(key) > MaxKey {
+		b.err = fmt.Errorf("%w: a key has %d bytes, at most %d are possible", ErrTooLarge, len(key), MaxKey)
+		return
+	}
+	b.buf = append(b.buf, byte(kind), byte(bucket))
+	b.buf = le.AppendUint16(b.buf, uint16(len(key)))
+	b.buf = le.AppendUint32(b.buf, uint32(value))
+	b.buf = append(b.buf, key...)
+}
+
+// valid says what is wrong with the batch.
+func (b *Batch) valid() error {
+	if b.err == nil && b.Len() > MaxCommit {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), MaxCommit)
+	}
+	return b.err
+}
+
+var errPayload = errors.New("its operations are cut off or unknown")
+
+// next decodes the first operation of a payload, whose parts lie within the
+// payload, and returns what is behind it.
+func next(payload []byte) (op Op, rest []byte, err error) {
+	if len(payload) < opBytes {
+		return Op{}, nil, errPayload
+	}
+	key := int(le.Uint16(payload[2:]))
+	value := uint64(le.Uint32(payload[4:]))
+	op = Op{Kind: Kind(payload[0]), Bucket: Bucket(payload[1])}
+	rest = payload[opBytes:]
+	if op.Kind < Put || op.Kind > DeleteBelow || op.Kind != Put && value != 0 || uint64(key)+value > uint64(len(rest)) {
+		return Op{}, nil, errPayload
+	}
+	op.Key, rest = rest[:key:key], rest[key:]
+	op.Value, rest = rest[:value:value], rest[value:]
+	return op, rest, nil
+}

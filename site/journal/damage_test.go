@@ -1,0 +1,244 @@
+package journal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/internal/simdisk"
+	"github.com/samya-db/samya/site/journal"
+)
+
+const (
+	header = 512
+	head   = 24
+	first  = "journal-0000000000000001"
+)
+
+// logged is a log of commits of one segment, each of a Put to key 1, at a loss of
+// power.
+type logged struct {
+	disk *simdisk.Disk
+	base *memoryBase
+	// at is where frames stand, ends where their payloads end.
+	at, ends []int64
+}
+
+// fill logs commits with values of some lengths; all but the last unsynced are
+// durable, and those are all there.
+func fill(tb rapid.TB, lengths []int, unsynced int) *logged {
+	tb.Helper()
+	l := &logged{disk: simdisk.New(rand.New(rand.NewPCG(1, 0))), base: newBase()}
+	j, err := journal.Open(disk{l.disk}, l.base, journal.Options{Owner: owner})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b journal.Batch
+	at := int64(header)
+	for i, n := range lengths {
+		b.Reset()
+		b.Put(1, []byte("k"), bytes.Repeat([]byte{byte(i + 1)}, n))
+		l.at, l.ends = append(l.at, at), append(l.ends, at+head+int64(b.Len()))
+		at = (l.ends[i] + 7) / 8 * 8
+		if _, err := j.Append(&b); err != nil {
+			tb.Fatal(err)
+		}
+		if i < len(lengths)-unsynced {
+			if err := j.Sync(); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	l.disk.Kill()
+	return l
+}
+
+// open opens a log and returns the number of the commit that the base has then.
+func (l *logged) open() (journal.Number, error) {
+	j, err := journal.Open(disk{l.disk}, l.base, journal.Options{Owner: owner})
+	if err != nil {
+		return 0, err
+	}
+	return j.Stats().Number, j.Close()
+}
+
+// TestFlips turns one bit of a log. If it is of a commit of which a later one says
+// that it was durable, the log is refused, and it is said where; the end of the
+// log is taken for one that was cut off, and the rest is there.
+func TestFlips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lengths := rapid.SliceOfN(rapid.IntRange(1, 1500), 1, 8).Draw(t, "lengths")
+		unsynced := rapid.IntRange(0, len(lengths)).Draw(t, "unsynced")
+		l := fill(t, lengths, unsynced)
+		bit := rapid.Int64Range(0, l.ends[len(l.ends)-1]*8+800).Draw(t, "bit")
+		l.disk.Flip(first, bit)
+		hit, inFrame := -1, false
+		for i := range l.at {
+			if bit/8 >= l.at[i] {
+				hit, inFrame = i, bit/8 < l.ends[i]
+			}
+		}
+		n, err := l.open()
+		damage, _ := errors.AsType[*journal.DamageError](err)
+		all := journal.Number(len(lengths))
+		// The last commit synced is known durable by one that was appended after it.
+		synced := len(lengths) - unsynced
+		proven := hit < synced && hit < len(lengths)-1
+		switch {
+		case bit/8 < 36: // what is used of the header
+			if damage == nil || damage.File != first || damage.Offset != 0 {
+				t.Errorf("a damaged header: %d, %v", n, err)
+			}
+		case !inFrame: // padding, and what is not used
+			if err != nil || n != all {
+				t.Errorf("no commit is damaged: %d, %v", n, err)
+			}
+		case proven:
+			if !errors.Is(err, journal.ErrDamaged) || damage.File != first || damage.Offset != l.at[hit] {
+				t.Errorf("commit %d at %d is damaged, of %d durable: %d, %v", hit+1, l.at[hit], synced, n, err)
+			}
+		default:
+			if err != nil || n != journal.Number(hit) {
+				t.Errorf("the log is cut off at commit %d, %d durable: %d, %v", hit+1, synced, n, err)
+			}
+			if want := lengths[:hit]; hit > 0 && len(l.base.buckets[1]["k"]) != want[hit-1] {
+				t.Errorf("the base has a value of %d bytes", len(l.base.buckets[1]["k"]))
+			}
+		}
+	})
+}
+
+// TestSegmentsMissing refuses a log of which a file is gone, is another's, or is
+// not as it was.
+func TestSegmentsMissing(t *testing.T) {
+	// Two segments: 1 to 2 and 3 to 4, not yet carried over.
+	start := func(t *testing.T) (*simdisk.Disk, *memoryBase) {
+		t.Helper()
+		d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
+		j, err := journal.Open(disk{d}, base, journal.Options{Owner: owner})
+		var b journal.Batch
+		commit := func(n journal.Number) {
+			b.Reset()
+			b.Put(1, []byte("k"), fmt.Append(nil, n))
+			err = errors.Join(err, j.Commit(&b))
+		}
+		commit(1)
+		commit(2)
+		_, failed := j.Step()
+		commit(3)
+		commit(4)
+		if err := errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		d.Kill()
+		return d, base
+	}
+	const second = "journal-0000000000000003"
+	for name, tc := range map[string]struct {
+		change func(*simdisk.Disk) error
+		want   error
+		file   string
+		offset int64
+	}{
+		"the first is gone":  {func(d *simdisk.Disk) error { return d.Remove(first) }, journal.ErrDamaged, second, 0},
+		"the second is gone": {func(d *simdisk.Disk) error { return d.Remove(second) }, nil, "", 0},
+		"both are gone": {func(d *simdisk.Disk) error {
+			return errors.Join(d.Remove(first), d.Remove(second))
+		}, journal.ErrDamaged, first, 0},
+		"the end of the first": {func(d *simdisk.Disk) error {
+			d.Flip(first, (header+head+1)*8)
+			return nil
+		}, journal.ErrDamaged, first, header},
+		"the last of the first": {func(d *simdisk.Disk) error {
+			d.Flip(first, (header+40+head)*8)
+			return nil
+		}, journal.ErrDamaged, first, header + 40},
+		"another name": {func(d *simdisk.Disk) error {
+			return d.Rename(second, "journal-0000000000000002")
+		}, journal.ErrDamaged, "journal-0000000000000002", 0},
+		"too short":     {func(d *simdisk.Disk) error { return empty(d, second) }, journal.ErrDamaged, second, 0},
+		"another's":     {func(d *simdisk.Disk) error { return foreign(d, second, 3) }, journal.ErrForeign, "", 0},
+		"other names":   {func(d *simdisk.Disk) error { return empty(d, "journal-3") }, nil, "", 0},
+		"a spare file":  {func(d *simdisk.Disk) error { return empty(d, "journal-spare") }, nil, "", 0},
+		"a fresh file":  {func(d *simdisk.Disk) error { return empty(d, "journal-new") }, nil, "", 0},
+		"nothing wrong": {func(*simdisk.Disk) error { return nil }, nil, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, base := start(t)
+			if err := tc.change(d); err != nil {
+				t.Fatal(err)
+			}
+			j, err := journal.Open(disk{d}, base, journal.Options{Owner: owner})
+			if err == nil {
+				defer func() {
+					if err := j.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+			if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) {
+				t.Fatalf("got %v, want %v", err, tc.want)
+			}
+			if tc.file == "" {
+				return
+			}
+			if damage, ok := errors.AsType[*journal.DamageError](err); !ok || damage.File != tc.file || damage.Offset != tc.offset {
+				t.Errorf("got %v, want %s at %d", err, tc.file, tc.offset)
+			}
+		})
+	}
+}
+
+// empty makes an empty file in place of one.
+func empty(d *simdisk.Disk, name string) error {
+	_, err := d.Create("x")
+	return errors.Join(err, d.Rename("x", name))
+}
+
+// foreign puts a segment of other data in place of one.
+func foreign(d *simdisk.Disk, name string, first journal.Number) error {
+	if err := empty(d, name); err != nil {
+		return err
+	}
+	f, err := d.Open(name)
+	if err != nil {
+		return err
+	}
+	return journal.WriteHeader(f, owner+1, first)
+}
+
+// TestStaleSpare: what a file held before is not found again, though it stands
+// where the next commit would, with the number of it.
+func TestStaleSpare(t *testing.T) {
+	// The log of other data, of three commits.
+	l := fill(t, []int{10, 10, 10}, 0)
+	if err := l.disk.Rename(first, "journal-spare"); err != nil {
+		t.Fatal(err)
+	}
+	open := func(base journal.Base) *journal.Journal {
+		t.Helper()
+		j, err := journal.Open(disk{l.disk}, base, journal.Options{Owner: owner + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	base := newBase()
+	j := open(base)
+	var b journal.Batch
+	b.Put(1, []byte("k"), bytes.Repeat([]byte{9}, 10))
+	if err := j.Commit(&b); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := l.disk.List(); err != nil || len(names) != 1 {
+		t.Fatalf("the spare file is not used: %v, %v", names, err)
+	}
+	l.disk.Kill()
+	if n := open(base).Stats().Number; n != 1 || base.buckets[1]["k"] != string(bytes.Repeat([]byte{9}, 10)) {
+		t.Errorf("the log ends with %d, and the base has %v", n, base.buckets)
+	}
+}

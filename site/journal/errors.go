@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of a journal. They wrap more detail.
+var (
+	// ErrDamaged: a part of the log that was acknowledged cannot be read. It is
+	// wrapped by a DamageError, which says where.
+	ErrDamaged = errors.New("the log is damaged")
+	// ErrForeign: a segment belongs to other data.
+	ErrForeign = errors.New("the log belongs to other data")
+	// ErrClosed: the journal is closed.
+	ErrClosed = errors.New("the log is closed")
+)
+
+// DamageError says where the log is damaged.
+type DamageError struct {
+	// File is the name of the segment.
+	File string
+	// Offset is where in it, in bytes.
+	Offset int64
+	// What is wrong there.
+	What error
+}
+
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("%v: %s at byte %d: %v", ErrDamaged, e.File, e.Offset, e.What)
+}
+
+// Unwrap makes it match ErrDamaged.
+func (e *DamageError) Unwrap() []error { return []error{ErrDamaged, e.What} }

@@ -1,0 +1,188 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Options of a journal.
+type Options struct {
+	// Owner names the data for ever; segments of another owner are refused.
+	Owner uint64
+	// First are carried out on a base for which the log is begun.
+	First []Op
+	// ChunkBytes is about how much one transaction of a checkpoint writes to the
+	// base; 0: 256 KiB.
+	ChunkBytes int
+	// ReplayBytes is that of the transactions of Open; 0: 16 MiB.
+	ReplayBytes int
+	// MaxEntries is about how many keys the overlay of a replay may hold; what is
+	// beyond goes to the base in between. 0: 1,000,000. A key takes about 100 bytes.
+	MaxEntries int
+}
+
+func (o Options) withDefaults() Options {
+	if o.ChunkBytes == 0 {
+		o.ChunkBytes = 256 << 10
+	}
+	if o.ReplayBytes == 0 {
+		o.ReplayBytes = 16 << 20
+	}
+	if o.MaxEntries == 0 {
+		o.MaxEntries = 1_000_000
+	}
+	return o
+}
+
+// Journal is an open log with its base. After an error of any method but Open
+// nothing more can be done with it but to close it; what was acknowledged is
+// found by Open.
+//
+// Append and Sync may be called while Step runs, and Sync while Append does; two
+// calls of the same one, or of Step and Close, may not be concurrent.
+type Journal struct {
+	dir     Dir
+	base    Base
+	options Options
+
+	// syncing is held during a sync, before mu where both are.
+	syncing sync.Mutex
+	mu      sync.Mutex
+	current *segment
+	next    Number
+	durable Number
+	// backlog is the length of the log that is not in the base, in bytes.
+	backlog int64
+	failed  error
+
+	// through is what the base holds.
+	through Number
+	// sealed are the segments before the current one, oldest first.
+	sealed []*segment
+	// spare is a file to be used again; nil for none.
+	spare      *segment
+	checkpoint *checkpoint
+}
+
+// Stats tell about a journal.
+type Stats struct {
+	// Number is that of the last commit appended, Durable of the last one synced,
+	// Through of the last one that the base holds.
+	Number, Durable, Through Number
+	// Backlog is the length of the log that is not in the base, in bytes.
+	Backlog int64
+}
+
+// Append adds a commit to the log and returns its number. It is not durable.
+func (j *Journal) Append(b *Batch) (Number, error) {
+	if err := b.valid(); err != nil {
+		return 0, fmt.Errorf("appending to the log: %w", err)
+	}
+	if b.Empty() {
+		return 0, errors.New("appending to the log: the commit is empty")
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return 0, j.failed
+	}
+	n := j.next
+	raw := seal(b.buf, j.current.seed, n, j.durable)
+	b.buf = raw
+	if err := j.current.write(raw); err != nil {
+		return 0, j.fail(fmt.Errorf("appending to the log: %w", err))
+	}
+	j.next++
+	j.backlog += int64(len(raw))
+	return n, nil
+}
+
+// Sync makes durable what was appended before.
+func (j *Journal) Sync() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	return j.sync()
+}
+
+// sync is Sync with syncing held.
+func (j *Journal) sync() error {
+	j.mu.Lock()
+	current, last, err := j.current, j.next-1, j.failed
+	done := err == nil && j.durable == last
+	j.mu.Unlock()
+	if err != nil || done {
+		return err
+	}
+	err = current.sync()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil {
+		return j.fail(err)
+	}
+	j.durable = last
+	return nil
+}
+
+// Commit makes a commit durable.
+func (j *Journal) Commit(b *Batch) error {
+	if _, err := j.Append(b); err != nil {
+		return err
+	}
+	return j.Sync()
+}
+
+// fail notes the first error, with mu held.
+func (j *Journal) fail(err error) error {
+	if j.failed == nil {
+		j.failed = err
+	}
+	return j.failed
+}
+
+// Failed is the error after which nothing more can be done; nil for none.
+func (j *Journal) Failed() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.failed
+}
+
+// Backlog is that of Stats.
+func (j *Journal) Backlog() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.backlog
+}
+
+// Stats returns what it says.
+func (j *Journal) Stats() Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Stats{Number: j.next - 1, Durable: j.durable, Through: j.through, Backlog: j.backlog}
+}
+
+// Close closes the files. It makes nothing durable and leaves the base as it is;
+// steps until there are no more carry everything over first.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if errors.Is(j.failed, ErrClosed) {
+		return nil
+	}
+	j.failed = ErrClosed
+	return j.closeFiles()
+}
+
+func (j *Journal) closeFiles() error {
+	var errs []error
+	for _, s := range append(j.sealed, j.current, j.spare) {
+		if s != nil && s.file != nil {
+			errs = append(errs, s.file.Close())
+		}
+	}
+	j.sealed, j.current, j.spare = nil, nil, nil
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing the log: %w", err)
+	}
+	return nil
+}

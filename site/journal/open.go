@@ -1,0 +1,223 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Open carries over to the base all that the log of a directory holds beyond it,
+// and begins a new segment. For a base that has no number yet it begins the log,
+// and carries out Options.First.
+//
+// The error is ErrDamaged or ErrForeign if the log is, and the base holds then no
+// more than what can be read before the damage.
+func Open(dir Dir, base Base, o Options) (*Journal, error) {
+	j := &Journal{dir: dir, base: base, options: o.withDefaults()}
+	if err := j.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the log: %w", err), j.closeFiles())
+	}
+	return j, nil
+}
+
+func (j *Journal) open() error {
+	through, known, err := j.base.Through()
+	if err != nil {
+		return fmt.Errorf("reading the number of the base: %w", err)
+	}
+	firsts, err := j.list()
+	if err != nil {
+		return err
+	}
+	if !known {
+		return j.start(firsts)
+	}
+	j.through = through
+	// Those whose successors begin with what the base lacks, or before, are done with.
+	var done []*segment
+	for i, first := range firsts {
+		old := i+1 < len(firsts) && firsts[i+1] <= through+1
+		s, err := open(j.dir, first, j.options.Owner)
+		if s != nil {
+			j.sealed = append(j.sealed, s)
+		}
+		if err != nil && (!old || !errors.Is(err, ErrDamaged)) {
+			return err
+		}
+		if old {
+			done = append(done, s)
+		}
+	}
+	needed := j.sealed[len(done):]
+	if len(needed) == 0 {
+		return &DamageError{File: segmentName(through + 1), What: fmt.Errorf("%w: there is no such file", errMissing)}
+	}
+	if first := needed[0].first; first > through+1 {
+		return &DamageError{File: needed[0].name, What: fmt.Errorf(
+			"%w: it begins with commit %d, and the base ends with %d", errMissing, first, through)}
+	}
+	last, err := j.replay(needed)
+	if err != nil {
+		return err
+	}
+	return j.goOn(last)
+}
+
+// list returns the first numbers of the segments in order. It takes up the spare
+// file, and removes one that was to be a segment.
+func (j *Journal) list() ([]Number, error) {
+	names, err := j.dir.List()
+	if err != nil {
+		return nil, fmt.Errorf("listing the directory: %w", err)
+	}
+	var firsts []Number
+	for _, name := range names {
+		if first, ok := firstOf(name); ok {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	if slices.Contains(names, nameNew) {
+		if err := j.dir.Remove(nameNew); err != nil {
+			return nil, fmt.Errorf("removing %s: %w", nameNew, err)
+		}
+	}
+	if slices.Contains(names, nameSpare) {
+		s := &segment{name: nameSpare}
+		j.spare = s
+		if s.file, err = j.dir.Open(nameSpare); err != nil {
+			return nil, fmt.Errorf("opening %s: %w", nameSpare, err)
+		}
+		if s.size, err = s.file.Size(); err != nil {
+			return nil, fmt.Errorf("asking for the size of %s: %w", nameSpare, err)
+		}
+	}
+	return firsts, nil
+}
+
+// start begins a log. What stands there can only be of a start that was cut off.
+func (j *Journal) start(firsts []Number) error {
+	for _, first := range firsts {
+		s, err := open(j.dir, first, j.options.Owner)
+		if s != nil {
+			j.sealed = append(j.sealed, s)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.unused(); err != nil {
+			return err
+		}
+	}
+	if err := j.goOn(0); err != nil {
+		return err
+	}
+	if err := j.base.Apply(j.options.First, new(Number)); err != nil {
+		return fmt.Errorf("writing to the base: %w", err)
+	}
+	return nil
+}
+
+// unused is an error if a segment holds commits.
+func (s *segment) unused() error {
+	r := reader{file: s.file, size: s.size, seed: s.seed}
+	_, ok, err := r.frame(headerBytes)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", s.name, err)
+	}
+	if ok || s.first != 1 {
+		return &DamageError{File: s.name, Offset: headerBytes, What: fmt.Errorf(
+			"%w: it holds commits, and the base to which they belong is gone", errMissing)}
+	}
+	return nil
+}
+
+// Unused is an error if a directory holds a log with commits in it: for those who
+// find no base, and would make one.
+func Unused(dir Dir) error {
+	j := &Journal{dir: dir}
+	err := j.unused()
+	if err != nil {
+		err = fmt.Errorf("looking for a log: %w", err)
+	}
+	return errors.Join(err, j.closeFiles())
+}
+
+func (j *Journal) unused() error {
+	names, err := j.dir.List()
+	if err != nil {
+		return fmt.Errorf("listing the directory: %w", err)
+	}
+	for _, name := range names {
+		first, ok := firstOf(name)
+		if !ok {
+			continue
+		}
+		s, err := openAny(j.dir, first)
+		if s != nil {
+			j.sealed = append(j.sealed, s)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.unused(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replay carries over what segments hold, and returns the number of the last
+// commit that there is.
+func (j *Journal) replay(segments []*segment) (Number, error) {
+	s := newScan(segments, j.through, 0)
+	c := &carry{base: j.base, segments: segments, limit: j.options.ReplayBytes}
+	for done := false; !done; {
+		var err error
+		if done, err = s.piece(); err != nil {
+			return 0, err
+		}
+		if last := s.next - 1; last > s.through && (done || s.overlay.entries > j.options.MaxEntries) {
+			if err := s.settle(); err != nil {
+				return 0, err
+			}
+			c.through, c.todo = last, s.overlay.operations()
+			for written := false; !written; {
+				if written, err = c.write(); err != nil {
+					return 0, err
+				}
+			}
+			s.overlay, s.through = newOverlay(), last
+		}
+	}
+	return s.through, nil
+}
+
+// goOn begins the segment behind the last commit, and takes all others out of use.
+func (j *Journal) goOn(last Number) error {
+	segments := j.sealed
+	j.sealed = nil
+	var old []*segment
+	for i, s := range segments {
+		if s.first != last+1 {
+			old = append(old, s)
+			continue
+		}
+		// It holds nothing, or what was cut off. Its name goes to the new one, and
+		// its file is not used again: what is in it would count there.
+		if err := s.file.Close(); err != nil {
+			j.sealed = append(old, segments[i+1:]...)
+			return fmt.Errorf("closing %s: %w", s.name, err)
+		}
+	}
+	j.sealed = old
+	var err error
+	spare := j.spare
+	j.spare = nil
+	if j.current, err = begin(j.dir, spare, j.options.Owner, last+1); err != nil {
+		return err
+	}
+	j.sealed = nil
+	j.next, j.durable, j.through = last+1, last, last
+	return j.discard(old)
+}

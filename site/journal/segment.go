@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+const (
+	namePrefix = "journal-"
+	// nameNew is that of a file that is to be a segment, nameSpare of one that was.
+	nameNew   = "journal-new"
+	nameSpare = "journal-spare"
+
+	// Files grow by their own length within these bounds.
+	growLeast = 64 << 10
+	growMost  = 1 << 20
+)
+
+func segmentName(first Number) string { return fmt.Sprintf("%s%016x", namePrefix, uint64(first)) }
+
+// firstOf is the number that a segment's name tells.
+func firstOf(name string) (first Number, ok bool) {
+	hex, found := strings.CutPrefix(name, namePrefix)
+	if !found || len(hex) != 16 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(hex, 16, 64)
+	return Number(n), err == nil && segmentName(Number(n)) == name
+}
+
+// segment is an open file of the log.
+type segment struct {
+	name  string
+	first Number
+	file  File
+	owner uint64
+	seed  uint32
+	// size is the file's, end where the next frame goes.
+	size, end int64
+}
+
+var zeros [growLeast]byte
+
+// write puts a frame at the end, which the file reaches beyond or is made to.
+func (s *segment) write(b []byte) error {
+	for s.size < s.end+int64(len(b)) {
+		grow := min(max(s.size, growLeast), growMost)
+		for range grow / growLeast {
+			if _, err := s.file.WriteAt(zeros[:], s.size); err != nil {
+				return fmt.Errorf("extending %s to %d bytes: %w", s.name, s.size+growLeast, err)
+			}
+			s.size += growLeast
+		}
+	}
+	if _, err := s.file.WriteAt(b, s.end); err != nil {
+		return fmt.Errorf("writing %d bytes to %s at %d: %w", len(b), s.name, s.end, err)
+	}
+	s.end += int64(len(b))
+	return nil
+}
+
+// sync makes the segment durable.
+func (s *segment) sync() error {
+	if err := s.file.Sync(); err != nil {
+		return fmt.Errorf("syncing %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// begin makes a segment, of the spare file if there is one. All of it is durable
+// before it returns.
+func begin(dir Dir, spare *segment, owner uint64, first Number) (*segment, error) {
+	s := spare
+	if s == nil {
+		file, err := dir.Create(nameNew)
+		if err != nil {
+			return nil, fmt.Errorf("making a segment: %w", err)
+		}
+		s = &segment{name: nameNew, file: file}
+	}
+	h := header{owner: owner, first: first}
+	was := s.name
+	s.first, s.owner, s.seed, s.end = first, owner, h.seed(), 0
+	if err := s.write(h.encode()); err != nil {
+		return s, err
+	}
+	if err := s.sync(); err != nil {
+		return s, err
+	}
+	s.name = segmentName(first)
+	if err := dir.Rename(was, s.name); err != nil {
+		return s, fmt.Errorf("naming segment %s: %w", s.name, err)
+	}
+	if err := dir.Sync(); err != nil {
+		return s, fmt.Errorf("making the name of segment %s durable: %w", s.name, err)
+	}
+	return s, nil
+}
+
+// openAny opens a segment, whosever it is.
+func openAny(dir Dir, first Number) (*segment, error) {
+	s := &segment{name: segmentName(first), first: first, end: headerBytes}
+	var err error
+	if s.file, err = dir.Open(s.name); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", s.name, err)
+	}
+	if s.size, err = s.file.Size(); err != nil {
+		return s, fmt.Errorf("asking for the size of %s: %w", s.name, err)
+	}
+	if s.size < headerBytes {
+		return s, &DamageError{File: s.name, What: errNoHeader}
+	}
+	r := reader{file: s.file, size: s.size}
+	raw, err := r.bytes(0, headerBytes)
+	if err != nil {
+		return s, fmt.Errorf("reading %s: %w", s.name, err)
+	}
+	h, err := decodeHeader(raw)
+	if err != nil {
+		return s, &DamageError{File: s.name, What: err}
+	}
+	if h.first != first {
+		return s, &DamageError{File: s.name, What: fmt.Errorf("its header says that it begins with commit %d", h.first)}
+	}
+	s.owner, s.seed = h.owner, h.seed()
+	return s, nil
+}
+
+// open opens a segment of an owner.
+func open(dir Dir, first Number, owner uint64) (*segment, error) {
+	s, err := openAny(dir, first)
+	if err == nil && s.owner != owner {
+		err = fmt.Errorf("%w: %s is of data %016x, not %016x", ErrForeign, s.name, s.owner, owner)
+	}
+	return s, err
+}

@@ -1,0 +1,277 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// operation is an acquire or a release of a batch or a stream, from its request to
+// its answer. Many are handed to the engine at once, and none has a goroutine.
+type operation struct {
+	engine.Call
+	asked
+	// acquire or release is the call's input, as isRelease says.
+	isRelease bool
+	acquire   core.Acquire
+	release   core.Release
+	// to is told when there is an answer: what follows, or err.
+	to      answeree
+	outcome outcome
+	err     error
+
+	// Of a stream: the call's tag, when it was begun, and until when its caller
+	// waits; the zero time for ever. One that was cancelled is not used again.
+	tag       uint64
+	began     time.Time
+	deadline  time.Time
+	cancelled bool
+}
+
+// answeree is told of operations that have an answer. It must not block.
+type answeree interface {
+	answered(o *operation)
+}
+
+// Receive implements engine.Receiver.
+func (o *operation) Receive(_ *engine.Call, a core.Answer, err error) {
+	o.outcome, o.err = outcomeOf(&a), err
+	o.to.answered(o)
+}
+
+// outcome is what an answer says of an acquire or a release.
+type outcome struct {
+	code           core.Code
+	parked         bool
+	tokens, left   core.Tokens
+	leased         core.Tokens
+	remaining      core.Tick
+	retryAfter     core.Tick
+	missingMembers int
+}
+
+func outcomeOf(a *core.Answer) outcome {
+	return outcome{
+		code: a.Code, parked: a.Parked, tokens: a.Tokens, left: a.Left, leased: a.Lease().Tokens, remaining: a.Lease().Remaining,
+		retryAfter: a.RetryAfter, missingMembers: a.Missing,
+	}
+}
+
+// refused returns why the operation was not done, or nil.
+func (a *outcome) refused(s *Site, q *asked) error {
+	if a.code == core.OK {
+		return nil
+	}
+	return s.failure(core.Answer{Code: a.code, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers}, *q)
+}
+
+// read checks the operation that r asks for and makes it ready to be started.
+func (s *Site) read(o *operation, r *samyav1.Operation, left time.Duration) error {
+	o.To = o
+	var err error
+	switch r := r.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		o.isRelease = false
+		o.asked, err = s.readAcquire(&o.acquire, r.Acquire, left)
+		o.acquire.Call, o.Input = &o.Call, &o.acquire
+	case *samyav1.Operation_Release:
+		o.isRelease = true
+		o.asked, err = s.readRelease(&o.release, r.Release)
+		o.release.Call, o.Input = &o.Call, &o.release
+	default:
+		err = apierr.Invalid("operation", "missing: an acquire or a release")
+	}
+	return err
+}
+
+// readAcquire checks the fields of an acquire whose caller waits for as long as
+// left, gives it an id if it has none, and fills in what the core is asked.
+func (s *Site) readAcquire(in *core.Acquire, r *samyav1.AcquireRequest, left time.Duration) (asked, error) {
+	wait, waitErr := waitOf(r)
+	tries, triesErr := s.tries(r)
+	terms, leaseErr := leaseTerms(r.GetLease())
+	least := name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens())
+	if r.GetTokens() < 1 {
+		// Said of the tokens alone.
+		least = nil
+	}
+	q, err := s.admit(r, 1, waitErr, triesErr, leaseErr, least)
+	if err != nil {
+		return q, err
+	}
+	if terms != nil {
+		terms.ID = q.requestID
+	}
+	*in = core.Acquire{
+		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID),
+		Wait: ticks(within(left, wait)), Least: core.Tokens(r.GetMinTokens()), DryRun: r.GetDryRun(), Lease: terms, Tries: tries,
+	}
+	return q, nil
+}
+
+// readRelease does the same for a release.
+func (s *Site) readRelease(in *core.Release, r *samyav1.ReleaseRequest) (asked, error) {
+	tries, triesErr := s.tries(r)
+	lease, leaseErr := s.leaseRef(r.GetLease())
+	least := int64(1)
+	if r.GetLease() != "" {
+		least = 0
+	}
+	q, err := s.admit(r, least, triesErr, leaseErr)
+	if err != nil {
+		return q, err
+	}
+	*in = core.Release{
+		Entity: q.entity, Tokens: core.Tokens(q.tokens), Request: keyOf(q.requestID), Lease: lease, Tries: tries,
+	}
+	return q, nil
+}
+
+// acquired fills in the response to an acquire that was done.
+func (s *Site) acquired(resp *samyav1.AcquireResponse, in *core.Acquire, a *outcome, q *asked) {
+	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
+	if in.Lease != nil && !in.DryRun {
+		// Of a lease that has ended a repeat is told the name, and that nothing is left.
+		resp.Lease = s.lease(&core.LeaseView{
+			ID: q.requestID, Entity: q.entity, Tokens: a.leased, Remaining: a.remaining, Holder: in.Lease.Holder,
+		})
+	}
+}
+
+// released fills in the response to a release that was done.
+func (s *Site) released(resp *samyav1.ReleaseResponse, a *outcome, q *asked) {
+	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
+	resp.Parked = a.parked
+}
+
+// results makes results of operations; the responses that succeeded operations
+// have are made many at once.
+type results struct {
+	acquires []acquireResult
+	releases []releaseResult
+}
+
+type acquireResult struct {
+	is       samyav1.Result_Acquire
+	response samyav1.AcquireResponse
+}
+
+type releaseResult struct {
+	is       samyav1.Result_Release
+	response samyav1.ReleaseResponse
+}
+
+// perSlab is how many responses are made at once.
+const perSlab = 64
+
+// of fills in what became of an operation, and returns why it failed, or nil.
+func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
+	err := o.err
+	if err == nil {
+		err = o.outcome.refused(s, &o.asked)
+	}
+	switch {
+	case err != nil:
+		result.Result = &samyav1.Result_Failure{Failure: apierr.From(err).Failure()}
+	case o.isRelease:
+		if len(m.releases) == 0 {
+			m.releases = make([]releaseResult, perSlab)
+		}
+		r := &m.releases[0]
+		m.releases = m.releases[1:]
+		s.released(&r.response, &o.outcome, &o.asked)
+		r.is.Release = &r.response
+		result.Result = &r.is
+	default:
+		if len(m.acquires) == 0 {
+			m.acquires = make([]acquireResult, perSlab)
+		}
+		r := &m.acquires[0]
+		m.acquires = m.acquires[1:]
+		s.acquired(&r.response, &o.acquire, &o.outcome, &o.asked)
+		r.is.Acquire = &r.response
+		result.Result = &r.is
+	}
+	return err
+}
+
+// movement is what acquires and releases have in common.
+type movement interface {
+	GetEntity() string
+	GetTokens() int64
+	GetRequestId() string
+	GetSite() string
+}
+
+// admit checks a request's fields before anything is begun, and gives it an id if
+// it has none. More are what is wrong with its other fields.
+func (s *Site) admit(r movement, least int64, more ...error) (asked, error) {
+	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
+	var idErr, siteErr error
+	if q.requestID == "" {
+		q.requestID = ulid.Make().String()
+	} else {
+		idErr = name.RequestID("request_id", q.requestID)
+	}
+	if at := r.GetSite(); at != "" && at != s.cfg.Name {
+		siteErr = &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
+	}
+	entityErr, tokensErr := name.Entity("entity", q.entity), name.Released("tokens", q.tokens, least)
+	if err := errors.Join(entityErr, tokensErr, idErr, siteErr, errors.Join(more...)); err != nil {
+		return q, apierr.FromName(err)
+	}
+	return q, nil
+}
+
+// expired refuses what nobody waits for any more, before it is begun.
+func expired(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return apierr.Wrap(apierr.DeadlineExceeded, context.Cause(ctx))
+	}
+	return nil
+}
+
+// forEver is the time left of a caller without a deadline.
+const forEver = time.Duration(math.MaxInt64)
+
+// timeLeft returns for how long a caller waits.
+func timeLeft(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return forEver
+	}
+	return time.Until(deadline)
+}
+
+// waitOf returns how long a request may wait for tokens.
+func waitOf(r *samyav1.AcquireRequest) (time.Duration, error) {
+	switch w := r.GetWait(); {
+	case w == nil:
+		return defaultWait, nil
+	case w.CheckValid() != nil:
+		return 0, &name.Error{Field: "wait", Problem: "no valid duration"}
+	default:
+		return w.AsDuration(), name.Wait("wait", w.AsDuration())
+	}
+}
+
+// within shortens a wait so that its answer can reach in time a caller who waits
+// for as long as left.
+func within(left, wait time.Duration) time.Duration {
+	return max(0, min(wait, left-min(left/10, 50*time.Millisecond)))
+}
+
+func ticks(d time.Duration) core.Tick { return core.Tick(d.Milliseconds()) }
+
+// keyOf is the part of a request id that is remembered: enough of a
+// collision-resistant hash that no two ids meet.
+func keyOf(requestID string) core.RequestKey { return core.KeyOf(requestID) }

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
+)
+
+// bootstrap returns what makes new data a site's.
+func bootstrap(o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
+	if len(o.Members) == 0 {
+		return m, 0, nil, ErrNoMembers
+	}
+	m = Members{Version: 1, Sites: sorted(o.Members)}
+	if !slices.Contains(m.Sites, o.Site) {
+		return m, 0, nil, fmt.Errorf("site %q is not among the members %v", o.Site, m.Sites)
+	}
+	set := &storev1.MemberSet{Version: m.Version}
+	for _, site := range m.Sites {
+		set.Sites = append(set.Sites, string(site))
+	}
+	for incarnation = o.Incarnation; incarnation == 0; {
+		incarnation = core.Incarnation(rand.Uint64())
+	}
+	members, err := proto.Marshal(set)
+	if err != nil {
+		return m, 0, nil, fmt.Errorf("encoding the member set: %w", err)
+	}
+	identity, err := identityOp(o)
+	return m, incarnation, []journal.Op{
+		{Kind: journal.Put, Bucket: bucketGuard, Key: keyIncarnation, Value: sequenceKey(uint64(incarnation))},
+		{Kind: journal.Put, Bucket: bucketIdentity, Key: keyMembers, Value: members},
+		identity,
+	}, err
+}
+
+// identityOp says whose data this is, in the format of new data.
+func identityOp(o *Options) (journal.Op, error) {
+	raw, err := proto.Marshal(&storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)})
+	if err != nil {
+		return journal.Op{}, fmt.Errorf("encoding whose data it is: %w", err)
+	}
+	return journal.Op{Kind: journal.Put, Bucket: bucketIdentity, Key: keyIdentity, Value: raw}, nil
+}
+
+// claim checks that the data is this site's. It returns what has to be written
+// when a log is begun for it.
+func claim(base journal.Base, o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
+	var identity storev1.Identity
+	var set storev1.MemberSet
+	err = base.Each(bucketIdentity, func(k, v []byte) error {
+		var err error
+		switch string(k) {
+		case string(keyIdentity):
+			err = proto.Unmarshal(v, &identity)
+		case string(keyMembers):
+			err = proto.Unmarshal(v, &set)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrFormat, k, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return m, 0, nil, err
+	}
+	switch identity.GetFormat() {
+	case format:
+	case formatNoLog:
+		op, err := identityOp(o)
+		if err != nil {
+			return m, 0, nil, err
+		}
+		first = []journal.Op{op}
+	default:
+		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d and %d", ErrFormat, identity.GetFormat(), formatNoLog, format)
+	}
+	if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
+		return m, 0, nil, fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,
+			identity.GetSite(), identity.GetCluster(), o.Site, o.Cluster)
+	}
+	m.Version = set.GetVersion()
+	for _, site := range set.GetSites() {
+		m.Sites = append(m.Sites, core.SiteID(site))
+	}
+	if given := sorted(o.Members); len(given) > 0 && m.Version == 1 && !slices.Equal(given, m.Sites) {
+		return m, 0, nil, fmt.Errorf("%w: it is %v, not %v; leave the option out, it only counts for a new data directory",
+			ErrMembers, m.Sites, given)
+	}
+	incarnation, err = incarnationOf(base)
+	return m, incarnation, first, err
+}
+
+func sorted(sites []core.SiteID) []core.SiteID {
+	return slices.Compact(slices.Sorted(slices.Values(sites)))
+}
+
+// incarnationOf reads which data it is.
+func incarnationOf(base journal.Base) (core.Incarnation, error) {
+	var r core.Restored
+	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if r.Incarnation == 0 {
+		return 0, fmt.Errorf("%w: it has no incarnation", ErrFormat)
+	}
+	return r.Incarnation, nil
+}
