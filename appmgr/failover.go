@@ -147,11 +147,13 @@ func (r *router) final(c call, err error) error {
 	}
 	e := apierr.From(err)
 	switch e.Reason {
-	case apierr.OutOfTokens, apierr.Superseded:
-		return e
 	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
 		// These say what is wrong with the attempt itself.
 		if len(c.moves.unclear) == 0 {
+			return e
+		}
+	default:
+		if e.Reason.Settles() {
 			return e
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -243,7 +244,7 @@ func TestSilentSite(t *testing.T) {
 		defer cancel()
 		go func() {
 			<-time.After(3 * time.Second)
-			r.router.link("us").update((*health).broken)
+			r.router.link("us").update((*health.Health).Broken)
 		}()
 		began := time.Now()
 		out, err := r.service.Acquire(ctx, in)
@@ -295,7 +296,7 @@ func TestManagerDies(t *testing.T) {
 		r.sites["us"].kill()
 		pass(0)
 		tries := r.note()
-		again := newService(r.cfg, r.router)
+		again := newService(r.cfg, r.router, r.guard)
 		in.Attempt = 2
 		out, err := again.Acquire(t.Context(), in)
 		if err != nil || out.GetSite() != "eu" {
@@ -341,6 +342,26 @@ func TestReleaseOfALease(t *testing.T) {
 		pass(0)
 		if out, err := r.service.Release(t.Context(), in); err != nil || out.GetSite() != "us" {
 			t.Errorf("home down: %v, %v", out, err)
+		}
+	})
+}
+
+// TestReleaseOfALeaseThatEnded: whatever became of the first attempt, a lease that
+// its home no longer has holds nothing that a release could give back.
+func TestReleaseOfALeaseThatEnded(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		r.sites["eu"].release = func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+			return nil, apierr.New(apierr.LeaseNotFound, "no")
+		}
+		for _, tried := range [][]string{nil, {"eu"}, {"us"}} {
+			_, err := r.service.Release(t.Context(), &samyav1.ReleaseRequest{
+				Entity: "acme/vm", RequestId: "id-2", Lease: "eu/id-1", Attempt: 2, Tried: tried,
+				NotAfter: timestamppb.New(time.Now().Add(time.Second)),
+			})
+			if apierr.From(err).Reason != apierr.LeaseNotFound {
+				t.Errorf("tried %v: %v, want %s", tried, err, apierr.LeaseNotFound)
+			}
 		}
 	})
 }

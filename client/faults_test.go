@@ -194,6 +194,7 @@ func TestRefusalsBehindUnclearAttempts(t *testing.T) {
 	}{
 		{apierr.OutOfTokens, true},
 		{apierr.Superseded, true},
+		{apierr.LeaseNotFound, true},
 		{apierr.RequestExpired, false},
 		{apierr.InvalidField, false},
 		{apierr.EntityNotFound, false},

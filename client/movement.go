@@ -207,7 +207,7 @@ func (m *movement) settles(e *apierr.Error) bool {
 		// These say what is wrong with a resumed attempt itself.
 		return !m.unclear
 	}
-	return e.Reason == apierr.OutOfTokens || e.Reason == apierr.Superseded
+	return e.Reason.Settles()
 }
 
 // unknown is the error that tells how to go on.

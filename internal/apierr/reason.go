@@ -81,6 +81,9 @@ const (
 	// names the request id and the site; a repeat of that id at that site finds
 	// out without moving tokens twice.
 	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
+	// WindowExceeded: a stream had more calls without an answer than its window
+	// allows; those under way may or may not have been done.
+	WindowExceeded Reason = "WINDOW_EXCEEDED"
 	// Canceled: the caller gave up before there was an answer; the request may
 	// or may not have been done.
 	Canceled Reason = "CANCELED"
@@ -123,6 +126,7 @@ var table = map[Reason]row{
 	ShuttingDown:         {codes.Unavailable, http.StatusServiceUnavailable, "Shutting down", true},
 	DeadlineExceeded:     {codes.DeadlineExceeded, http.StatusGatewayTimeout, "Deadline exceeded", true},
 	OutcomeUnknown:       {codes.Unknown, http.StatusGatewayTimeout, "Outcome unknown", false},
+	WindowExceeded:       {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many calls without an answer", false},
 	Canceled:             {codes.Canceled, statusClientClosedRequest, "Canceled by the caller", false},
 	Internal:             {codes.Internal, http.StatusInternalServerError, "Internal error", false},
 }
@@ -167,3 +171,14 @@ func (r Reason) Type() string {
 
 // NothingDone reports whether r proves that the request changed nothing.
 func (r Reason) NothingDone() bool { return r.row().nothingDone }
+
+// Settles reports whether r, told of one attempt of a request to acquire or release,
+// holds for all of its attempts: the site has it on record, with what it asks of the
+// other sites, or no attempt can come to anything any more.
+func (r Reason) Settles() bool {
+	switch r {
+	case OutOfTokens, Superseded, LeaseNotFound:
+		return true
+	}
+	return false
+}
