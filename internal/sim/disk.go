@@ -102,7 +102,7 @@ func (m *Memory) Commit(r *core.Records) error {
 			}
 			for _, q := range b.Records {
 				// A later block may hold a later record of it.
-				if m.requests[q.Key] == q {
+				if last := m.requests[q.Key]; last.Equal(&q) {
 					delete(m.requests, q.Key)
 				}
 			}

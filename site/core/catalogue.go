@@ -8,12 +8,16 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// CatalogueChange is a creation or deletion, or a change of the mode, as the
+// CatalogueChange is a creation, deletion or move, or a change of the mode, as the
 // catalogue's sequence decides it.
 type CatalogueChange struct {
 	Kind  ChangeKind `json:"kind"`
 	Name  string     `json:"name"`
 	Limit Tokens     `json:"limit,omitempty"`
+	// Parent is the name of the entity to stand below: CreateEntity, MoveEntity.
+	Parent string `json:"parent,omitempty"`
+	// Subtree has a DeleteEntity take along what stands below.
+	Subtree bool `json:"subtree,omitempty"`
 	// Mode is the protocol to switch to: SetMode.
 	Mode string `json:"mode,omitempty"`
 	// Generation is the one expected by a deletion, or the version expected by a

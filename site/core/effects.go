@@ -253,6 +253,8 @@ type EntityRecord struct {
 	// Surplus is what was released and never acquired, as far as it was found: it
 	// is kept out of circulation, so that all books add up to Limit less Surplus.
 	Surplus Tokens
+	// Parent is the generation of the entity that it stands below; 0 for none.
+	Parent uint64
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"iter"
+
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
@@ -16,6 +18,11 @@ type entity struct {
 	limit      Tokens
 	version    uint64
 	results    []LimitResult
+
+	// parent is the entity that it stands below, nil for none: what is acquired of
+	// this one is acquired of that one too. children counts those right below.
+	parent   *entity
+	children int32
 
 	// left is what may be handed out now, signed; net is acquired minus
 	// released here. What is set aside is in the protocol's state.
@@ -116,6 +123,18 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		Refused:      e.droughtNow().refused,
 		SinceTrigger: now - e.hunt.triggered,
 		Lacking:      e.lacking,
+	}
+}
+
+// MaxDepth bounds how many entities stand one below the other.
+const MaxDepth = 8
+
+// chain yields the entity and all above it, from the bottom up: what one request
+// charges.
+func (e *entity) chain() iter.Seq[*entity] {
+	return func(yield func(*entity) bool) {
+		for ; e != nil && yield(e); e = e.parent {
+		}
 	}
 }
 

@@ -60,6 +60,27 @@ type Acquire struct {
 	Tries
 }
 
+// AcquireAll asks for tokens of several entities, all or none.
+type AcquireAll struct {
+	Call Call
+	// Parts are what is asked for, in the order of the caller; each charges its
+	// entity and all above it. At most MaxParts, and an entity may be named twice.
+	Parts   []Part
+	Request RequestKey
+	// Wait is how long the request may wait for tokens from other sites.
+	Wait Tick
+	Tries
+}
+
+// MaxParts bounds the parts of an AcquireAll.
+const MaxParts = 1000
+
+// Part is one entity's part of a request that spans several.
+type Part struct {
+	Entity string
+	Tokens Tokens
+}
+
 // Tries places an acquire or release among the attempts of its request id.
 type Tries struct {
 	// Attempt is its number; 0 is the first.
@@ -169,6 +190,8 @@ const (
 	CreateEntity ChangeKind = "create"
 	// DeleteEntity deletes an entity.
 	DeleteEntity ChangeKind = "delete"
+	// MoveEntity gives an entity, with all below it, another parent.
+	MoveEntity ChangeKind = "move"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
 	// SetMode changes the protocol under which the sites begin instances.
@@ -185,7 +208,13 @@ type Change struct {
 	Mode string
 	// Limit is the new limit: CreateEntity, SetLimit.
 	Limit Tokens
-	// Expected is the generation (DeleteEntity) or version (SetLimit) that the
+	// Parent is the name of the entity to stand below: CreateEntity, MoveEntity;
+	// empty for none.
+	Parent string
+	// Subtree has a DeleteEntity take along all that stands below the entity;
+	// without it an entity with children is not deleted.
+	Subtree bool
+	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
 	// entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// RequestID identifies the change; not empty.
@@ -216,6 +245,7 @@ func (*CommitLease) input()  {}
 func (*ListLeases) input()   {}
 func (*Watch) input()        {}
 func (*Acquire) input()      {}
+func (*AcquireAll) input()   {}
 func (*Release) input()      {}
 func (*Cancel) input()       {}
 func (*Read) input()         {}
@@ -270,12 +300,20 @@ const (
 	Expired
 	// NoLease: there is no such lease, or it has ended.
 	NoLease
+	// NoParent: there is no entity of the parent's name.
+	NoParent
+	// HasChildren: entities stand below the one to be deleted.
+	HasChildren
+	// Looped: the parent is the entity itself or stands below it.
+	Looped
+	// TooDeep: an entity would stand deeper than MaxDepth.
+	TooDeep
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
-	"queue_full", "superseded", "expired", "no_lease",
+	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
 }
 
 // String returns the code's name.
@@ -303,6 +341,9 @@ type Answer struct {
 	Left Tokens
 	// RetryAfter is when another try may fare better; 0 for no idea.
 	RetryAfter Tick
+	// Lacking is the entity that has not the tokens (OutOfTokens, QueueFull), of
+	// those that the request charges: the one named or one above it.
+	Lacking string
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).
 	Missing int
@@ -377,6 +418,10 @@ type View struct {
 	Fetches uint64
 	// Surplus is kept out of circulation; see EntityRecord.
 	Surplus Tokens
+	// Parent is the name of the entity that it stands below, empty for none, and
+	// Children how many stand right below it.
+	Parent   string
+	Children int
 	// Moves are the moves between sites that the books contain.
 	Moves Moves
 	// Others is what other sites have told, in the order of the members.

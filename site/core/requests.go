@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"math"
+	"slices"
 )
 
 // RequestKind tells acquires from releases in records.
@@ -19,6 +20,8 @@ const (
 	ReturnRequest
 	// CommitRequest is the kind of a CommitLease.
 	CommitRequest
+	// AllRequest is the kind of an AcquireAll.
+	AllRequest
 )
 
 // RequestState says what became of a request at this site.
@@ -72,6 +75,22 @@ type RequestRecord struct {
 	Tokens Tokens
 	// Left is that of the answer; of a CommitRequest what it gave back.
 	Left Tokens
+	// Parts are those of an AllRequest that ran, with their entities' generations;
+	// nil for every other record.
+	Parts []RecordedPart
+}
+
+// Equal reports whether both records say the same.
+func (r *RequestRecord) Equal(o *RequestRecord) bool {
+	return r.Key == o.Key && r.Body == o.Body && r.Kind == o.Kind && r.State == o.State && r.Attempt == o.Attempt &&
+		r.Generation == o.Generation && r.Tokens == o.Tokens && r.Left == o.Left && slices.Equal(r.Parts, o.Parts)
+}
+
+// RecordedPart is one part of a request that was recorded.
+type RecordedPart struct {
+	Part
+	// Generation is the entity's.
+	Generation uint64
 }
 
 // RequestBlock holds the records that one transaction made durable. Blocks are
