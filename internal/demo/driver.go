@@ -46,7 +46,7 @@ func (d *driver) drive(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("create %s: %w", d.opts.Entity, err)
 	}
 	l, err := load.New(load.Config{
-		Entity: d.opts.Entity, Regions: d.regions, Rate: d.opts.Rate, MaxTokens: maxTokens(d.opts.Limit),
+		Entities: load.One(d.opts.Entity), Regions: d.regions, Rate: d.opts.Rate, MaxTokens: maxTokens(d.opts.Limit),
 		Seed: d.opts.Seed, RequestPrefix: prefix(time.Now()), Transport: d.transport,
 	})
 	if err != nil {

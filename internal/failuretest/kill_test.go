@@ -48,7 +48,7 @@ func TestKillUnderLoad(t *testing.T) {
 
 	seen := newAnswers()
 	l, err := load.New(load.Config{
-		Entity: entity, Rate: pick(300.0, 600.0), MaxTokens: 10, RequestPrefix: "kill-", ResolveFor: 2 * patience,
+		Entities: load.One(entity), Rate: pick(300.0, 600.0), MaxTokens: 10, RequestPrefix: "kill-", ResolveFor: 2 * patience,
 		Regions: loadRegions(cluster, limit), Transport: seen,
 	})
 	if err != nil {

@@ -6,7 +6,8 @@
 // released, and a target curve which the holdings follow: at every arrival the
 // region acquires or releases a few tokens, the more likely the one the
 // further the holdings are from the target on its side. Nothing is released
-// that is not held.
+// that is not held. With several entities each has its share of the curve and of
+// the arrivals; what moves of one is booked in the ledger for those above it too.
 //
 // Arrivals are those of an open loop: they come when they come, whether or not
 // earlier requests were answered, and a latency counts from the moment the
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,8 +50,8 @@ const answerMargin = 10 * time.Second
 
 // Config says what load to make. Zero values mean the defaults.
 type Config struct {
-	// Entity is the entity whose tokens move; it must exist.
-	Entity string
+	// Entities are those whose tokens move, at least one; they must exist.
+	Entities []Entity
 	// Regions are the regions that make load, at least one.
 	Regions []Region
 	// Rate is the requests per second of all regions together, above zero.
@@ -75,13 +77,29 @@ type Config struct {
 	Transport http.RoundTripper
 }
 
+// Entity is an entity whose tokens move.
+type Entity struct {
+	// Name is its name.
+	Name string
+	// Above are the accounts of the ledger that count what moves of it besides its
+	// own: those of the entities above it.
+	Above []string
+	// Share is its share of every region's target and arrivals, of the sum of all;
+	// above zero.
+	Share float64
+}
+
+// One is an entity that stands for itself and takes all of the load.
+func One(name string) []Entity { return []Entity{{Name: name, Share: 1}} }
+
 // Region is a region's clients.
 type Region struct {
 	// Name is the region's name.
 	Name string
 	// Addr is the address of its app manager.
 	Addr string
-	// Target gives the holdings to follow, in tokens, at a time since the start.
+	// Target gives the holdings to follow, in tokens of all entities, at a time since
+	// the start.
 	Target func(time.Duration) float64
 	// Site pins every request to a site; empty: the app manager chooses.
 	Site string
@@ -113,8 +131,10 @@ func New(cfg Config) (*Load, error) {
 		cfg.Ledger = ledger.New(nil)
 	}
 	switch {
-	case cfg.Entity == "":
+	case len(cfg.Entities) == 0:
 		return nil, errors.New("load: no entity")
+	case slices.ContainsFunc(cfg.Entities, func(e Entity) bool { return e.Name == "" || !(e.Share > 0) }):
+		return nil, errors.New("load: an entity without a name or a share")
 	case len(cfg.Regions) == 0:
 		return nil, errors.New("load: no regions")
 	case cfg.Rate <= 0:

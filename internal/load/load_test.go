@@ -13,6 +13,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/httpapi/httpapitest"
+	"github.com/samya-db/samya/internal/ledger"
 	"github.com/samya-db/samya/internal/load"
 )
 
@@ -26,7 +27,7 @@ func level(tokens float64) func(time.Duration) float64 {
 // config makes load from two regions on the manager, 200 requests a second.
 func config(m *httpapitest.Manager, tokens float64) load.Config {
 	return load.Config{
-		Entity: entity, Rate: 200, Seed: 1, RequestPrefix: "test-", Transport: m, InFlight: 32,
+		Entities: load.One(entity), Rate: 200, Seed: 1, RequestPrefix: "test-", Transport: m, InFlight: 32,
 		Regions: []load.Region{
 			{Name: "us", Addr: "http://us:8080", Target: level(tokens)},
 			{Name: "eu", Addr: "http://eu:8080", Target: level(tokens)},
@@ -73,6 +74,49 @@ func TestHoldingsFollowTheTarget(t *testing.T) {
 		}
 		if peak := l.Ledger().MaxAcquired(entity).Tokens; peak < held || peak > 5000 {
 			t.Errorf("at most %d were out, %d are", peak, held)
+		}
+	})
+}
+
+func TestEveryEntityHasItsShareAndCountsAbove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := httpapitest.New()
+		cfg := config(m, 400)
+		cfg.Entities = []load.Entity{
+			{Name: "acme/web/prod", Above: []string{"acme/web", "acme"}, Share: 3},
+			{Name: "acme/web/test", Above: []string{"acme/web", "acme"}, Share: 2},
+			{Name: "acme/mail", Above: []string{"acme"}, Share: 5},
+		}
+		for _, e := range cfg.Entities {
+			m.Create(e.Name, 5000)
+		}
+		lossy(m, "acquire", "release")
+		l := run(t, cfg, 20*time.Second)
+		book := l.Ledger()
+		for name, share := range map[string]float64{"acme/web/prod": 0.3, "acme/web/test": 0.2, "acme/mail": 0.5} {
+			if got := book.Held(name); got != m.Acquired(name) || math.Abs(float64(got)-800*share) > 120 {
+				t.Errorf("of %s the ledger says %d, the books %d, want about %.0f", name, got, m.Acquired(name), 800*share)
+			}
+		}
+		web, mail := book.Held("acme/web/prod")+book.Held("acme/web/test"), book.Held("acme/mail")
+		if got := book.Held("acme/web"); got != web {
+			t.Errorf("%d of acme/web are out, of those below it %d", got, web)
+		}
+		if got := book.Held("acme"); got != web+mail {
+			t.Errorf("%d of acme are out, of those below it %d", got, web+mail)
+		}
+		if peak := book.MaxAcquired("acme").Tokens; peak < web+mail {
+			t.Errorf("at most %d of acme were out, %d are", peak, web+mail)
+		}
+		if p := book.Pending("acme"); p != (ledger.Pending{}) {
+			t.Errorf("pending of acme: %+v", p)
+		}
+		var held int64
+		for _, r := range l.Stats().Regions {
+			held += r.Held
+		}
+		if held != web+mail {
+			t.Errorf("the regions hold %d, the ledger says %d", held, web+mail)
 		}
 	})
 }
@@ -263,7 +307,9 @@ func TestAbandonedRunReturns(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	good := func() load.Config { return config(httpapitest.New(), 1) }
 	tests := map[string]func(*load.Config){
-		"no entity":      func(c *load.Config) { c.Entity = "" },
+		"no entity":      func(c *load.Config) { c.Entities = nil },
+		"no name":        func(c *load.Config) { c.Entities[0].Name = "" },
+		"no share":       func(c *load.Config) { c.Entities[0].Share = 0 },
 		"no regions":     func(c *load.Config) { c.Regions = nil },
 		"no rate":        func(c *load.Config) { c.Rate = 0 },
 		"negative bound": func(c *load.Config) { c.MaxTokens = -1 },

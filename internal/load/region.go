@@ -29,6 +29,14 @@ const (
 	latencyPrecision = 3
 )
 
+// holding is what a region's clients have of one entity.
+type holding struct {
+	Entity
+	upTo      float64 // the sum of the shares up to this one's, of 1
+	held      int64   // acquired and not given out to a release
+	acquiring int64   // asked for by acquires under way
+}
+
 // region is the clients of one region.
 type region struct {
 	cfg      *Config
@@ -40,13 +48,12 @@ type region struct {
 	sequence atomic.Uint64
 	unknowns sync.WaitGroup
 
-	mu        sync.Mutex
-	rng       *rand.Rand
-	held      int64 // acquired and not given out to a release
-	acquiring int64 // asked for by acquires under way
-	counts    Counts
-	latency   *hdrhistogram.Histogram // of all requests answered
-	window    *hdrhistogram.Histogram // of those since the last Window
+	mu       sync.Mutex
+	rng      *rand.Rand
+	holdings []holding // in the order of the entities
+	counts   Counts
+	latency  *hdrhistogram.Histogram // of all requests answered
+	window   *hdrhistogram.Histogram // of those since the last Window
 }
 
 func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *region {
@@ -55,17 +62,63 @@ func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *r
 	}
 	return &region{
 		cfg: cfg, name: r.Name, site: r.Site, target: r.Target, client: client, rng: rng,
-		latency: histogram(), window: histogram(),
+		holdings: holdings(cfg.Entities), latency: histogram(), window: histogram(),
 	}
+}
+
+// holdings are those of a region that has nothing yet.
+func holdings(entities []Entity) []holding {
+	var sum, upTo float64
+	for _, e := range entities {
+		sum += e.Share
+	}
+	hs := make([]holding, len(entities))
+	for i, e := range entities {
+		e.Share /= sum
+		upTo += e.Share
+		hs[i] = holding{Entity: e, upTo: upTo}
+	}
+	return hs
 }
 
 // request is one acquire or release.
 type request struct {
+	of     *holding
 	kind   ledger.Kind
 	tokens int64
 	id     string
 	due    time.Time
-	op     *ledger.Op
+	booked booking
+}
+
+// booking is a request in the ledger: for its entity, then for each above it.
+type booking []*ledger.Op
+
+// invoke books that a request is about to be sent.
+func (r *region) invoke(e *Entity, kind ledger.Kind, tokens int64) booking {
+	b := booking{r.cfg.Ledger.Invoke(e.Name, kind, tokens)}
+	for _, above := range e.Above {
+		b = append(b, r.cfg.Ledger.Invoke(above, kind, tokens))
+	}
+	return b
+}
+
+func (b booking) end(o ledger.Outcome) {
+	for _, op := range b {
+		op.Return(o)
+	}
+}
+
+func (b booking) unknown() {
+	for _, op := range b {
+		op.Unknown()
+	}
+}
+
+func (b booking) resolve(o ledger.Outcome) {
+	for _, op := range b {
+		op.Resolve(o)
+	}
 }
 
 // run makes the region's load; see [Load.Run].
@@ -119,32 +172,49 @@ func (r *region) arrive(ctx context.Context, stop <-chan struct{}, start time.Ti
 func (r *region) next(due time.Time) request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	h := r.choose()
 	tokens := 1 + r.rng.Int64N(r.cfg.MaxTokens)
-	missing := r.target(due.Sub(r.start)) - float64(r.held+r.acquiring)
+	missing := h.Share*r.target(due.Sub(r.start)) - float64(h.held+h.acquiring)
 	acquire := r.rng.Float64() < min(max(0.5+missing/(2*leanOver), churn), 1-churn)
 	q := request{
-		kind: ledger.Release, due: due,
+		of: h, kind: ledger.Release, due: due,
 		id: fmt.Sprintf("%s%s-%d", r.cfg.RequestPrefix, r.name, r.sequence.Add(1)),
 	}
-	if acquire || r.held == 0 {
+	if acquire || h.held == 0 {
 		q.kind = ledger.Acquire
-		r.acquiring += tokens
+		h.acquiring += tokens
 	} else {
-		tokens = min(tokens, r.held)
-		r.held -= tokens
+		tokens = min(tokens, h.held)
+		h.held -= tokens
 	}
 	q.tokens = tokens
 	r.counts.Requests++
 	r.counts.InFlight++
-	q.op = r.cfg.Ledger.Invoke(r.cfg.Entity, q.kind, tokens)
+	q.booked = r.invoke(&h.Entity, q.kind, tokens)
 	return q
+}
+
+// choose draws the entity of a request, each as often as its share says. One that
+// is alone takes no draw.
+func (r *region) choose() *holding {
+	last := len(r.holdings) - 1
+	if last == 0 {
+		return &r.holdings[0]
+	}
+	x := r.rng.Float64()
+	for i := range r.holdings[:last] {
+		if x < r.holdings[i].upTo {
+			return &r.holdings[i]
+		}
+	}
+	return &r.holdings[last]
 }
 
 // serve sends the request and books its outcome.
 func (r *region) serve(ctx context.Context, q request) {
 	outcome := r.send(ctx, q, r.site)
 	if outcome.verdict == unknown {
-		q.op.Unknown()
+		q.booked.unknown()
 		r.count(func(c *Counts) {
 			c.Unknown++
 			c.Unresolved++
@@ -153,7 +223,7 @@ func (r *region) serve(ctx context.Context, q request) {
 		r.unknowns.Go(func() { r.pursue(ctx, q, outcome) })
 		return
 	}
-	q.op.Return(outcome.verdict.booked())
+	q.booked.end(outcome.verdict.booked())
 	r.settle(q, outcome, true)
 }
 
@@ -167,9 +237,9 @@ func (r *region) send(ctx context.Context, q request, site string) answer {
 	switch q.kind {
 	case ledger.Acquire:
 		body.Wait = wait.String()
-		_, err = r.client.Acquire(ctx, r.cfg.Entity, body)
+		_, err = r.client.Acquire(ctx, q.of.Name, body)
 	case ledger.Release:
-		_, err = r.client.Release(ctx, r.cfg.Entity, body)
+		_, err = r.client.Release(ctx, q.of.Name, body)
 	}
 	return judge(err, site)
 }
@@ -182,13 +252,13 @@ func (r *region) settle(q request, a answer, first bool) {
 	executed := a.verdict == executed
 	switch q.kind {
 	case ledger.Acquire:
-		r.acquiring -= q.tokens
+		q.of.acquiring -= q.tokens
 		if executed {
-			r.held += q.tokens
+			q.of.held += q.tokens
 		}
 	case ledger.Release:
 		if !executed {
-			r.held += q.tokens
+			q.of.held += q.tokens
 		}
 	}
 	switch {

@@ -102,7 +102,7 @@ func (r *region) pursue(ctx context.Context, q request, a answer) {
 		if !settles(again) {
 			continue
 		}
-		q.op.Resolve(again.verdict.booked())
+		q.booked.resolve(again.verdict.booked())
 		r.count(func(c *Counts) {
 			c.Resolved++
 			c.Unresolved--

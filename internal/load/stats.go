@@ -103,8 +103,9 @@ func (l *Load) stats(of func(*region) *hdrhistogram.Histogram, reset bool) Stats
 			since = time.Since(r.start)
 		}
 		h := of(r)
-		stats := RegionStats{
-			Region: r.name, Counts: r.counts, Held: r.held, Target: r.target(since), Latency: latencyOf(h),
+		stats := RegionStats{Region: r.name, Counts: r.counts, Target: r.target(since), Latency: latencyOf(h)}
+		for i := range r.holdings {
+			stats.Held += r.holdings[i].held
 		}
 		all.Merge(h)
 		if reset {
