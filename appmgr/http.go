@@ -44,6 +44,7 @@ var operations = map[resource]map[string]operation{
 	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
 	resRelease: {http.MethodPost: {"Release", (*api).release}},
 	resWatch:   {http.MethodGet: {"WatchEntity", (*api).watchEntity}},
+	resMove:    {http.MethodPost: {"MoveEntity", (*api).moveEntity}},
 	resBatch:   {http.MethodPost: {"Batch", (*api).batch}},
 	resLeases:  {http.MethodGet: {"ListLeases", (*api).listLeases}},
 	resRenew:   {http.MethodPost: {"RenewLease", (*api).renewLease}},
@@ -152,6 +153,7 @@ func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) err
 	if err := a.read(w, r, fields{
 		"name":       text("name", &in.Name),
 		"limit":      whole("limit", 0, name.MaxTokens, &limit),
+		"parent":     text("parent", &in.Parent),
 		"request_id": text("request_id", &in.RequestId),
 	}); err != nil {
 		return err
@@ -190,7 +192,7 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 }
 
 func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {
-	q, err := query(r, "expected_generation", "request_id")
+	q, err := query(r, "expected_generation", "request_id", "subtree")
 	if err != nil {
 		return err
 	}
@@ -199,12 +201,40 @@ func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string
 	if err := q.whole("expected_generation", 0, maxVersion, &generation); err != nil {
 		return err
 	}
+	if err := q.truth("subtree", &in.Subtree); err != nil {
+		return err
+	}
 	in.ExpectedGeneration = uint64(generation)
 	if _, err := a.service.DeleteEntity(r.Context(), in); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) error {
+	in := &samyav1.MoveEntityRequest{Name: entity}
+	var generation int64
+	given := false
+	if err := a.read(w, r, fields{
+		"parent": func(t any) error {
+			given = true
+			return text("parent", &in.Parent)(t)
+		},
+		"expected_generation": whole("expected_generation", 0, maxVersion, &generation),
+		"request_id":          text("request_id", &in.RequestId),
+	}); err != nil {
+		return err
+	}
+	if !given {
+		return apierr.Invalid("parent", "missing; empty for none")
+	}
+	in.ExpectedGeneration = uint64(generation)
+	out, err := a.service.MoveEntity(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, entityJSON(out.GetEntity()))
 }
 
 func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) error {
@@ -290,6 +320,18 @@ func (p params) whole(key string, least, most int64, v *int64) error {
 	}
 	if err := whole(key, least, most, v)(json.Number(s)); err != nil {
 		return apierr.FromName(err)
+	}
+	return nil
+}
+
+// truth reads true or false into v; a parameter that is not there leaves v.
+func (p params) truth(key string, v *bool) error {
+	switch s, ok := p[key]; {
+	case !ok:
+	case s == "true" || s == "false":
+		*v = s == "true"
+	default:
+		return apierr.Invalid(key, "must be true or false")
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ const (
 	resAcquire
 	resRelease
 	resWatch
+	resMove
 	resBatch
 	resLeases
 	resRenew
@@ -34,7 +35,7 @@ const (
 )
 
 // The verbs after an entity's name.
-var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease, "watch": resWatch}
+var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease, "watch": resWatch, "move": resMove}
 
 const entitiesPath = "/v1/entities"
 
@@ -86,7 +87,7 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 		verb := entity[i+1:]
 		entity = entity[:i]
 		if res, ok = verbs[verb]; !ok {
-			return 0, "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are acquire, release and watch", verb)
+			return 0, "", apierr.New(apierr.RouteNotFound, "no verb %.64q; there are acquire, move, release and watch", verb)
 		}
 	}
 	if err := name.Entity("name", entity); err != nil {

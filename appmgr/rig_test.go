@@ -121,7 +121,21 @@ func (f *fakeSite) CreateEntity(ctx context.Context, r *samyav1.CreateEntityRequ
 	if r.GetName() == "taken" {
 		return nil, apierr.Exists("taken")
 	}
-	return &samyav1.CreateEntityResponse{Entity: &samyav1.Entity{Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 1}}, nil
+	return &samyav1.CreateEntityResponse{Entity: &samyav1.Entity{
+		Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 1, Parent: r.GetParent(),
+	}}, nil
+}
+
+func (f *fakeSite) MoveEntity(_ context.Context, r *samyav1.MoveEntityRequest) (*samyav1.MoveEntityResponse, error) {
+	switch r.GetParent() {
+	case "none":
+		return nil, apierr.NoParent(r.GetName(), "none")
+	case "below":
+		return nil, apierr.Invalid("parent", "stands below it")
+	}
+	return &samyav1.MoveEntityResponse{Entity: &samyav1.Entity{
+		Name: r.GetName(), Limit: 9, Generation: max(1, r.GetExpectedGeneration()), Version: 1, Parent: r.GetParent(), Children: 2,
+	}}, nil
 }
 
 func (f *fakeSite) UpdateEntity(_ context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
@@ -134,6 +148,9 @@ func (f *fakeSite) UpdateEntity(_ context.Context, r *samyav1.UpdateEntityReques
 func (f *fakeSite) DeleteEntity(_ context.Context, r *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
 	if r.GetName() == "none" {
 		return nil, apierr.NotFound("none")
+	}
+	if r.GetName() == "parent" && !r.GetSubtree() {
+		return nil, apierr.Parental("parent")
 	}
 	return &samyav1.DeleteEntityResponse{}, nil
 }

@@ -63,12 +63,13 @@ func newService(cfg Config, r *router, g *guard) *service {
 // CreateEntity implements samyav1.EntityServiceServer.
 func (s *service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
 	if err := errors.Join(
-		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), requestID(in.GetRequestId()),
+		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()), name.Parent("parent", in.GetParent()),
+		requestID(in.GetRequestId()),
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
 	id := s.id(in.GetRequestId())
-	req := &samyav1.CreateEntityRequest{Name: in.GetName(), Limit: in.GetLimit(), RequestId: id}
+	req := &samyav1.CreateEntityRequest{Name: in.GetName(), Limit: in.GetLimit(), Parent: in.GetParent(), RequestId: id}
 	resp := &samyav1.CreateEntityResponse{}
 	return answer(resp, s.admin(ctx, call{
 		method: samyav1.EntityService_CreateEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
@@ -93,6 +94,24 @@ func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequ
 	}))
 }
 
+// MoveEntity implements samyav1.EntityServiceServer.
+func (s *service) MoveEntity(ctx context.Context, in *samyav1.MoveEntityRequest) (*samyav1.MoveEntityResponse, error) {
+	if err := errors.Join(
+		name.Entity("name", in.GetName()), name.Parent("parent", in.GetParent()),
+		version("expected_generation", in.GetExpectedGeneration()), requestID(in.GetRequestId()),
+	); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	id := s.id(in.GetRequestId())
+	req := &samyav1.MoveEntityRequest{
+		Name: in.GetName(), Parent: in.GetParent(), ExpectedGeneration: in.GetExpectedGeneration(), RequestId: id,
+	}
+	resp := &samyav1.MoveEntityResponse{}
+	return answer(resp, s.admin(ctx, call{
+		method: samyav1.EntityService_MoveEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
+	}))
+}
+
 // DeleteEntity implements samyav1.EntityServiceServer.
 func (s *service) DeleteEntity(ctx context.Context, in *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
 	if err := errors.Join(
@@ -101,7 +120,9 @@ func (s *service) DeleteEntity(ctx context.Context, in *samyav1.DeleteEntityRequ
 		return nil, apierr.FromName(err)
 	}
 	id := s.id(in.GetRequestId())
-	req := &samyav1.DeleteEntityRequest{Name: in.GetName(), ExpectedGeneration: in.GetExpectedGeneration(), RequestId: id}
+	req := &samyav1.DeleteEntityRequest{
+		Name: in.GetName(), ExpectedGeneration: in.GetExpectedGeneration(), Subtree: in.GetSubtree(), RequestId: id,
+	}
 	resp := &samyav1.DeleteEntityResponse{}
 	return answer(resp, s.admin(ctx, call{
 		method: samyav1.EntityService_DeleteEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),

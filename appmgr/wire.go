@@ -14,6 +14,8 @@ type entity struct {
 	Limit      int64  `json:"limit"`
 	Generation uint64 `json:"generation"`
 	Version    uint64 `json:"version"`
+	Parent     string `json:"parent,omitempty"`
+	Children   int32  `json:"children,omitempty"`
 }
 
 type entityStatus struct {
@@ -71,7 +73,10 @@ type siteJSON struct {
 }
 
 func entityJSON(e *samyav1.Entity) entity {
-	return entity{Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion()}
+	return entity{
+		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
+		Parent: e.GetParent(), Children: e.GetChildren(),
+	}
 }
 
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {

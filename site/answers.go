@@ -2,6 +2,7 @@ package site
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
@@ -25,7 +26,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	case core.OutOfTokens:
 		e := apierr.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
 		e.RequestID = q.requestID
-		return e
+		return lackedBy(e, &a, &q)
 	case core.NotFound:
 		return apierr.NotFound(q.entity)
 	case core.Exists:
@@ -44,7 +45,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	case core.QueueFull:
 		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", q.entity, s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
-		return e
+		return lackedBy(e, &a, &q)
 	case core.Superseded:
 		e := apierr.New(apierr.Superseded, "a later attempt of request %q was made; this one does nothing, a repeat must count higher", q.requestID)
 		e.Entity, e.RequestID, e.Site = q.entity, q.requestID, s.cfg.Name
@@ -81,6 +82,31 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
 }
 
+// lackedBy says which entity had not what was asked for, if it is not the one asked
+// for.
+func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
+	if a.Lacking == "" || a.Lacking == q.entity {
+		return e
+	}
+	return e.LackedBy(a.Lacking, q.tokens)
+}
+
+// refusal turns the answer to a change that is not OK into the error that clients
+// see.
+func (s *Site) refusal(a core.Answer, ch *core.Change) error {
+	switch a.Code {
+	case core.NoParent:
+		return apierr.NoParent(ch.Name, ch.Parent)
+	case core.HasChildren:
+		return apierr.Parental(ch.Name)
+	case core.Looped:
+		return apierr.Invalid("parent", "the entity itself, or one that stands below it")
+	case core.TooDeep:
+		return apierr.Invalid("parent", fmt.Sprintf("entities would stand more than %d deep", core.MaxDepth))
+	}
+	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
+}
+
 // broken turns an error of the engine into the error that clients see.
 func (s *Site) broken(err error, q asked) error {
 	switch {
@@ -94,5 +120,8 @@ func (s *Site) broken(err error, q asked) error {
 }
 
 func entityOf(v *core.View) *samyav1.Entity {
-	return &samyav1.Entity{Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version}
+	return &samyav1.Entity{
+		Name: v.Name, Limit: int64(v.Limit), Generation: v.Generation, Version: v.Version,
+		Parent: v.Parent, Children: int32(v.Children),
+	}
 }

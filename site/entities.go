@@ -33,7 +33,8 @@ func (s entities) CreateEntity(
 	ctx context.Context, r *samyav1.CreateEntityRequest,
 ) (*samyav1.CreateEntityResponse, error) {
 	a, err := s.change(ctx, &core.Change{
-		Kind: core.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), RequestID: r.GetRequestId(),
+		Kind: core.CreateEntity, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()), Parent: r.GetParent(),
+		RequestID: r.GetRequestId(),
 	})
 	if err != nil {
 		return nil, err
@@ -60,7 +61,8 @@ func (s entities) DeleteEntity(
 	ctx context.Context, r *samyav1.DeleteEntityRequest,
 ) (*samyav1.DeleteEntityResponse, error) {
 	_, err := s.change(ctx, &core.Change{
-		Kind: core.DeleteEntity, Name: r.GetName(), Expected: r.GetExpectedGeneration(), RequestID: r.GetRequestId(),
+		Kind: core.DeleteEntity, Name: r.GetName(), Subtree: r.GetSubtree(), Expected: r.GetExpectedGeneration(),
+		RequestID: r.GetRequestId(),
 	})
 	if err != nil {
 		return nil, err
@@ -68,9 +70,23 @@ func (s entities) DeleteEntity(
 	return &samyav1.DeleteEntityResponse{}, nil
 }
 
+// MoveEntity implements samyav1.EntityServiceServer.
+func (s entities) MoveEntity(
+	ctx context.Context, r *samyav1.MoveEntityRequest,
+) (*samyav1.MoveEntityResponse, error) {
+	a, err := s.change(ctx, &core.Change{
+		Kind: core.MoveEntity, Name: r.GetName(), Parent: r.GetParent(),
+		Expected: r.GetExpectedGeneration(), RequestID: r.GetRequestId(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &samyav1.MoveEntityResponse{Entity: entityOf(a.View())}, nil
+}
+
 func (s entities) change(ctx context.Context, ch *core.Change) (core.Answer, error) {
 	err := errors.Join(
-		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), optionalID(ch.RequestID),
+		name.Entity("name", ch.Name), name.Limit("limit", int64(ch.Limit)), name.Parent("parent", ch.Parent), optionalID(ch.RequestID),
 	)
 	if err != nil {
 		return core.Answer{}, apierr.FromName(err)
@@ -96,12 +112,11 @@ func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error)
 	}
 	whole := within(timeLeft(ctx), decideWait+lateness)
 	ch.Wait = ticks(max(whole/2, whole-lateness))
-	q := asked{entity: ch.Name, requestID: ch.RequestID}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { ch.Call = c; return ch })
 	if err != nil {
-		return a, s.broken(err, q)
+		return a, s.broken(err, asked{entity: ch.Name, requestID: ch.RequestID})
 	}
-	return a, s.failure(a, q)
+	return a, s.refusal(a, ch)
 }
 
 // ListEntities implements samyav1.EntityServiceServer.

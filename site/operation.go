@@ -57,12 +57,13 @@ type outcome struct {
 	remaining      core.Tick
 	retryAfter     core.Tick
 	missingMembers int
+	lacking        string
 }
 
 func outcomeOf(a *core.Answer) outcome {
 	return outcome{
 		code: a.Code, parked: a.Parked, tokens: a.Tokens, left: a.Left, leased: a.Lease().Tokens, remaining: a.Lease().Remaining,
-		retryAfter: a.RetryAfter, missingMembers: a.Missing,
+		retryAfter: a.RetryAfter, missingMembers: a.Missing, lacking: a.Lacking,
 	}
 }
 
@@ -71,7 +72,7 @@ func (a *outcome) refused(s *Site, q *asked) error {
 	if a.code == core.OK {
 		return nil
 	}
-	return s.failure(core.Answer{Code: a.code, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers}, *q)
+	return s.failure(core.Answer{Code: a.code, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
 }
 
 // read checks the operation that r asks for and makes it ready to be started.

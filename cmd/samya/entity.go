@@ -26,19 +26,20 @@ func (p *program) entityCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	t := p.talk(cmd)
-	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entitySetLimit(), t.entityDelete())
+	cmd.AddCommand(t.entityCreate(), t.entityGet(), t.entityWatch(), t.entityList(), t.entityTree(), t.entitySetLimit(), t.entityMove(), t.entityDelete())
 	return cmd
 }
 
 func (t *talker) entityCreate() *cobra.Command {
 	var limit int64
+	var parent string
 	cmd := &cobra.Command{
 		Use:     "create NAME --limit N",
 		Short:   "Create an entity",
-		Example: "  samya entity create acme/vm --limit 5000",
+		Example: "  samya entity create acme --limit 5000\n  samya entity create acme/vm --limit 1000 --parent acme",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit)); err != nil {
+			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit), name.Parent("parent", parent)); err != nil {
 				return err
 			}
 			client, err := t.client()
@@ -46,15 +47,22 @@ func (t *talker) entityCreate() *cobra.Command {
 				return err
 			}
 			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				e, err := client.CreateEntity(ctx, args[0], limit, "")
+				e, err := client.CreateEntityBelow(ctx, parent, args[0], limit, "")
 				if err != nil {
 					return fmt.Errorf("create %s: %w", args[0], err)
 				}
-				return t.print(e, func(w io.Writer) { row(w, fmt.Sprintf("created %s with limit %d", e.Name, e.Limit)) })
+				return t.print(e, func(w io.Writer) {
+					below := ""
+					if e.Parent != "" {
+						below = " below " + e.Parent
+					}
+					row(w, fmt.Sprintf("created %s with limit %d%s", e.Name, e.Limit, below))
+				})
 			})
 		},
 	}
 	cmd.Flags().Int64Var(&limit, "limit", 0, "most tokens that may be out at once")
+	cmd.Flags().StringVar(&parent, "parent", "", "entity to stand below: what is acquired of this one is acquired of that one too (default: none)")
 	must(cmd.MarkFlagRequired("limit"))
 	return cmd
 }
@@ -105,6 +113,10 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		transit = "?"
 	}
 	row(w, s.Name, s.Limit, s.Available, s.Acquired, transit, s.Version)
+	if s.Parent != "" || s.Children > 0 {
+		row(w)
+		row(w, fmt.Sprintf("Stands %s; entities right below it: %d.", where(s.Parent), s.Children))
+	}
 	row(w)
 	row(w, "SITE", "LEFT", "OFFERED", "ACQUIRED", "WAITING", "REDISTRIBUTIONS", "TRANSFERS", "AGE")
 	for _, share := range s.Shares {
@@ -261,7 +273,7 @@ func (t *talker) entitySetLimit() *cobra.Command {
 }
 
 func (t *talker) entityDelete() *cobra.Command {
-	var yes bool
+	var yes, subtree bool
 	cmd := &cobra.Command{
 		Use:               "delete NAME",
 		Short:             "Delete an entity; its tokens that are out are forgotten",
@@ -275,19 +287,26 @@ func (t *talker) entityDelete() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			what, remove := args[0], client.DeleteEntity
+			question := "Delete " + what + "? Its tokens that are out are forgotten. [y/N] "
+			if subtree {
+				what, remove = what+" and all below it", client.DeleteSubtree
+				question = "Delete " + what + "? Their tokens that are out are forgotten. [y/N] "
+			}
 			if !yes {
-				if err := t.confirm("Delete " + args[0] + "? Its tokens that are out are forgotten. [y/N] "); err != nil {
+				if err := t.confirm(question); err != nil {
 					return err
 				}
 			}
 			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				if err := client.DeleteEntity(ctx, args[0]); err != nil {
+				if err := remove(ctx, args[0]); err != nil {
 					return fmt.Errorf("delete %s: %w", args[0], err)
 				}
-				return t.print(map[string]any{"deleted": args[0]}, func(w io.Writer) { row(w, "deleted "+args[0]) })
+				return t.print(map[string]any{"deleted": args[0]}, func(w io.Writer) { row(w, "deleted "+what) })
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&subtree, "subtree", false, "delete all that stands below it as well")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

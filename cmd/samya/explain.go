@@ -100,11 +100,19 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 	switch e.Reason {
 	case apierr.OutOfTokens:
 		if e.Left != nil {
-			retry = fmt.Sprintf("%d tokens are left at site %s; %s, ask for fewer, or wait longer with --wait", *e.Left, e.Site, retry)
+			of := ""
+			if e.Lacking != "" {
+				of = " of " + e.Lacking
+			}
+			retry = fmt.Sprintf("%d tokens%s are left at site %s; %s, ask for fewer, or wait longer with --wait", *e.Left, of, e.Site, retry)
 		}
 		return say(exitOutOfTokens, retry)
 	case apierr.EntityNotFound:
 		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", entity), "or see which there are with: samya entity list")
+	case apierr.ParentNotFound:
+		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", e.Entity), "or see which there are with: samya entity tree")
+	case apierr.HasChildren:
+		return say(exitFailed, "see which with: samya entity tree "+entity+"; delete all of them at once with: samya entity delete "+entity+" --subtree")
 	case apierr.LeaseNotFound:
 		return say(exitNotFound, "see which there are with: samya lease list")
 	case apierr.Superseded:

@@ -66,7 +66,7 @@ Exit status:
   1    failed
   2    wrong usage: flags, arguments or values; nothing was done
   3    not enough tokens; nothing was done
-  4    no such entity or lease; nothing was done
+  4    no such entity, parent or lease; nothing was done
   5    no app manager or no site can be reached; nothing was done
   6    the outcome is unknown: the request may or may not have been done
   130  interrupted`,

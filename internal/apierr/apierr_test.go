@@ -91,6 +91,8 @@ func TestMapping(t *testing.T) {
 	}{
 		{apierr.OutOfTokens, codes.ResourceExhausted, 429},
 		{apierr.EntityNotFound, codes.NotFound, 404},
+		{apierr.ParentNotFound, codes.NotFound, 404},
+		{apierr.HasChildren, codes.FailedPrecondition, 409},
 		{apierr.EntityExists, codes.AlreadyExists, 409},
 		{apierr.RequestIDReused, codes.AlreadyExists, 409},
 		{apierr.InvalidField, codes.InvalidArgument, 400},
@@ -125,7 +127,7 @@ func TestMapping(t *testing.T) {
 func full(r apierr.Reason) *apierr.Error {
 	return &apierr.Error{
 		Reason: r, Message: "something", Left: new(int64(-7)), RetryAfter: 1500 * time.Millisecond,
-		RequestID: "id-1", Site: "eu", Entity: "acme/vm",
+		RequestID: "id-1", Site: "eu", Entity: "acme/vm", Lacking: "acme",
 		Attempt: 3, NotAfter: time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC), Tried: []string{"us", "eu"},
 		Violations: []apierr.Violation{{Field: "tokens", Problem: "at least 1"}, {Field: "wait", Problem: "at most 60s"}},
 	}

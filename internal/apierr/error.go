@@ -31,6 +31,9 @@ type Error struct {
 	Site string
 	// Entity is the entity concerned.
 	Entity string
+	// Lacking is the entity that had not the tokens, or room for one that waits for
+	// them, where that is another than Entity: one above it.
+	Lacking string
 	// Attempt, NotAfter and Tried are given with OutcomeUnknown where the request
 	// can be repeated at any site: with RequestID, the same body, this attempt,
 	// this time and these sites. An empty Tried then means any site.
@@ -107,6 +110,33 @@ func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration)
 		RetryAfter: retryAfter,
 		Site:       site,
 		Entity:     entity,
+	}
+}
+
+// LackedBy says of e that it was lacking, another entity than the one asked for
+// tokens, that had not the tokens wanted.
+func (e *Error) LackedBy(lacking string, wanted int64) *Error {
+	e.Lacking = lacking
+	switch {
+	case e.Left == nil:
+	case e.Entity == "":
+		e.Message = fmt.Sprintf("tokens of several entities wanted, %d left of %s", *e.Left, lacking)
+	default:
+		e.Message = fmt.Sprintf("%d tokens of %s wanted, %d left of %s", wanted, e.Entity, *e.Left, lacking)
+	}
+	return e
+}
+
+// NoParent returns a ParentNotFound error: there is no such parent for entity.
+func NoParent(entity, parent string) *Error {
+	return &Error{Reason: ParentNotFound, Message: fmt.Sprintf("no entity %q to stand above %q", parent, entity), Entity: parent}
+}
+
+// Parental returns a HasChildren error.
+func Parental(entity string) *Error {
+	return &Error{
+		Reason: HasChildren, Entity: entity,
+		Message: fmt.Sprintf("entities stand below %q; delete them first, or all of the subtree at once", entity),
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // The keys of the ErrorInfo's metadata.
 const (
 	metaEntity    = "entity"
+	metaLacking   = "lacking"
 	metaRequestID = "request_id"
 	metaSite      = "site"
 	metaLeft      = "tokens_left"
@@ -31,7 +32,7 @@ const maxViolations = 32
 // a gRPC handler sends all of it but the cause.
 func (e *Error) GRPCStatus() *status.Status {
 	meta := map[string]string{}
-	for k, v := range map[string]string{metaEntity: e.Entity, metaRequestID: e.RequestID, metaSite: e.Site} {
+	for k, v := range map[string]string{metaEntity: e.Entity, metaRequestID: e.RequestID, metaSite: e.Site, metaLacking: e.Lacking} {
 		if v != "" {
 			meta[k] = clip(v)
 		}
@@ -116,7 +117,7 @@ func fromStatus(err error) *Error {
 }
 
 func (e *Error) readMeta(m map[string]string) {
-	e.Entity, e.RequestID, e.Site = m[metaEntity], m[metaRequestID], m[metaSite]
+	e.Entity, e.RequestID, e.Site, e.Lacking = m[metaEntity], m[metaRequestID], m[metaSite], m[metaLacking]
 	if left, err := strconv.ParseInt(m[metaLeft], 10, 64); err == nil {
 		e.Left = &left
 	}

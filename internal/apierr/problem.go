@@ -26,6 +26,7 @@ type Problem struct {
 	RequestID    string         `json:"request_id,omitempty"`
 	Site         string         `json:"site,omitempty"`
 	Entity       string         `json:"entity,omitempty"`
+	Lacking      string         `json:"lacking,omitempty"`
 	Attempt      uint32         `json:"attempt,omitempty"`
 	NotAfter     *time.Time     `json:"not_after,omitempty"`
 	Tried        []string       `json:"tried,omitempty"`
@@ -51,6 +52,7 @@ func (e *Error) Problem(instance string) Problem {
 		RequestID:    clip(e.RequestID),
 		Site:         clip(e.Site),
 		Entity:       clip(e.Entity),
+		Lacking:      clip(e.Lacking),
 		Attempt:      e.Attempt,
 		Tried:        e.Tried,
 	}
@@ -69,7 +71,7 @@ func (p Problem) Error() *Error {
 	e := &Error{
 		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft,
 		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond,
-		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity,
+		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity, Lacking: p.Lacking,
 		Attempt: p.Attempt, Tried: p.Tried,
 	}
 	if p.NotAfter != nil {

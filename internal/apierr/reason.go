@@ -39,6 +39,10 @@ const (
 	LeaseNotFound Reason = "LEASE_NOT_FOUND"
 	// EntityNotFound: there is no entity of that name.
 	EntityNotFound Reason = "ENTITY_NOT_FOUND"
+	// ParentNotFound: there is no entity of the parent's name.
+	ParentNotFound Reason = "PARENT_NOT_FOUND"
+	// HasChildren: entities stand below the one to be deleted.
+	HasChildren Reason = "HAS_CHILDREN"
 	// EntityExists: there is an entity of that name already.
 	EntityExists Reason = "ENTITY_EXISTS"
 	// RequestIDReused: the request id was used before with another body.
@@ -110,6 +114,8 @@ var table = map[Reason]row{
 	RequestExpired:       {codes.FailedPrecondition, http.StatusConflict, "The request came too late", true},
 	LeaseNotFound:        {codes.NotFound, http.StatusNotFound, "No such lease", true},
 	EntityNotFound:       {codes.NotFound, http.StatusNotFound, "No such entity", true},
+	ParentNotFound:       {codes.NotFound, http.StatusNotFound, "No such parent", true},
+	HasChildren:          {codes.FailedPrecondition, http.StatusConflict, "Entities stand below it", true},
 	EntityExists:         {codes.AlreadyExists, http.StatusConflict, "The entity exists already", true},
 	RequestIDReused:      {codes.AlreadyExists, http.StatusConflict, "The request id was used for another request", true},
 	InvalidField:         {codes.InvalidArgument, http.StatusBadRequest, "Invalid field", true},

@@ -97,13 +97,7 @@ func (c *Client) Addr() string { return c.base }
 
 // CreateEntity creates an entity.
 func (c *Client) CreateEntity(ctx context.Context, name string, limit int64, requestID string) (Entity, error) {
-	var e Entity
-	body := map[string]any{"name": name, "limit": limit}
-	if requestID != "" {
-		body["request_id"] = requestID
-	}
-	err := c.do(ctx, http.MethodPost, "/v1/entities", nil, body, &e)
-	return e, err
+	return c.CreateEntityBelow(ctx, "", name, limit, requestID)
 }
 
 // GetEntity reads an entity and its books, over all sites.

@@ -75,6 +75,31 @@ func TestEveryCall(t *testing.T) {
 	if f, err := c.GetForecast(ctx); err != nil || len(f.Sites) != 2 || f.Sites[1] != (httpapi.SiteForecast{Site: m.SiteName, Model: "none", Configured: "auto", Known: true}) {
 		t.Errorf("forecast: %+v, %v", f, err)
 	}
+	if entity, err = c.CreateEntityBelow(ctx, "acme/vm", "acme/vm/big", 5, "below"); err != nil || entity.Parent != "acme/vm" {
+		t.Errorf("create below: %+v, %v", entity, err)
+	}
+	if err := c.DeleteEntity(ctx, "acme/vm"); !errors.Is(err, apierr.HasChildren) {
+		t.Errorf("delete what others stand below: %v", err)
+	}
+	if status, err := c.GetEntity(ctx, "acme/vm"); err != nil || status.Children != 1 {
+		t.Errorf("a parent: %+v, %v", status, err)
+	}
+	if _, err := c.MoveEntity(ctx, "acme/vm/big", "none"); !errors.Is(err, apierr.ParentNotFound) {
+		t.Errorf("move below none: %v", err)
+	}
+	if entity, err = c.MoveEntity(ctx, "acme/vm/big", ""); err != nil || entity.Parent != "" {
+		t.Errorf("move to the top: %+v, %v", entity, err)
+	}
+	if _, err = c.MoveEntity(ctx, "acme/vm/big", "acme/vm"); err != nil {
+		t.Errorf("move: %v", err)
+	}
+	if err := c.DeleteSubtree(ctx, "acme/vm"); err != nil {
+		t.Errorf("delete with all below: %v", err)
+	}
+	if _, err := c.GetEntity(ctx, "acme/vm/big"); !errors.Is(err, apierr.EntityNotFound) {
+		t.Errorf("read what stood below: %v", err)
+	}
+	m.Create("acme/vm", 1)
 	if err := c.DeleteEntity(ctx, "acme/vm"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
@@ -85,6 +110,10 @@ func TestEveryCall(t *testing.T) {
 		"GET http://am:8080/v1/sites",
 		"PUT http://am:8080/v1/mode", "PUT http://am:8080/v1/mode", "GET http://am:8080/v1/mode",
 		"PUT http://am:8080/v1/forecast", "PUT http://am:8080/v1/forecast", "GET http://am:8080/v1/forecast",
+		"POST http://am:8080/v1/entities", "DELETE http://am:8080/v1/entities/acme/vm", "GET http://am:8080/v1/entities/acme/vm",
+		"POST http://am:8080/v1/entities/acme/vm/big:move", "POST http://am:8080/v1/entities/acme/vm/big:move",
+		"POST http://am:8080/v1/entities/acme/vm/big:move", "DELETE http://am:8080/v1/entities/acme/vm?subtree=true",
+		"GET http://am:8080/v1/entities/acme/vm/big",
 		"DELETE http://am:8080/v1/entities/acme/vm",
 	}
 	if d := cmp.Diff(want, m.Requests()); d != "" {

@@ -12,6 +12,10 @@ type Entity struct {
 	Generation uint64 `json:"generation"`
 	// Version counts the changes of the limit, from 1.
 	Version uint64 `json:"version"`
+	// Parent is the entity that it stands below; empty for none.
+	Parent string `json:"parent,omitempty"`
+	// Children is how many entities stand right below it.
+	Children int `json:"children,omitempty"`
 }
 
 // Status is an entity and what the sites' books of it add up to.

@@ -69,6 +69,15 @@ func Entity(field, s string) error {
 	return segment(field, last)
 }
 
+// Parent checks the name of an entity to stand below: empty for none, or as
+// [Entity].
+func Parent(field, s string) error {
+	if s == "" {
+		return nil
+	}
+	return Entity(field, s)
+}
+
 // Prefix checks what entity names are filtered by: empty, or the beginning of
 // a name that [Entity] takes.
 func Prefix(field, s string) error {

@@ -70,6 +70,12 @@ func TestEntity(t *testing.T) {
 	}
 }
 
+func TestParent(t *testing.T) {
+	check(t, name.Parent("parent", ""), "parent", "")
+	check(t, name.Parent("parent", "acme/clothing"), "parent", "")
+	check(t, name.Parent("parent", "acme/"), "parent", "empty segment: begins or ends with '/', or has '//'")
+}
+
 func TestPrefix(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"", ""},

@@ -123,6 +123,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.create(r)
 	case r.URL.Path == "/v1/entities":
 		return m.list(r)
+	case isEntity && op == "move":
+		return m.reparent(r, entityName)
 	case isEntity && isMove:
 		return m.move(r, entityName, op)
 	case isEntity:
@@ -191,15 +193,19 @@ func (m *Manager) create(r *http.Request) (any, error) {
 		return nil, apierr.Wrap(apierr.MalformedJSON, err)
 	}
 	m.mu.Lock()
-	_, exists := m.entities[body.Name]
+	exists, orphan := m.entities[body.Name] != nil, body.Parent != "" && m.entities[body.Parent] == nil
 	m.mu.Unlock()
-	if exists {
+	switch {
+	case exists:
 		return nil, apierr.Exists(body.Name)
+	case orphan:
+		return nil, apierr.NoParent(body.Name, body.Parent)
 	}
 	m.Create(body.Name, body.Limit)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.entities[body.Name].Entity, nil
+	m.entities[body.Name].Parent = body.Parent
+	return m.seen(m.entities[body.Name]), nil
 }
 
 // list answers pages of two entities, so that tests see several.
@@ -210,7 +216,7 @@ func (m *Manager) list(r *http.Request) (any, error) {
 	var page httpapi.Page
 	for _, e := range m.entities {
 		if strings.HasPrefix(e.Name, q.Get("prefix")) && e.Name > q.Get("page_token") {
-			page.Entities = append(page.Entities, e.Entity)
+			page.Entities = append(page.Entities, m.seen(e))
 		}
 	}
 	slices.SortFunc(page.Entities, func(a, b httpapi.Entity) int { return strings.Compare(a.Name, b.Name) })
@@ -231,7 +237,7 @@ func (m *Manager) one(r *http.Request, entityName string) (any, error) {
 	switch r.Method {
 	case http.MethodGet:
 		return httpapi.Status{
-			Entity: e.Entity, Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true,
+			Entity: m.seen(e), Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true,
 			Shares: []httpapi.Share{{Site: m.SiteName, Left: e.Limit - e.acquired, Net: e.acquired, Known: true, Redistributions: 3}},
 		}, nil
 	case http.MethodPatch:
@@ -247,10 +253,9 @@ func (m *Manager) one(r *http.Request, entityName string) (any, error) {
 		}
 		e.Limit = body.Limit
 		e.Version++
-		return e.Entity, nil
+		return m.seen(e), nil
 	case http.MethodDelete:
-		delete(m.entities, entityName)
-		return struct{}{}, nil
+		return struct{}{}, m.remove(e, r.URL.Query().Get("subtree") == "true")
 	}
 	return nil, apierr.New(apierr.MethodNotAllowed, "%s is not served", r.Method)
 }

@@ -90,7 +90,11 @@ type Entity struct {
 	// Distinguishes an entity from earlier ones of the same name; only grows.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Counts the changes of the limit; starts at 1.
-	Version       uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	// The entity that it stands below; empty for none.
+	Parent string `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`
+	// How many entities stand right below it.
+	Children      int32 `protobuf:"varint,6,opt,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -149,6 +153,20 @@ func (x *Entity) GetGeneration() uint64 {
 func (x *Entity) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Entity) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Entity) GetChildren() int32 {
+	if x != nil {
+		return x.Children
 	}
 	return 0
 }
@@ -626,7 +644,10 @@ type CreateEntityRequest struct {
 	// The limit, 0 to 2^53-1.
 	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Names this request; a repeat gets the first answer. Optional.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The entity to stand below; empty for none. At most 8 entities stand one below
+	// the other.
+	Parent        string `protobuf:"bytes,4,opt,name=parent,proto3" json:"parent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +699,13 @@ func (x *CreateEntityRequest) GetLimit() int64 {
 func (x *CreateEntityRequest) GetRequestId() string {
 	if x != nil {
 		return x.RequestId
+	}
+	return ""
+}
+
+func (x *CreateEntityRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
 	}
 	return ""
 }
@@ -1212,7 +1240,10 @@ type DeleteEntityRequest struct {
 	// Delete only the entity of this generation; 0 deletes any.
 	ExpectedGeneration uint64 `protobuf:"varint,2,opt,name=expected_generation,json=expectedGeneration,proto3" json:"expected_generation,omitempty"`
 	// Names this request; a repeat gets the first answer. Optional.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Delete all that stands below the entity as well. Without it an entity with
+	// others below it is not deleted: FAILED_PRECONDITION (reason HAS_CHILDREN).
+	Subtree       bool `protobuf:"varint,4,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1268,6 +1299,13 @@ func (x *DeleteEntityRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *DeleteEntityRequest) GetSubtree() bool {
+	if x != nil {
+		return x.Subtree
+	}
+	return false
+}
+
 type DeleteEntityResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1304,18 +1342,138 @@ func (*DeleteEntityResponse) Descriptor() ([]byte, []int) {
 	return file_samya_v1_entities_proto_rawDescGZIP(), []int{17}
 }
 
+type MoveEntityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The entity to stand below; empty for none. Not the entity itself nor one below
+	// it.
+	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Move only the entity of this generation; 0 moves any.
+	ExpectedGeneration uint64 `protobuf:"varint,3,opt,name=expected_generation,json=expectedGeneration,proto3" json:"expected_generation,omitempty"`
+	// Names this request; a repeat gets the first answer. Optional.
+	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveEntityRequest) Reset() {
+	*x = MoveEntityRequest{}
+	mi := &file_samya_v1_entities_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveEntityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveEntityRequest) ProtoMessage() {}
+
+func (x *MoveEntityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveEntityRequest.ProtoReflect.Descriptor instead.
+func (*MoveEntityRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *MoveEntityRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MoveEntityRequest) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *MoveEntityRequest) GetExpectedGeneration() uint64 {
+	if x != nil {
+		return x.ExpectedGeneration
+	}
+	return 0
+}
+
+func (x *MoveEntityRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+type MoveEntityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity after the move.
+	Entity        *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveEntityResponse) Reset() {
+	*x = MoveEntityResponse{}
+	mi := &file_samya_v1_entities_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveEntityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveEntityResponse) ProtoMessage() {}
+
+func (x *MoveEntityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_entities_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveEntityResponse.ProtoReflect.Descriptor instead.
+func (*MoveEntityResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_entities_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MoveEntityResponse) GetEntity() *Entity {
+	if x != nil {
+		return x.Entity
+	}
+	return nil
+}
+
 var File_samya_v1_entities_proto protoreflect.FileDescriptor
 
 const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
-	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"l\n" +
+	"\x17samya/v1/entities.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\xa0\x01\n" +
 	"\x06Entity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\x04R\aversion\"\xf3\x01\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xf3\x01\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -1354,12 +1512,13 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\fTransferMove\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x10\n" +
 	"\x03seq\x18\x02 \x01(\x04R\x03seq\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"^\n" +
+	"\x06tokens\x18\x03 \x01(\x03R\x06tokens\"v\n" +
 	"\x13CreateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"@\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x16\n" +
+	"\x06parent\x18\x04 \x01(\tR\x06parent\"@\n" +
 	"\x14CreateEntityResponse\x12(\n" +
 	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
 	"\x10GetEntityRequest\x12\x12\n" +
@@ -1392,25 +1551,36 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x04 \x01(\tR\trequestId\"@\n" +
 	"\x14UpdateEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"y\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
 	"\x13DeleteEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x13expected_generation\x18\x02 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tR\trequestId\"\x16\n" +
-	"\x14DeleteEntityResponse*q\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12\x18\n" +
+	"\asubtree\x18\x04 \x01(\bR\asubtree\"\x16\n" +
+	"\x14DeleteEntityResponse\"\x8f\x01\n" +
+	"\x11MoveEntityRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x12/\n" +
+	"\x13expected_generation\x18\x03 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\">\n" +
+	"\x12MoveEntityResponse\x12(\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity*q\n" +
 	"\vConsistency\x12\x1b\n" +
 	"\x17CONSISTENCY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CONSISTENCY_LOCAL\x10\x01\x12\x17\n" +
 	"\x13CONSISTENCY_BOUNDED\x10\x02\x12\x15\n" +
-	"\x11CONSISTENCY_EXACT\x10\x032\xdf\x03\n" +
+	"\x11CONSISTENCY_EXACT\x10\x032\xa8\x04\n" +
 	"\rEntityService\x12M\n" +
 	"\fCreateEntity\x12\x1d.samya.v1.CreateEntityRequest\x1a\x1e.samya.v1.CreateEntityResponse\x12D\n" +
 	"\tGetEntity\x12\x1a.samya.v1.GetEntityRequest\x1a\x1b.samya.v1.GetEntityResponse\x12M\n" +
 	"\fListEntities\x12\x1d.samya.v1.ListEntitiesRequest\x1a\x1e.samya.v1.ListEntitiesResponse\x12M\n" +
 	"\fUpdateEntity\x12\x1d.samya.v1.UpdateEntityRequest\x1a\x1e.samya.v1.UpdateEntityResponse\x12L\n" +
 	"\vWatchEntity\x12\x1c.samya.v1.WatchEntityRequest\x1a\x1d.samya.v1.WatchEntityResponse0\x01\x12M\n" +
-	"\fDeleteEntity\x12\x1d.samya.v1.DeleteEntityRequest\x1a\x1e.samya.v1.DeleteEntityResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\fDeleteEntity\x12\x1d.samya.v1.DeleteEntityRequest\x1a\x1e.samya.v1.DeleteEntityResponse\x12G\n" +
+	"\n" +
+	"MoveEntity\x12\x1b.samya.v1.MoveEntityRequest\x1a\x1c.samya.v1.MoveEntityResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_entities_proto_rawDescOnce sync.Once
@@ -1425,7 +1595,7 @@ func file_samya_v1_entities_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_entities_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_samya_v1_entities_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_samya_v1_entities_proto_goTypes = []any{
 	(Consistency)(0),             // 0: samya.v1.Consistency
 	(*Entity)(nil),               // 1: samya.v1.Entity
@@ -1446,41 +1616,46 @@ var file_samya_v1_entities_proto_goTypes = []any{
 	(*UpdateEntityResponse)(nil), // 16: samya.v1.UpdateEntityResponse
 	(*DeleteEntityRequest)(nil),  // 17: samya.v1.DeleteEntityRequest
 	(*DeleteEntityResponse)(nil), // 18: samya.v1.DeleteEntityResponse
-	(*durationpb.Duration)(nil),  // 19: google.protobuf.Duration
+	(*MoveEntityRequest)(nil),    // 19: samya.v1.MoveEntityRequest
+	(*MoveEntityResponse)(nil),   // 20: samya.v1.MoveEntityResponse
+	(*durationpb.Duration)(nil),  // 21: google.protobuf.Duration
 }
 var file_samya_v1_entities_proto_depIdxs = []int32{
 	3,  // 0: samya.v1.Usage.shares:type_name -> samya.v1.Share
-	19, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
+	21, // 1: samya.v1.Share.age:type_name -> google.protobuf.Duration
 	4,  // 2: samya.v1.Share.moves:type_name -> samya.v1.Moves
 	5,  // 3: samya.v1.Moves.stars:type_name -> samya.v1.StarMove
 	6,  // 4: samya.v1.Moves.sent:type_name -> samya.v1.TransferMove
 	6,  // 5: samya.v1.Moves.received:type_name -> samya.v1.TransferMove
 	1,  // 6: samya.v1.CreateEntityResponse.entity:type_name -> samya.v1.Entity
 	0,  // 7: samya.v1.GetEntityRequest.consistency:type_name -> samya.v1.Consistency
-	19, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
+	21, // 8: samya.v1.GetEntityRequest.max_age:type_name -> google.protobuf.Duration
 	1,  // 9: samya.v1.WatchEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 10: samya.v1.WatchEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 11: samya.v1.GetEntityResponse.entity:type_name -> samya.v1.Entity
 	2,  // 12: samya.v1.GetEntityResponse.usage:type_name -> samya.v1.Usage
 	1,  // 13: samya.v1.ListEntitiesResponse.entities:type_name -> samya.v1.Entity
 	1,  // 14: samya.v1.UpdateEntityResponse.entity:type_name -> samya.v1.Entity
-	7,  // 15: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
-	9,  // 16: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
-	13, // 17: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
-	15, // 18: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
-	10, // 19: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
-	17, // 20: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
-	8,  // 21: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
-	12, // 22: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
-	14, // 23: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
-	16, // 24: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
-	11, // 25: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
-	18, // 26: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	1,  // 15: samya.v1.MoveEntityResponse.entity:type_name -> samya.v1.Entity
+	7,  // 16: samya.v1.EntityService.CreateEntity:input_type -> samya.v1.CreateEntityRequest
+	9,  // 17: samya.v1.EntityService.GetEntity:input_type -> samya.v1.GetEntityRequest
+	13, // 18: samya.v1.EntityService.ListEntities:input_type -> samya.v1.ListEntitiesRequest
+	15, // 19: samya.v1.EntityService.UpdateEntity:input_type -> samya.v1.UpdateEntityRequest
+	10, // 20: samya.v1.EntityService.WatchEntity:input_type -> samya.v1.WatchEntityRequest
+	17, // 21: samya.v1.EntityService.DeleteEntity:input_type -> samya.v1.DeleteEntityRequest
+	19, // 22: samya.v1.EntityService.MoveEntity:input_type -> samya.v1.MoveEntityRequest
+	8,  // 23: samya.v1.EntityService.CreateEntity:output_type -> samya.v1.CreateEntityResponse
+	12, // 24: samya.v1.EntityService.GetEntity:output_type -> samya.v1.GetEntityResponse
+	14, // 25: samya.v1.EntityService.ListEntities:output_type -> samya.v1.ListEntitiesResponse
+	16, // 26: samya.v1.EntityService.UpdateEntity:output_type -> samya.v1.UpdateEntityResponse
+	11, // 27: samya.v1.EntityService.WatchEntity:output_type -> samya.v1.WatchEntityResponse
+	18, // 28: samya.v1.EntityService.DeleteEntity:output_type -> samya.v1.DeleteEntityResponse
+	20, // 29: samya.v1.EntityService.MoveEntity:output_type -> samya.v1.MoveEntityResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_entities_proto_init() }
@@ -1494,7 +1669,7 @@ func file_samya_v1_entities_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_entities_proto_rawDesc), len(file_samya_v1_entities_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

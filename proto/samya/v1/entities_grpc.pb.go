@@ -25,14 +25,17 @@ const (
 	EntityService_UpdateEntity_FullMethodName = "/samya.v1.EntityService/UpdateEntity"
 	EntityService_WatchEntity_FullMethodName  = "/samya.v1.EntityService/WatchEntity"
 	EntityService_DeleteEntity_FullMethodName = "/samya.v1.EntityService/DeleteEntity"
+	EntityService_MoveEntity_FullMethodName   = "/samya.v1.EntityService/MoveEntity"
 )
 
 // EntityServiceClient is the client API for EntityService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// EntityService manages entities: named resources with a limit. Creation,
-// deletion and limit changes are decided by a majority of the sites.
+// EntityService manages entities: named resources with a limit. An entity may
+// have a parent: what is acquired of it is acquired of its parent too, and so on
+// upwards. Creation, moves, deletion and limit changes are decided by a majority of
+// the sites.
 type EntityServiceClient interface {
 	// CreateEntity creates an entity and cuts its limit into one escrow per site.
 	CreateEntity(ctx context.Context, in *CreateEntityRequest, opts ...grpc.CallOption) (*CreateEntityResponse, error)
@@ -48,6 +51,10 @@ type EntityServiceClient interface {
 	WatchEntity(ctx context.Context, in *WatchEntityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEntityResponse], error)
 	// DeleteEntity deletes an entity. Tokens that are out are forgotten.
 	DeleteEntity(ctx context.Context, in *DeleteEntityRequest, opts ...grpc.CallOption) (*DeleteEntityResponse, error)
+	// MoveEntity gives an entity another parent, with all that stands below it. The
+	// tokens that are out of it are moved along: the old ancestors get them back, the
+	// new ones are charged, at once at each site and also beyond their limits.
+	MoveEntity(ctx context.Context, in *MoveEntityRequest, opts ...grpc.CallOption) (*MoveEntityResponse, error)
 }
 
 type entityServiceClient struct {
@@ -127,12 +134,24 @@ func (c *entityServiceClient) DeleteEntity(ctx context.Context, in *DeleteEntity
 	return out, nil
 }
 
+func (c *entityServiceClient) MoveEntity(ctx context.Context, in *MoveEntityRequest, opts ...grpc.CallOption) (*MoveEntityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MoveEntityResponse)
+	err := c.cc.Invoke(ctx, EntityService_MoveEntity_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EntityServiceServer is the server API for EntityService service.
 // All implementations must embed UnimplementedEntityServiceServer
 // for forward compatibility.
 //
-// EntityService manages entities: named resources with a limit. Creation,
-// deletion and limit changes are decided by a majority of the sites.
+// EntityService manages entities: named resources with a limit. An entity may
+// have a parent: what is acquired of it is acquired of its parent too, and so on
+// upwards. Creation, moves, deletion and limit changes are decided by a majority of
+// the sites.
 type EntityServiceServer interface {
 	// CreateEntity creates an entity and cuts its limit into one escrow per site.
 	CreateEntity(context.Context, *CreateEntityRequest) (*CreateEntityResponse, error)
@@ -148,6 +167,10 @@ type EntityServiceServer interface {
 	WatchEntity(*WatchEntityRequest, grpc.ServerStreamingServer[WatchEntityResponse]) error
 	// DeleteEntity deletes an entity. Tokens that are out are forgotten.
 	DeleteEntity(context.Context, *DeleteEntityRequest) (*DeleteEntityResponse, error)
+	// MoveEntity gives an entity another parent, with all that stands below it. The
+	// tokens that are out of it are moved along: the old ancestors get them back, the
+	// new ones are charged, at once at each site and also beyond their limits.
+	MoveEntity(context.Context, *MoveEntityRequest) (*MoveEntityResponse, error)
 	mustEmbedUnimplementedEntityServiceServer()
 }
 
@@ -175,6 +198,9 @@ func (UnimplementedEntityServiceServer) WatchEntity(*WatchEntityRequest, grpc.Se
 }
 func (UnimplementedEntityServiceServer) DeleteEntity(context.Context, *DeleteEntityRequest) (*DeleteEntityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteEntity not implemented")
+}
+func (UnimplementedEntityServiceServer) MoveEntity(context.Context, *MoveEntityRequest) (*MoveEntityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MoveEntity not implemented")
 }
 func (UnimplementedEntityServiceServer) mustEmbedUnimplementedEntityServiceServer() {}
 func (UnimplementedEntityServiceServer) testEmbeddedByValue()                       {}
@@ -298,6 +324,24 @@ func _EntityService_DeleteEntity_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EntityService_MoveEntity_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MoveEntityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EntityServiceServer).MoveEntity(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EntityService_MoveEntity_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EntityServiceServer).MoveEntity(ctx, req.(*MoveEntityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EntityService_ServiceDesc is the grpc.ServiceDesc for EntityService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -324,6 +368,10 @@ var EntityService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteEntity",
 			Handler:    _EntityService_DeleteEntity_Handler,
+		},
+		{
+			MethodName: "MoveEntity",
+			Handler:    _EntityService_MoveEntity_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

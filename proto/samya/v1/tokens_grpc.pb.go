@@ -36,11 +36,12 @@ const (
 // Sites and app managers serve it alike; a site answers from its own escrow,
 // an app manager relays to the nearest healthy site.
 type TokenServiceClient interface {
-	// Acquire takes tokens. It answers once the grant is durable at the
-	// answering site, or fails with RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS)
-	// when the tokens cannot be found within the wait.
+	// Acquire takes tokens, of the entity and of all above it, all or none. It answers
+	// once the grant is durable at the answering site, or fails with
+	// RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS) when the tokens cannot be found within
+	// the wait; what lacked them is told as lacking where it is another entity.
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
-	// Release gives tokens back, at any site.
+	// Release gives tokens back, at any site, to the entity and to all above it.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// RenewLease gives a lease another time to live from now on. It fails with
 	// NOT_FOUND (reason LEASE_NOT_FOUND) once the lease has ended.
@@ -155,11 +156,12 @@ type TokenService_StreamClient = grpc.BidiStreamingClient[StreamRequest, StreamR
 // Sites and app managers serve it alike; a site answers from its own escrow,
 // an app manager relays to the nearest healthy site.
 type TokenServiceServer interface {
-	// Acquire takes tokens. It answers once the grant is durable at the
-	// answering site, or fails with RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS)
-	// when the tokens cannot be found within the wait.
+	// Acquire takes tokens, of the entity and of all above it, all or none. It answers
+	// once the grant is durable at the answering site, or fails with
+	// RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS) when the tokens cannot be found within
+	// the wait; what lacked them is told as lacking where it is another entity.
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
-	// Release gives tokens back, at any site.
+	// Release gives tokens back, at any site, to the entity and to all above it.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// RenewLease gives a lease another time to live from now on. It fails with
 	// NOT_FOUND (reason LEASE_NOT_FOUND) once the lease has ended.

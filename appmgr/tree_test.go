@@ -1,0 +1,68 @@
+package appmgr
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// TestHTTPTree: parents are given, changed and told, and a deletion takes along what
+// stands below only if it is told to.
+func TestHTTPTree(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		r.sites["us"].acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			return nil, apierr.NoTokens(in.GetEntity(), "us", in.GetTokens(), 2, 300*time.Millisecond).LackedBy("acme", in.GetTokens())
+		}
+		for _, c := range []struct {
+			method, target, body string
+			status               int
+			want                 string
+		}{
+			{"POST", "/v1/entities", `{"name":"acme/vm","limit":5,"parent":"acme"}`, 201, `{"name":"acme/vm","limit":5,"generation":1,"version":1,"parent":"acme"}`},
+			{"POST", "/v1/entities", `{"name":"acme/vm","limit":5,"parent":""}`, 201, `{"name":"acme/vm","limit":5,"generation":1,"version":1}`},
+			{"POST", "/v1/entities", `{"name":"acme/vm","limit":5,"parent":"acme/"}`, 400, `"field":"parent"`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":"acme","expected_generation":7,"request_id":"x"}`, 200, `{"name":"acme/vm","limit":9,"generation":7,"version":1,"parent":"acme","children":2}`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":""}`, 200, `{"name":"acme/vm","limit":9,"generation":1,"version":1,"children":2}`},
+			{"POST", "/v1/entities/acme/vm:move", `{}`, 400, `"field":"parent","problem":"missing; empty for none"`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":3}`, 400, `"field":"parent","problem":"must be a string, not a number"`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":"a//b"}`, 400, `"field":"parent"`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":"below"}`, 400, `"field":"parent","problem":"stands below it"`},
+			{"POST", "/v1/entities/acme/vm:move", `{"parent":"none"}`, 404, `"reason":"PARENT_NOT_FOUND"`},
+			{"GET", "/v1/entities/acme/vm:move", ``, 405, `"reason":"METHOD_NOT_ALLOWED"`},
+			{"DELETE", "/v1/entities/parent", ``, 409, `"reason":"HAS_CHILDREN"`},
+			{"DELETE", "/v1/entities/parent?subtree=false", ``, 409, `"reason":"HAS_CHILDREN"`},
+			{"DELETE", "/v1/entities/parent?subtree=true", ``, 204, ``},
+			{"DELETE", "/v1/entities/parent?subtree=1", ``, 400, `"field":"subtree","problem":"must be true or false"`},
+			{"POST", "/v1/entities/acme/vm:acquire", `{"tokens":5,"request_id":"r"}`, 429, `"tokens_left":2,"retry_after_ms":300,"request_id":"r","site":"us","entity":"acme/vm","lacking":"acme"`},
+		} {
+			rec := r.ask(t, c.method, c.target, c.body)
+			if got := rec.Body.String(); rec.Code != c.status || !strings.Contains(got, c.want) || c.status == 200 && got != c.want+"\n" {
+				t.Errorf("%s %s %s: %d %s\nwant %d %s", c.method, c.target, c.body, rec.Code, got, c.status, c.want)
+			}
+		}
+	})
+}
+
+// TestGRPCMove: what is not in good form is not sent to a site.
+func TestGRPCMove(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		_, err := r.service.MoveEntity(t.Context(), &samyav1.MoveEntityRequest{
+			Name: "a//b", Parent: "c/", ExpectedGeneration: maxVersion + 1, RequestId: " ",
+		})
+		e, ok := errors.AsType[*apierr.Error](err)
+		if !ok || len(e.Violations) != 4 {
+			t.Errorf("error %v", err)
+		}
+		out, err := r.service.MoveEntity(t.Context(), &samyav1.MoveEntityRequest{Name: "a", Parent: "b"})
+		if err != nil || out.GetEntity().GetParent() != "b" {
+			t.Errorf("%v, %v", out, err)
+		}
+	})
+}
