@@ -19,6 +19,10 @@ import (
 // ends. So what was out in all at that instant was at most the sum of what is
 // told, whatever clients did meanwhile: one that acquires at one site and then
 // releases at another is counted at the first before it is at the second.
+//
+// What is out of the entities below is part of it, and a change of who stands there
+// reaches the sites at different times. So such a change ends the watches, and what
+// is told counts only if the same entities stand below at both sites.
 
 const (
 	// auditEvery is the least time between two audits of an entity by a site, and
@@ -168,7 +172,7 @@ func (c *Core) audited(e *entity, m *Audit) {
 			return
 		}
 		if most, on := e.audit.most(m.From, m.Watch); on {
-			c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditTell, Net: most})
+			c.sendAudit(e, Audit{To: m.From, Number: m.Number, Step: AuditTell, Net: most, Shape: c.space.shapes[e]})
 		}
 	case AuditWatching, AuditTell:
 		if e.audit == nil || e.audit.number != m.Number || c.now.Tick > e.audit.begun+auditFor {
@@ -181,7 +185,7 @@ func (c *Core) audited(e *entity, m *Audit) {
 // auditAnswer takes in what a member answers to this site's audit.
 func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
 	if m.Step == AuditTell {
-		if member.watch != 0 && !member.told {
+		if member.watch != 0 && !member.told && m.Shape == c.space.shapes[e] {
 			member.told, member.net = true, m.Net
 			c.endAudit(e)
 		}

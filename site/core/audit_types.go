@@ -27,4 +27,6 @@ type Audit struct {
 	Watch uint64
 	// Net is what AuditTell tells.
 	Net Tokens
+	// Shape is that of the entity at the sender: AuditTell; see EntityRecord.
+	Shape uint64
 }

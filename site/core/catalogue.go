@@ -20,8 +20,8 @@ type CatalogueChange struct {
 	Subtree bool `json:"subtree,omitempty"`
 	// Mode is the protocol to switch to: SetMode.
 	Mode string `json:"mode,omitempty"`
-	// Generation is the one expected by a deletion, or the version expected by a
-	// change of the mode; 0 for any.
+	// Generation is the one expected by a deletion or move, or the version expected
+	// by a change of the mode; 0 for any.
 	Generation uint64 `json:"generation,omitempty"`
 	RequestID  string `json:"request_id"`
 	Body       uint64 `json:"body"`
@@ -44,6 +44,10 @@ type catalogue struct {
 	// pending are the changes asked for at this site.
 	pending []*pendingChange
 	applied bool
+	// shifted are the entities whose books or queues the changes applied in this
+	// step have moved, reshapes says that some have waiting acquires to be looked at.
+	shifted  []*entity
+	reshapes bool
 
 	dirty bool
 	// nextSync is when the other sites are told next how far this one is.
@@ -101,6 +105,7 @@ func (c *Core) stepCatalogue(in avantan.Input) {
 	}
 	applied := cat.applied
 	if applied {
+		c.reshaped()
 		cat.answerPending()
 	}
 	// A site alone has decided at once what it has begun.
@@ -135,9 +140,12 @@ func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
 		}
 		return Answer{Code: r.Outcome, Details: &Details{Mode: Mode{Decided: decided, Configured: cat.c.cfg.Protocol}}}
 	}
-	return Answer{Code: r.Outcome, Details: &Details{View: View{
-		Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1,
-	}}}
+	v := View{Name: r.Change.Name, Limit: r.Change.Limit, Generation: r.Generation, Version: 1}
+	if e := cat.c.space.find(r.Change.Name); r.Change.Kind == MoveEntity && e != nil && e.generation == r.Generation {
+		v = e.view()
+	}
+	v.Parent = r.Change.Parent
+	return Answer{Code: r.Outcome, Details: &Details{View: v}}
 }
 
 // settle gives a decided change its effect. It is deterministic: every site
@@ -146,29 +154,26 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	if _, repeated := cat.results[ch.RequestID]; repeated {
 		return
 	}
-	r := ChangeRecord{Instance: t, Change: ch}
+	cat.numbered++
+	r := ChangeRecord{Instance: t, Change: ch, Number: cat.numbered}
 	c := cat.c
 	e := c.space.find(ch.Name)
-	found := e != nil
 	switch {
 	case ch.Kind == SetMode:
 		r.Outcome, r.Generation = cat.settleMode(&ch)
-	case ch.Kind == CreateEntity && found:
+	case ch.Kind == CreateEntity && e != nil:
 		r.Outcome, r.Generation = Exists, e.generation
 	case ch.Kind == CreateEntity:
-		cat.generation++
-		r.Generation = cat.generation
-		c.addEntity(ch.Name, r.Generation, ch.Limit)
-	case !found:
+		r.Outcome, r.Generation = cat.settleCreation(&ch)
+	case e == nil:
 		r.Outcome = NotFound
 	case ch.Generation != 0 && ch.Generation != e.generation:
 		r.Outcome, r.Generation = Mismatch, e.generation
+	case ch.Kind == MoveEntity:
+		r.Outcome, r.Generation = cat.settleMove(e, &ch), e.generation
 	default:
-		r.Generation = e.generation
-		c.dropEntity(e)
+		r.Outcome, r.Generation = cat.settleDeletion(e, &ch), e.generation
 	}
-	cat.numbered++
-	r.Number = cat.numbered
 	cat.note(r)
 	c.out.Records.Changes = append(c.out.Records.Changes, r)
 }
@@ -213,11 +218,13 @@ func decodeChanges(v *avantan.Value) ([]CatalogueChange, error) {
 func (ch *CatalogueChange) validate() error {
 	good := ch.RequestID != "" && ch.Limit >= 0 && ch.Limit <= MaxTokens
 	switch ch.Kind {
-	case CreateEntity, DeleteEntity:
-		good = good && ch.Name != "" && ch.Mode == ""
+	case CreateEntity, MoveEntity:
+		good = good && ch.Name != "" && ch.Mode == "" && !ch.Subtree
+	case DeleteEntity:
+		good = good && ch.Name != "" && ch.Mode == "" && ch.Parent == ""
 	case SetMode:
 		_, known := protocols[ch.Mode]
-		good = good && known && ch.Name == ""
+		good = good && known && ch.Name == "" && ch.Parent == "" && !ch.Subtree
 	default:
 		return fmt.Errorf("change of unknown kind %q", ch.Kind)
 	}
@@ -243,106 +250,4 @@ func (cat *catalogue) Apply(t avantan.Instance, v *avantan.Value) {
 		cat.settle(t, ch)
 	}
 	cat.applied, cat.dirty = true, true
-}
-
-// catalogueSnapshot is what a site that missed decisions is told: the changes
-// it missed, or everything if they are no longer all kept.
-type catalogueSnapshot struct {
-	// Missed are the changes since the reader's last instance.
-	Missed []ChangeRecord `json:"missed,omitempty"`
-	// Whole is set if Missed would have gaps.
-	Whole *catalogueWhole `json:"whole,omitempty"`
-}
-
-type catalogueWhole struct {
-	Generation uint64         `json:"generation"`
-	Numbered   uint64         `json:"numbered"`
-	Mode       ModeRecord     `json:"mode"`
-	Entities   []createdEntry `json:"entities"`
-	Changes    []ChangeRecord `json:"changes"`
-}
-
-type createdEntry struct {
-	Name       string `json:"name"`
-	Generation uint64 `json:"generation"`
-	Limit      Tokens `json:"limit"`
-}
-
-// Snapshot implements avantan.Ledger.
-func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
-	var s catalogueSnapshot
-	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
-		i := slices.IndexFunc(cat.changes, func(r ChangeRecord) bool { return r.Instance > since })
-		if i >= 0 {
-			s.Missed = cat.changes[i:]
-		}
-	} else {
-		s.Whole = &catalogueWhole{
-			Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: cat.changes,
-		}
-		cat.c.space.ascend("", func(e *entity) bool {
-			s.Whole.Entities = append(s.Whole.Entities, createdEntry{e.name, e.generation, e.initial})
-			return true
-		})
-	}
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
-	}
-	return b
-}
-
-// Install implements avantan.Ledger.
-func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
-	var s catalogueSnapshot
-	if err := json.Unmarshal(snapshot, &s); err != nil {
-		return fmt.Errorf("decoding a snapshot of the catalogue: %w", err)
-	}
-	if s.Whole != nil {
-		if err := s.Whole.Mode.validate(); err != nil {
-			return fmt.Errorf("a snapshot of the catalogue: %w", err)
-		}
-	}
-	cat.applied, cat.dirty = true, true
-	if s.Whole == nil {
-		for _, r := range s.Missed {
-			cat.settle(r.Instance, r.Change)
-		}
-		return nil
-	}
-	cat.replace(s.Whole)
-	return nil
-}
-
-// replace makes the catalogue that of a snapshot.
-func (cat *catalogue) replace(w *catalogueWhole) {
-	c := cat.c
-	wanted := make(map[string]uint64, len(w.Entities))
-	for _, en := range w.Entities {
-		wanted[en.Name] = en.Generation
-	}
-	var gone []*entity
-	c.space.ascend("", func(e *entity) bool {
-		if wanted[e.name] != e.generation {
-			gone = append(gone, e)
-		}
-		return true
-	})
-	for _, e := range gone {
-		c.dropEntity(e)
-	}
-	for _, en := range w.Entities {
-		if c.space.find(en.Name) == nil {
-			c.addEntity(en.Name, en.Generation, en.Limit)
-		}
-	}
-	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
-	cat.changes, cat.results = nil, make(map[string]ChangeRecord)
-	for _, r := range w.Changes {
-		cat.note(r)
-		c.out.Records.Changes = append(c.out.Records.Changes, r)
-	}
-	if len(w.Changes) > 0 {
-		c.out.Records.ForgetChanges = w.Changes[0].Number
-	}
 }

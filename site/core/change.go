@@ -29,12 +29,25 @@ type pendingChange struct {
 // changeBody is what must be the same in a repeat of a change. It is stored: of
 // name and mode a change has one.
 func changeBody(ch *Change) uint64 {
-	return bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+	h := bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+	if ch.Parent != "" {
+		h = mixBody(h, textHash(ch.Parent))
+	}
+	if ch.Subtree {
+		h = mixBody(h, 1)
+	}
+	return h
+}
+
+// valid reports whether a change says what its kind takes.
+func (ch *Change) valid() bool {
+	_, known := protocols[ch.Mode]
+	return ch.Limit >= 0 && ch.Limit <= MaxTokens && ch.RequestID != "" && known == (ch.Kind == SetMode) &&
+		(ch.Parent == "" || ch.Kind == CreateEntity || ch.Kind == MoveEntity) && (!ch.Subtree || ch.Kind == DeleteEntity)
 }
 
 func (c *Core) change(ch *Change) {
-	_, known := protocols[ch.Mode]
-	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.RequestID == "" || known != (ch.Kind == SetMode) {
+	if !ch.valid() {
 		c.reply(ch.Call, Answer{Code: Invalid})
 		return
 	}
@@ -60,7 +73,7 @@ func (c *Core) change(ch *Change) {
 	}
 	p.catalogue = CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		RequestID: ch.RequestID, Body: body,
+		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body,
 	}
 	c.cat.pending = append(c.cat.pending, p)
 	c.pursueCatalogue()

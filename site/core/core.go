@@ -139,7 +139,13 @@ func (c *Core) restore(from *Restored) error {
 		e.left, e.net = b.Left, b.Net
 		c.keepOut(e, r.Surplus)
 		c.space.put(e)
+		if r.Shape != 0 {
+			c.space.shapes[e] = r.Shape
+		}
 		c.schedule(e)
+	}
+	if err := c.restoreTree(from.Entities); err != nil {
+		return err
 	}
 	if len(books) != len(from.Entities) {
 		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
@@ -238,7 +244,10 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
-			Surplus: e.surplus,
+			Surplus: e.surplus, Shape: c.space.shapes[e],
+		}
+		if e.parent != nil {
+			r.Parent = e.parent.generation
 		}
 		if e.majority != nil {
 			r.Protocol = e.majority.State().Clone()
@@ -326,19 +335,18 @@ func (c *Core) newEntity(name string, generation uint64, initial Tokens) *entity
 }
 
 // addEntity gives a created entity its books, with this site's share.
-func (c *Core) addEntity(name string, generation uint64, limit Tokens) {
+func (c *Core) addEntity(name string, generation uint64, limit Tokens) *entity {
 	e := c.newEntity(name, generation, limit)
 	e.left = shareOf(limit, c.cfg.Members, c.cfg.Self)
 	c.space.put(e)
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
+	return e
 }
 
-// dropEntity forgets a deleted entity, and answers whoever waits for it.
+// dropEntity forgets a deleted entity, below which nothing stands. Who waits for
+// its tokens is answered by rechain.
 func (c *Core) dropEntity(e *entity) {
-	for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-		c.ended(w, Answer{Code: NotFound})
-	}
 	for _, p := range e.changes {
 		for _, call := range p.calls {
 			c.reply(call, Answer{Code: NotFound})

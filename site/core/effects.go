@@ -255,6 +255,9 @@ type EntityRecord struct {
 	Surplus Tokens
 	// Parent is the generation of the entity that it stands below; 0 for none.
 	Parent uint64
+	// Shape is the number of the last change of the catalogue that moved tokens of
+	// entities below into or out of its books; 0 for none.
+	Shape uint64
 }
 
 // CatalogueRecord is the state of the catalogue's sequence.

@@ -20,9 +20,8 @@ type entity struct {
 	results    []LimitResult
 
 	// parent is the entity that it stands below, nil for none: what is acquired of
-	// this one is acquired of that one too. children counts those right below.
-	parent   *entity
-	children int32
+	// this one is acquired of that one too.
+	parent *entity
 
 	// left is what may be handed out now, signed; net is acquired minus
 	// released here. What is set aside is in the protocol's state.
@@ -71,6 +70,9 @@ type entity struct {
 	// in the core's heap, or -1.
 	wake   Tick
 	heapAt int32
+
+	// children counts the entities right below.
+	children int32
 
 	dirtyBooks, dirtyRecord, listed bool
 	// removed says that the site has it no longer.
@@ -133,7 +135,8 @@ const MaxDepth = 8
 // charges.
 func (e *entity) chain() iter.Seq[*entity] {
 	return func(yield func(*entity) bool) {
-		for ; e != nil && yield(e); e = e.parent {
+		for e != nil && yield(e) {
+			e = e.parent
 		}
 	}
 }

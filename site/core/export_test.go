@@ -1,6 +1,12 @@
 package core
 
-import "github.com/samya-db/samya/predict"
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/predict"
+)
 
 // ForecastOf is what the site expects of an entity now.
 func (c *Core) ForecastOf(name string) predict.Forecast {
@@ -36,3 +42,32 @@ func (c *Core) Audit(name string) {
 	c.auditOf(e)
 	c.beginAudit(e)
 }
+
+// Follow installs what another core's catalogue has decided since this one's last
+// change: the changes that were missed, or a whole snapshot.
+func (c *Core) Follow(leader *Core, whole bool) error {
+	var s catalogueSnapshot
+	if whole {
+		s.Whole = leader.cat.whole()
+	} else {
+		i := slices.IndexFunc(leader.cat.changes, func(r ChangeRecord) bool { return r.Number > c.cat.numbered })
+		s.Missed = leader.cat.changes[i:]
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return c.InstallCatalogue(b)
+}
+
+// InstallCatalogue installs a snapshot of the catalogue.
+func (c *Core) InstallCatalogue(snapshot []byte) error {
+	if err := c.cat.Install(avantan.Instance(c.cat.numbered+1), snapshot); err != nil {
+		return err
+	}
+	c.reshaped()
+	return nil
+}
+
+// Numbered is how many changes the catalogue has decided.
+func (c *Core) Numbered() uint64 { return c.cat.numbered }

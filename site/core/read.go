@@ -5,12 +5,16 @@ import "github.com/samya-db/samya/avantan/star"
 // view is what this site knows of the entity, without what only those want to
 // know who look at one alone: see read.
 func (e *entity) view() View {
-	return View{
+	v := View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
-		Fetches: e.fetches, Surplus: e.surplus,
+		Fetches: e.fetches, Surplus: e.surplus, Children: int(e.children),
 	}
+	if e.parent != nil {
+		v.Parent = e.parent.name
+	}
+	return v
 }
 
 // read is the view with the moves that the books contain, and with what others

@@ -10,13 +10,26 @@ type space struct {
 	// byName finds them, ordered holds them in the order of their names.
 	byName  map[string]*entity
 	ordered *btree.BTreeG[*entity]
+	// below holds those that stand below another, in the order of the parents'
+	// generations and of their own names.
+	below *btree.BTreeG[*entity]
+	// shapes are those of the entities that have one; see EntityRecord.
+	shapes map[*entity]uint64
 }
 
 func newSpace() space {
 	byName := func(a, b *entity) bool { return a.name < b.name }
+	byParent := func(a, b *entity) bool {
+		if a.parent != b.parent {
+			return a.parent.generation < b.parent.generation
+		}
+		return a.name < b.name
+	}
 	return space{
 		byName:  make(map[string]*entity),
 		ordered: btree.NewBTreeGOptions(byName, btree.Options{NoLocks: true}),
+		below:   btree.NewBTreeGOptions(byParent, btree.Options{NoLocks: true}),
+		shapes:  make(map[*entity]uint64),
 	}
 }
 
@@ -42,7 +55,9 @@ func (s *space) put(e *entity) {
 }
 
 func (s *space) remove(e *entity) {
+	s.link(e, nil)
 	delete(s.byName, e.name)
+	delete(s.shapes, e)
 	s.ordered.Delete(e)
 	e.removed = true
 }

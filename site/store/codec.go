@@ -69,6 +69,7 @@ func encodeEntity(e *core.EntityRecord) ([]byte, error) {
 		Generation: e.Generation, Initial: int64(e.Initial), Limit: int64(e.Limit), Version: e.Version,
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
+		Parent: e.Parent, Shape: e.Shape,
 	}
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
@@ -87,7 +88,7 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 		Name: name, Generation: p.GetGeneration(), Initial: core.Tokens(p.GetInitial()),
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
-		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()),
+		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()), Parent: p.GetParent(), Shape: p.GetShape(),
 	}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, core.LimitResult{
@@ -122,6 +123,7 @@ func encodeChange(r *core.ChangeRecord) ([]byte, error) {
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
+		Parent: ch.Parent, Subtree: ch.Subtree,
 	})
 }
 
@@ -136,6 +138,7 @@ func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
 		Change: core.CatalogueChange{
 			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
+			Parent: p.GetParent(), Subtree: p.GetSubtree(),
 		},
 	}, nil
 }
@@ -156,6 +159,21 @@ func packRequests(packed []byte, records []core.RequestRecord) []byte {
 		packed = binary.AppendUvarint(packed, r.Generation)
 		packed = binary.AppendUvarint(packed, uint64(r.Tokens))
 		packed = binary.AppendVarint(packed, int64(r.Left))
+		if r.Kind == core.AllRequest {
+			packed = packParts(packed, r.Parts)
+		}
+	}
+	return packed
+}
+
+func packParts(packed []byte, parts []core.RecordedPart) []byte {
+	packed = binary.AppendUvarint(packed, uint64(len(parts)))
+	for i := range parts {
+		p := &parts[i]
+		packed = binary.AppendUvarint(packed, uint64(len(p.Entity)))
+		packed = append(packed, p.Entity...)
+		packed = binary.AppendUvarint(packed, p.Generation)
+		packed = binary.AppendUvarint(packed, uint64(p.Tokens))
 	}
 	return packed
 }
@@ -212,5 +230,48 @@ func decodeRequest(packed []byte) (core.RequestRecord, int) {
 		return core.RequestRecord{}, 0
 	}
 	r.Left = core.Tokens(left)
-	return r, at + n
+	at += n
+	if r.Kind == core.AllRequest {
+		parts, n := decodeParts(packed[at:])
+		if n <= 0 {
+			return core.RequestRecord{}, 0
+		}
+		r.Parts = parts
+		at += n
+	}
+	return r, at
+}
+
+// partLeast is the least length of a packed part.
+const partLeast = 3
+
+// decodeParts decodes the parts of a request of several entities, and returns
+// their length, 0 for none.
+func decodeParts(packed []byte) ([]core.RecordedPart, int) {
+	at, ok := 0, true
+	next := func() uint64 {
+		v, n := binary.Uvarint(packed[at:])
+		at, ok = at+max(n, 0), ok && n > 0
+		return v
+	}
+	count := next()
+	if !ok || count > uint64(len(packed)-at)/partLeast {
+		return nil, 0
+	}
+	var parts []core.RecordedPart
+	for range count {
+		length := next()
+		if !ok || length > uint64(len(packed)-at) {
+			return nil, 0
+		}
+		name := packed[at : at+int(length)] //nolint:gosec // no more than there is
+		at += len(name)
+		p := core.RecordedPart{Part: core.Part{Entity: string(name)}, Generation: next()}
+		p.Tokens = core.Tokens(next()) //nolint:gosec // checked below
+		if !ok || p.Tokens < 0 {
+			return nil, 0
+		}
+		parts = append(parts, p)
+	}
+	return parts, at
 }

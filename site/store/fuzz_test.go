@@ -138,17 +138,26 @@ func FuzzDecode(f *testing.F) {
 		f.Add(raw)
 	}
 	seed(encodeBooks(nil, &core.BooksRecord{Generation: 1, Left: -2, Net: 3}), nil)
+	seed(encodeEntity(&core.EntityRecord{Generation: 2, Parent: 1, Shape: 7}))
 	seed(encodeEntity(&core.EntityRecord{Generation: 1, Protocol: state, Results: []core.LimitResult{{RequestID: "x"}}}))
 	seed(encodeCatalogue(&core.CatalogueRecord{
 		Generation: 1, Numbered: 2, Mode: core.ModeRecord{Protocol: "star", Version: 1}, Protocol: state,
 	}))
 	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.CreateEntity, Name: "e"}}))
+	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.MoveEntity, Name: "e", Parent: "p"}}))
+	seed(encodeChange(&core.ChangeRecord{Instance: 1, Change: core.CatalogueChange{Kind: core.DeleteEntity, Name: "e", Subtree: true}}))
 	seed(encodeForecast(&core.ForecastRecord{Generation: 2, Model: "auto", Bin: 5000, Wall: -1, State: []byte("state")}))
 	seed(encodeClaim(&core.ClaimRecord{
 		ClaimAsk: core.ClaimAsk{Kind: core.ReturnLease, Entity: "e", Tokens: 3, Attempt: 1, NotAfter: -1}, Generation: 2, Sites: []core.SiteID{"b"},
 	}))
 	seed(encodeLease(&core.LeaseRecord{ID: "l", Entity: "e", Generation: 2, Tokens: 3, Expires: -1, TTL: 5, Holder: "h"}))
 	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: make([]core.RequestRecord, 3)}), nil)
+	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: []core.RequestRecord{
+		{Kind: core.AllRequest, State: core.Ran, Tokens: 3, Parts: []core.RecordedPart{
+			{Part: core.Part{Entity: "e", Tokens: 1}, Generation: 4}, {Part: core.Part{Entity: "f", Tokens: 2}, Generation: 5},
+		}},
+		{Kind: core.AllRequest, State: core.Refused},
+	}}), nil)
 	f.Add([]byte{})
 	f.Add([]byte{0xff, 0xff, 0xff})
 	f.Add([]byte("\x12\x05short"))

@@ -99,7 +99,7 @@ var auditSteps = map[core.AuditStep]peerv1.AuditStep{
 var auditStepsBack = inverse(auditSteps)
 
 func encodeAudit(a *core.Audit) *peerv1.Audit {
-	return &peerv1.Audit{Number: a.Number, Step: auditSteps[a.Step], Net: int64(a.Net), Watch: a.Watch}
+	return &peerv1.Audit{Number: a.Number, Step: auditSteps[a.Step], Net: int64(a.Net), Watch: a.Watch, Shape: a.Shape}
 }
 
 func decodeAudit(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
@@ -110,6 +110,9 @@ func decodeAudit(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope
 	}
 	return core.Envelope{
 		Entity: p.GetEntity(), Generation: p.GetGeneration(), Mark: MarkOf(p.GetMark()),
-		Audit: &core.Audit{From: from, To: to, Number: a.GetNumber(), Step: step, Net: core.Tokens(a.GetNet()), Watch: a.GetWatch()},
+		Audit: &core.Audit{
+			From: from, To: to, Number: a.GetNumber(), Step: step, Net: core.Tokens(a.GetNet()), Watch: a.GetWatch(),
+			Shape: a.GetShape(),
+		},
 	}, nil
 }

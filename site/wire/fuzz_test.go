@@ -77,7 +77,7 @@ func seeds() []core.Envelope {
 		es = append(es, core.Envelope{Claims: &core.Claims{Answers: []core.ClaimAnswer{{Number: 1, Verdict: v}}}})
 	}
 	for s := core.AuditWatch; s <= core.AuditTell; s++ {
-		es = append(es, core.Envelope{Entity: "e", Generation: 1, Audit: &core.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63}})
+		es = append(es, core.Envelope{Entity: "e", Generation: 1, Audit: &core.Audit{Number: 1, Step: s, Net: 5, Watch: 1 << 63, Shape: 7}})
 	}
 	for i := range es {
 		es[i].Mark = mark

@@ -14,8 +14,8 @@ import (
 // Version is the version of the messages this build speaks; Oldest the oldest
 // it understands.
 const (
-	Version = 4
-	Oldest  = 4
+	Version = 5
+	Oldest  = 5
 )
 
 var kinds = map[avantan.Kind]peerv1.MessageKind{

@@ -1301,7 +1301,10 @@ type Audit struct {
 	// TELL: the most tokens that were out at the sender since WATCHING.
 	Net int64 `protobuf:"varint,3,opt,name=net,proto3" json:"net,omitempty"`
 	// WATCHING, and back with READ: the random id under which the asked site watches.
-	Watch         uint64 `protobuf:"fixed64,4,opt,name=watch,proto3" json:"watch,omitempty"`
+	Watch uint64 `protobuf:"fixed64,4,opt,name=watch,proto3" json:"watch,omitempty"`
+	// TELL: the number of the last change of the catalogue that took entities away
+	// from below this one or put them there, as far as the sender has applied it.
+	Shape         uint64 `protobuf:"varint,5,opt,name=shape,proto3" json:"shape,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1363,13 @@ func (x *Audit) GetNet() int64 {
 func (x *Audit) GetWatch() uint64 {
 	if x != nil {
 		return x.Watch
+	}
+	return 0
+}
+
+func (x *Audit) GetShape() uint64 {
+	if x != nil {
+		return x.Shape
 	}
 	return 0
 }
@@ -2160,12 +2170,13 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x05lease\x18\t \x01(\fR\x05lease\"\\\n" +
 	"\vClaimAnswer\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x125\n" +
-	"\averdict\x18\x02 \x01(\x0e2\x1b.samya.peer.v1.ClaimVerdictR\averdict\"u\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x1b.samya.peer.v1.ClaimVerdictR\averdict\"\x8b\x01\n" +
 	"\x05Audit\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12,\n" +
 	"\x04step\x18\x02 \x01(\x0e2\x18.samya.peer.v1.AuditStepR\x04step\x12\x10\n" +
 	"\x03net\x18\x03 \x01(\x03R\x03net\x12\x14\n" +
-	"\x05watch\x18\x04 \x01(\x06R\x05watch\"T\n" +
+	"\x05watch\x18\x04 \x01(\x06R\x05watch\x12\x14\n" +
+	"\x05shape\x18\x05 \x01(\x04R\x05shape\"T\n" +
 	"\x04Mark\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\x06R\x03run\x12\x18\n" +

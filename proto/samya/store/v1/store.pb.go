@@ -294,7 +294,12 @@ type EntityState struct {
 	// How many rounds of them have brought tokens here.
 	Fetches uint64 `protobuf:"varint,10,opt,name=fetches,proto3" json:"fetches,omitempty"`
 	// Tokens released that were never acquired, kept out of circulation.
-	Surplus       int64 `protobuf:"varint,11,opt,name=surplus,proto3" json:"surplus,omitempty"`
+	Surplus int64 `protobuf:"varint,11,opt,name=surplus,proto3" json:"surplus,omitempty"`
+	// The generation of the entity it stands below; 0 for none.
+	Parent uint64 `protobuf:"varint,12,opt,name=parent,proto3" json:"parent,omitempty"`
+	// The number of the last change of the catalogue that took others away from
+	// below it or put them there.
+	Shape         uint64 `protobuf:"varint,13,opt,name=shape,proto3" json:"shape,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -402,6 +407,20 @@ func (x *EntityState) GetFetches() uint64 {
 func (x *EntityState) GetSurplus() int64 {
 	if x != nil {
 		return x.Surplus
+	}
+	return 0
+}
+
+func (x *EntityState) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
+func (x *EntityState) GetShape() uint64 {
+	if x != nil {
+		return x.Shape
 	}
 	return 0
 }
@@ -1233,13 +1252,13 @@ type ChangeResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance that decided it.
 	Instance uint64 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
-	// What the change does: "create", "delete" or "mode".
+	// What the change does: "create", "delete", "move" or "mode".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// The entity's name.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The limit of a creation.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The generation a deletion expected, or the version a change of the mode did.
+	// The generation a deletion or move expected, or the version a change of the mode did.
 	Expected uint64 `protobuf:"varint,5,opt,name=expected,proto3" json:"expected,omitempty"`
 	// The request's id.
 	RequestId string `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1247,10 +1266,14 @@ type ChangeResult struct {
 	Body uint64 `protobuf:"fixed64,7,opt,name=body,proto3" json:"body,omitempty"`
 	// The outcome's code.
 	Outcome uint32 `protobuf:"varint,8,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// The generation of the entity created or deleted, or the mode's version.
+	// The generation of the entity created, deleted or moved, or the mode's version.
 	Generation uint64 `protobuf:"varint,9,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The protocol mode changed to.
-	Mode          string `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`
+	Mode string `protobuf:"bytes,10,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The entity that a creation or move names as the one to stand below.
+	Parent string `protobuf:"bytes,11,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Whether a deletion takes along what stands below.
+	Subtree       bool `protobuf:"varint,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1355,6 +1378,20 @@ func (x *ChangeResult) GetMode() string {
 	return ""
 }
 
+func (x *ChangeResult) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *ChangeResult) GetSubtree() bool {
+	if x != nil {
+		return x.Subtree
+	}
+	return false
+}
+
 // Forecast is the state of an entity's forecasting model.
 type Forecast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1444,7 +1481,9 @@ type RequestBlock struct {
 	Wall int64 `protobuf:"varint,1,opt,name=wall,proto3" json:"wall,omitempty"`
 	// One record after the other: key (16 bytes), hash of the body (8, big-endian),
 	// kind and state (1: the kind in the upper four bits), then as varints attempt,
-	// generation, tokens, and tokens left (zigzag). The last record of a key counts.
+	// generation, tokens, and tokens left (zigzag). One of several entities (kind 6) goes
+	// on with the number of its parts, and for each the length of the entity's name, the
+	// name, its generation, and tokens. The last record of a key counts.
 	Records       []byte `protobuf:"bytes,2,opt,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1516,7 +1555,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\x9d\x03\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xcb\x03\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1531,7 +1570,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\btransfer\x18\t \x01(\v2\x1d.samya.store.v1.TransferStateR\btransfer\x12\x18\n" +
 	"\afetches\x18\n" +
 	" \x01(\x04R\afetches\x12\x18\n" +
-	"\asurplus\x18\v \x01(\x03R\asurplus\"h\n" +
+	"\asurplus\x18\v \x01(\x03R\asurplus\x12\x16\n" +
+	"\x06parent\x18\f \x01(\x04R\x06parent\x12\x14\n" +
+	"\x05shape\x18\r \x01(\x04R\x05shape\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -1596,7 +1637,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\bnumbered\x18\x02 \x01(\x04R\bnumbered\x129\n" +
 	"\bprotocol\x18\x03 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12\x12\n" +
 	"\x04mode\x18\x04 \x01(\tR\x04mode\x12!\n" +
-	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\x85\x02\n" +
+	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\xb7\x02\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -1611,7 +1652,9 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\t \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04mode\x18\n" +
-	" \x01(\tR\x04mode\"|\n" +
+	" \x01(\tR\x04mode\x12\x16\n" +
+	"\x06parent\x18\v \x01(\tR\x06parent\x12\x18\n" +
+	"\asubtree\x18\f \x01(\bR\asubtree\"|\n" +
 	"\bForecast\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// catalogueSnapshot is what a site that missed decisions is told: the changes
+// it missed, or everything if they are no longer all kept.
+type catalogueSnapshot struct {
+	// Missed are the changes since the reader's last instance.
+	Missed []ChangeRecord `json:"missed,omitempty"`
+	// Whole is set if Missed would have gaps.
+	Whole *catalogueWhole `json:"whole,omitempty"`
+}
+
+type catalogueWhole struct {
+	Generation uint64         `json:"generation"`
+	Numbered   uint64         `json:"numbered"`
+	Mode       ModeRecord     `json:"mode"`
+	Entities   []createdEntry `json:"entities"`
+	Changes    []ChangeRecord `json:"changes"`
+}
+
+type createdEntry struct {
+	Name       string `json:"name"`
+	Generation uint64 `json:"generation"`
+	Limit      Tokens `json:"limit"`
+	// Parent is the generation of the entity that it stands below, Shape as in
+	// EntityRecord.
+	Parent uint64 `json:"parent,omitempty"`
+	Shape  uint64 `json:"shape,omitempty"`
+}
+
+// Snapshot implements avantan.Ledger.
+func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
+	var s catalogueSnapshot
+	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
+		i := slices.IndexFunc(cat.changes, func(r ChangeRecord) bool { return r.Instance > since })
+		if i >= 0 {
+			s.Missed = cat.changes[i:]
+		}
+	} else {
+		s.Whole = cat.whole()
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
+	}
+	return b
+}
+
+func (cat *catalogue) whole() *catalogueWhole {
+	w := &catalogueWhole{
+		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: cat.changes,
+	}
+	cat.c.space.ascend("", func(e *entity) bool {
+		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
+		if e.parent != nil {
+			en.Parent = e.parent.generation
+		}
+		w.Entities = append(w.Entities, en)
+		return true
+	})
+	return w
+}
+
+// Install implements avantan.Ledger.
+func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
+	var s catalogueSnapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return fmt.Errorf("decoding a snapshot of the catalogue: %w", err)
+	}
+	if s.Whole != nil {
+		if err := s.Whole.validate(); err != nil {
+			return fmt.Errorf("a snapshot of the catalogue: %w", err)
+		}
+	}
+	cat.applied, cat.dirty = true, true
+	if s.Whole == nil {
+		for _, r := range s.Missed {
+			cat.settle(r.Instance, r.Change)
+		}
+		return nil
+	}
+	cat.replace(s.Whole)
+	return nil
+}
+
+// replace makes the catalogue that of a snapshot. The books come out as if the
+// changes that were missed had been applied one by one: what was moved here on each
+// entity directly stays that of those that are still there, and is out of all that
+// they stand below then.
+func (cat *catalogue) replace(w *catalogueWhole) {
+	c := cat.c
+	direct := make(map[*entity]Tokens, c.space.len())
+	c.space.ascend("", func(e *entity) bool {
+		direct[e] += e.net
+		if e.parent != nil {
+			direct[e.parent] -= e.net
+		}
+		return true
+	})
+	cat.regroup(w)
+	out := make(map[*entity]Tokens, c.space.len())
+	c.space.ascend("", func(e *entity) bool {
+		for a := range e.chain() {
+			out[a] += direct[e]
+		}
+		return true
+	})
+	c.space.ascend("", func(e *entity) bool {
+		if out[e] != e.net {
+			c.shift(e, out[e]-e.net)
+		}
+		return true
+	})
+	cat.reshapes = true
+	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
+	cat.changes, cat.results = nil, make(map[string]ChangeRecord)
+	for _, r := range w.Changes {
+		cat.note(r)
+		c.out.Records.Changes = append(c.out.Records.Changes, r)
+	}
+	if len(w.Changes) > 0 {
+		c.out.Records.ForgetChanges = w.Changes[0].Number
+	}
+}
+
+// regroup has those entities, where they stand, that a snapshot names.
+func (cat *catalogue) regroup(w *catalogueWhole) {
+	c := cat.c
+	wanted := make(map[string]*createdEntry, len(w.Entities))
+	for i := range w.Entities {
+		wanted[w.Entities[i].Name] = &w.Entities[i]
+	}
+	var gone, leaving []*entity
+	c.space.ascend("", func(e *entity) bool {
+		en := wanted[e.name]
+		stays := en != nil && en.Generation == e.generation
+		if !stays {
+			gone = append(gone, e)
+		}
+		if e.parent != nil && (!stays || en.Parent != e.parent.generation) {
+			leaving = append(leaving, e)
+		}
+		return true
+	})
+	for _, e := range leaving {
+		c.relink(e, nil)
+	}
+	for _, e := range gone {
+		c.dropEntity(e)
+	}
+	byGeneration := make(map[uint64]*entity, len(w.Entities))
+	for _, en := range w.Entities {
+		e := c.space.find(en.Name)
+		if e == nil {
+			e = c.addEntity(en.Name, en.Generation, en.Limit)
+		}
+		byGeneration[en.Generation] = e
+	}
+	for _, en := range w.Entities {
+		e := byGeneration[en.Generation]
+		c.relink(e, byGeneration[en.Parent])
+		if c.space.shapes[e] != en.Shape {
+			c.reshape(e, en.Shape)
+		}
+	}
+}
+
+// validate checks that a snapshot is one of a catalogue.
+func (w *catalogueWhole) validate() error {
+	if err := w.Mode.validate(); err != nil {
+		return err
+	}
+	names := make(map[string]bool, len(w.Entities))
+	parents := make(map[uint64]uint64, len(w.Entities))
+	for _, en := range w.Entities {
+		_, twice := parents[en.Generation]
+		if twice || names[en.Name] || en.Name == "" || en.Generation == 0 {
+			return fmt.Errorf("entity %q, generation %d: it is named twice, or not at all", en.Name, en.Generation)
+		}
+		names[en.Name], parents[en.Generation] = true, en.Parent
+	}
+	for _, en := range w.Entities {
+		depth := 0
+		for g := en.Generation; g != 0; g = parents[g] {
+			if _, there := parents[g]; !there {
+				return fmt.Errorf("entity %q: generation %d, above it, is missing", en.Name, g)
+			}
+			if depth++; depth > MaxDepth {
+				return fmt.Errorf("entity %q: more than %d stand above it", en.Name, MaxDepth-1)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Entities stand below one another, and what is out of one is out of all above it:
+// at every site the net of an entity is what was moved on it directly and the nets
+// of those right below. The catalogue decides who stands where. When a site applies
+// a change of that, it takes what is out of the entities that leave, at this site,
+// out of the books of those they leave, and puts it onto the books of those they
+// come below: the tokens were not acquired of these, so they are taken from what is
+// left there, which may make it a debt.
+
+// link puts an entity below a parent, nil for none.
+func (s *space) link(e, parent *entity) {
+	if e.parent != nil {
+		s.below.Delete(e)
+		e.parent.children--
+	}
+	if e.parent = parent; parent != nil {
+		s.below.Set(e)
+		parent.children++
+	}
+}
+
+// childrenOf visits the entities right below one in the order of their names from
+// the first name at or above from, until fn returns false, and reports whether it
+// never did.
+func (s *space) childrenOf(parent *entity, from string, fn func(e *entity) bool) bool {
+	if parent.children == 0 {
+		return true
+	}
+	all := true
+	s.below.Ascend(&entity{name: from, parent: parent}, func(e *entity) bool {
+		if e.parent != parent {
+			return false
+		}
+		all = fn(e)
+		return all
+	})
+	return all
+}
+
+// subtree lists an entity and all that stand below it, each after those above it.
+func (s *space) subtree(e *entity) []*entity {
+	all := []*entity{e}
+	for i := 0; i < len(all); i++ {
+		s.childrenOf(all[i], "", func(child *entity) bool {
+			all = append(all, child)
+			return true
+		})
+	}
+	return all
+}
+
+// depth is how many entities stand one below the other down to this one; more than
+// MaxDepth if they are more, or stand in a loop.
+func (e *entity) depth() int {
+	n := 0
+	for range e.chain() {
+		if n++; n > MaxDepth {
+			break
+		}
+	}
+	return n
+}
+
+// stands reports whether the entity is another one or stands below it.
+func (e *entity) stands(above *entity) bool {
+	for a := range e.chain() {
+		if a == above {
+			return true
+		}
+	}
+	return false
+}
+
+// height is how many entities stand one below the other from this one on.
+func (s *space) height(e *entity) int {
+	deepest := e.depth()
+	top := deepest
+	for _, x := range s.subtree(e) {
+		deepest = max(deepest, x.depth())
+	}
+	return deepest - top + 1
+}
+
+// restoreTree puts the restored entities below their parents.
+func (c *Core) restoreTree(records []EntityRecord) error {
+	byGeneration := make(map[uint64]*entity)
+	for i := range records {
+		r := &records[i]
+		if e := byGeneration[r.Generation]; e != nil {
+			return fmt.Errorf("entities %q and %q have the same generation, %d", e.name, r.Name, r.Generation)
+		}
+		byGeneration[r.Generation] = c.space.find(r.Name)
+	}
+	for i := range records {
+		r := &records[i]
+		e, parent := byGeneration[r.Generation], byGeneration[r.Parent]
+		switch {
+		case r.Parent == 0:
+			continue
+		case parent == nil:
+			return fmt.Errorf("entity %q: its parent, of generation %d, is missing", r.Name, r.Parent)
+		case parent.stands(e):
+			return fmt.Errorf("entity %q: its parent %q stands below it", r.Name, parent.name)
+		}
+		c.space.link(e, parent)
+	}
+	for _, e := range c.space.below.Items() {
+		if e.depth() > MaxDepth {
+			return fmt.Errorf("entity %q: %d stand above it, at most %d may", e.name, e.depth()-1, MaxDepth-1)
+		}
+	}
+	return nil
+}
+
+// settleCreation creates an entity.
+func (cat *catalogue) settleCreation(ch *CatalogueChange) (Code, uint64) {
+	c := cat.c
+	parent, code := c.parentFor(ch)
+	switch {
+	case code != OK:
+		return code, 0
+	case parent.depth() >= MaxDepth:
+		return TooDeep, 0
+	}
+	cat.generation++
+	c.relink(c.addEntity(ch.Name, cat.generation, ch.Limit), parent)
+	return OK, cat.generation
+}
+
+// settleMove puts an entity, with all below it, below another parent.
+func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
+	c := cat.c
+	parent, code := c.parentFor(ch)
+	switch {
+	case code != OK:
+		return code
+	case parent == e.parent:
+		return OK
+	case parent.stands(e):
+		return Looped
+	case parent.depth()+c.space.height(e) > MaxDepth:
+		return TooDeep
+	}
+	old := e.parent
+	c.relink(e, parent)
+	for a := range old.chain() {
+		if !parent.stands(a) {
+			c.reshape(a, cat.numbered)
+			c.shift(a, -e.net)
+		}
+	}
+	for a := range parent.chain() {
+		if !old.stands(a) {
+			c.reshape(a, cat.numbered)
+			c.shift(a, e.net)
+		}
+	}
+	cat.reshapes = true
+	return OK
+}
+
+// settleDeletion deletes an entity, and with it all below it if the change says so.
+// What is out of them is forgotten.
+func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
+	c := cat.c
+	if e.children > 0 && !ch.Subtree {
+		return HasChildren
+	}
+	for a := range e.parent.chain() {
+		c.reshape(a, cat.numbered)
+		c.shift(a, -e.net)
+	}
+	for _, x := range slices.Backward(c.space.subtree(e)) {
+		c.dropEntity(x)
+	}
+	cat.reshapes = true
+	return OK
+}
+
+// parentFor is the entity that a change names as the one to stand below, nil for
+// none.
+func (c *Core) parentFor(ch *CatalogueChange) (*entity, Code) {
+	if ch.Parent == "" {
+		return nil, OK
+	}
+	if parent := c.space.find(ch.Parent); parent != nil {
+		return parent, OK
+	}
+	return nil, NoParent
+}
+
+// relink puts an entity below a parent, nil for none.
+func (c *Core) relink(e, parent *entity) {
+	if e.parent == parent {
+		return
+	}
+	for _, p := range []*entity{e.parent, parent} {
+		if p != nil {
+			c.touch(p)
+		}
+	}
+	c.space.link(e, parent)
+	c.dirtyRecord(e)
+}
+
+// reshape notes the number of the change that takes entities away from below one or
+// puts them there. What was out of it before says nothing of afterwards: what is
+// under way of audits ends.
+func (c *Core) reshape(e *entity, number uint64) {
+	c.space.shapes[e] = number
+	if e.audit != nil {
+		e.audit.watches, e.audit.number, e.audit.members = nil, 0, nil
+	}
+	c.dirtyRecord(e)
+}
+
+// shift moves tokens that are out of entities that come below this one, or leave if
+// they are negative, into its books. What would not fit into these is left out.
+func (c *Core) shift(e *entity, out Tokens) {
+	if out > 0 {
+		out = max(0, min(out, maxBooks-e.net, maxBooks+e.left))
+	} else {
+		out = min(0, max(out, -maxBooks-e.net, e.left-maxBooks))
+	}
+	e.left, e.net = e.left-out, e.net+out
+	c.dirtyBooks(e)
+	c.cat.shifted = append(c.cat.shifted, e)
+}
+
+// reshaped goes on with what waits, once all changes that were decided together are
+// applied: what they mean for the books does not depend on where others stood in
+// between.
+func (c *Core) reshaped() {
+	cat := &c.cat
+	if cat.reshapes {
+		cat.reshapes = false
+		c.rechain()
+	}
+	shifted := slices.Clone(cat.shifted)
+	cat.shifted = cat.shifted[:0]
+	for _, e := range inOrder(shifted) {
+		if c.exists(e) {
+			c.freed(e)
+		}
+	}
+}
+
+// inOrder sorts entities by their names, those of one name by their generations,
+// and leaves out those that are there twice.
+func inOrder(es []*entity) []*entity {
+	slices.SortFunc(es, func(a, b *entity) int {
+		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.generation, b.generation))
+	})
+	return slices.Compact(es)
+}
+
+// rechain looks at all waiting acquires after some entities were deleted or stand
+// elsewhere: those that wait where they no longer may are answered.
+func (c *Core) rechain() {
+	var places []*entity
+	for _, w := range c.waiting {
+		if w.misplaced() {
+			places = append(places, w.entity)
+		}
+	}
+	for _, e := range inOrder(places) {
+		for _, w := range e.queue.take((*waiting).misplaced) {
+			c.ended(w, Answer{Code: NotFound})
+		}
+		c.cat.shifted = append(c.cat.shifted, e)
+	}
+}
+
+// misplaced reports whether an acquire waits for tokens of an entity of which it is
+// to have none.
+func (w *waiting) misplaced() bool { return w.entity.removed }

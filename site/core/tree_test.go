@@ -1,0 +1,252 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// below creates an entity below another.
+func (r *rig) below(name, parent string, limit core.Tokens) {
+	r.t.Helper()
+	r.wantCode(r.changed("a", core.Change{
+		Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit, RequestID: "create " + name,
+	}), core.OK)
+}
+
+// changed asks for a change and waits until it is answered and known everywhere.
+func (r *rig) changed(site core.SiteID, ch core.Change) core.Answer {
+	r.t.Helper()
+	call := r.changeAsync(site, ch)
+	r.advance(2000)
+	return r.answer(call)
+}
+
+func (r *rig) move(site core.SiteID, name, parent, id string) core.Answer {
+	r.t.Helper()
+	return r.changed(site, core.Change{Kind: core.MoveEntity, Name: name, Parent: parent, RequestID: id})
+}
+
+// wantTree compares the tree of every site: each entity as name<parent:children.
+func (r *rig) wantTree(want ...string) {
+	r.t.Helper()
+	for _, site := range r.names {
+		call := r.nextCall()
+		r.step(site, &core.List{Call: call, Count: 100})
+		var got []string
+		for _, v := range r.answer(call).Details.Views {
+			got = append(got, fmt.Sprintf("%s<%s:%d", v.Name, v.Parent, v.Children))
+		}
+		if !slices.Equal(got, want) {
+			r.t.Errorf("%s has %v, want %v", site, got, want)
+		}
+	}
+}
+
+func TestAnswersOfChangesOfTheTree(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("org", 100)
+	for i := range core.MaxDepth - 1 {
+		parent := fmt.Sprint("d", i)
+		if i == 0 {
+			parent = "org"
+		}
+		r.below(fmt.Sprint("d", i+1), parent, 10)
+	}
+	r.create("top", 50)
+	r.below("leaf", "top", 5)
+	org, top := r.view("b", "org"), r.view("c", "top")
+	create := func(name, parent, id string) core.Change {
+		return core.Change{Kind: core.CreateEntity, Name: name, Parent: parent, Limit: 3, RequestID: id}
+	}
+	move := func(name, parent, id string) core.Change {
+		return core.Change{Kind: core.MoveEntity, Name: name, Parent: parent, RequestID: id}
+	}
+	expecting := func(ch core.Change, generation uint64) core.Change {
+		ch.Expected = generation
+		return ch
+	}
+	remove := func(name string, subtree bool, id string) core.Change {
+		return core.Change{Kind: core.DeleteEntity, Name: name, Subtree: subtree, RequestID: id}
+	}
+	for _, tc := range []struct {
+		name string
+		at   core.SiteID
+		ch   core.Change
+		want core.Code
+	}{
+		{"below nothing", "a", create("x", "nobody", "1"), core.NoParent},
+		{"below itself", "a", create("x", "x", "2"), core.NoParent},
+		{"too deep", "b", create("x", "d7", "3"), core.TooDeep},
+		{"exists", "b", create("leaf", "nobody", "4"), core.Exists},
+		{"at the greatest depth", "b", create("x", "d6", "5"), core.OK},
+		{"again", "c", create("x", "d6", "5"), core.OK},
+		{"id of another parent", "c", create("x", "d5", "5"), core.Reused},
+		{"id of no parent", "c", create("x", "", "5"), core.Reused},
+		{"parent of a deletion", "a", core.Change{Kind: core.DeleteEntity, Name: "x", Parent: "d6", RequestID: "6"}, core.Invalid},
+		{"parent of a limit", "a", core.Change{Kind: core.SetLimit, Name: "x", Parent: "d6", RequestID: "6"}, core.Invalid},
+		{"subtree of a creation", "a", core.Change{Kind: core.CreateEntity, Name: "y", Subtree: true, RequestID: "6"}, core.Invalid},
+		{"move what is not there", "a", move("nobody", "org", "7"), core.NotFound},
+		{"move below nothing", "a", move("leaf", "nobody", "8"), core.NoParent},
+		{"move below itself", "a", move("org", "org", "9"), core.Looped},
+		{"move below its own", "a", move("org", "d7", "10"), core.Looped},
+		{"move too deep", "a", move("top", "d6", "11"), core.TooDeep},
+		{"move another generation", "a", expecting(move("leaf", "org", "12"), org.Generation), core.Mismatch},
+		{"move as deep as can be", "b", expecting(move("top", "d5", "13"), top.Generation), core.OK},
+		{"move there again", "b", move("top", "d5", "14"), core.OK},
+		{"repeat of a move", "c", expecting(move("top", "d5", "13"), top.Generation), core.OK},
+		{"id of a move elsewhere", "c", expecting(move("top", "d4", "13"), top.Generation), core.Reused},
+		{"move to the top", "c", move("top", "", "15"), core.OK},
+		{"move to the top again", "c", move("top", "", "16"), core.OK},
+		{"delete what others stand below", "a", remove("top", false, "17"), core.HasChildren},
+		{"id of another deletion", "a", remove("top", true, "17"), core.Reused},
+		{"delete a leaf", "a", remove("leaf", false, "18"), core.OK},
+		{"delete it now", "a", remove("top", false, "19"), core.OK},
+		{"delete a subtree", "a", remove("d6", true, "20"), core.OK},
+		{"create in its place", "a", create("d6", "org", "21"), core.OK},
+	} {
+		if a := r.changed(tc.at, tc.ch); a.Code != tc.want {
+			t.Errorf("%s: %+v, want %v", tc.name, a, tc.want)
+		}
+	}
+	want := []string{"d1<org:1", "d2<d1:1", "d3<d2:1", "d4<d3:1", "d5<d4:0", "d6<org:0", "org<:2"}
+	r.wantTree(want...)
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	r.wantTree(want...)
+	r.wantCode(r.changed("c", create("x", "d6", "5")), core.OK)
+	r.wantCode(r.changed("a", remove("org", true, "22")), core.OK)
+	r.wantTree()
+}
+
+// TestAMoveTakesItsTokens: what is out of an entity is out of those it comes below,
+// and of those that it leaves no longer, at each site what is out there.
+func TestAMoveTakesItsTokens(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("org", 300)
+	r.below("p", "org", 90)
+	r.below("q", "org", 30)
+	r.create("e", 600)
+	r.below("f", "e", 6)
+	r.wantCode(r.acquire("a", "e", 15, "1"), core.OK)
+	r.wantCode(r.acquire("b", "e", 5, "2"), core.OK)
+	r.wantCode(r.release("c", "e", 4, "3"), core.OK)
+	want := func(name string, left, net [3]core.Tokens) {
+		t.Helper()
+		for i, site := range r.names {
+			if v := r.view(site, name); v.Left != left[i] || v.Net != net[i] {
+				t.Errorf("%s has %d left of %s and %d out, want %d and %d", site, v.Left, name, v.Net, left[i], net[i])
+			}
+		}
+	}
+	e := [3]core.Tokens{15, 5, -4}
+	step := func(name, parent, id string) {
+		t.Helper()
+		a := r.move("b", name, parent, id)
+		r.wantCode(a, core.OK)
+		if v := a.View(); v.Name != name || v.Parent != parent || v.Limit == 0 || v.Version != 1 {
+			t.Errorf("the answer to the move is %+v", v)
+		}
+		want("e", [3]core.Tokens{185, 195, 204}, e)
+	}
+	step("e", "p", "m1")
+	want("p", [3]core.Tokens{15, 25, 34}, e)
+	want("org", [3]core.Tokens{85, 95, 104}, e)
+	// The debt at a is paid by the others, and what is out there stays there.
+	step("e", "q", "m2")
+	want("p", [3]core.Tokens{30, 30, 30}, [3]core.Tokens{})
+	want("org", [3]core.Tokens{85, 95, 104}, e)
+	r.advance(20_000)
+	left, offered, net := r.books("q")
+	if left+offered != 14 || net != 16 || r.view("a", "q").Left < 0 {
+		t.Errorf("q has %d left, %d offered, %d out; a has %d left", left, offered, net, r.view("a", "q").Left)
+	}
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	step("e", "", "m3")
+	want("org", [3]core.Tokens{100, 100, 100}, [3]core.Tokens{})
+	if left, offered, net := r.books("q"); left+offered != 30 || net != 0 {
+		t.Errorf("q has %d left, %d offered, %d out", left, offered, net)
+	}
+	// What is out of a deleted entity is out of nothing.
+	step("e", "org", "m4")
+	want("org", [3]core.Tokens{85, 95, 104}, e)
+	r.wantCode(r.changed("c", core.Change{Kind: core.DeleteEntity, Name: "e", Subtree: true, RequestID: "d"}), core.OK)
+	want("org", [3]core.Tokens{100, 100, 100}, [3]core.Tokens{})
+	r.wantTree("org<:2", "p<org:0", "q<org:0")
+}
+
+// TestBooksOfAMoveHaveBounds: trusted releases cannot pile up in the books above.
+func TestBooksOfAMoveHaveBounds(t *testing.T) {
+	const most = core.Tokens(1 << 56)
+	r := newRig(t, 1, nil)
+	r.create("p", core.MaxTokens)
+	for i := range 3 {
+		name := id("e", i)
+		r.create(name, 0)
+		for n, more := 0, true; more; n++ {
+			more = r.release("a", name, core.MaxTokens, fmt.Sprint(name, n)).Code == core.OK
+		}
+		r.wantCode(r.move("a", name, "p", "move "+name), core.OK)
+		if v := r.view("a", "p"); v.Left+v.Net != core.MaxTokens || v.Left > most || v.Net < -most {
+			t.Errorf("%d moved: %+v", i+1, v)
+		}
+	}
+}
+
+func TestRestoredTreesAreChecked(t *testing.T) {
+	records := func(parents ...uint64) core.Restored {
+		var from core.Restored
+		for i, p := range parents {
+			name := id("e", i+1)
+			from.Entities = append(from.Entities, core.EntityRecord{Name: name, Generation: uint64(i + 1), Limit: 5, Initial: 5, Version: 1, Parent: p})
+			from.Books = append(from.Books, core.BooksRecord{Name: name, Generation: uint64(i + 1), Left: 5})
+		}
+		return from
+	}
+	twice := records(0, 0, 1)
+	twice.Entities[1].Generation, twice.Books[1].Generation = 3, 3
+	for name, tc := range map[string]struct {
+		from core.Restored
+		want string
+	}{
+		"none":      {records(0, 0), ""},
+		"deep":      {records(2, 3, 4, 5, 6, 7, 8, 0), ""},
+		"too deep":  {records(2, 3, 4, 5, 6, 7, 8, 9, 0), `"e-1": 8 stand above it`},
+		"missing":   {records(0, 7), `"e-2": its parent, of generation 7, is missing`},
+		"itself":    {records(0, 2), `its parent "e-2" stands below it`},
+		"loop":      {records(2, 3, 1), "stands below it"},
+		"two alike": {twice, "the same generation, 3"},
+	} {
+		cfg := core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2))}
+		_, err := core.New(cfg, tc.from)
+		if (err != nil) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
+}
+
+func TestSnapshotsOfTheCatalogueAreChecked(t *testing.T) {
+	for name, snapshot := range map[string]string{
+		"no name":      `{"generation":1}`,
+		"no number":    `{"name":"e"}`,
+		"a name twice": `{"name":"e","generation":1},{"name":"e","generation":2}`,
+		"number twice": `{"name":"e","generation":1},{"name":"f","generation":1}`,
+		"no parent":    `{"name":"e","generation":1,"parent":2}`,
+		"itself":       `{"name":"e","generation":1,"parent":1}`,
+		"a loop":       `{"name":"e","generation":1,"parent":2},{"name":"f","generation":2,"parent":1}`,
+	} {
+		r := newRig(t, 1, nil)
+		r.create("stays", 3)
+		if err := r.cores["a"].InstallCatalogue([]byte(`{"whole":{"entities":[` + snapshot + `]}}`)); err == nil {
+			t.Errorf("%s: it was installed", name)
+		}
+		r.wantTree("stays<:0")
+	}
+}
