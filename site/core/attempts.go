@@ -11,7 +11,7 @@ func (t *Tries) attempt() Attempt { return max(t.Attempt, firstAttempt) }
 // repeated answers a request whose id was seen before, and reports whether that is
 // all. A later attempt takes over what an earlier one at this site has come to; if
 // that was undone, it runs anew.
-func (c *Core) repeated(call Call, r *request, entity string, wait Tick) bool {
+func (c *Core) repeated(call Call, r *request, wait Tick) bool {
 	if old, ok := c.requests.find(r.key); ok {
 		switch at := r.tries.attempt(); {
 		case old.body != r.body:
@@ -19,12 +19,12 @@ func (c *Core) repeated(call Call, r *request, entity string, wait Tick) bool {
 		case at < old.attempt:
 			c.reply(call, Answer{Code: Superseded})
 		case at == old.attempt:
-			c.again(call, r.key, &old)
+			c.again(call, r, &old)
 		case old.state == Undone:
 			return c.repeatedWaiting(call, r, wait)
 		case c.placed(call, r):
-			c.takeOver(r, entity, &old)
-			c.again(call, r.key, &old)
+			c.takeOver(r, &old)
+			c.again(call, r, &old)
 		}
 		return true
 	}
@@ -74,7 +74,7 @@ func (c *Core) superseded(w *waiting) {
 
 // takeOver records that a later attempt has the outcome of an earlier one, which
 // no site can undo from then on by asking about the earlier ones only.
-func (c *Core) takeOver(r *request, entity string, old *remembered) {
+func (c *Core) takeOver(r *request, old *remembered) {
 	c.record(RequestRecord{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left,
@@ -82,7 +82,7 @@ func (c *Core) takeOver(r *request, entity string, old *remembered) {
 	// A release that is done or given up has nothing to ask: who asks here is told.
 	// The site of a lease is asked already.
 	if len(r.tries.Tried) > 0 && (old.kind == AcquireRequest || old.kind == LeasedRequest || old.kind == ReleaseRequest && old.state == Parked) {
-		c.claim(r, entity, old.generation, old.state)
+		c.claim(r, old.generation, old.state)
 	}
 }
 
@@ -117,9 +117,12 @@ func (c *Core) until(wait Tick, t *Tries) Tick {
 }
 
 // again gives the answer that a record remembers.
-func (c *Core) again(call Call, key RequestKey, old *remembered) {
+func (c *Core) again(call Call, r *request, old *remembered) {
 	a := old.answer()
-	if l, ok := c.leaseOf(key); ok && old.kind == LeasedRequest {
+	if old.state == Refused {
+		a.Lacking = c.lackingIn(r, old.generation)
+	}
+	if l, ok := c.leaseOf(r.key); ok && old.kind == LeasedRequest {
 		a.Details = &Details{Lease: c.leaseView(l)}
 	}
 	c.reply(call, a)

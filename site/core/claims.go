@@ -132,7 +132,7 @@ func (c *Core) open(cl *claim) {
 // claim notes that the sites of a request's earlier attempts are to be asked. A
 // claim of an earlier attempt at this site goes over into it: under another
 // number, for what was answered to the earlier one says too little.
-func (c *Core) claim(r *request, entity string, generation uint64, state RequestState) {
+func (c *Core) claim(r *request, generation uint64, state RequestState) {
 	kind, sites := UndoAcquire, r.tries.Tried
 	switch {
 	case r.kind == ReturnRequest:
@@ -146,7 +146,7 @@ func (c *Core) claim(r *request, entity string, generation uint64, state Request
 	}
 	cl := &claim{ClaimRecord{
 		ClaimAsk: ClaimAsk{
-			Number: c.claimNumber(), Kind: kind, Key: r.key, Body: r.body, Entity: entity, Tokens: r.tokens,
+			Number: c.claimNumber(), Kind: kind, Key: r.key, Body: r.body, Entity: r.entity, Tokens: r.tokens,
 			Attempt: r.tries.attempt() - 1, NotAfter: r.tries.NotAfter, Lease: r.home,
 		},
 		Generation: generation, Sites: slices.Clone(sites),
@@ -156,7 +156,7 @@ func (c *Core) claim(r *request, entity string, generation uint64, state Request
 	}
 	c.open(cl)
 	c.storeClaim(cl)
-	c.out.Events = append(c.out.Events, Event{Kind: ClaimMade, Entity: entity})
+	c.out.Events = append(c.out.Events, Event{Kind: ClaimMade, Entity: r.entity})
 }
 
 func (c *Core) storeClaim(cl *claim) {

@@ -29,6 +29,10 @@ type Core struct {
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
+	// arrivals counts the acquires that ever waited, charges the entities that those
+	// charge that wait.
+	arrivals uint64
+	charges  int
 	// watchers finds the entities that callers watch; revision is that of the last
 	// transaction with an entity.
 	watchers map[Call]*entity
@@ -46,6 +50,8 @@ type Core struct {
 	stopping bool
 	// touched are the entities with something to persist.
 	touched []*entity
+	// due are the entities to be looked at before the step ends.
+	due []*entity
 }
 
 // New makes a core from its configuration and what its disk holds; the zero
@@ -201,6 +207,9 @@ func (c *Core) Step(now Now, in Input) {
 		c.stopWatches()
 	case Wake:
 		c.wake()
+	}
+	if len(c.due) > 0 {
+		c.catchUp()
 	}
 }
 

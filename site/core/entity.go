@@ -70,7 +70,6 @@ type entity struct {
 	// in the core's heap, or -1.
 	wake   Tick
 	heapAt int32
-
 	// children counts the entities right below.
 	children int32
 
@@ -79,8 +78,10 @@ type entity struct {
 	removed bool
 	// told says that it is on the list of those that others are told of.
 	told bool
-	// freeing says, while leases end, that one of its was among them.
-	freeing bool
+	// due says that it is looked at before the step ends.
+	due bool
+	// placed is its place in the charge that is being made, from 1; else 0.
+	placed int16
 }
 
 // applied is the last instance applied that a majority has decided.

@@ -36,25 +36,21 @@ func (c *Core) expireLeases() {
 		return
 	}
 	room := c.loseLeases(maxEnding)
-	var freed []*entity
 	for room > 0 && len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
 		room--
 		l := t.ends[0]
-		if c.creditLease(l) && l.entity != nil && !l.entity.freeing {
-			l.entity.freeing = true
-			freed = append(freed, l.entity)
+		if c.creditLease(l) && l.entity != nil {
+			for e := range l.entity.chain() {
+				c.later(e)
+			}
 		}
 	}
 	t.more = 0
 	if len(t.lost) > 0 || len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
 		t.more = c.now.Tick + 1
 	}
-	for _, e := range freed {
-		e.freeing = false
-		if c.exists(e) {
-			c.freed(e)
-		}
-	}
+	// Before acquires that wait for these tokens are told that there are none.
+	c.catchUp()
 }
 
 // expireLease ends a lease whose time is up before it is looked for; it reports

@@ -60,7 +60,7 @@ func (c *Core) commitLease(m *CommitLease) {
 	case m.Tokens > l.Tokens:
 		c.reply(m.Call, Answer{Code: Invalid})
 		return
-	case c.tableFull(m.Call):
+	case c.tableFull(m.Call, 0):
 		return
 	}
 	e, kept := l.entity, l.part(m.Tokens)
@@ -86,7 +86,7 @@ func (c *Core) returnLease(r *Release, q *request) {
 	case !ok || l.Entity != r.Entity:
 		c.reply(r.Call, Answer{Code: NoLease})
 		return
-	case c.tableFull(r.Call):
+	case c.tableFull(r.Call, 0):
 		return
 	}
 	e, tokens := l.entity, l.part(r.Tokens)
@@ -95,7 +95,7 @@ func (c *Core) returnLease(r *Release, q *request) {
 		return
 	}
 	c.leaseEvent(l, LeaseReturned)
-	c.remember(e, q, Ran, tokens)
+	c.remember(q, e, Ran, tokens)
 	c.reply(r.Call, Answer{Tokens: tokens, Left: e.left})
 	c.freed(e)
 }

@@ -9,9 +9,14 @@ type waiting struct {
 	request
 	// until is when it is refused.
 	until Tick
-	// number orders it among all waiting acquires of the entity.
-	number uint64
-	entity *entity
+	// charge is what it takes of each entity.
+	charge charge
+	// at is the entity that it waits for, and needs what it takes of that one.
+	at    *entity
+	needs Tokens
+	// number orders it among all that ever waited for that entity, arrived among all
+	// that ever waited at the site.
+	number, arrived uint64
 	// behind says, while acquires end their waiting, that one before it goes on.
 	behind bool
 	// calls are whom to answer: the first caller and those that repeated its id.
@@ -60,7 +65,7 @@ func (q *queue) first() Tokens {
 	if q.len() == 0 {
 		return 0
 	}
-	return q.items[0].tokens
+	return q.items[0].needs
 }
 
 func (q *queue) push(w *waiting) {
@@ -70,7 +75,7 @@ func (q *queue) push(w *waiting) {
 		q.next = w.until
 	}
 	q.items = append(q.items, w)
-	q.tokens += w.tokens
+	q.tokens += w.needs
 }
 
 // take removes and visits the items for which pick says so, in order.
@@ -84,18 +89,21 @@ func (q *queue) take(pick func(w *waiting) bool) []*waiting {
 			return false
 		}
 		taken = append(taken, w)
-		q.tokens -= w.tokens
+		q.tokens -= w.needs
 		return true
 	})
 	q.soonest()
 	return taken
 }
 
+// remove takes one item out.
+func (q *queue) remove(w *waiting) { q.take(func(x *waiting) bool { return x == w }) }
+
 // pop removes the item that has waited longest.
 func (q *queue) pop() *waiting {
 	w := q.items[0]
 	q.items = slices.Delete(q.items, 0, 1)
-	q.tokens -= w.tokens
+	q.tokens -= w.needs
 	if q.next == w.until {
 		q.soonest()
 	}

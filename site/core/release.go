@@ -1,7 +1,7 @@
 package core
 
 func (r *Release) request() request {
-	q := request{key: r.Request, kind: ReleaseRequest, tokens: r.Tokens, tries: r.Tries}
+	q := request{key: r.Request, kind: ReleaseRequest, entity: r.Entity, tokens: r.Tokens, tries: r.Tries}
 	if r.Lease != nil {
 		q.kind = ReturnRequest
 	}
@@ -18,7 +18,7 @@ func (c *Core) release(r *Release) {
 		return
 	}
 	q := r.request()
-	if c.repeated(r.Call, &q, r.Entity, 0) || !c.placed(r.Call, &q) {
+	if c.repeated(r.Call, &q, 0) || !c.placed(r.Call, &q) {
 		return
 	}
 	switch e := c.space.find(r.Entity); {
@@ -28,7 +28,7 @@ func (c *Core) release(r *Release) {
 		// Attempts at other sites have it given back here too, by the same record.
 		q.tries.Tried = nil
 		c.returnLease(r, &q)
-	case c.tableFull(r.Call):
+	case c.tableFull(r.Call, 0):
 	case r.Lease != nil:
 		c.releaseHome(e, r, &q)
 	case len(q.tries.Tried) > 0:
@@ -36,7 +36,7 @@ func (c *Core) release(r *Release) {
 	case !c.credit(e, r.Tokens):
 		c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
 	default:
-		c.remember(e, &q, Ran, r.Tokens)
+		c.remember(&q, e, Ran, r.Tokens)
 		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
 		c.freed(e)
 	}
@@ -62,30 +62,6 @@ func (c *Core) releaseHome(e *entity, r *Release, q *request) {
 // counts once it is known that none did: to count it at once could count it
 // twice, and what it gave could be gone before that is found out.
 func (c *Core) parkRelease(e *entity, r *Release, q *request) {
-	c.remember(e, q, Parked, r.Tokens)
+	c.remember(q, e, Parked, r.Tokens)
 	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left, Parked: true})
-}
-
-// maxBooks bounds what trusted releases can pile up at a site, far from where
-// sums over the most sites there can be would overflow.
-const maxBooks = 1 << 56
-
-// credit puts tokens that were out back into the books, and reports whether they
-// fit. The caller goes on with freed.
-func (c *Core) credit(e *entity, tokens Tokens) bool {
-	left, net := e.left+tokens, e.net-tokens
-	if left > maxBooks || net < -maxBooks {
-		return false
-	}
-	e.left, e.net = left, net
-	c.returned(e, tokens)
-	c.dirtyBooks(e)
-	return true
-}
-
-// freed looks what becomes of tokens that came back.
-func (c *Core) freed(e *entity) {
-	c.serveQueue(e)
-	c.pursue(e)
-	c.schedule(e)
 }

@@ -1,12 +1,12 @@
 package core
 
-import "slices"
-
 // request is an acquire or release as it is remembered.
 type request struct {
 	key  RequestKey
 	body uint64
 	kind RequestKind
+	// entity is the name of the one it is about.
+	entity string
 	// tokens are those asked for, least the fewest to be content with.
 	tokens, least Tokens
 	lease         *LeaseTerms
@@ -17,7 +17,9 @@ type request struct {
 }
 
 func (a *Acquire) request() request {
-	r := request{key: a.Request, kind: AcquireRequest, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries}
+	r := request{
+		key: a.Request, kind: AcquireRequest, entity: a.Entity, tokens: a.Tokens, least: a.Tokens, lease: a.Lease, tries: a.Tries,
+	}
 	if a.Least > 0 {
 		r.least = a.Least
 	}
@@ -45,30 +47,67 @@ func (c *Core) acquire(a *Acquire) {
 		return
 	}
 	r := a.request()
-	if !a.DryRun && (c.repeated(a.Call, &r, a.Entity, a.Wait) || !c.placed(a.Call, &r)) {
+	if !a.DryRun && (c.repeated(a.Call, &r, a.Wait) || !c.placed(a.Call, &r)) {
 		return
 	}
-	switch e := c.space.find(a.Entity); {
-	case e == nil:
+	e := c.space.find(a.Entity)
+	if e == nil {
 		c.reply(a.Call, Answer{Code: NotFound})
+		return
+	}
+	var room [MaxDepth]charged
+	switch ch := e.charge(room[:0], a.Tokens); {
 	case a.DryRun:
-		c.dryRun(e, a.Call, &r)
-	case c.tableFull(a.Call), c.barred(a.Call, &r):
-	case e.queue.len() == 0 && e.left >= a.Tokens:
-		c.conclude(a.Call, c.grant(e, &r, a.Tokens))
-		c.look(e)
+		c.dryRun(ch, a.Call, &r)
+	case c.tableFull(a.Call, 0), c.barred(a.Call, &r):
 	default:
-		c.short(e, a, r)
+		c.begun(a.Call, &r, ch, a.Wait)
+	}
+}
+
+// begun has an acquire of which nothing was seen before granted, refused or wait.
+func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
+	lacking := ch.lacking()
+	switch {
+	case lacking == nil:
+		c.concludeGranted(call, r, ch)
+		return
+	case c.stopping:
+		c.reply(call, Answer{Code: Stopping, Left: lacking.of.left})
+		return
+	}
+	switch at, refusing := c.seek(r, ch, turn{mayWait: wait > 0}); {
+	case refusing != nil:
+		c.reply(call, c.refuse(r, refusing))
+		c.demandRefused(refusing)
+	case at == nil:
+		c.concludeGranted(call, r, ch)
+	case c.full(at) || len(c.waiting) >= c.cfg.MaxWaitingAll || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
+		c.reply(call, c.queueFull(at))
+	default:
+		w := &waiting{request: *r, until: c.until(wait, &r.tries), charge: append(charge(nil), ch...), calls: []Call{call}}
+		c.enlist(w)
+		c.waitingCalls[call] = w
+		c.join(w, at)
+		c.pursue(at.of)
+		c.schedule(at.of)
+	}
+}
+
+func (c *Core) concludeGranted(call Call, r *request, ch charge) {
+	c.reply(call, c.grant(r, ch))
+	for i := range ch {
+		c.look(ch[i].of)
 	}
 }
 
 // dryRun tells what an acquire would be granted now if it did not wait.
-func (c *Core) dryRun(e *entity, call Call, r *request) {
-	if free := e.free(); free >= r.least {
-		c.reply(call, Answer{Tokens: min(free, r.tokens), Left: e.left})
+func (c *Core) dryRun(ch charge, call Call, r *request) {
+	if _, refusing := c.seek(r, ch, turn{}); refusing != nil {
+		c.reply(call, c.outOfTokens(refusing.of))
 		return
 	}
-	c.reply(call, Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)})
+	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.left})
 }
 
 // free is what an acquire that comes now and does not wait may have: what is left
@@ -80,52 +119,76 @@ func (e *entity) free() Tokens {
 	return max(0, e.left)
 }
 
-// short handles an acquire that the tokens left cannot serve.
-func (c *Core) short(e *entity, a *Acquire, r request) {
-	if c.stopping {
-		c.reply(a.Call, Answer{Code: Stopping, Left: e.left})
-		return
+// turn is where an acquire comes from that is to be granted, refused or to wait.
+type turn struct {
+	// at is the entity that it has waited for, nil for none; there it does not wait
+	// again. first says that it comes before all others that wait there.
+	at    *entity
+	first bool
+	// content says that it takes what there is, if that is not too little.
+	content bool
+	// mayWait says that it may wait for others.
+	mayWait bool
+}
+
+// freeAt is that for an acquire that comes from there.
+func (e *entity) freeAt(t *turn) Tokens {
+	if e == t.at && t.first {
+		return max(0, e.left)
 	}
-	verdict := RefuseNow
-	if a.Wait > 0 {
-		verdict = c.mods.admission.Short(c.situation(e), a.Tokens, c.emptyFor(e))
-	}
-	if verdict == RefuseNow {
-		if free := e.free(); free >= r.least {
-			c.conclude(a.Call, c.grant(e, &r, min(free, r.tokens)))
-			c.look(e)
-			return
+	return e.free()
+}
+
+// seek finds where an acquire is to wait: for the first of its charge whose entity
+// lacks tokens and lets it wait for them. It is refused if one lacks them that does
+// not. If neither is returned it is granted: the charge has been lowered to what
+// there is of all.
+func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
+	most := r.tokens
+	for i := range ch {
+		x := &ch[i]
+		least, free := min(r.least, x.tokens), x.of.freeAt(&t)
+		switch {
+		case free >= x.tokens, t.content && free >= least:
+		case t.mayWait && x.of != t.at && c.mods.admission.Short(c.situation(x.of), x.tokens, c.emptyFor(x.of)) != RefuseNow:
+			if at == nil {
+				at = x
+			}
+		case free < least:
+			return nil, x
 		}
-		d := e.itsDrought()
-		d.refused = max(d.refused, a.Tokens)
-		c.conclude(a.Call, c.refuse(e, &r))
-		// The refused demand counts: the next one like it should find tokens.
-		c.demanded(e, a.Tokens)
-		return
+		if free < x.tokens {
+			most = min(most, free)
+		}
 	}
-	if e.queue.len() >= c.cfg.MaxWaiting || len(c.waiting) >= c.cfg.MaxWaitingAll ||
-		e.queue.asked() > maxQueued-a.Tokens {
-		c.reply(a.Call, Answer{Code: QueueFull, Left: e.left, RetryAfter: c.cfg.GiveUp})
-		return
+	if at == nil && most < r.tokens {
+		ch.lower(most)
 	}
-	w := &waiting{request: r, until: c.until(a.Wait, &r.tries), entity: e, calls: []Call{a.Call}}
-	if e.queue == nil {
-		e.queue = new(queue)
-	}
-	e.queue.push(w)
-	c.waiting[r.key] = w
-	c.waitingCalls[a.Call] = w
-	c.pursue(e)
-	c.schedule(e)
+	return at, nil
 }
 
 // maxQueued bounds the tokens that the acquires waiting for one entity ask for
 // in all, far from where sums over the most sites there can be would overflow.
 const maxQueued = 1 << 56
 
-// tableFull refuses a call if no more requests can be remembered.
-func (c *Core) tableFull(call Call) bool {
-	if c.requests.len()+len(c.waiting) < c.cfg.MaxRequests {
+// maxCharges bounds the entities that the acquires charge that wait, by how many
+// of these there may be.
+const maxCharges = MaxDepth
+
+// full reports whether no more acquires may wait for an entity.
+func (c *Core) full(at *charged) bool {
+	q := at.of.queue
+	return q.len() >= c.cfg.MaxWaiting || q.asked() > maxQueued-at.tokens
+}
+
+func (c *Core) queueFull(at *charged) Answer {
+	return Answer{Code: QueueFull, Left: at.of.left, Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
+}
+
+// tableFull refuses a call if no more requests can be remembered, or not that many
+// parts.
+func (c *Core) tableFull(call Call, parts int) bool {
+	if c.requests.len()+len(c.waiting)+parts < c.cfg.MaxRequests {
 		return false
 	}
 	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
@@ -134,12 +197,10 @@ func (c *Core) tableFull(call Call) bool {
 
 // grant moves tokens to the maker of a request, records that and returns the
 // answer.
-func (c *Core) grant(e *entity, r *request, tokens Tokens) Answer {
-	e.left -= tokens
-	e.net += tokens
-	c.demanded(e, tokens)
-	c.dirtyBooks(e)
-	c.remember(e, r, Ran, tokens)
+func (c *Core) grant(r *request, ch charge) Answer {
+	c.take(ch)
+	e, tokens := ch[0].of, ch[0].tokens
+	c.remember(r, e, Ran, tokens)
 	a := Answer{Code: OK, Tokens: tokens, Left: e.left}
 	if r.lease != nil {
 		a.Details = &Details{Lease: c.lend(e, r, tokens)}
@@ -147,109 +208,38 @@ func (c *Core) grant(e *entity, r *request, tokens Tokens) Answer {
 	return a
 }
 
-// refuse records that an acquire was refused for want of tokens, so that a
+// refuse records that an acquire was refused for want of an entity's tokens, so that a
 // late duplicate of it cannot be granted unnoticed, and returns the answer.
-func (c *Core) refuse(e *entity, r *request) Answer {
-	c.remember(e, r, Refused, 0)
-	return Answer{Code: OutOfTokens, Left: e.left, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
+func (c *Core) refuse(r *request, lacking *charged) Answer {
+	c.remember(r, lacking.of, Refused, 0)
+	return c.outOfTokens(lacking.of)
 }
 
-// remember records what became of a request, and what is to be found out with the
-// sites of its earlier attempts.
-func (c *Core) remember(e *entity, r *request, state RequestState, tokens Tokens) {
+func (c *Core) outOfTokens(e *entity) Answer {
+	return Answer{Code: OutOfTokens, Left: e.left, Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
+}
+
+// demandRefused counts a demand that was refused without a hunt: the next one like
+// it should find tokens.
+func (c *Core) demandRefused(lacking *charged) {
+	d := lacking.of.itsDrought()
+	d.refused = max(d.refused, lacking.tokens)
+	c.demanded(lacking.of, lacking.tokens)
+}
+
+// remember records what became of a request, by the entity that it rests on, and what
+// is to be found out with the sites of its earlier attempts.
+func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens) {
 	c.record(RequestRecord{
 		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
 		Generation: e.generation, Tokens: tokens, Left: e.left,
 	})
 	if len(r.tries.Tried) > 0 {
-		c.claim(r, e.name, e.generation, state)
+		c.claim(r, e.generation, state)
 	}
 }
 
 func (c *Core) record(r RequestRecord) {
 	c.requests.add(r)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
-}
-
-func (c *Core) conclude(call Call, a Answer) { c.reply(call, a) }
-
-// serveQueue grants what the tokens left can serve, strictly in the order of
-// arrival: what is left belongs to the acquire that has waited longest.
-func (c *Core) serveQueue(e *entity) {
-	for e.queue.len() > 0 && e.left >= e.queue.items[0].tokens {
-		w := e.queue.pop()
-		c.ended(w, c.grant(e, &w.request, w.tokens))
-	}
-}
-
-// ended answers all callers of an acquire that waited.
-func (c *Core) ended(w *waiting, a Answer) {
-	delete(c.waiting, w.key)
-	for _, call := range w.calls {
-		delete(c.waitingCalls, call)
-		c.reply(call, a)
-	}
-}
-
-// expireQueue ends the waiting of the acquires whose time is up.
-func (c *Core) expireQueue(e *entity) {
-	if e.queue.len() == 0 || e.queue.next > c.now.Tick {
-		return
-	}
-	c.endWaiting(e, func(w *waiting) bool { return w.until <= c.now.Tick })
-}
-
-// endWaiting ends the waiting of the acquires that pick chooses, in the order of
-// their arrival: with what is there, for those content with that and behind
-// nobody who goes on waiting, else with a refusal.
-func (c *Core) endWaiting(e *entity, pick func(w *waiting) bool) {
-	waits := false
-	for _, w := range e.queue.take(func(w *waiting) bool {
-		picked := pick(w)
-		waits = waits || !picked
-		w.behind = waits
-		return picked
-	}) {
-		if !w.behind && e.left >= w.least {
-			c.ended(w, c.grant(e, &w.request, min(e.left, w.tokens)))
-			continue
-		}
-		c.ended(w, c.refuse(e, &w.request))
-	}
-	c.serveQueue(e)
-}
-
-// cancel drops a call that nobody waits for any more.
-func (c *Core) cancel(call Call) {
-	w, ok := c.waitingCalls[call]
-	if !ok {
-		return
-	}
-	delete(c.waitingCalls, call)
-	w.calls = slices.DeleteFunc(w.calls, func(x Call) bool { return x == call })
-	if len(w.calls) == 0 {
-		c.dropWaiting(w)
-	}
-}
-
-// dropWaiting takes an acquire out of its queue without an answer.
-func (c *Core) dropWaiting(w *waiting) {
-	delete(c.waiting, w.key)
-	w.entity.queue.take(func(x *waiting) bool { return x == w })
-	c.serveQueue(w.entity)
-	c.queueMoved(w.entity)
-}
-
-// stop answers all that wait for tokens: nothing was done for them, so another
-// site may be asked.
-func (c *Core) stop() {
-	c.stopping = true
-	c.hastenForecasts()
-	// In the order of the entities' names, for the sake of a repeatable order.
-	c.space.ascend("", func(e *entity) bool {
-		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-			c.ended(w, Answer{Code: Stopping, Left: e.left})
-		}
-		return true
-	})
 }

@@ -248,7 +248,7 @@ func (c *Core) reshaped() {
 	cat.shifted = cat.shifted[:0]
 	for _, e := range inOrder(shifted) {
 		if c.exists(e) {
-			c.freed(e)
+			c.freedOne(e)
 		}
 	}
 }
@@ -261,24 +261,3 @@ func inOrder(es []*entity) []*entity {
 	})
 	return slices.Compact(es)
 }
-
-// rechain looks at all waiting acquires after some entities were deleted or stand
-// elsewhere: those that wait where they no longer may are answered.
-func (c *Core) rechain() {
-	var places []*entity
-	for _, w := range c.waiting {
-		if w.misplaced() {
-			places = append(places, w.entity)
-		}
-	}
-	for _, e := range inOrder(places) {
-		for _, w := range e.queue.take((*waiting).misplaced) {
-			c.ended(w, Answer{Code: NotFound})
-		}
-		c.cat.shifted = append(c.cat.shifted, e)
-	}
-}
-
-// misplaced reports whether an acquire waits for tokens of an entity of which it is
-// to have none.
-func (w *waiting) misplaced() bool { return w.entity.removed }

@@ -1,0 +1,333 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// chain creates three entities, one below the other.
+func (r *rig) chain(leaf, team, org core.Tokens) {
+	r.t.Helper()
+	r.create("org", org)
+	r.createBelow("team", "org", team)
+	r.createBelow("leaf", "team", leaf)
+}
+
+func (r *rig) createBelow(name, parent string, limit core.Tokens) {
+	r.t.Helper()
+	call := r.changeAsync(r.names[0], core.Change{
+		Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit, RequestID: "create " + name,
+	})
+	r.advance(2000)
+	r.wantCode(r.answer(call), core.OK)
+}
+
+// wantOut checks what is out at a site of leaf, team and org, and that nothing
+// waits for them.
+func (r *rig) wantOut(site core.SiteID, leaf, team, org core.Tokens) {
+	r.t.Helper()
+	for name, want := range map[string]core.Tokens{"leaf": leaf, "team": team, "org": org} {
+		if v := r.view(site, name); v.Net != want || v.Waiting != 0 {
+			r.t.Errorf("%s: %d of %s are out and %d wait for it, want %d and none", site, v.Net, name, v.Waiting, want)
+		}
+	}
+}
+
+func (r *rig) wantLacking(a core.Answer, code core.Code, lacking string) {
+	r.t.Helper()
+	if a.Code != code || a.Lacking != lacking {
+		r.t.Errorf("got %+v, want %v for want of tokens of %q", a, code, lacking)
+	}
+}
+
+func TestChainIsChargedAndCredited(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(10, 20, 30)
+	if a := r.acquire("a", "leaf", 4, "x"); a.Code != core.OK || a.Left != 6 {
+		t.Errorf("%+v", a)
+	}
+	r.wantOut("a", 4, 4, 4)
+	r.wantCode(r.acquire("a", "team", 3, "y"), core.OK)
+	r.wantCode(r.acquire("a", "org", 2, "z"), core.OK)
+	r.wantOut("a", 4, 7, 9)
+	r.wantCode(r.release("a", "leaf", 1, "back"), core.OK)
+	r.wantOut("a", 3, 6, 8)
+	r.wantCode(r.release("a", "leaf", 1, "back"), core.OK)
+	r.wantOut("a", 3, 6, 8)
+}
+
+// TestChainRefusalNamesWhoLacks: nothing moves of any of them, and a repeat gets the
+// same answer, also after a restart and when there is enough.
+func TestChainRefusalNamesWhoLacks(t *testing.T) {
+	for lacking, limits := range map[string][3]core.Tokens{"leaf": {4, 9, 9}, "team": {9, 4, 9}, "org": {9, 9, 4}} {
+		t.Run(lacking, func(t *testing.T) {
+			r := newRig(t, 1, nil)
+			r.chain(limits[0], limits[1], limits[2])
+			for _, wait := range []core.Tick{0, 1000} {
+				a := r.answer(r.acquireAsync("a", "leaf", 5, id("x", int(wait)), wait))
+				r.wantLacking(a, core.OutOfTokens, lacking)
+				if a.Left != 4 {
+					t.Errorf("%+v", a)
+				}
+			}
+			r.wantOut("a", 0, 0, 0)
+			r.change("a", core.SetLimit, lacking, 9, "raise")
+			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
+			r.restart("a")
+			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
+			r.wantCode(r.acquire("a", "leaf", 5, "y"), core.OK)
+			r.wantOut("a", 5, 5, 5)
+		})
+	}
+}
+
+func TestChainLeastAndDryRun(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(9, 5, 7)
+	try := func(least core.Tokens, dry bool, id string) core.Answer {
+		call := r.nextCall()
+		r.step("a", &core.Acquire{Call: call, Entity: "leaf", Tokens: 8, Least: least, DryRun: dry, Request: key(id)})
+		return r.answer(call)
+	}
+	if a := try(2, true, "x"); a.Code != core.OK || a.Tokens != 5 || a.Left != 9 {
+		t.Errorf("%+v", a)
+	}
+	r.wantLacking(try(6, true, "x"), core.OutOfTokens, "team")
+	r.wantLacking(try(8, true, "x"), core.OutOfTokens, "team")
+	r.wantOut("a", 0, 0, 0)
+	r.wantLacking(try(6, false, "x"), core.OutOfTokens, "team")
+	if a := try(2, false, "y"); a.Code != core.OK || a.Tokens != 5 || a.Left != 4 {
+		t.Errorf("%+v", a)
+	}
+	r.wantOut("a", 5, 5, 5)
+}
+
+// TestChainFetchesForWhoLacks: others are asked for tokens of the entities that lack
+// them, one after the other.
+func TestChainFetchesForWhoLacks(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(9, 90, 9)
+	call := r.acquireAsync("a", "leaf", 6, "x", 20_000)
+	r.unanswered(call)
+	if v := r.view("a", "leaf"); v.Waiting != 1 {
+		t.Errorf("%+v", v)
+	}
+	goesOn := false
+	for range 100 {
+		r.advance(flight)
+		goesOn = goesOn || r.view("a", "org").Waiting == 1
+	}
+	if a := r.answer(call); !goesOn || a.Code != core.OK {
+		t.Errorf("waited for the second one: %v, %+v", goesOn, a)
+	}
+	r.wantOut("a", 6, 6, 6)
+	if left, _, net := r.books("team"); left != 84 || net != 6 || r.view("a", "team").Fetches != 0 {
+		t.Errorf("tokens of who has enough moved: %+v", r.view("a", "team"))
+	}
+	// The organisation has 3 left in all.
+	call = r.acquireAsync("a", "team", 4, "y", 20_000)
+	r.advance(20_000)
+	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
+	r.wantOut("a", 6, 6, 6)
+}
+
+// TestChainHoldsNothingWhileItWaits: tokens of the leaf are there for others while an
+// acquire waits for those of its parent, and who comes first is served first there.
+func TestChainHoldsNothingWhileItWaits(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(300, 300, 12)
+	r.cut["b"], r.cut["c"] = true, true
+	first := r.acquireAsync("a", "leaf", 5, "first", 10_000)
+	second := r.acquireAsync("a", "org", 4, "second", 10_000)
+	third := r.acquireAsync("a", "team", 4, "third", 10_000)
+	if n := r.view("a", "org").Waiting; n != 3 {
+		t.Fatalf("%d wait", n)
+	}
+	r.wantOut2("a", 0, 0, 0)
+	if v := r.view("a", "leaf"); v.Left != 100 {
+		t.Errorf("%+v", v)
+	}
+	r.release("a", "org", 3, "back")
+	r.wantCode(r.answer(first), core.OK)
+	r.unanswered(second)
+	r.unanswered(third)
+	r.release("a", "org", 2, "more")
+	r.wantCode(r.answer(second), core.OK)
+	r.unanswered(third)
+	r.advance(10_000)
+	r.wantLacking(r.answer(third), core.OutOfTokens, "org")
+	r.wantOut("a", 5, 5, 4)
+}
+
+// wantOut2 is wantOut with acquires waiting.
+func (r *rig) wantOut2(site core.SiteID, leaf, team, org core.Tokens) {
+	r.t.Helper()
+	for name, want := range map[string]core.Tokens{"leaf": leaf, "team": team, "org": org} {
+		if v := r.view(site, name); v.Net != want {
+			r.t.Errorf("%s: %d of %s are out, want %d", site, v.Net, name, want)
+		}
+	}
+}
+
+// TestChainReleaseServesAllAbove: what comes back to the leaf comes back to all.
+func TestChainReleaseServesAllAbove(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(10, 10, 10)
+	r.wantCode(r.acquire("a", "leaf", 8, "x"), core.OK)
+	r.release("a", "leaf", 8, "back")
+	r.wantCode(r.acquire("a", "org", 10, "all"), core.OK)
+	r.wantLacking(r.acquire("a", "leaf", 1, "none"), core.OutOfTokens, "org")
+}
+
+func TestChainLeases(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(30, 30, 30)
+	r.wantCode(r.lease("a", "leaf", 5, "expires", 1000), core.OK)
+	r.wantCode(r.lease("a", "leaf", 5, "returned", 9000), core.OK)
+	r.wantCode(r.lease("a", "team", 5, "committed", 9000), core.OK)
+	r.wantCode(r.lease("a", "leaf", 5, "undone", 9000), core.OK)
+	r.wantOut("a", 15, 20, 20)
+	r.advance(1001)
+	r.wantOut("a", 10, 15, 15)
+	r.wantCode(r.giveBack("a", "leaf", "returned", 2, "part"), core.OK)
+	r.wantOut("a", 8, 13, 13)
+	r.wantCode(r.commit("a", "committed", 1, "keep"), core.OK)
+	r.wantOut("a", 8, 9, 9)
+	r.cores["a"].EndLease(key("undone"))
+	r.wantOut("a", 3, 4, 4)
+	r.restart("a")
+	r.advance(9000)
+	r.wantOut("a", 0, 1, 1)
+}
+
+// TestExpiredLeasesServeAllAbove: acquires that wait higher up get what leases below
+// give back, in the instant at which their time is up.
+func TestExpiredLeasesServeAllAbove(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(30, 30, 30)
+	r.cut["b"], r.cut["c"] = true, true
+	r.lease("a", "leaf", 6, "x", 1000)
+	r.lease("a", "leaf", 4, "y", 1000)
+	team := r.acquireAsync("a", "team", 4, "team", 1000)
+	org := r.acquireAsync("a", "org", 4, "org", 1000)
+	leaf := r.acquireAsync("a", "leaf", 2, "leaf", 1000)
+	r.advance(999)
+	r.unanswered(leaf)
+	r.advance(1)
+	for _, call := range []core.Call{team, org, leaf} {
+		r.wantCode(r.answer(call), core.OK)
+	}
+	r.wantOut("a", 2, 6, 10)
+}
+
+// TestChainCreditIsAllOrNone: if the books of one above have no room, nothing is
+// credited.
+func TestChainCreditIsAllOrNone(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(10, 10, 10)
+	for i := range 16 {
+		r.release("a", "org", core.MaxTokens, id("fill", i))
+	}
+	before := r.view("a", "leaf")
+	r.wantCode(r.release("a", "leaf", core.MaxTokens, "full"), core.Overflow)
+	if v := r.view("a", "leaf"); v.Left != before.Left || v.Net != before.Net {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestChainUndone: an attempt that ran elsewhere is undone with all above it, and a
+// parked release is counted with all above it.
+func TestChainUndone(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(30, 30, 30)
+	r.base = r.now.Wall
+	r.wantCode(r.acquire("a", "leaf", 5, "x"), core.OK)
+	call := r.nextCall()
+	r.step("b", &core.Acquire{Call: call, Entity: "leaf", Tokens: 5, Request: key("x"), Tries: r.tries(2, "a")})
+	r.wantCode(r.answer(call), core.OK)
+	r.advance(1000)
+	r.wantOut("a", 0, 0, 0)
+	r.wantOut("b", 5, 5, 5)
+	call = r.nextCall()
+	r.step("b", &core.Release{Call: call, Entity: "leaf", Tokens: 2, Request: key("y"), Tries: r.tries(2, "a")})
+	if a := r.answer(call); !a.Parked {
+		t.Fatalf("%+v", a)
+	}
+	r.wantOut("b", 5, 5, 5)
+	r.advance(1000)
+	r.wantOut("b", 3, 3, 3)
+}
+
+// TestDroughtAbove: when the organisation is known to have nothing, no tokens of the
+// leaf are fetched in vain.
+func TestDroughtAbove(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(90, 90, 3)
+	for _, site := range r.names {
+		r.wantCode(r.acquire(site, "org", 1, "all "+string(site)), core.OK)
+	}
+	call := r.acquireAsync("a", "leaf", 1, "finds out", 20_000)
+	r.advance(2000)
+	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 40, "x", 20_000)), core.OutOfTokens, "org")
+	if v := r.view("a", "leaf"); v.Waiting != 0 || v.Left != 30 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestChainChanges: an acquire that waits goes by the chain as it is once the site
+// learns of a change, one by one or by a whole snapshot.
+func TestChainChanges(t *testing.T) {
+	for name, whole := range map[string]bool{"one by one": false, "by a snapshot": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.create("other", 300)
+			r.chain(300, 300, 9)
+			r.createBelow("gone", "team", 300)
+			r.cut["a"] = true
+			moved := r.acquireAsync("a", "leaf", 5, "moved", 10_000)
+			gone := r.acquireAsync("a", "gone", 5, "gone", 10_000)
+			stays := r.acquireAsync("a", "team", 2, "stays", 10_000)
+			for _, ch := range []core.Change{
+				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
+				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
+			} {
+				call := r.changeAsync("b", ch)
+				r.advance(1000)
+				r.wantCode(r.answer(call), core.OK)
+			}
+			r.unanswered(stays)
+			if err := r.cores["a"].Follow(r.cores["b"], whole); err != nil {
+				t.Fatal(err)
+			}
+			r.drain("a")
+			r.wantCode(r.answer(moved), core.OK)
+			r.wantCode(r.answer(gone), core.NotFound)
+			r.view("a", "org")
+			r.wantCode(r.answer(stays), core.OK)
+			r.wantOut("a", 5, 2, 2)
+			if v := r.view("a", "other"); v.Net != 5 {
+				t.Errorf("%+v", v)
+			}
+		})
+	}
+}
+
+// TestCancelAndStopOnChains: what waits higher up is dropped like what waits for the
+// entity that it names, and lets those behind it go on.
+func TestCancelAndStopOnChains(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(300, 300, 9)
+	r.cut["b"], r.cut["c"] = true, true
+	first := r.acquireAsync("a", "leaf", 5, "first", 10_000)
+	second := r.acquireAsync("a", "leaf", 2, "second", 10_000)
+	r.unanswered(second)
+	r.step("a", &core.Cancel{Call: first})
+	r.wantCode(r.answer(second), core.OK)
+	r.unanswered(first)
+	third := r.acquireAsync("a", "leaf", 5, "third", 10_000)
+	r.step("a", core.Stop{})
+	r.wantCode(r.answer(third), core.Stopping)
+	r.wantOut("a", 2, 2, 2)
+}

@@ -1,0 +1,131 @@
+package core
+
+import "slices"
+
+// enlist counts an acquire among those that wait; join has it wait for an entity.
+func (c *Core) enlist(w *waiting) {
+	c.arrivals++
+	w.arrived = c.arrivals
+	c.waiting[w.key] = w
+	c.charges += len(w.charge)
+}
+
+func (c *Core) delist(w *waiting) {
+	delete(c.waiting, w.key)
+	c.charges -= len(w.charge)
+}
+
+// join has an acquire wait for an entity, behind those that do already.
+func (c *Core) join(w *waiting, at *charged) {
+	e := at.of
+	if e.queue == nil {
+		e.queue = new(queue)
+	}
+	w.at, w.needs = e, at.tokens
+	e.queue.push(w)
+}
+
+// serveQueue grants what the tokens left can serve, strictly in the order of
+// arrival: what is left belongs to the acquire that has waited longest. One that
+// lacks tokens of other entities as well goes on to wait for those.
+func (c *Core) serveQueue(e *entity) {
+	for e.queue.len() > 0 && e.left >= e.queue.items[0].needs {
+		w := e.queue.pop()
+		c.goOn(w, turn{at: e, first: true, mayWait: true})
+	}
+}
+
+// goOn says what becomes of an acquire that was taken out of its queue.
+func (c *Core) goOn(w *waiting, t turn) {
+	if x := w.charge.find(t.at); x != nil && x.of.freeAt(&t) < min(w.least, x.tokens) {
+		// Of those that lack tokens now, it is the one for which others were asked.
+		c.ended(w, c.refuse(&w.request, x))
+		return
+	}
+	switch at, refusing := c.seek(&w.request, w.charge, t); {
+	case refusing != nil:
+		c.demandRefused(refusing)
+		c.ended(w, c.refuse(&w.request, refusing))
+	case at == nil:
+		c.ended(w, c.grant(&w.request, w.charge))
+		for e := range w.charge.entities() {
+			if e != t.at {
+				c.later(e)
+			}
+		}
+	case c.full(at):
+		c.ended(w, c.queueFull(at))
+	default:
+		c.join(w, at)
+		c.later(at.of)
+	}
+}
+
+// ended answers all callers of an acquire that waited.
+func (c *Core) ended(w *waiting, a Answer) {
+	c.delist(w)
+	for _, call := range w.calls {
+		delete(c.waitingCalls, call)
+		c.reply(call, a)
+	}
+}
+
+// expireQueue ends the waiting of the acquires whose time is up.
+func (c *Core) expireQueue(e *entity) {
+	if e.queue.len() == 0 || e.queue.next > c.now.Tick {
+		return
+	}
+	c.endWaiting(e, func(w *waiting) bool { return w.until <= c.now.Tick })
+}
+
+// endWaiting ends the waiting for an entity of the acquires that pick chooses, in the
+// order of their arrival: with what is there, for those content with that and behind
+// nobody who goes on waiting, else with a refusal. Those that have time left may go
+// on to wait for another entity.
+func (c *Core) endWaiting(e *entity, pick func(w *waiting) bool) {
+	waits := false
+	for _, w := range e.queue.take(func(w *waiting) bool {
+		picked := pick(w)
+		waits = waits || !picked
+		w.behind = waits
+		return picked
+	}) {
+		c.goOn(w, turn{at: e, first: !w.behind, content: true, mayWait: w.until > c.now.Tick})
+	}
+	c.serveQueue(e)
+}
+
+// cancel drops a call that nobody waits for any more.
+func (c *Core) cancel(call Call) {
+	w, ok := c.waitingCalls[call]
+	if !ok {
+		return
+	}
+	delete(c.waitingCalls, call)
+	w.calls = slices.DeleteFunc(w.calls, func(x Call) bool { return x == call })
+	if len(w.calls) == 0 {
+		c.dropWaiting(w)
+	}
+}
+
+// dropWaiting takes an acquire out of its queue without an answer.
+func (c *Core) dropWaiting(w *waiting) {
+	c.delist(w)
+	w.at.queue.remove(w)
+	c.serveQueue(w.at)
+	c.queueMoved(w.at)
+}
+
+// stop answers all that wait for tokens: nothing was done for them, so another
+// site may be asked.
+func (c *Core) stop() {
+	c.stopping = true
+	c.hastenForecasts()
+	// In the order of the entities' names, for the sake of a repeatable order.
+	c.space.ascend("", func(e *entity) bool {
+		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
+			c.ended(w, Answer{Code: Stopping, Left: e.left})
+		}
+		return true
+	})
+}
