@@ -252,6 +252,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"unknown flag":      {"sites --all", exitUsage, "--all"},
 		"bad output":        {"sites -o xml", exitUsage, "must be text or json"},
 		"bad demo":          {"demo --rate 0", exitUsage, "rate: 0, must be above 0"},
+		"bad workload":      {"demo --workload forest", exitUsage, `workload: "forest", must be one of entity, hierarchy`},
+		"entity of a tree":  {"demo --workload hierarchy --entity acme", exitUsage, "entity: the workload hierarchy has entities of its own"},
 		"site without name": {"site --data x --members us", exitUsage, "name: empty"},
 		"bad policy":        {"site --name us --data x --members us --policy y", exitUsage, "policy: \"y\", must be one of demand, equal-risk, paper"},
 		"bad preset":        {"appmgr --name am --gossip-preset moon", exitUsage, "preset"},

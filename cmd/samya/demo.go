@@ -24,16 +24,21 @@ func (p *program) demoCommand() *cobra.Command {
 		Short: "Run five sites under load on this machine and check the books",
 		Long: `Runs five sites and five app managers on this machine, with the latencies
 between the regions of the paper, and makes load on one entity: every region's
-holdings follow days that are compressed and shifted against each other.
+holdings follow days that are compressed and shifted against each other. With
+--workload hierarchy the load is on the leaves of a tree: three organisations of
+two teams of three leaves, each with a limit of its own.
 
 In the end the load generators' own ledger is compared with the sites' books.
-The exit status is 1 if the limit was ever exceeded, or if ledger and books
+The exit status is 1 if a limit was ever exceeded, or if ledger and books
 differ.`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(opts.Check(), known("protocol", opts.Protocol, core.ProtocolNames())); err != nil {
 				return &usageError{err}
+			}
+			if opts.Workload == demo.Hierarchy && cmd.Flags().Changed("entity") {
+				return &usageError{errors.New("entity: the workload hierarchy has entities of its own")}
 			}
 			bin, err := os.Executable()
 			if err != nil {
@@ -65,7 +70,8 @@ differ.`,
 	}
 	f := cmd.Flags()
 	f.DurationVar(&opts.Duration, "duration", 60*time.Second, "how long to make load")
-	f.Int64Var(&opts.Limit, "limit", 5000, "the entity's limit")
+	f.StringVar(&opts.Workload, "workload", demo.OneEntity, "what to load: "+strings.Join(demo.Workloads(), ", "))
+	f.Int64Var(&opts.Limit, "limit", 5000, "the entity's limit, or each organisation's")
 	f.Float64Var(&opts.Rate, "rate", 600, "requests per second of all regions together")
 	f.StringVar(&opts.Entity, "entity", "acme/vm", "the entity")
 	f.DurationVar(&opts.Day, "day", 20*time.Second, "length of a compressed day")

@@ -25,6 +25,9 @@ func holdings(limit int64, day time.Duration, i, n int) func(time.Duration) floa
 	}
 }
 
+// heldAtAnyTime is what n regions hold together, as a share of the limit.
+func heldAtAnyTime(n int) float64 { return float64(n) * (nightShare + dayShare*3/8) }
+
 // maxTokens is the most tokens of one request, so that the holdings can follow
 // the curve of any limit at the same rate of requests: 5 with the limit 5000.
 func maxTokens(limit int64) int64 { return max(1, limit/1000) }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/httpapi"
-	"github.com/samya-db/samya/internal/load"
 	"github.com/samya-db/samya/internal/proc"
 )
 
@@ -77,13 +76,11 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 		}
 	}()
 
-	d := &driver{opts: &opts}
-	for i, r := range Regions() {
-		d.regions = append(d.regions, load.Region{
-			Name: r, Addr: "http://" + cluster.AppManager(i).HTTP,
-			Target: holdings(opts.Limit, opts.Day, i, len(Regions())),
-		})
+	var addrs []string
+	for i := range Regions() {
+		addrs = append(addrs, "http://"+cluster.AppManager(i).HTTP)
 	}
+	d := newDriver(&opts, nil, addrs)
 	result, err = d.drive(ctx)
 	if err != nil {
 		return nil, cause(ctx, err)
@@ -175,7 +172,9 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 
 // kept tells where the cluster is and what to try.
 func kept(cluster *proc.Cluster, opts *Options, dir string) string {
-	entity := "$SAMYA_ADDR/v1/entities/" + opts.Entity
+	p := opts.plan()
+	name := p.entities[0].Name
+	entity := "$SAMYA_ADDR/v1/entities/" + name
 	var b strings.Builder
 	fmt.Fprintf(&b, "The cluster stays up; Ctrl-C ends it. Data and logs stay in %s\n\nTry, in another shell:\n", dir)
 	for _, line := range []string{
@@ -185,7 +184,7 @@ func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 		"curl -d '{\"tokens\":3}' " + entity + ":release",
 		"curl $SAMYA_ADDR/v1/sites",
 		"curl $SAMYA_ADDR/metrics",
-		opts.Bin + " entity get " + opts.Entity,
+		opts.Bin + " entity get " + name,
 	} {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}

@@ -31,12 +31,11 @@ func options(stdout, stderr *strings.Builder) Options {
 // drive drives the manager as the demo drives a cluster.
 func drive(t *testing.T, opts *Options, m *httpapitest.Manager) (*Result, error) {
 	t.Helper()
-	d := &driver{opts: opts, transport: m}
-	for i, r := range Regions() {
-		d.regions = append(d.regions, load.Region{
-			Name: r, Addr: "http://" + r + ":8080", Target: holdings(opts.Limit, opts.Day, i, len(Regions())),
-		})
+	var addrs []string
+	for _, r := range Regions() {
+		addrs = append(addrs, "http://"+r+":8080")
 	}
+	d := newDriver(opts, m, addrs)
 	return d.drive(t.Context())
 }
 
@@ -76,9 +75,9 @@ func TestDemoSeesAnExceededLimit(t *testing.T) {
 		m := httpapitest.New()
 		m.Boundless = true
 		m.Intercept = func(_ string, _ httpapi.Request, execute func() error) error { return execute() }
-		d := &driver{opts: &opts, transport: m}
-		for _, r := range Regions() {
-			d.regions = append(d.regions, load.Region{Name: r, Addr: "http://" + r, Target: func(time.Duration) float64 { return 1100 }})
+		d := newDriver(&opts, m, Regions())
+		for i := range d.regions {
+			d.regions[i].Target = func(time.Duration) float64 { return 1100 }
 		}
 		r, err := d.drive(t.Context())
 		if err != nil {
@@ -89,6 +88,77 @@ func TestDemoSeesAnExceededLimit(t *testing.T) {
 		}
 		if !strings.Contains(r.text(), "FAILED: the limit was exceeded") {
 			t.Errorf("the summary does not say so:\n%s", r.text())
+		}
+	})
+}
+
+// treeOptions are those of a short demo of a hierarchy.
+func treeOptions(stdout, stderr *strings.Builder) Options {
+	opts := options(stdout, stderr)
+	opts.Workload = Hierarchy
+	return opts
+}
+
+func TestDemoOfASoundHierarchy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stdout, stderr strings.Builder
+		opts := treeOptions(&stdout, &stderr)
+		m := httpapitest.New()
+		r, err := drive(t, &opts, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Verdict(); err != nil || !r.ConservationOK {
+			t.Errorf("verdict %v, conservation %t", err, r.ConservationOK)
+		}
+		if r.Limit != 15_000 || r.MaxAcquired < 12_000 || r.AcquiredLedger != r.AcquiredBooks || len(r.Entities) != 27 {
+			t.Errorf("result %+v", r)
+		}
+		refused, full := uint64(0), make(map[string]bool)
+		for _, e := range r.Entities {
+			if e.AcquiredBooks != m.Acquired(e.Name) || e.AcquiredLedger != e.AcquiredBooks || e.MaxAcquired < e.AcquiredLedger {
+				t.Errorf("%+v, in truth %d are out", e, m.Acquired(e.Name))
+			}
+			if refused += e.Refused; e.Refused > 0 {
+				full[e.Name] = true
+			}
+		}
+		for _, name := range []string{"acme", "globex/web", "initech/web/prod"} {
+			if !full[name] {
+				t.Errorf("%s never lacked tokens; those that did: %v", name, full)
+			}
+		}
+		if refused != r.Refused {
+			t.Errorf("%d acquires were refused, %d by an entity", r.Refused, refused)
+		}
+		if text := r.text(); !strings.Contains(text, "OK: the limits of 3 orgs, 6 teams and 18 leaves held") || !strings.Contains(text, "\n    staging ") {
+			t.Errorf("printed\n%s", text)
+		}
+		if !strings.Contains(stdout.String(), "limits kept: orgs 3 of 3, teams 6 of 6, leaves 18 of 18") {
+			t.Errorf("printed\n%s", stdout.String())
+		}
+	})
+}
+
+func TestDemoSeesThatOnlyLeavesAreCharged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stdout, stderr strings.Builder
+		opts := treeOptions(&stdout, &stderr)
+		m := httpapitest.New()
+		m.Flat = true
+		r, err := drive(t, &opts, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []error{ErrLimitExceeded, ErrBooksDiffer, ErrLevelsDiffer} {
+			if !errors.Is(r.Verdict(), want) {
+				t.Errorf("verdict %v is not that %v", r.Verdict(), want)
+			}
+		}
+		for _, name := range []string{"tokens of acme were out at once, its limit is 5000", "tokens of globex/web were out at once"} {
+			if !strings.Contains(r.text(), name) {
+				t.Errorf("the summary does not tell of %q:\n%s", name, r.text())
+			}
 		}
 	})
 }
@@ -173,7 +243,7 @@ func TestDriveEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var stdout, stderr strings.Builder
 		opts := options(&stdout, &stderr)
-		d := &driver{opts: &opts, transport: httpapitest.New()}
+		d := newDriver(&opts, httpapitest.New(), Regions())
 		d.regions = []load.Region{{Name: "us", Addr: "http://us", Target: holdings(5000, time.Minute, 0, 1)}}
 		reason := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -194,6 +264,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"day":      func(o *Options) { o.Day = -1 },
 		"rate":     func(o *Options) { o.Rate = 0 },
 		"limit":    func(o *Options) { o.Limit = 1 << 53 },
+		"workload": func(o *Options) { o.Workload = "forest" },
 		"entity":   func(o *Options) { o.Entity = "a//b" },
 	}
 	var stdout, stderr strings.Builder

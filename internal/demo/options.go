@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/samya-db/samya/internal/name"
@@ -29,9 +31,11 @@ type Options struct {
 	Duration time.Duration
 	// Day is the length of a compressed day.
 	Day time.Duration
-	// Entity is the entity that is created and loaded; Limit is its limit.
+	// Workload is one of [Workloads]; empty: OneEntity.
+	Workload string
+	// Entity is the entity that is created and loaded under OneEntity.
 	Entity string
-	// Limit is the entity's limit, at least 1.
+	// Limit is the entity's limit, or that of each organisation, at least 1.
 	Limit int64
 	// Rate is the requests per second of all regions together.
 	Rate float64
@@ -68,6 +72,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("rate: %v, must be above 0", o.Rate)
 	case o.Limit < 1:
 		return fmt.Errorf("limit: %d, at least 1", o.Limit)
+	case o.Workload != "" && !slices.Contains(Workloads(), o.Workload):
+		return fmt.Errorf("workload: %q, must be one of %s", o.Workload, strings.Join(Workloads(), ", "))
 	}
 	return errors.Join(name.Limit("limit", o.Limit), name.Entity("entity", o.Entity))
 }

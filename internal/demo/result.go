@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/load"
 )
 
@@ -19,6 +20,9 @@ var (
 	// ErrBooksDiffer says that the clients' ledger and the sites' books do not
 	// agree on the tokens that are out.
 	ErrBooksDiffer = errors.New("ledger and books differ")
+	// ErrLevelsDiffer says that at a site the books of an entity and of those right
+	// below it do not agree.
+	ErrLevelsDiffer = errors.New("the books of two levels differ")
 	// ErrUnsettled says that the books never came to rest, so that they could
 	// not be compared.
 	ErrUnsettled = errors.New("the books did not settle")
@@ -58,11 +62,34 @@ type Result struct {
 	DurationS float64 `json:"duration_s"`
 	// RPS is the requests per second.
 	RPS float64 `json:"rps"`
+	// Entities are those of a hierarchy, each before what stands below it. Limit,
+	// MaxAcquired and the tokens out are then those of all organisations together.
+	Entities []EntityResult `json:"entities,omitempty"`
 
+	plan    *plan // of a hierarchy; else nil
 	entity  string
 	verdict error
 	regions []regionResult
 	total   load.Counts
+}
+
+// EntityResult is what came of one entity of a hierarchy.
+type EntityResult struct {
+	// Name is its name, Parent that of the entity above it; empty for none.
+	Name   string `json:"name"`
+	Parent string `json:"parent,omitempty"`
+	// Limit is its limit.
+	Limit int64 `json:"limit"`
+	// MaxAcquired is the most tokens of it that were out at once by the ledger.
+	MaxAcquired int64 `json:"max_acquired"`
+	// AcquiredLedger and AcquiredBooks are the tokens of it out in the end.
+	AcquiredLedger int64 `json:"acquired_ledger"`
+	AcquiredBooks  int64 `json:"acquired_books"`
+	// Refused counts the acquires refused because it was this one that had not the
+	// tokens.
+	Refused uint64 `json:"refused"`
+
+	shares []httpapi.Share
 }
 
 // regionResult is one region's part of a result.
@@ -91,6 +118,11 @@ func (r *Result) judge(settled bool, unresolved uint64) {
 		errs = append(errs, fmt.Errorf("%w: %d", ErrUnresolved, unresolved))
 	}
 	r.ConservationOK = settled && unresolved == 0 && r.AcquiredLedger == r.AcquiredBooks
+	if r.plan != nil {
+		below := r.judgeEntities(settled)
+		r.ConservationOK = r.ConservationOK && !errors.Is(below, ErrBooksDiffer) && !errors.Is(below, ErrLevelsDiffer)
+		errs = append(errs, below)
+	}
 	r.verdict = errors.Join(errs...)
 }
 
@@ -105,8 +137,12 @@ func (r *Result) writeJSON(w io.Writer) error {
 // text is the result for people.
 func (r *Result) text() string {
 	var b strings.Builder
+	on := r.entity
+	if r.plan != nil {
+		on = r.plan.String()
+	}
 	fmt.Fprintf(&b, "%s requests on %s in %s s: %s a second\n\n",
-		number(r.Requests), r.entity, decimal(r.DurationS), decimal(r.RPS))
+		number(r.Requests), on, decimal(r.DurationS), decimal(r.RPS))
 	fmt.Fprintf(&b, "%-6s%10s%10s%10s%10s%10s%10s\n", "region", "most held", "granted", "released", "refused", "p50 ms", "p99 ms")
 	for _, g := range r.regions {
 		fmt.Fprintf(&b, "%-6s%10s%10s%10s%10s%10s%10s\n", g.Region, number(g.peak),
@@ -115,6 +151,9 @@ func (r *Result) text() string {
 	}
 	fmt.Fprintf(&b, "%-6s%10s%10s%10s%10s%10s%10s\n\n", "all", "",
 		number(r.Granted), number(r.total.Released), number(r.Refused), decimal(r.P50MS), decimal(r.P99MS))
+	if r.plan != nil {
+		b.WriteString(r.treeText())
+	}
 	fmt.Fprintf(&b, "redistributions       %s, %s a minute\n", number(r.Redistributions), decimal(r.RedistributionsPerMinute))
 	fmt.Fprintf(&b, "most tokens out       %s of %s\n", number(r.MaxAcquired), number(r.Limit))
 	fmt.Fprintf(&b, "tokens out at the end %s by the clients' ledger, %s by the sites' books\n", number(r.AcquiredLedger), number(r.AcquiredBooks))
@@ -129,7 +168,11 @@ func (r *Result) text() string {
 	}
 	b.WriteByte('\n')
 	if r.verdict == nil {
-		b.WriteString("OK: the limit held at every instant, and ledger and books agree.\n")
+		held := "the limit held"
+		if r.plan != nil {
+			held = "the limits of " + r.plan.String() + " held"
+		}
+		fmt.Fprintf(&b, "OK: %s at every instant, and ledger and books agree.\n", held)
 	} else {
 		for line := range strings.Lines(r.verdict.Error()) {
 			fmt.Fprintf(&b, "FAILED: %s\n", strings.TrimSpace(line))

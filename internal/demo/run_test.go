@@ -2,10 +2,12 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -20,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/samya-db/samya/internal/httpapi/httpapitest"
@@ -188,6 +191,36 @@ func TestRun(t *testing.T) {
 		if !strings.Contains(r.stderr.String(), want) {
 			t.Errorf("no %q in\n%s", want, r.stderr.String())
 		}
+	}
+}
+
+func TestRunOfAHierarchy(t *testing.T) {
+	r := run(t, func(o *Options) { o.Workload = Hierarchy })
+	<-r.done
+	if r.err != nil {
+		t.Fatalf("%v\n%s", r.err, r.stdout.String())
+	}
+	if err := r.result.Verdict(); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"creating 18 leaves", "\n  data  ", "OK: the limits of 3 orgs, 6 teams and 18 leaves held"} {
+		if !strings.Contains(r.stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, r.stdout.String())
+		}
+	}
+	var line struct {
+		Entities []map[string]any `json:"entities"`
+	}
+	var out strings.Builder
+	if err := r.result.writeJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out.String()), &line); err != nil || len(line.Entities) != 27 {
+		t.Fatalf("%v in %s", err, out.String())
+	}
+	want := []string{"acquired_books", "acquired_ledger", "limit", "max_acquired", "name", "parent", "refused"}
+	if d := cmp.Diff(want, slices.Sorted(maps.Keys(line.Entities[1]))); d != "" {
+		t.Errorf("fields of an entity (-want +got):\n%s", d)
 	}
 }
 

@@ -17,10 +17,14 @@ type view struct {
 	elapsed   time.Duration
 	remaining time.Duration
 	phase     string         // what follows the times in the header
-	read      httpapi.Status // the last read of the books; zero before the first
+	read      httpapi.Status // the last read of the books, of all orgs together; zero before the first
 	stats     load.Stats     // with the latencies of the window
 	rates     []rates        // per second, region by region
 	total     rates
+
+	redistributions uint64
+	plan            *plan          // of a hierarchy; else nil
+	rows            []EntityResult // of the hierarchy's entities, in the order of the plan
 }
 
 // rates are requests per second.
@@ -40,22 +44,45 @@ const tableWidth = 80
 // table draws the view, line by line, for a terminal of any width from
 // [tableWidth] on.
 func (v *view) table() []string {
+	if v.plan != nil {
+		return v.treeTable()
+	}
 	bold, plain := "\x1b[1m", "\x1b[0m"
 	lines := []string{
 		fmt.Sprintf("%ssamya demo%s  %s  limit %s   %s elapsed, %s to go%s", bold, plain,
 			shorten(v.entity, 16), number(v.limit), clock(v.elapsed), clock(v.remaining), v.phase),
 		fmt.Sprintf("requests %s (%s/s)  granted %s  refused %s  redistributions %s",
 			number(v.stats.Total.Requests), decimal(v.total.requests), number(v.stats.Total.Granted),
-			number(v.stats.Total.Refused), number(redistributions(v.read))),
+			number(v.stats.Total.Refused), number(v.redistributions)),
 		fmt.Sprintf("acquired %s  available %s  in transit %s%s",
 			number(v.read.Acquired), number(v.read.Available), number(v.read.InTransit), v.trouble()),
 		"",
-		fmt.Sprintf("%s%-5s%8s%10s%10s%9s%9s%9s%9s%9s%s", bold, "site", "left", "acquired", "grants/s", "refused", "p50 ms", "p99 ms", "redistr", "waiting", plain),
 	}
+	lines = append(lines, v.sites()...)
+	lines = append(lines, "")
+	shares := v.shares()
+	for _, r := range v.stats.Regions {
+		lines = append(lines, bar(r.Region, shares[r.Region], v.limit))
+	}
+	return append(lines, "     █ acquired  ░ left, of two fifths of the limit")
+}
+
+// shares are the sites' shares by name.
+func (v *view) shares() map[string]httpapi.Share {
 	shares := make(map[string]httpapi.Share)
 	for _, s := range v.read.Shares {
 		shares[s.Site] = s
 	}
+	return shares
+}
+
+// sites draws a line for each region, below one that says what is in it.
+func (v *view) sites() []string {
+	bold, plain := "\x1b[1m", "\x1b[0m"
+	lines := []string{
+		fmt.Sprintf("%s%-5s%8s%10s%10s%9s%9s%9s%9s%9s%s", bold, "site", "left", "acquired", "grants/s", "refused", "p50 ms", "p99 ms", "redistr", "waiting", plain),
+	}
+	shares := v.shares()
 	for i, r := range v.stats.Regions {
 		left, acquired, redistr, waiting := "-", "-", "-", "-"
 		if s, ok := shares[r.Region]; ok && s.Known {
@@ -66,11 +93,7 @@ func (v *view) table() []string {
 			decimal(v.rates[i].grants), number(r.Counts.Refused),
 			latency(r.Latency.P50), latency(r.Latency.P99), redistr, waiting))
 	}
-	lines = append(lines, "")
-	for _, r := range v.stats.Regions {
-		lines = append(lines, bar(r.Region, shares[r.Region], v.limit))
-	}
-	return append(lines, "     █ acquired  ░ left, of two fifths of the limit")
+	return lines
 }
 
 // bar draws a site's share: what is acquired of it and what is left, on a
@@ -88,7 +111,7 @@ func bar(site string, s httpapi.Share, limit int64) string {
 // trouble tells what an onlooker should know besides.
 func (v *view) trouble() string {
 	var b strings.Builder
-	if !v.read.Complete && v.read.Name != "" {
+	if !v.read.Complete && len(v.read.Shares) > 0 {
 		b.WriteString("  (not all sites answered)")
 	}
 	if t := v.stats.Total; t.Unresolved > 0 || t.Failed > 0 || t.Shed > 0 {
@@ -99,10 +122,14 @@ func (v *view) trouble() string {
 
 // line is the view in one line.
 func (v *view) line() string {
-	return fmt.Sprintf("%5s  requests %s (%s/s)  granted %s  refused %s  acquired %s  in transit %s  redistributions %s  p50 %s ms  p99 %s ms%s",
+	line := fmt.Sprintf("%5s  requests %s (%s/s)  granted %s  refused %s  acquired %s  in transit %s  redistributions %s  p50 %s ms  p99 %s ms%s",
 		clock(v.elapsed), number(v.stats.Total.Requests), decimal(v.total.requests), number(v.stats.Total.Granted),
-		number(v.stats.Total.Refused), number(v.read.Acquired), number(v.read.InTransit), number(redistributions(v.read)),
+		number(v.stats.Total.Refused), number(v.read.Acquired), number(v.read.InTransit), number(v.redistributions),
 		latency(v.stats.Latency.P50), latency(v.stats.Latency.P99), v.trouble())
+	if v.plan != nil {
+		line += "  " + v.kept() + "  " + v.lacked()
+	}
+	return line
 }
 
 // redistributions counts those that the cluster decided, of which the site that

@@ -50,7 +50,8 @@ func sample() *view {
 				{Site: "sa"},
 			},
 		},
-		total: rates{requests: 597.5, grants: 301},
+		total:           rates{requests: 597.5, grants: 301},
+		redistributions: 12,
 	}
 	for i, region := range Regions() {
 		n := uint64(i)

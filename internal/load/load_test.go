@@ -129,6 +129,9 @@ func TestRefusalsMoveNothing(t *testing.T) {
 		if s := l.Stats().Total; s.Refused == 0 || s.Failed != 0 {
 			t.Errorf("counts %+v, want refusals and no failures", s)
 		}
+		if s := l.Stats(); s.Lacked[entity] != s.Total.Refused {
+			t.Errorf("%v lacked tokens, %d acquires were refused", s.Lacked, s.Total.Refused)
+		}
 		if got := l.Ledger().Held(entity); got != m.Acquired(entity) {
 			t.Errorf("the ledger says %d, the books %d", got, m.Acquired(entity))
 		}

@@ -52,6 +52,7 @@ type region struct {
 	rng      *rand.Rand
 	holdings []holding // in the order of the entities
 	counts   Counts
+	lacked   map[string]uint64       // refusals by the entity that lacked the tokens
 	latency  *hdrhistogram.Histogram // of all requests answered
 	window   *hdrhistogram.Histogram // of those since the last Window
 }
@@ -62,7 +63,7 @@ func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *r
 	}
 	return &region{
 		cfg: cfg, name: r.Name, site: r.Site, target: r.Target, client: client, rng: rng,
-		holdings: holdings(cfg.Entities), latency: histogram(), window: histogram(),
+		holdings: holdings(cfg.Entities), lacked: make(map[string]uint64), latency: histogram(), window: histogram(),
 	}
 }
 
@@ -268,6 +269,7 @@ func (r *region) settle(q request, a answer, first bool) {
 		r.counts.Released++
 	case a.verdict == refused:
 		r.counts.Refused++
+		r.lacked[a.lacking]++
 	default:
 		r.counts.Failed++
 		r.counts.LastError = a.text()

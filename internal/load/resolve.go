@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -38,6 +39,7 @@ func (v verdict) booked() ledger.Outcome {
 type answer struct {
 	verdict verdict
 	site    string // with unknown: the site to ask again; empty: nobody can tell
+	lacking string // with refused: the entity that had not the tokens
 	err     error
 }
 
@@ -58,7 +60,7 @@ func judge(err error, site string) answer {
 	if e, ok := errors.AsType[*apierr.Error](err); ok {
 		switch {
 		case e.Reason == apierr.OutOfTokens:
-			return answer{verdict: refused, err: err}
+			return answer{verdict: refused, lacking: cmp.Or(e.Lacking, e.Entity), err: err}
 		case e.Reason.NothingDone():
 			return answer{verdict: failed, err: err}
 		case e.Site != "":

@@ -80,6 +80,9 @@ type Stats struct {
 	Total Counts
 	// Latency is over the requests of all regions.
 	Latency Latency
+	// Lacked counts the refused acquires by the entity that had not the tokens: the
+	// one asked for or one above it.
+	Lacked map[string]uint64
 }
 
 // Stats returns the state with the latencies of all requests so far.
@@ -95,7 +98,7 @@ func (l *Load) Window() Stats {
 
 func (l *Load) stats(of func(*region) *hdrhistogram.Histogram, reset bool) Stats {
 	all := hdrhistogram.New(minLatency.Microseconds(), maxLatency.Microseconds(), latencyPrecision)
-	var s Stats
+	s := Stats{Lacked: make(map[string]uint64)}
 	for _, r := range l.regions {
 		r.mu.Lock()
 		var since time.Duration
@@ -106,6 +109,9 @@ func (l *Load) stats(of func(*region) *hdrhistogram.Histogram, reset bool) Stats
 		stats := RegionStats{Region: r.name, Counts: r.counts, Target: r.target(since), Latency: latencyOf(h)}
 		for i := range r.holdings {
 			stats.Held += r.holdings[i].held
+		}
+		for name, n := range r.lacked {
+			s.Lacked[name] += n
 		}
 		all.Merge(h)
 		if reset {

@@ -32,6 +32,8 @@ type Manager struct {
 	Forgetful bool
 	// Boundless makes it grant above the limit: a bug.
 	Boundless bool
+	// Flat makes it charge nothing above the entity asked for: a bug.
+	Flat bool
 
 	mu       sync.Mutex
 	entities map[string]*entity
@@ -299,12 +301,12 @@ func (m *Manager) execute(entityName, op string, body httpapi.Request) (httpapi.
 	}
 	switch op {
 	case "acquire":
-		if left := e.Limit - e.acquired; left < body.Tokens && !m.Boundless {
-			return httpapi.Moved{}, apierr.NoTokens(entityName, m.SiteName, body.Tokens, left, 1500*time.Millisecond)
+		if err := m.lacking(e, body.Tokens); err != nil && !m.Boundless {
+			return httpapi.Moved{}, err
 		}
-		e.acquired += body.Tokens
+		m.charge(e, body.Tokens)
 	case "release":
-		e.acquired -= body.Tokens
+		m.charge(e, -body.Tokens)
 	default:
 		return httpapi.Moved{}, apierr.New(apierr.RouteNotFound, "no call %q", op)
 	}
@@ -323,7 +325,7 @@ func (m *Manager) execute(entityName, op string, body httpapi.Request) (httpapi.
 		moved.Parked = !strings.HasPrefix(l, m.SiteName+"/")
 	}
 	if body.DryRun {
-		e.acquired -= body.Tokens
+		m.charge(e, -body.Tokens)
 		return moved, nil
 	}
 	e.seen[body.RequestID] = moved

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/httpapi"
@@ -20,6 +21,29 @@ func (m *Manager) seen(e *entity) httpapi.Entity {
 // below are the names of the entities right below one, in their order.
 func (m *Manager) below(parent string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.entities)), func(n string) bool { return m.entities[n].Parent != parent })
+}
+
+// charge moves tokens of an entity and of all above it; called with the lock held.
+func (m *Manager) charge(e *entity, tokens int64) {
+	e.acquired += tokens
+	for above := m.entities[e.Parent]; above != nil && !m.Flat; above = m.entities[above.Parent] {
+		above.acquired += tokens
+	}
+}
+
+// lacking refuses an acquire for which the entity or one above it has not the tokens;
+// called with the lock held.
+func (m *Manager) lacking(e *entity, tokens int64) error {
+	for x := e; x != nil && (x == e || !m.Flat); x = m.entities[x.Parent] {
+		if left := x.Limit - x.acquired; left < tokens {
+			err := apierr.NoTokens(e.Name, m.SiteName, tokens, left, 1500*time.Millisecond)
+			if x != e {
+				err = err.LackedBy(x.Name, tokens)
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // reparent gives an entity another parent. It looks for no loops.
