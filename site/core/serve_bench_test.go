@@ -4,8 +4,116 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"syscall"
 	"testing"
 )
+
+// acquirer makes acquires of a core, in batches.
+type acquirer struct {
+	core   *Core
+	names  []string
+	rnd    *rand.Rand
+	now    Now
+	inputs []Acquire
+	out    *Effects
+}
+
+const (
+	benchBatch      = 100
+	benchRemembered = 1_000_000
+)
+
+// newAcquirer restores a core with entities of a limit that no benchmark reaches, and
+// makes as many acquires as it remembers.
+func newAcquirer(b *testing.B, of benchEntities) *acquirer {
+	b.Helper()
+	entities := of.records
+	data := Restored{Catalogue: &CatalogueRecord{Generation: uint64(len(entities))}, Entities: entities}
+	for i := range entities {
+		e := &entities[i]
+		e.Generation, e.Initial, e.Limit, e.Version = uint64(i+1), MaxTokens, MaxTokens, 1
+		data.Books = append(data.Books, BooksRecord{Name: e.Name, Generation: e.Generation, Left: MaxTokens})
+	}
+	c, err := New(Config{
+		Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: benchRemembered / benchBatch,
+	}, data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := &acquirer{
+		core: c, names: of.names, rnd: rand.New(rand.NewPCG(3, 4)), now: Now{Tick: 1, Wall: 1_700_000_000_000},
+		inputs: make([]Acquire, benchBatch), out: new(Effects),
+	}
+	a.run(b, benchRemembered+10*benchBatch)
+	if n := c.requests.len(); n < benchRemembered || n > benchRemembered+20*benchBatch {
+		b.Fatalf("%d requests are remembered", n)
+	}
+	return a
+}
+
+// run makes n acquires, each of an entity drawn and with an id of its own.
+func (a *acquirer) run(b *testing.B, n int) {
+	b.Helper()
+	for done := 0; done < n; done += benchBatch {
+		a.now.Tick++
+		a.now.Wall++
+		for i := range a.inputs {
+			a.inputs[i] = Acquire{Entity: a.names[a.rnd.IntN(len(a.names))], Tokens: 1}
+			binary.BigEndian.PutUint64(a.inputs[i].Request[:], a.rnd.Uint64())
+			a.core.Step(a.now, &a.inputs[i])
+		}
+		a.core.Drain(a.out)
+		for i := range a.out.Replies {
+			if a.out.Replies[i].Answer.Code != OK {
+				b.Fatalf("%+v", a.out.Replies[i].Answer)
+			}
+		}
+		a.out.Reset()
+	}
+}
+
+// benchEntities are entities, and the names of those to acquire of.
+type benchEntities struct {
+	records []EntityRecord
+	names   []string
+}
+
+// add adds an entity below one of those before, 0 for none, and returns its
+// generation.
+func (t *benchEntities) add(name string, parent uint64) uint64 {
+	t.records = append(t.records, EntityRecord{Name: name, Parent: parent})
+	return uint64(len(t.records))
+}
+
+// flatEntities are entities that stand by themselves.
+func flatEntities(n int) (t benchEntities) {
+	for i := range n {
+		name := fmt.Sprintf("acme/%05d/vm", i)
+		t.names = append(t.names, name)
+		t.add(name, 0)
+	}
+	return t
+}
+
+// threeLevels are organisations of ten teams of ten leaves; the names are those of the
+// leaves.
+func threeLevels(orgs int) (t benchEntities) {
+	for o := range orgs {
+		org := fmt.Sprintf("%05d", o)
+		atOrg := t.add(org, 0)
+		for i := range 10 {
+			team := fmt.Sprintf("%s/%d", org, i)
+			atTeam := t.add(team, atOrg)
+			for j := range 10 {
+				name := fmt.Sprintf("%s/%d", team, j)
+				t.names = append(t.names, name)
+				t.add(name, atTeam)
+			}
+		}
+	}
+	return t
+}
 
 // BenchmarkAcquire is what an acquire costs that is granted at once, with its part
 // of a batch of 100 and of forgetting an older one, among a million remembered
@@ -14,49 +122,53 @@ import (
 func BenchmarkAcquire(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		b.Run(fmt.Sprintf("entities=%d", entities), func(b *testing.B) {
-			const batch, remembered = 100, 1_000_000
-			data := Restored{Catalogue: &CatalogueRecord{Generation: uint64(entities)}}
-			names := make([]string, entities)
-			for i := range names {
-				names[i] = fmt.Sprintf("acme/%05d/vm", i)
-				g := uint64(i + 1)
-				data.Entities = append(data.Entities, EntityRecord{Name: names[i], Generation: g, Initial: MaxTokens, Limit: MaxTokens, Version: 1})
-				data.Books = append(data.Books, BooksRecord{Name: names[i], Generation: g, Left: MaxTokens})
-			}
-			c, err := New(Config{
-				Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: remembered / batch,
-			}, data)
-			if err != nil {
-				b.Fatal(err)
-			}
-			rnd := rand.New(rand.NewPCG(3, 4))
-			inputs, out := make([]Acquire, batch), new(Effects)
-			now := Now{Tick: 1, Wall: 1_700_000_000_000}
-			run := func(n int) {
-				for done := 0; done < n; done += batch {
-					now.Tick++
-					now.Wall++
-					for i := range inputs {
-						inputs[i] = Acquire{Entity: names[rnd.IntN(entities)], Tokens: 1}
-						binary.BigEndian.PutUint64(inputs[i].Request[:], rnd.Uint64())
-						c.Step(now, &inputs[i])
-					}
-					c.Drain(out)
-					for i := range out.Replies {
-						if out.Replies[i].Answer.Code != OK {
-							b.Fatalf("%+v", out.Replies[i].Answer)
-						}
-					}
-					out.Reset()
-				}
-			}
-			run(remembered + 10*batch)
-			if n := c.requests.len(); n < remembered || n > remembered+20*batch {
-				b.Fatalf("%d requests are remembered", n)
-			}
+			a := newAcquirer(b, flatEntities(entities))
 			b.ReportAllocs()
 			b.ResetTimer()
-			run(b.N)
+			a.run(b, b.N)
 		})
 	}
+}
+
+// BenchmarkAcquireThreeLevels measures, in alternated rounds, acquires of 10,000 leaves
+// of 1,000 teams of 100 organisations, each of which charges three entities, and of
+// 10,000 entities that stand by themselves. It reports the medians of the processor
+// time of each and their ratio.
+func BenchmarkAcquireThreeLevels(b *testing.B) {
+	alone, tree := newAcquirer(b, flatEntities(10_000)), newAcquirer(b, threeLevels(100))
+	const rounds, perRound = 21, 50_000
+	var flatNS, treeNS []float64
+	b.ResetTimer()
+	for range b.N * rounds {
+		for _, x := range []struct {
+			of *acquirer
+			ns *[]float64
+		}{{alone, &flatNS}, {tree, &treeNS}} {
+			used := processorTime()
+			x.of.run(b, perRound)
+			*x.ns = append(*x.ns, float64(processorTime()-used)/perRound)
+		}
+	}
+	b.StopTimer()
+	for _, name := range tree.names {
+		if e := tree.core.space.find(name); e.parent == nil || e.parent.parent == nil {
+			b.Fatalf("%s has not two above it", name)
+		}
+	}
+	slices.Sort(flatNS)
+	slices.Sort(treeNS)
+	median := len(flatNS) / 2
+	b.ReportMetric(flatNS[median], "flat-ns/op")
+	b.ReportMetric(treeNS[median], "tree-ns/op")
+	b.ReportMetric(treeNS[median]/flatNS[median], "ratio")
+	b.ReportMetric(0, "ns/op")
+}
+
+// processorTime is what this process has used, in nanoseconds.
+func processorTime() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
 }
