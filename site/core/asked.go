@@ -61,6 +61,15 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 	undone := old.record(a.Key, Undone, a.Attempt)
 	e := c.space.find(a.Entity)
 	switch {
+	case old.kind == AllRequest:
+		ch := c.chargeBack(c.requests.parts[a.Key])
+		if !c.creditAll(ch) {
+			return 0
+		}
+		c.record(undone)
+		for of := range ch.entities() {
+			c.freedOne(of)
+		}
 	case e == nil || e.generation != old.generation:
 		c.record(undone)
 	case old.kind == LeasedRequest:
@@ -114,7 +123,7 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 		return DidRun
 	case !c.definitive(a):
 		return Forgotten
-	case c.requests.len() >= c.cfg.MaxRequests:
+	case c.requests.size() >= c.cfg.MaxRequests:
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
@@ -150,7 +159,7 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 		// No attempt is taken any more.
 		return verdict
 	}
-	if c.requests.len() >= c.cfg.MaxRequests {
+	if c.requests.size() >= c.cfg.MaxRequests {
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}

@@ -77,11 +77,11 @@ func (c *Core) superseded(w *waiting) {
 func (c *Core) takeOver(r *request, old *remembered) {
 	c.record(RequestRecord{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
-		Generation: old.generation, Tokens: old.tokens, Left: old.left,
+		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})
 	// A release that is done or given up has nothing to ask: who asks here is told.
 	// The site of a lease is asked already.
-	if len(r.tries.Tried) > 0 && (old.kind == AcquireRequest || old.kind == LeasedRequest || old.kind == ReleaseRequest && old.state == Parked) {
+	if len(r.tries.Tried) > 0 && (old.kind == AcquireRequest || old.kind == LeasedRequest || old.kind == AllRequest || old.kind == ReleaseRequest && old.state == Parked) {
 		c.claim(r, old.generation, old.state)
 	}
 }
@@ -145,7 +145,7 @@ func (r *remembered) answer() Answer {
 // keepRequests is how long records are kept now: without an end while a member is
 // out of reach that may have to ask about them, as long as there is room.
 func (c *Core) keepRequests() Tick {
-	if c.owed.absent && c.requests.len() < c.cfg.MaxRequests/2 {
+	if c.owed.absent && c.requests.size() < c.cfg.MaxRequests/2 {
 		return c.now.Tick
 	}
 	return Tick(c.cfg.Retention)

@@ -8,37 +8,50 @@ import (
 // chargeOf is what a request takes of each entity, by the chains that these have;
 // nil if an entity that it names is not there.
 func (c *Core) chargeOf(r *request) charge {
-	e := c.space.find(r.entity)
-	if e == nil {
-		return nil
+	if r.parts != nil {
+		return c.chargeOfAll(r.parts)
 	}
-	return e.charge(nil, r.tokens)
+	return c.space.find(r.entity).charge(nil, r.tokens)
 }
 
 // lackingIn is the name of the entity of a generation that a request charges; empty
 // if it charges none of that generation any more.
 func (c *Core) lackingIn(r *request, generation uint64) string {
-	for e := range c.chargeOf(r).entities() {
-		if e.generation == generation {
-			return e.name
+	lacking := func(name string) string {
+		for e := range c.space.find(name).chain() {
+			if e.generation == generation {
+				return e.name
+			}
+		}
+		return ""
+	}
+	for _, p := range r.parts {
+		if name := lacking(p.Entity); name != "" {
+			return name
 		}
 	}
-	return ""
+	return lacking(r.entity)
 }
 
-// removed reports whether an entity that the acquire names was deleted.
-func (w *waiting) removed() bool { return w.charge[0].of.removed }
-
-// stale reports whether the acquire charges others than by the chains as they are.
-func (w *waiting) stale() bool {
-	i := 0
-	for e := range w.charge[0].of.chain() {
-		if i == len(w.charge) || w.charge[i].of != e {
+// removed reports whether an entity that the acquire names was deleted: none is
+// without those below it.
+func (w *waiting) removed() bool {
+	for e := range w.charge.entities() {
+		if e.removed {
 			return true
 		}
-		i++
 	}
-	return i < len(w.charge)
+	return false
+}
+
+// stale reports whether the acquire charges others than by the chains as they are,
+// or has others charged with other numbers of tokens.
+func (c *Core) stale(w *waiting) bool {
+	var room [MaxDepth]charged
+	if w.parts != nil {
+		return !slices.Equal(w.charge, c.chargeOfAll(w.parts))
+	}
+	return !slices.Equal(w.charge, w.charge[0].of.charge(room[:0], w.tokens))
 }
 
 // rechain goes through the acquires that wait after entities were moved or deleted.
@@ -48,7 +61,7 @@ func (w *waiting) stale() bool {
 func (c *Core) rechain() {
 	var ws []*waiting
 	for _, w := range c.waiting {
-		if w.removed() || w.stale() {
+		if w.removed() || c.stale(w) {
 			ws = append(ws, w)
 		}
 	}
@@ -61,7 +74,7 @@ func (c *Core) rechain() {
 			continue
 		}
 		c.charges -= len(w.charge)
-		w.charge = w.charge[0].of.charge(nil, w.tokens)
+		w.charge = c.chargeOf(&w.request)
 		c.charges += len(w.charge)
 		if x := w.charge.find(w.at); x != nil && x.tokens == w.needs {
 			continue

@@ -29,10 +29,10 @@ type Core struct {
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
-	// arrivals counts the acquires that ever waited, charges the entities that those
-	// charge that wait.
-	arrivals uint64
-	charges  int
+	// arrivals counts the acquires that ever waited; charges and waitingParts count
+	// the entities that those charge that wait, and their parts.
+	arrivals              uint64
+	charges, waitingParts int
 	// watchers finds the entities that callers watch; revision is that of the last
 	// transaction with an entity.
 	watchers map[Call]*entity
@@ -176,6 +176,8 @@ func (c *Core) Step(now Now, in Input) {
 	switch in := in.(type) {
 	case *Acquire:
 		c.acquire(in)
+	case *AcquireAll:
+		c.acquireAll(in)
 	case *Release:
 		c.release(in)
 	case *Cancel:

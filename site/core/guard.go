@@ -172,6 +172,8 @@ func (c *Core) stepGuarded(in Input) {
 	switch in := in.(type) {
 	case *Acquire:
 		c.reply(in.Call, no)
+	case *AcquireAll:
+		c.reply(in.Call, no)
 	case *Release:
 		c.reply(in.Call, no)
 	case *Read:

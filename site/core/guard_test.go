@@ -95,6 +95,9 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 		func(c core.Call) core.Input {
 			return &core.Release{Call: c, Entity: "e", Tokens: 1, Request: key("y")}
 		},
+		func(c core.Call) core.Input {
+			return &core.AcquireAll{Call: c, Parts: []core.Part{{Entity: "e", Tokens: 1}}, Request: key("w")}
+		},
 		func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} },
 		func(c core.Call) core.Input { return &core.ReadMode{Call: c} },
 		func(c core.Call) core.Input { return &core.List{Call: c, Count: 1} },

@@ -152,6 +152,10 @@ type requestTable struct {
 	restored bool
 	// lost is no earlier than the wall time of any block that was forgotten.
 	lost int64
+	// parts are those of the records of kind AllRequest that have some, by key, and
+	// partCount is how many they are in all.
+	parts     map[RequestKey][]RecordedPart
+	partCount int
 }
 
 type rememberedBlock struct {
@@ -175,7 +179,7 @@ const (
 // newRequestTable takes up restored blocks. What was forgotten before the first of
 // them was answered before it too, but for what the clock was set back by.
 func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
-	t := requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0}
+	t := requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0, parts: make(map[RequestKey][]RecordedPart)}
 	for _, b := range blocks {
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
@@ -205,6 +209,30 @@ func (t *requestTable) add(r RequestRecord) {
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
 		attempt: r.Attempt, kind: r.Kind, state: r.State,
 	})
+	if r.Kind == AllRequest {
+		t.keepParts(r.Key, r.Parts)
+	}
+}
+
+// keepParts keeps the parts of the last record of a key, nil for none.
+func (t *requestTable) keepParts(key RequestKey, parts []RecordedPart) {
+	t.partCount += len(parts) - len(t.parts[key])
+	if len(parts) == 0 {
+		delete(t.parts, key)
+		return
+	}
+	t.parts[key] = parts
+}
+
+// forget drops the oldest record, and what is kept of its key unless there is a
+// later one of it.
+func (t *requestTable) forget() {
+	oldest := t.at(t.begin)
+	key, kind := oldest.key, oldest.kind
+	t.recall.forget()
+	if kind == AllRequest && t.recall.find(&key) == nil {
+		t.keepParts(key, nil)
+	}
 }
 
 // seal numbers a gathered block and notes it for expiry.
@@ -268,3 +296,6 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 }
 
 func (t *requestTable) len() int { return t.index.len }
+
+// size is what is bounded of the table: a part takes about as much as a record.
+func (t *requestTable) size() int { return t.index.len + t.partCount }

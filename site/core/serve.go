@@ -14,6 +14,8 @@ type request struct {
 	tries Tries
 	// home is the lease of another site that a release names.
 	home RequestKey
+	// parts are those of an AllRequest, entity that of the first and tokens the sum.
+	parts []Part
 }
 
 func (a *Acquire) request() request {
@@ -188,7 +190,7 @@ func (c *Core) queueFull(at *charged) Answer {
 // tableFull refuses a call if no more requests can be remembered, or not that many
 // parts.
 func (c *Core) tableFull(call Call, parts int) bool {
-	if c.requests.len()+len(c.waiting)+parts < c.cfg.MaxRequests {
+	if c.requests.size()+len(c.waiting)+c.waitingParts+parts < c.cfg.MaxRequests {
 		return false
 	}
 	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
@@ -200,6 +202,9 @@ func (c *Core) tableFull(call Call, parts int) bool {
 func (c *Core) grant(r *request, ch charge) Answer {
 	c.take(ch)
 	e, tokens := ch[0].of, ch[0].tokens
+	if r.parts != nil {
+		tokens = r.tokens
+	}
 	c.remember(r, e, Ran, tokens)
 	a := Answer{Code: OK, Tokens: tokens, Left: e.left}
 	if r.lease != nil {
@@ -230,10 +235,14 @@ func (c *Core) demandRefused(lacking *charged) {
 // remember records what became of a request, by the entity that it rests on, and what
 // is to be found out with the sites of its earlier attempts.
 func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens) {
-	c.record(RequestRecord{
+	q := RequestRecord{
 		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
 		Generation: e.generation, Tokens: tokens, Left: e.left,
-	})
+	}
+	if r.parts != nil && state == Ran {
+		q.Parts = c.recorded(r.parts)
+	}
+	c.record(q)
 	if len(r.tries.Tried) > 0 {
 		c.claim(r, e.generation, state)
 	}

@@ -8,11 +8,13 @@ func (c *Core) enlist(w *waiting) {
 	w.arrived = c.arrivals
 	c.waiting[w.key] = w
 	c.charges += len(w.charge)
+	c.waitingParts += len(w.parts)
 }
 
 func (c *Core) delist(w *waiting) {
 	delete(c.waiting, w.key)
 	c.charges -= len(w.charge)
+	c.waitingParts -= len(w.parts)
 }
 
 // join has an acquire wait for an entity, behind those that do already.

@@ -1,0 +1,240 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+func (r *rig) allAsync(site core.SiteID, id string, wait core.Tick, parts ...core.Part) core.Call {
+	call := r.nextCall()
+	r.step(site, &core.AcquireAll{Call: call, Parts: parts, Request: key(id), Wait: wait})
+	return call
+}
+
+func (r *rig) all(site core.SiteID, id string, parts ...core.Part) core.Answer {
+	r.t.Helper()
+	return r.answer(r.allAsync(site, id, 0, parts...))
+}
+
+func part(entity string, tokens core.Tokens) core.Part {
+	return core.Part{Entity: entity, Tokens: tokens}
+}
+
+// wantNet checks what is out of an entity at a site.
+func (r *rig) wantNet(site core.SiteID, want map[string]core.Tokens) {
+	r.t.Helper()
+	for name, net := range want {
+		if v := r.view(site, name); v.Net != net {
+			r.t.Errorf("%s: %d of %s are out, want %d", site, v.Net, name, net)
+		}
+	}
+}
+
+// TestAllIsChargedOnce: each entity is charged the sum over the parts that stand below
+// it or name it, and a repeat moves nothing, also after a restart.
+func TestAllIsChargedOnce(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(20, 20, 40)
+	r.createBelow("second", "team", 20)
+	r.create("other", 20)
+	parts := []core.Part{part("leaf", 2), part("second", 3), part("team", 4), part("other", 5), part("leaf", 1)}
+	want := map[string]core.Tokens{"leaf": 3, "second": 3, "team": 10, "org": 10, "other": 5}
+	for range 2 {
+		for range 2 {
+			if a := r.all("a", "x", parts...); a.Code != core.OK || a.Tokens != 15 || a.Left != 17 {
+				t.Errorf("%+v", a)
+			}
+			r.wantNet("a", want)
+		}
+		r.wantCode(r.all("a", "x", parts[1:]...), core.Reused)
+		r.wantCode(r.acquire("a", "leaf", 15, "x"), core.Reused)
+		r.restart("a")
+	}
+}
+
+func TestAllIsInvalid(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.create("e", 20)
+	for name, parts := range map[string][]core.Part{
+		"none": {}, "no tokens": {part("e", 1), part("e", 0)}, "negative": {part("e", -1)},
+		"too many tokens": {part("e", core.MaxTokens), part("e", 1)},
+		"too many":        make([]core.Part, core.MaxParts+1),
+	} {
+		for i := range parts {
+			if name == "too many" {
+				parts[i] = part("e", 1)
+			}
+		}
+		if a := r.all("a", name, parts...); a.Code != core.Invalid {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	r.wantCode(r.all("a", "x", part("e", 1), part("none", 1)), core.NotFound)
+	r.wantCode(r.all("a", "x", part("e", 1), part("e", 1)), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"e": 2})
+}
+
+// TestAllOrNone: if one entity lacks tokens nothing moves, the answer names it, and a
+// repeat gets the same one.
+func TestAllOrNone(t *testing.T) {
+	r := newRig(t, 1, nil)
+	r.chain(20, 20, 20)
+	r.createBelow("second", "team", 20)
+	r.create("other", 5)
+	none := map[string]core.Tokens{"leaf": 0, "second": 0, "team": 0, "org": 0, "other": 0}
+	for range 2 {
+		// Each of the two would do alone.
+		a := r.all("a", "team", part("leaf", 11), part("second", 10))
+		if r.wantLacking(a, core.OutOfTokens, "team"); a.Left != 20 {
+			t.Errorf("%+v", a)
+		}
+		r.wantLacking(r.all("a", "other", part("leaf", 11), part("other", 6)), core.OutOfTokens, "other")
+		r.wantNet("a", none)
+		r.restart("a")
+	}
+	r.change("a", core.SetLimit, "other", 10, "raise")
+	r.wantLacking(r.all("a", "other", part("leaf", 11), part("other", 6)), core.OutOfTokens, "other")
+	r.wantNet("a", none)
+}
+
+// TestAllFetchesForWhoLacks: it waits for one entity after the other, for all it needs
+// of each, and holds nothing meanwhile.
+func TestAllFetchesForWhoLacks(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(90, 90, 30)
+	r.create("other", 9)
+	r.create("plenty", 90)
+	call := r.allAsync("a", "x", 20_000, part("leaf", 8), part("other", 6), part("plenty", 20), part("team", 5))
+	r.unanswered(call)
+	if v := r.view("a", "org"); v.Waiting != 1 {
+		t.Errorf("%+v", v)
+	}
+	r.wantCode(r.acquire("a", "plenty", 10, "between"), core.OK)
+	r.advance(3000)
+	r.wantCode(r.answer(call), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"leaf": 8, "team": 13, "org": 13, "other": 6, "plenty": 30})
+	call = r.allAsync("a", "y", 20_000, part("plenty", 1), part("other", 4))
+	r.advance(3000)
+	r.wantLacking(r.answer(call), core.OutOfTokens, "other")
+	r.wantNet("a", map[string]core.Tokens{"other": 6, "plenty": 30})
+}
+
+// TestAllIsUndone: what ran elsewhere is given back to what is still there of what it
+// took, by the chains as they are then.
+func TestAllIsUndone(t *testing.T) {
+	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.chain(300, 300, 300)
+			r.create("other", 300)
+			r.create("gone", 300)
+			r.base = r.now.Wall
+			parts := []core.Part{part("gone", 1), part("leaf", 5), part("other", 2), part("leaf", 1)}
+			r.wantCode(r.all("a", "x", parts...), core.OK)
+			for _, ch := range []core.Change{
+				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
+				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
+			} {
+				call := r.changeAsync("b", ch)
+				r.advance(1000)
+				r.wantCode(r.answer(call), core.OK)
+			}
+			r.wantNet("a", map[string]core.Tokens{"leaf": 6, "team": 0, "org": 0, "other": 8})
+			if restart {
+				r.restart("a")
+				r.advance(3000)
+			}
+			call := r.nextCall()
+			r.step("b", &core.AcquireAll{Call: call, Parts: parts[1:], Request: key("z"), Tries: r.tries(2, "a")})
+			r.wantCode(r.answer(call), core.OK)
+			r.step("b", &core.AcquireAll{Call: "x again", Parts: parts, Request: key("x"), Tries: r.tries(2, "a")})
+			r.wantCode(r.answer("x again"), core.NotFound)
+			anew := r.changeAsync("b", core.Change{Kind: core.CreateEntity, Name: "gone", Limit: 300, RequestID: "anew"})
+			r.advance(1000)
+			r.wantCode(r.answer(anew), core.OK)
+			r.step("b", &core.AcquireAll{Call: "x", Parts: parts, Request: key("x"), Tries: r.tries(2, "a")})
+			r.wantCode(r.answer("x"), core.OK)
+			r.advance(2000)
+			r.wantNet("a", map[string]core.Tokens{"leaf": 0, "other": 0, "gone": 0})
+			r.wantNet("b", map[string]core.Tokens{"leaf": 12, "other": 16, "gone": 1})
+			r.wantCode(r.all("a", "x", parts...), core.Superseded)
+		})
+	}
+}
+
+// TestAllIsTakenOver: a later attempt at the same site keeps what the first one moved,
+// and what of it can be undone.
+func TestAllIsTakenOver(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 300)
+	r.create("f", 300)
+	r.base = r.now.Wall
+	parts := []core.Part{part("e", 5), part("f", 2)}
+	r.wantCode(r.all("a", "x", parts...), core.OK)
+	try := func(site core.SiteID, count uint32, tried ...core.SiteID) core.Answer {
+		call := r.nextCall()
+		r.step(site, &core.AcquireAll{Call: call, Parts: parts, Request: key("x"), Tries: r.tries(count, tried...)})
+		r.advance(1000)
+		return r.answer(call)
+	}
+	r.wantCode(try("a", 2, "b"), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"e": 5, "f": 2})
+	r.wantCode(try("b", 3, "a"), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"e": 0, "f": 0})
+	r.wantNet("b", map[string]core.Tokens{"e": 5, "f": 2})
+}
+
+// TestAllChanges: one that waits goes by the chains as they are, and is answered when
+// an entity that it names is deleted.
+func TestAllChanges(t *testing.T) {
+	for name, whole := range map[string]bool{"one by one": false, "by a snapshot": true} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.create("other", 300)
+			r.chain(300, 300, 15)
+			r.create("gone", 300)
+			r.cut["a"] = true
+			moved := r.allAsync("a", "moved", 10_000, part("leaf", 4), part("team", 2))
+			gone := r.allAsync("a", "gone", 10_000, part("gone", 1), part("org", 5))
+			stays := r.allAsync("a", "stays", 10_000, part("org", 3), part("other", 1))
+			r.unanswered(stays)
+			for _, ch := range []core.Change{
+				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
+				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
+			} {
+				call := r.changeAsync("b", ch)
+				r.advance(1000)
+				r.wantCode(r.answer(call), core.OK)
+			}
+			if err := r.cores["a"].Follow(r.cores["b"], whole); err != nil {
+				t.Fatal(err)
+			}
+			r.view("a", "org")
+			r.wantCode(r.answer(moved), core.OK)
+			r.wantCode(r.answer(gone), core.NotFound)
+			r.wantCode(r.answer(stays), core.OK)
+			r.wantNet("a", map[string]core.Tokens{"leaf": 4, "team": 2, "org": 5, "other": 5})
+		})
+	}
+}
+
+// TestPartsAreBounded: each part that is remembered counts like a record, until the
+// record is forgotten.
+func TestPartsAreBounded(t *testing.T) {
+	r := newRig(t, 1, func(c *core.Config) { c.MaxRequests, c.Retention = 50, 1000 })
+	r.create("e", 10_000)
+	parts := make([]core.Part, 20)
+	for i := range parts {
+		parts[i] = part("e", 1)
+	}
+	r.wantCode(r.all("a", "x", parts...), core.OK)
+	r.wantCode(r.all("a", "y", parts...), core.OK)
+	r.wantCode(r.all("a", "z", parts...), core.Overloaded)
+	r.wantCode(r.acquire("a", "e", 1, "single"), core.OK)
+	r.advance(2000)
+	for i := range 3 {
+		r.acquire("a", "e", 1, id("later", i))
+	}
+	r.wantCode(r.all("a", "z", parts...), core.OK)
+}
