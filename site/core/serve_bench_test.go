@@ -132,12 +132,13 @@ func BenchmarkAcquire(b *testing.B) {
 
 // BenchmarkAcquireThreeLevels measures, in alternated rounds, acquires of 10,000 leaves
 // of 1,000 teams of 100 organisations, each of which charges three entities, and of
-// 10,000 entities that stand by themselves. It reports the medians of the processor
-// time of each and their ratio.
+// 10,000 entities that stand by themselves. It reports medians of the processor time of
+// each and of the rounds' ratios: 1.15 to 1.3 from run to run, on one of 2 cores that
+// other work kept busy.
 func BenchmarkAcquireThreeLevels(b *testing.B) {
 	alone, tree := newAcquirer(b, flatEntities(10_000)), newAcquirer(b, threeLevels(100))
 	const rounds, perRound = 21, 50_000
-	var flatNS, treeNS []float64
+	var flatNS, treeNS, ratios []float64
 	b.ResetTimer()
 	for range b.N * rounds {
 		for _, x := range []struct {
@@ -148,6 +149,8 @@ func BenchmarkAcquireThreeLevels(b *testing.B) {
 			x.of.run(b, perRound)
 			*x.ns = append(*x.ns, float64(processorTime()-used)/perRound)
 		}
+		last := len(ratios)
+		ratios = append(ratios, treeNS[last]/flatNS[last])
 	}
 	b.StopTimer()
 	for _, name := range tree.names {
@@ -155,12 +158,10 @@ func BenchmarkAcquireThreeLevels(b *testing.B) {
 			b.Fatalf("%s has not two above it", name)
 		}
 	}
-	slices.Sort(flatNS)
-	slices.Sort(treeNS)
-	median := len(flatNS) / 2
-	b.ReportMetric(flatNS[median], "flat-ns/op")
-	b.ReportMetric(treeNS[median], "tree-ns/op")
-	b.ReportMetric(treeNS[median]/flatNS[median], "ratio")
+	for unit, of := range map[string][]float64{"flat-ns/op": flatNS, "tree-ns/op": treeNS, "ratio": ratios} {
+		slices.Sort(of)
+		b.ReportMetric(of[len(of)/2], unit)
+	}
 	b.ReportMetric(0, "ns/op")
 }
 
