@@ -37,8 +37,13 @@ func readme(t *testing.T, section string) []string {
 		t.Fatalf("the README has no section %q", section)
 	}
 	rest, _, _ = strings.Cut(rest, "\n## ")
+	return commands(rest)
+}
+
+// commands returns the indented lines of a text.
+func commands(text string) []string {
 	var code []string
-	for line := range strings.Lines(strings.ReplaceAll(rest, "\\\n", "")) {
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
 		if command, ok := strings.CutPrefix(line, "    "); ok {
 			code = append(code, strings.TrimSpace(command))
 		}
@@ -56,9 +61,10 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// TestReadmeCommands runs the commands of the README's "Use it", in their
-// order, against a cluster of real processes. None of them may fail.
-func TestReadmeCommands(t *testing.T) {
+// processes starts a cluster of real processes and returns what runs a line against it
+// as a reader of the documents would.
+func processes(t *testing.T) func(line string) (string, error) {
+	t.Helper()
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		missing(t, "needs curl")
@@ -77,7 +83,7 @@ func TestReadmeCommands(t *testing.T) {
 		}
 	})
 	awaitSites(t, cluster.AppManager(0).HTTP, 2)
-	run := func(line string) (string, error) {
+	return func(line string) (string, error) {
 		// Whatever HTTP refuses must fail here.
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", "curl() { "+curl+` -sS --fail-with-body "$@"; }; `+line)
 		cmd.Dir = dir
@@ -89,8 +95,14 @@ func TestReadmeCommands(t *testing.T) {
 		}
 		return stdout.String(), nil
 	}
+}
+
+// runAll runs the commands among the lines, in their order, and counts them by their
+// programs. None of them may fail.
+func runAll(t *testing.T, run func(line string) (string, error), lines []string) map[string]int {
+	t.Helper()
 	ran := map[string]int{}
-	for _, line := range readme(t, "Use it") {
+	for _, line := range lines {
 		program, _, _ := strings.Cut(line, " ")
 		if program != "curl" && program != "bin/samya" {
 			continue
@@ -100,7 +112,13 @@ func TestReadmeCommands(t *testing.T) {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
 	}
-	if ran["curl"] < 8 || ran["bin/samya"] < 6 {
+	return ran
+}
+
+// TestReadmeCommands runs the commands of the README's "Use it".
+func TestReadmeCommands(t *testing.T) {
+	run := processes(t)
+	if ran := runAll(t, run, readme(t, "Use it")); ran["curl"] < 8 || ran["bin/samya"] < 6 {
 		t.Errorf("ran %v; the test does not see the README's commands", ran)
 	}
 	out, err := run(`curl $SAMYA_ADDR/v1/entities/acme/seats:acquire -d '{"tokens": 9000, "wait": "0s"}'`)
@@ -108,6 +126,41 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatalf("granted more than the limit: %s", out)
 	}
 	sameProblem(t, out)
+}
+
+// TestHierarchiesCommands runs the commands of docs/hierarchies.md, and holds what it
+// says of a refusal against one.
+func TestHierarchiesCommands(t *testing.T) {
+	b, err := os.ReadFile("../../docs/hierarchies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := processes(t)
+	if ran := runAll(t, run, commands(string(b))); ran["curl"] < 3 || ran["bin/samya"] < 12 {
+		t.Errorf("ran %v; the test does not see the page's commands", ran)
+	}
+	var books struct {
+		Acquired int64 `json:"acquired"`
+	}
+	out, err := run(`curl $SAMYA_ADDR/v1/entities/acme`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out), &books); err != nil || books.Acquired != 18 {
+		t.Errorf("of acme are out, want the 18 of acme/web and below: %v in %s", err, out)
+	}
+	if out, err := run(`curl -X PATCH $SAMYA_ADDR/v1/entities/acme -d '{"limit": 10}'`); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err = run(`curl $SAMYA_ADDR/v1/entities/acme/web/prod:acquire -d '{"tokens": 5, "wait": "0s"}'`)
+	if err == nil {
+		t.Fatalf("granted more than the limit of acme: %s", out)
+	}
+	for _, want := range []string{`"reason":"OUT_OF_TOKENS"`, `"entity":"acme/web/prod"`, `"lacking":"acme"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %s in %s", want, out)
+		}
+	}
 }
 
 // samyaIn puts this program into dir as bin/samya and returns its path.
