@@ -64,9 +64,11 @@ func (s *solver) moveComponents(p *problem, part []int32) (balanced, whole bool)
 		for c, q := range home {
 			b.put(int(q), it.of(int32(c)))
 		}
+		was := append([]int32(nil), home...)
 		s.repack(b, it, home)
 		if b.anyOver() {
 			s.swap(b, it, home)
+			s.unswap(b, it, home, was)
 		}
 	})
 }

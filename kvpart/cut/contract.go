@@ -11,6 +11,13 @@ func (s *solver) contract(l *level, nc int) *level {
 			c.vw[int(l.up[v])*l.dims+d] += l.vw[v*l.dims+d]
 		}
 	}
+	if l.bond != nil {
+		c.home, c.bond = s.ints.take(nc), s.filled(nc, 0)
+		for v, x := range l.up {
+			c.home[x] = l.home[v]
+			c.bond[x] += l.bond[v]
+		}
+	}
 	// What is measured by the finer graph is taken first, so that what is too much
 	// can be given back.
 	room := s.ints.take(2 * len(l.adj))

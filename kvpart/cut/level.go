@@ -11,6 +11,9 @@ type level struct {
 	dims int
 	vw   []int64 // dims a vertex
 	up   []int32 // the vertex of the next coarser level that holds each vertex
+	// home is the part to which a vertex is bound, bond how much, as if by an edge to
+	// a vertex that stays there; nil if none is.
+	home, bond []int32
 }
 
 func (l *level) degree(v int32) int { return int(l.off[v+1] - l.off[v]) }

@@ -83,8 +83,16 @@ func (s *solver) again(p *problem, part []int32) (cut int64, over float64) {
 	if s.err != nil {
 		return 0, 0
 	}
-	st := s.newState(p.l.n, p.k, p.maxw)
+	st := s.descend(p, levels, part, (*state).refine)
 	defer s.free(st)
+	copy(part, st.part[:p.l.n])
+	return st.cut, st.over
+}
+
+// descend refines part from the coarsest of levels, which are contracted within its
+// parts, down to the finest.
+func (s *solver) descend(p *problem, levels []*level, part []int32, refine func(*state)) *state {
+	st := s.newState(p.l.n, p.k, p.maxw)
 	at := s.ints.take(p.l.n)
 	copy(at, part)
 	for _, l := range levels[:len(levels)-1] {
@@ -99,10 +107,9 @@ func (s *solver) again(p *problem, part []int32) (cut int64, over float64) {
 		if i < len(levels)-1 {
 			s.project(st, levels[i])
 		}
-		st.refine()
+		refine(st)
 	}
-	copy(part, st.part[:p.l.n])
-	return st.cut, st.over
+	return st
 }
 
 // coarsest is how many vertices the coarsest graph should have: enough for parts

@@ -294,3 +294,58 @@ func (s *solver) swap(b *bins, it items, part []int32) {
 		part[i] = int32(bp)
 	}
 }
+
+// unswap returns items to the bins where they were, alone or two against each other,
+// as long as no bin weighs too much for it.
+func (s *solver) unswap(b *bins, it items, part, was []int32) {
+	const most = 1 << 10
+	if it.len() > most || b.anyOver() {
+		return
+	}
+	away := func(i int32) bool { return part[i] != was[i] }
+	move := func(i, to int32) {
+		b.take(int(part[i]), it.of(i))
+		b.put(int(to), it.of(i))
+		part[i] = to
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range int32(it.len()) {
+			if !away(i) {
+				continue
+			}
+			if !s.spend(it.len()) {
+				return
+			}
+			from := part[i]
+			move(i, was[i])
+			if !b.over(int(was[i])) {
+				changed = true
+				continue
+			}
+			// Another one has to leave for it: it had better been elsewhere.
+			other := int32(-1)
+			for j := range int32(it.len()) {
+				if j == i || part[j] != was[i] || !away(j) {
+					continue
+				}
+				for _, to := range []int32{was[j], from} {
+					move(j, to)
+					if !b.over(int(was[i])) && !b.over(int(to)) {
+						other = j
+						break
+					}
+					move(j, was[i])
+				}
+				if other >= 0 {
+					break
+				}
+			}
+			if other < 0 {
+				move(i, from)
+				continue
+			}
+			changed = true
+		}
+	}
+}

@@ -32,7 +32,7 @@ func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	o.Loose = max(o.Loose, o.Imbalance)
 	s := &solver{
 		pace: pace{ctx: ctx, yield: o.Yield},
-		rng:  rand.New(rand.NewPCG(o.Seed, 0x5eed)),
+		rng:  o.chance(),
 	}
 	if !s.rest() {
 		return nil, fmt.Errorf("partition a graph: %w", s.err)
@@ -44,6 +44,9 @@ func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	}
 	return j.result(), nil
 }
+
+// chance returns the source of all that is left to it.
+func (o *Options) chance() *rand.Rand { return rand.New(rand.NewPCG(o.Seed, 0x5eed)) }
 
 // job is one call of Partition.
 type job struct {

@@ -68,3 +68,16 @@ func (p *problem) looser(s *solver, imbalance float64) *problem {
 	q.limit(s, imbalance)
 	return q
 }
+
+// over is by how much parts weigh too much.
+func (p *problem) over(part []int32) float64 {
+	d := p.l.dims
+	st := &state{k: p.k, dims: d, maxw: p.maxw, pw: make([]int64, p.k*d)}
+	for v, q := range part {
+		for i := range d {
+			st.pw[int(q)*d+i] += p.l.vw[v*d+i]
+		}
+	}
+	st.weigh()
+	return st.over
+}

@@ -9,6 +9,7 @@ type found struct {
 	part []int32
 	cut  int64
 	over float64
+	in   *problem // whose balance it keeps, if not that of what was asked
 }
 
 // better reports whether f is to be preferred to g: balance first.
@@ -88,7 +89,9 @@ func (s *solver) loosened(p *problem, o *Options, f found, cut func(*problem) fo
 		if imbalance <= o.Imbalance || imbalance > o.Loose {
 			continue
 		}
-		c := cut(p.looser(s, imbalance))
+		q := p.looser(s, imbalance)
+		c := cut(q)
+		c.in = q
 		if s.err != nil {
 			return f
 		}

@@ -10,7 +10,7 @@ type state struct {
 	part []int32
 	pw   []int64 // weight of each part, dims a part
 	maxw []int64 // what each part may weigh
-	cut  int64
+	cut  int64   // and the bonds of vertices that are away from home
 	over float64 // by how much parts weigh too much; see excess
 
 	inner []int32 // weight of a vertex's edges within its part, if it has a list
@@ -112,6 +112,15 @@ func (st *state) makeList(v int32) int64 {
 	p := st.part[v]
 	base := int32(len(st.links))
 	inner, out := int32(0), int64(0)
+	if l.bond != nil && l.bond[v] > 0 {
+		if h := l.home[v]; h == p {
+			inner = l.bond[v]
+		} else {
+			out = 2 * int64(l.bond[v]) // it is seen from this end alone
+			st.slot[h] = base
+			st.links = append(st.links, link{h, l.bond[v]})
+		}
+	}
 	for e := lo; e < hi; e++ {
 		q, w := st.part[l.adj[e]], l.ew[e]
 		if q == p {
@@ -133,7 +142,11 @@ func (st *state) makeList(v int32) int64 {
 	st.list[v] = base
 	st.size[v] = int32(len(st.links)) - base
 	// Room for the parts that neighbours may yet move to.
-	for room := min(int(hi-lo), st.k-1); len(st.links)-int(base) < room; {
+	room := int(hi - lo)
+	if l.bond != nil {
+		room++
+	}
+	for room = min(room, st.k-1); len(st.links)-int(base) < room; {
 		st.links = append(st.links, link{})
 	}
 	st.enter(v)
@@ -201,6 +214,9 @@ func (st *state) innerOf(v int32) int32 {
 	sum := int32(0)
 	for e, hi := st.l.row(v); e < hi; e++ {
 		sum += st.l.ew[e]
+	}
+	if st.l.bond != nil {
+		sum += st.l.bond[v]
 	}
 	return sum
 }

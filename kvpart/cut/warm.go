@@ -1,8 +1,12 @@
 package cut
 
-// few is what share of the vertices a warm start may move, or place that were in no
-// part, without a look at what a cold one cuts: 1 in few.
+// few is what share of the vertices may have been in no part for a start to be
+// trusted, and what share a poor one may cut more than a cold start: 1 in few.
 const few = 10
+
+// steady is how much less a cycle through the levels has to cut, as a share, for a
+// start in balance to be doubted.
+const steady = .01
 
 // warm partitions p near start into part. It reports false if start says nothing.
 func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
@@ -20,41 +24,55 @@ func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
 	if s.err != nil {
 		return true
 	}
-	// Where they start is far from good, or says little: is it worth it at all?
-	var cold found
-	asked := had < p.l.n-p.l.n/few || p.poor(at)
-	if asked {
-		if cold = s.cold(p, o); s.err != nil {
+	poor := p.poor(at)
+	if !poor && had >= p.l.n-p.l.n/few {
+		f, ok := s.settled(p, at, start)
+		if s.err != nil {
 			return true
 		}
-		if before := p.l.cut(at); cold.cut < before-before/few {
-			copy(part, cold.part)
-			Relabel(part, start, p.k)
-			return true
-		}
-	}
-	kept, best := s.near(p, at, o)
-	if s.err != nil {
-		return true
-	}
-	copy(part, best.part)
-	if !asked {
-		if best.over <= epsilon && moved(best.part, start) <= had/few {
-			return true
-		}
-		if cold = s.cold(p, o); s.err != nil {
-			return true
-		}
-	}
-	for _, f := range []found{kept, best} {
-		if f.over <= cold.over+epsilon && f.cut <= max(cold.cut+cold.cut/20, cold.cut+int64(enough*float64(p.l.edgeWeight()))) {
+		if ok {
 			copy(part, f.part)
 			return true
 		}
 	}
-	copy(part, cold.part)
-	Relabel(part, start, p.k)
+	// What a cold start finds, however much was left to chance before.
+	s.rng = o.chance()
+	cold := s.cold(p, o)
+	if s.err != nil {
+		return true
+	}
+	Relabel(cold.part, start, p.k)
+	if before := p.l.cut(at); poor && cold.cut < before-before/few {
+		copy(part, cold.part)
+		return true
+	}
+	c := newChoice(s, p, start, at, cold)
+	c.run(o)
+	copy(part, c.best.part)
 	return true
+}
+
+// settled returns what to make of a start that is in balance and in which a cycle
+// through the levels finds little to improve; false for any other.
+func (s *solver) settled(p *problem, at, start []int32) (found, bool) {
+	f := found{part: at, cut: p.l.cut(at), over: p.over(at)}
+	if f.over > epsilon {
+		return f, false
+	}
+	kept := found{part: append([]int32(nil), at...)}
+	kept.cut, kept.over = s.mend(p, kept.part)
+	if s.err != nil || !kept.cutsMore(found{}, p) && f.cut-kept.cut <= f.cut/100 {
+		return kept, true
+	}
+	each := rate(f.cut, p.l.n/2)
+	g := s.bind(p, at, start).cycle(at, nil, way{bond: each})
+	if float64(g.cut) < (1-steady)*float64(f.cut) {
+		return f, false
+	}
+	if pays := float64(f.cut-g.cut) - each*float64(moved(g.part, start)); g.over <= epsilon && pays > 0 {
+		return g, true
+	}
+	return f, true
 }
 
 // poor reports whether part cuts more than half of what chance would.
@@ -74,55 +92,6 @@ func moved(part, start []int32) int {
 	return n
 }
 
-// near partitions p near at, in a way that moves little, and in the best of those
-// that it tries: if a cycle through the levels finds much better, or if whole
-// components cut much less. They are the same where moving little is good enough.
-func (s *solver) near(p *problem, at []int32, o *Options) (kept, best found) {
-	kept = found{part: append([]int32(nil), at...)}
-	before := p.l.cut(at)
-	kept.cut, kept.over = s.mend(p, kept.part)
-	if s.err != nil || kept.over <= epsilon && !kept.cutsMore(found{}, p) && kept.cut <= before+before/100 {
-		return kept, kept
-	}
-	best = found{part: append([]int32(nil), at...)}
-	best.cut, best.over = s.again(p, best.part)
-	if s.err != nil {
-		return kept, best
-	}
-	switch stay := s.stay(p, at); {
-	case stay.almost(best):
-		kept, best = stay, stay
-	case best.better(kept) && moved(best.part, at) <= moved(kept.part, at)+p.l.n/1000:
-		kept = best
-	case kept.almost(best):
-		best = kept
-	case moved(best.part, at) > p.l.n/20:
-		best = s.goHome(p, best, at)
-	}
-	if s.err != nil || !best.cutsMore(found{}, p) {
-		return kept, best
-	}
-	c := found{part: append([]int32(nil), at...)}
-	balanced, whole := s.moveComponents(p, c.part)
-	if balanced || !whole || s.err != nil {
-		if balanced {
-			return c, c
-		}
-		return kept, best
-	}
-	loose := s.loosened(p, o, best, func(q *problem) found {
-		c := found{part: append([]int32(nil), at...)}
-		if balanced, _ := s.moveComponents(q, c.part); !balanced {
-			c.cut, c.over = s.again(q, c.part)
-		}
-		return c
-	})
-	if loose.cut < best.cut {
-		return loose, loose
-	}
-	return kept, best
-}
-
 // mend refines the partition part of p without a cycle through levels.
 func (s *solver) mend(p *problem, part []int32) (cut int64, over float64) {
 	st := s.newState(p.l.n, p.k, p.maxw)
@@ -134,33 +103,13 @@ func (s *solver) mend(p *problem, part []int32) (cut int64, over float64) {
 	return st.cut, st.over
 }
 
-// notable is how much more a partition cuts, as a share, for moving to pay that
-// balance does not ask for.
-const notable = .02
-
-// stay moves what parts that weigh too much have to lose, and nothing else.
-func (s *solver) stay(p *problem, at []int32) found {
-	st := s.newState(p.l.n, p.k, p.maxw)
-	defer s.free(st)
-	copy(st.part, at)
-	st.load(p.l, nil)
-	st.rebalance()
-	return found{append([]int32(nil), st.part[:p.l.n]...), st.cut, st.over}
-}
-
-// almost reports whether f cuts not notably more than g.
-func (f found) almost(g found) bool {
-	return f.over <= g.over+epsilon && float64(f.cut) <= (1+notable)*float64(g.cut)
-}
-
 // goHome moves vertices of f back to where they are at, those first that it costs
-// least, as long as it cuts not notably more.
-func (s *solver) goHome(p *problem, f found, at []int32) found {
+// least, as long as it cuts no more than most.
+func (s *solver) goHome(p *problem, f found, at []int32, most int64) found {
 	st := s.newState(p.l.n, p.k, p.maxw)
 	defer s.free(st)
 	copy(st.part, f.part)
 	st.load(p.l, nil)
-	most := int64((1 + notable) * float64(f.cut))
 	q := &st.queue
 	for v := range int32(p.l.n) {
 		if st.part[v] != at[v] {
@@ -191,7 +140,7 @@ func (s *solver) goHome(p *problem, f found, at []int32) found {
 	if s.err != nil || st.over > f.over+epsilon {
 		return f
 	}
-	return found{append([]int32(nil), st.part[:p.l.n]...), st.cut, st.over}
+	return found{part: append([]int32(nil), st.part[:p.l.n]...), cut: st.cut, over: st.over}
 }
 
 // toward is by how much the cut falls if v goes to part p.
