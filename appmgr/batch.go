@@ -2,18 +2,22 @@ package appmgr
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/parts"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // Batch implements samyav1.TokenServiceServer.
 func (s *service) Batch(ctx context.Context, in *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
-	if err := name.Operations("operations", len(in.GetOperations())); err != nil {
+	if err := parts.Check(in); err != nil {
 		return nil, apierr.FromName(err)
+	}
+	if in.GetAtomic() {
+		return s.acquireAll(ctx, proto.CloneOf(in))
 	}
 	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(in.GetOperations()))}
 	made := make([]operated, len(in.GetOperations()))
@@ -55,7 +59,7 @@ func (s *service) batch(ctx context.Context, api string, operations []*samyav1.O
 		under.Go(func() {
 			o := &made[i]
 			if *o = s.operate(ctx, api, op); o.err != nil {
-				o.err = apierr.From(o.err).Within(fieldOf(i, op))
+				o.err = apierr.From(o.err).Within(parts.Field(i, op))
 			}
 		})
 	}
@@ -80,15 +84,4 @@ func (s *service) operate(ctx context.Context, api string, op *samyav1.Operation
 		o.err = apierr.Invalid("operation", "missing: an acquire or a release")
 	}
 	return o
-}
-
-// fieldOf is the field of a batch that holds those of an operation.
-func fieldOf(i int, op *samyav1.Operation) string {
-	switch op.GetOperation().(type) {
-	case *samyav1.Operation_Acquire:
-		return fmt.Sprintf("operations[%d].acquire.", i)
-	case *samyav1.Operation_Release:
-		return fmt.Sprintf("operations[%d].release.", i)
-	}
-	return fmt.Sprintf("operations[%d].", i)
 }

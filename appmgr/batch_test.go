@@ -247,18 +247,20 @@ func FuzzDecodeBatch(f *testing.F) {
 	for _, s := range []string{
 		`{"operations":[{"acquire":{"entity":"a","tokens":1,"wait":"1s","lease":{"ttl":"5s"}}},{"release":{"lease":"us/x","entity":"a"}}]}`,
 		`{"operations":[{},3,null,[],"x",{"acquire":3},{"acquire":{},"release":{}},{"acquire":{"tokens":1,"tokens":2}}]}`,
+		`{"operations":[{"acquire":{"entity":"a","tokens":1}}],"atomic":true,"request_id":"x","wait":"1s","attempt":2,"tried":["us"],"not_after":"2026-01-02T15:04:05Z"}`,
 		`{"operations":[]}`, `{"operations":null}`, `[]`, ``, `{"operations":[{"release":{"tried":["us"],"not_after":"x"}}]}`,
 	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		operations, made, err := decodeBatch(body)
+		in, made, err := decodeBatch(body)
 		if err != nil {
 			if e := apierr.From(err); e.Reason != apierr.MalformedJSON && (e.Reason != apierr.InvalidField || len(e.Violations) == 0) {
 				t.Fatalf("%q: %v", body, err)
 			}
 			return
 		}
+		operations := in.GetOperations()
 		var want struct {
 			Operations []json.RawMessage `json:"operations"`
 		}

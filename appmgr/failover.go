@@ -19,7 +19,7 @@ import (
 // can be asked instead.
 const tryTime = 2 * time.Second
 
-// movement is an acquire or a release that is tried at one site after another.
+// movement is an acquire, a release or an atomic batch that is tried at one site after another.
 // Each try behind one that may have run is numbered and names the sites where
 // that may be, so that the sites undo what ran there; its answer alone counts.
 type movement struct {
@@ -36,12 +36,15 @@ type movement struct {
 	operation *samyav1.Operation
 	// result is the answer.
 	result *samyav1.Result
+	// batch is set instead of operation for an atomic batch, and granted is its answer.
+	batch   *samyav1.BatchRequest
+	granted *samyav1.BatchResponse
 
 	// unclear are the sites of the tries that may have run.
 	unclear []string
 }
 
-// attempted is what acquires and releases say of their attempts.
+// attempted is what acquires, releases and atomic batches say of their attempts.
 type attempted interface {
 	GetRequestId() string
 	GetAttempt() uint32
@@ -53,6 +56,7 @@ type attempted interface {
 var (
 	_ attempted = (*samyav1.AcquireRequest)(nil)
 	_ attempted = (*samyav1.ReleaseRequest)(nil)
+	_ attempted = (*samyav1.BatchRequest)(nil)
 )
 
 // checkAttempt checks what a request says of its attempts.
@@ -105,6 +109,10 @@ func (m *movement) next() {
 		return
 	}
 	relay, tried := uint32(len(m.unclear)), m.reached()
+	if m.batch != nil {
+		m.batch.Relay, m.batch.Tried = relay, tried
+		return
+	}
 	switch op := m.operation.GetOperation().(type) {
 	case *samyav1.Operation_Acquire:
 		op.Acquire.Relay, op.Acquire.Tried = relay, tried

@@ -73,6 +73,7 @@ var grpcMethods = map[string]bool{
 	samyav1.EntityService_ListEntities_FullMethodName: true,
 	samyav1.EntityService_UpdateEntity_FullMethodName: true,
 	samyav1.EntityService_DeleteEntity_FullMethodName: true,
+	samyav1.EntityService_MoveEntity_FullMethodName:   true,
 	samyav1.ClusterService_ListSites_FullMethodName:   true,
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/parts"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -23,14 +24,18 @@ type resultsJSON struct {
 }
 
 func (a *api) batch(w http.ResponseWriter, r *http.Request, _ string) error {
-	var operations []*samyav1.Operation
+	var in *samyav1.BatchRequest
 	var made []operated
 	if err := a.readBodyOf(w, r, a.cfg.maxBulk(), func(body []byte) (err error) {
-		operations, made, err = decodeBatch(body)
+		in, made, err = decodeBatch(body)
 		return err
 	}); err != nil {
 		return err
 	}
+	if in.GetAtomic() {
+		return a.batchAtomic(w, r, in, made)
+	}
+	operations := in.GetOperations()
 	a.service.batch(r.Context(), "http", operations, made)
 	answer := resultsJSON{Results: make([]resultJSON, len(made))}
 	for i, o := range made {
@@ -46,37 +51,103 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request, _ string) error {
 	return writeJSON(w, http.StatusOK, answer)
 }
 
+// grantedJSON is the answer to an atomic batch.
+type grantedJSON struct {
+	Results   []partJSON `json:"results"`
+	RequestID string     `json:"request_id"`
+	Site      string     `json:"site"`
+}
+
+// partJSON is what was granted of one entity.
+type partJSON struct {
+	Acquire struct {
+		Entity string `json:"entity"`
+		Tokens int64  `json:"tokens"`
+	} `json:"acquire"`
+}
+
+// batchAtomic makes an atomic batch. It fails as a whole if an operation is not in
+// good form.
+func (a *api) batchAtomic(w http.ResponseWriter, r *http.Request, in *samyav1.BatchRequest, made []operated) error {
+	var faults []apierr.Violation
+	for i := range made {
+		if made[i].err == nil {
+			continue
+		}
+		e := apierr.From(made[i].err)
+		if e.Reason != apierr.InvalidField {
+			return e
+		}
+		faults = append(faults, e.Violations...)
+	}
+	if len(faults) > 0 {
+		return apierr.InvalidFields(faults...)
+	}
+	if err := parts.Check(in); err != nil {
+		return apierr.FromName(err)
+	}
+	out, err := a.service.acquireAll(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	answer := grantedJSON{Results: make([]partJSON, len(out.GetResults())), RequestID: out.GetRequestId(), Site: out.GetSite()}
+	for i, result := range out.GetResults() {
+		part := &answer.Results[i].Acquire
+		part.Entity, part.Tokens = in.GetOperations()[i].GetAcquire().GetEntity(), result.GetAcquire().GetTokens()
+	}
+	return writeJSON(w, http.StatusOK, answer)
+}
+
 // decodeBatch reads the body of a batch. Operations that are not in good form have
 // failed in made; the error is about the body as a whole.
-func decodeBatch(body []byte) (operations []*samyav1.Operation, made []operated, err error) {
-	given := false
-	err = decodeJSON(body, fields{"operations": func(t any) error {
-		raw, ok := t.(nested)
-		if !ok || raw[0] != '[' {
-			return &name.Error{Field: "operations", Problem: "must be an array, not " + kind(t)}
-		}
-		given = true
-		var all []json.RawMessage
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return &name.Error{Field: "operations", Problem: "must be an array"}
-		}
-		if err := name.Operations("operations", len(all)); err != nil {
+func decodeBatch(body []byte) (in *samyav1.BatchRequest, made []operated, err error) {
+	in, given, t := &samyav1.BatchRequest{}, false, &tries{}
+	err = decodeJSON(body, t.in(fields{
+		"operations": func(v any) (err error) {
+			given = true
+			in.Operations, made, err = decodeOperations(v)
 			return err
-		}
-		operations, made = make([]*samyav1.Operation, len(all)), make([]operated, len(all))
-		for i, raw := range all {
-			var err error
-			if operations[i], err = decodeOperation(raw); err != nil {
-				made[i].err = apierr.From(err).Within(fmt.Sprintf("operations[%d].", i))
-			}
-		}
-		return nil
-	}})
+		},
+		"atomic":     truth("atomic", &in.Atomic),
+		"request_id": text("request_id", &in.RequestId),
+		"wait":       period("wait", name.Wait, &in.Wait),
+		"site":       text("site", &in.Site),
+	}))
+	in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter
 	if err == nil && !given {
 		err = apierr.Invalid("operations", "missing")
 	}
+	if err == nil && !in.GetAtomic() {
+		// Of its operations each fails by itself.
+		if fault := parts.Check(in); fault != nil {
+			err = apierr.FromName(fault)
+		}
+	}
 	if err != nil {
 		return nil, nil, err
+	}
+	return in, made, nil
+}
+
+// decodeOperations reads the operations of a batch.
+func decodeOperations(v any) (operations []*samyav1.Operation, made []operated, err error) {
+	raw, ok := v.(nested)
+	if !ok || raw[0] != '[' {
+		return nil, nil, &name.Error{Field: "operations", Problem: "must be an array, not " + kind(v)}
+	}
+	var all []json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, nil, &name.Error{Field: "operations", Problem: "must be an array"}
+	}
+	if err := name.Operations("operations", len(all)); err != nil {
+		return nil, nil, err
+	}
+	operations, made = make([]*samyav1.Operation, len(all)), make([]operated, len(all))
+	for i, raw := range all {
+		var err error
+		if operations[i], err = decodeOperation(raw); err != nil {
+			made[i].err = apierr.From(err).Within(fmt.Sprintf("operations[%d].", i))
+		}
 	}
 	return operations, made, nil
 }

@@ -189,6 +189,27 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 	return f, err
 }
 
+// invokeWhile makes a call within what one try is given, and tells what became of it.
+func (l *link) invokeWhile(a allowance, method string, req, resp proto.Message) (fate, error) {
+	ctx, cancel := context.WithCancelCause(a.ctx)
+	defer cancel(nil)
+	if !a.by.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, a.by)
+		defer stop()
+	}
+	if a.gone != nil {
+		go func() {
+			select {
+			case <-a.gone:
+				cancel(mux.ErrGone)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return l.invoke(ctx, method, req, resp)
+}
+
 // operate makes an acquire or a release and tells what became of it. The error is
 // nil only if the fate is answered.
 func (l *link) operate(a allowance, op *samyav1.Operation) (*samyav1.Result, fate, error) {

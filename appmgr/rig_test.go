@@ -43,6 +43,7 @@ type fakeSite struct {
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 	release func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error)
+	batch   batchFunc
 	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error

@@ -184,8 +184,12 @@ type call struct {
 // send makes the call at a site and tells what became of it. The error is nil only
 // if the fate is answered.
 func (c *call) send(a allowance, l *link) (f fate, err error) {
-	if c.moves == nil {
+	switch {
+	case c.moves == nil:
 		return l.invoke(a.ctx, c.method, c.req, c.resp)
+	case c.moves.batch != nil:
+		c.moves.granted = new(samyav1.BatchResponse)
+		return l.invokeWhile(a, samyav1.TokenService_Batch_FullMethodName, c.moves.batch, c.moves.granted)
 	}
 	c.moves.result, f, err = l.operate(a, c.moves.operation)
 	return f, err

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -28,7 +29,10 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
 	case core.NotFound:
-		return apierr.NotFound(q.entity)
+		if q.entity == "" && a.Lacking == "" {
+			return apierr.New(apierr.EntityNotFound, "one of the entities was deleted")
+		}
+		return apierr.NotFound(cmp.Or(q.entity, a.Lacking))
 	case core.Exists:
 		return apierr.Exists(q.entity)
 	case core.Reused:
@@ -43,7 +47,7 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	case core.Overloaded:
 		return apierr.Overload(s.cfg.Name, retry)
 	case core.QueueFull:
-		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", q.entity, s.cfg.Name)
+		e := apierr.New(apierr.QueueFull, "too many acquires wait for tokens of entity %q at site %s", cmp.Or(a.Lacking, q.entity), s.cfg.Name)
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, retry
 		return lackedBy(e, &a, &q)
 	case core.Superseded:
@@ -65,8 +69,8 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	case core.Unknown:
 		return apierr.Unknown(q.requestID, s.cfg.Name, errors.New("the time ran out while it was being decided"))
 	case core.Overflow:
-		e := apierr.New(apierr.OutOfRange, "the tokens of entity %q would leave the range that is counted", q.entity)
-		e.Entity = q.entity
+		e := apierr.New(apierr.OutOfRange, "the tokens of entity %q would leave the range that is counted", cmp.Or(q.entity, a.Lacking))
+		e.Entity = cmp.Or(q.entity, a.Lacking)
 		return e
 	case core.Stopping:
 		e := apierr.New(apierr.ShuttingDown, "site %s is about to stop", s.cfg.Name)

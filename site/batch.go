@@ -9,15 +9,18 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/parts"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/engine"
 )
 
 // Batch implements samyav1.TokenServiceServer.
 func (s tokens) Batch(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
-	if err := name.Operations("operations", len(r.GetOperations())); err != nil {
+	if err := parts.Check(r); err != nil {
 		return nil, apierr.FromName(err)
+	}
+	if r.GetAtomic() {
+		return s.acquireAll(ctx, r)
 	}
 	if err := expired(ctx); err != nil {
 		return nil, err
@@ -60,7 +63,7 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 		o := &b.operations[i]
 		o.to, o.err = b, nil
 		if err := s.read(o, r, left); err != nil {
-			o.err = apierr.From(err).Within(fieldOf(i, r))
+			o.err = apierr.From(err).Within(parts.Field(i, r))
 			continue
 		}
 		b.calls = append(b.calls, &o.Call)
@@ -76,17 +79,6 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 	}
 	b.ended(1)
 	return b
-}
-
-// fieldOf is the field that holds those of an operation.
-func fieldOf(i int, r *samyav1.Operation) string {
-	switch r.GetOperation().(type) {
-	case *samyav1.Operation_Acquire:
-		return fmt.Sprintf("operations[%d].acquire.", i)
-	case *samyav1.Operation_Release:
-		return fmt.Sprintf("operations[%d].release.", i)
-	}
-	return fmt.Sprintf("operations[%d].", i)
 }
 
 // answered implements answeree.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
@@ -217,20 +218,26 @@ type movement interface {
 // it has none. More are what is wrong with its other fields.
 func (s *Site) admit(r movement, least int64, more ...error) (asked, error) {
 	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
-	var idErr, siteErr error
+	var idErr error
 	if q.requestID == "" {
 		q.requestID = ulid.Make().String()
 	} else {
 		idErr = name.RequestID("request_id", q.requestID)
 	}
-	if at := r.GetSite(); at != "" && at != s.cfg.Name {
-		siteErr = &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
-	}
+	siteErr := s.addressed(r.GetSite())
 	entityErr, tokensErr := name.Entity("entity", q.entity), name.Released("tokens", q.tokens, least)
 	if err := errors.Join(entityErr, tokensErr, idErr, siteErr, errors.Join(more...)); err != nil {
 		return q, apierr.FromName(err)
 	}
 	return q, nil
+}
+
+// addressed refuses what another site is to answer; empty stands for any.
+func (s *Site) addressed(at string) error {
+	if at == "" || at == s.cfg.Name {
+		return nil
+	}
+	return &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
 }
 
 // expired refuses what nobody waits for any more, before it is begun.
@@ -254,7 +261,7 @@ func timeLeft(ctx context.Context) time.Duration {
 }
 
 // waitOf returns how long a request may wait for tokens.
-func waitOf(r *samyav1.AcquireRequest) (time.Duration, error) {
+func waitOf(r interface{ GetWait() *durationpb.Duration }) (time.Duration, error) {
 	switch w := r.GetWait(); {
 	case w == nil:
 		return defaultWait, nil

@@ -1,6 +1,7 @@
 package apierr
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,12 +101,12 @@ func violations(err error, vs []Violation) []Violation {
 	return vs
 }
 
-// NoTokens returns an OutOfTokens error: entity has left tokens at site, fewer
+// NoTokens returns an OutOfTokens error: entity (empty: one of several) has left tokens at site, fewer
 // than wanted, and retryAfter (zero: no advice) says when to try again.
 func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration) *Error {
 	return &Error{
 		Reason:     OutOfTokens,
-		Message:    fmt.Sprintf("%d tokens of %s wanted, %d left", wanted, entity, left),
+		Message:    fmt.Sprintf("%d tokens of %s wanted, %d left", wanted, cmp.Or(entity, "several entities"), left),
 		Left:       &left,
 		RetryAfter: retryAfter,
 		Site:       site,
@@ -117,12 +118,8 @@ func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration)
 // tokens, that had not the tokens wanted.
 func (e *Error) LackedBy(lacking string, wanted int64) *Error {
 	e.Lacking = lacking
-	switch {
-	case e.Left == nil:
-	case e.Entity == "":
-		e.Message = fmt.Sprintf("tokens of several entities wanted, %d left of %s", *e.Left, lacking)
-	default:
-		e.Message = fmt.Sprintf("%d tokens of %s wanted, %d left of %s", wanted, e.Entity, *e.Left, lacking)
+	if e.Left != nil {
+		e.Message = fmt.Sprintf("%d tokens of %s wanted, %d left of %s", wanted, cmp.Or(e.Entity, "several entities"), *e.Left, lacking)
 	}
 	return e
 }

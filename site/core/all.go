@@ -38,7 +38,7 @@ func (c *Core) acquireAll(a *AcquireAll) {
 	}
 	switch ch := c.chargeOf(&r); {
 	case ch == nil:
-		c.reply(a.Call, Answer{Code: NotFound})
+		c.reply(a.Call, Answer{Code: NotFound, Lacking: c.missing(a.Parts)})
 	case c.tableFull(a.Call, len(r.parts)):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
@@ -57,6 +57,16 @@ func (c *Core) chargeOfAll(parts []Part) charge {
 		return nil
 	}
 	return ch
+}
+
+// missing is the first entity that parts name and that is not there.
+func (c *Core) missing(parts []Part) string {
+	for _, p := range parts {
+		if c.space.find(p.Entity) == nil {
+			return p.Entity
+		}
+	}
+	return ""
 }
 
 // recorded are the parts as they are recorded.

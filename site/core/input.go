@@ -342,7 +342,8 @@ type Answer struct {
 	// RetryAfter is when another try may fare better; 0 for no idea.
 	RetryAfter Tick
 	// Lacking is the entity that has not the tokens (OutOfTokens, QueueFull), of
-	// those that the request charges: the one named or one above it.
+	// those that the request charges: the one named or one above it. If the request
+	// names several, and one of them is not there when it comes (NotFound), it is that.
 	Lacking string
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).

@@ -282,8 +282,28 @@ func (x *Failure) GetDetails() []*anypb.Any {
 
 type BatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The operations, 1 to 1000, in any order and each with its own request id.
-	Operations    []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
+	// The operations, 1 to 1000, in any order and each with its own request id. Those
+	// of an atomic batch are acquires of an entity and tokens, and say nothing else;
+	// an entity may be named more than once.
+	Operations []*Operation `protobuf:"bytes,1,rep,name=operations,proto3" json:"operations,omitempty"`
+	// Acquire all or none. All that follows is as in an AcquireRequest, for the whole
+	// of an atomic batch, and unset in others.
+	Atomic bool `protobuf:"varint,2,opt,name=atomic,proto3" json:"atomic,omitempty"`
+	// Names the batch. A repeat with the same operations in the same order gets the
+	// first answer.
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// How long the batch may wait for tokens to arrive from other sites.
+	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The site that must answer, by name. Empty: any.
+	Site string `protobuf:"bytes,5,opt,name=site,proto3" json:"site,omitempty"`
+	// Counts the caller's attempts of this request id.
+	Attempt uint32 `protobuf:"varint,6,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// The sites that earlier attempts may have reached.
+	Tried []string `protobuf:"bytes,7,rep,name=tried,proto3" json:"tried,omitempty"`
+	// After this time no site executes the batch.
+	NotAfter *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// Counts an app manager's own tries within an attempt; other callers leave it.
+	Relay         uint32 `protobuf:"varint,9,opt,name=relay,proto3" json:"relay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,10 +345,71 @@ func (x *BatchRequest) GetOperations() []*Operation {
 	return nil
 }
 
+func (x *BatchRequest) GetAtomic() bool {
+	if x != nil {
+		return x.Atomic
+	}
+	return false
+}
+
+func (x *BatchRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *BatchRequest) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *BatchRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *BatchRequest) GetAttempt() uint32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BatchRequest) GetTried() []string {
+	if x != nil {
+		return x.Tried
+	}
+	return nil
+}
+
+func (x *BatchRequest) GetNotAfter() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotAfter
+	}
+	return nil
+}
+
+func (x *BatchRequest) GetRelay() uint32 {
+	if x != nil {
+		return x.Relay
+	}
+	return 0
+}
+
 type BatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As many results as operations, in their order.
-	Results       []*Result `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// As many results as operations, in their order. Those of an atomic batch tell the
+	// tokens alone.
+	Results []*Result `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Of an atomic batch: its id, made up by samya where the caller gave none.
+	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Of an atomic batch: the site that answered.
+	Site          string `protobuf:"bytes,3,opt,name=site,proto3" json:"site,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +449,20 @@ func (x *BatchResponse) GetResults() []*Result {
 		return x.Results
 	}
 	return nil
+}
+
+func (x *BatchResponse) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *BatchResponse) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
 }
 
 // Call is an operation on a stream.
@@ -1567,13 +1662,25 @@ const file_samya_v1_tokens_proto_rawDesc = "" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12.\n" +
-	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"C\n" +
+	"\adetails\x18\x03 \x03(\v2\x14.google.protobuf.AnyR\adetails\"\xbc\x02\n" +
 	"\fBatchRequest\x123\n" +
 	"\n" +
 	"operations\x18\x01 \x03(\v2\x13.samya.v1.OperationR\n" +
-	"operations\";\n" +
+	"operations\x12\x16\n" +
+	"\x06atomic\x18\x02 \x01(\bR\x06atomic\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x03 \x01(\tR\trequestId\x12-\n" +
+	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x12\n" +
+	"\x04site\x18\x05 \x01(\tR\x04site\x12\x18\n" +
+	"\aattempt\x18\x06 \x01(\rR\aattempt\x12\x14\n" +
+	"\x05tried\x18\a \x03(\tR\x05tried\x127\n" +
+	"\tnot_after\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\bnotAfter\x12\x14\n" +
+	"\x05relay\x18\t \x01(\rR\x05relay\"n\n" +
 	"\rBatchResponse\x12*\n" +
-	"\aresults\x18\x01 \x03(\v2\x10.samya.v1.ResultR\aresults\"j\n" +
+	"\aresults\x18\x01 \x03(\v2\x10.samya.v1.ResultR\aresults\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04site\x18\x03 \x01(\tR\x04site\"j\n" +
 	"\x04Call\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\x04R\x03tag\x121\n" +
 	"\toperation\x18\x02 \x01(\v2\x13.samya.v1.OperationR\toperation\x12\x1d\n" +
@@ -1723,40 +1830,42 @@ var file_samya_v1_tokens_proto_depIdxs = []int32{
 	2,  // 4: samya.v1.Result.failure:type_name -> samya.v1.Failure
 	21, // 5: samya.v1.Failure.details:type_name -> google.protobuf.Any
 	0,  // 6: samya.v1.BatchRequest.operations:type_name -> samya.v1.Operation
-	1,  // 7: samya.v1.BatchResponse.results:type_name -> samya.v1.Result
-	0,  // 8: samya.v1.Call.operation:type_name -> samya.v1.Operation
-	1,  // 9: samya.v1.Reply.result:type_name -> samya.v1.Result
-	5,  // 10: samya.v1.StreamRequest.calls:type_name -> samya.v1.Call
-	6,  // 11: samya.v1.StreamResponse.replies:type_name -> samya.v1.Reply
-	22, // 12: samya.v1.Lease.remaining:type_name -> google.protobuf.Duration
-	22, // 13: samya.v1.LeaseTerms.ttl:type_name -> google.protobuf.Duration
-	22, // 14: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
-	10, // 15: samya.v1.AcquireRequest.lease:type_name -> samya.v1.LeaseTerms
-	23, // 16: samya.v1.AcquireRequest.not_after:type_name -> google.protobuf.Timestamp
-	9,  // 17: samya.v1.AcquireResponse.lease:type_name -> samya.v1.Lease
-	23, // 18: samya.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
-	22, // 19: samya.v1.RenewLeaseRequest.ttl:type_name -> google.protobuf.Duration
-	9,  // 20: samya.v1.RenewLeaseResponse.lease:type_name -> samya.v1.Lease
-	9,  // 21: samya.v1.ListLeasesResponse.leases:type_name -> samya.v1.Lease
-	11, // 22: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
-	13, // 23: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
-	15, // 24: samya.v1.TokenService.RenewLease:input_type -> samya.v1.RenewLeaseRequest
-	17, // 25: samya.v1.TokenService.CommitLease:input_type -> samya.v1.CommitLeaseRequest
-	19, // 26: samya.v1.TokenService.ListLeases:input_type -> samya.v1.ListLeasesRequest
-	3,  // 27: samya.v1.TokenService.Batch:input_type -> samya.v1.BatchRequest
-	7,  // 28: samya.v1.TokenService.Stream:input_type -> samya.v1.StreamRequest
-	12, // 29: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
-	14, // 30: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
-	16, // 31: samya.v1.TokenService.RenewLease:output_type -> samya.v1.RenewLeaseResponse
-	18, // 32: samya.v1.TokenService.CommitLease:output_type -> samya.v1.CommitLeaseResponse
-	20, // 33: samya.v1.TokenService.ListLeases:output_type -> samya.v1.ListLeasesResponse
-	4,  // 34: samya.v1.TokenService.Batch:output_type -> samya.v1.BatchResponse
-	8,  // 35: samya.v1.TokenService.Stream:output_type -> samya.v1.StreamResponse
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	22, // 7: samya.v1.BatchRequest.wait:type_name -> google.protobuf.Duration
+	23, // 8: samya.v1.BatchRequest.not_after:type_name -> google.protobuf.Timestamp
+	1,  // 9: samya.v1.BatchResponse.results:type_name -> samya.v1.Result
+	0,  // 10: samya.v1.Call.operation:type_name -> samya.v1.Operation
+	1,  // 11: samya.v1.Reply.result:type_name -> samya.v1.Result
+	5,  // 12: samya.v1.StreamRequest.calls:type_name -> samya.v1.Call
+	6,  // 13: samya.v1.StreamResponse.replies:type_name -> samya.v1.Reply
+	22, // 14: samya.v1.Lease.remaining:type_name -> google.protobuf.Duration
+	22, // 15: samya.v1.LeaseTerms.ttl:type_name -> google.protobuf.Duration
+	22, // 16: samya.v1.AcquireRequest.wait:type_name -> google.protobuf.Duration
+	10, // 17: samya.v1.AcquireRequest.lease:type_name -> samya.v1.LeaseTerms
+	23, // 18: samya.v1.AcquireRequest.not_after:type_name -> google.protobuf.Timestamp
+	9,  // 19: samya.v1.AcquireResponse.lease:type_name -> samya.v1.Lease
+	23, // 20: samya.v1.ReleaseRequest.not_after:type_name -> google.protobuf.Timestamp
+	22, // 21: samya.v1.RenewLeaseRequest.ttl:type_name -> google.protobuf.Duration
+	9,  // 22: samya.v1.RenewLeaseResponse.lease:type_name -> samya.v1.Lease
+	9,  // 23: samya.v1.ListLeasesResponse.leases:type_name -> samya.v1.Lease
+	11, // 24: samya.v1.TokenService.Acquire:input_type -> samya.v1.AcquireRequest
+	13, // 25: samya.v1.TokenService.Release:input_type -> samya.v1.ReleaseRequest
+	15, // 26: samya.v1.TokenService.RenewLease:input_type -> samya.v1.RenewLeaseRequest
+	17, // 27: samya.v1.TokenService.CommitLease:input_type -> samya.v1.CommitLeaseRequest
+	19, // 28: samya.v1.TokenService.ListLeases:input_type -> samya.v1.ListLeasesRequest
+	3,  // 29: samya.v1.TokenService.Batch:input_type -> samya.v1.BatchRequest
+	7,  // 30: samya.v1.TokenService.Stream:input_type -> samya.v1.StreamRequest
+	12, // 31: samya.v1.TokenService.Acquire:output_type -> samya.v1.AcquireResponse
+	14, // 32: samya.v1.TokenService.Release:output_type -> samya.v1.ReleaseResponse
+	16, // 33: samya.v1.TokenService.RenewLease:output_type -> samya.v1.RenewLeaseResponse
+	18, // 34: samya.v1.TokenService.CommitLease:output_type -> samya.v1.CommitLeaseResponse
+	20, // 35: samya.v1.TokenService.ListLeases:output_type -> samya.v1.ListLeasesResponse
+	4,  // 36: samya.v1.TokenService.Batch:output_type -> samya.v1.BatchResponse
+	8,  // 37: samya.v1.TokenService.Stream:output_type -> samya.v1.StreamResponse
+	31, // [31:38] is the sub-list for method output_type
+	24, // [24:31] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_tokens_proto_init() }

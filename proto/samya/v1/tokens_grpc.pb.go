@@ -55,6 +55,9 @@ type TokenServiceClient interface {
 	// Batch makes up to 1000 operations that have nothing to do with each other:
 	// each is done or fails by itself. It answers when all have been answered, and
 	// fails as a whole, with nothing begun, only if there are too many or none.
+	// An atomic batch is one acquire of several entities: all are granted, at one
+	// site, or none is and the call fails as an acquire does; what lacked the tokens
+	// is told as lacking.
 	Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error)
 	// Stream makes operations of many callers over one connection. Answers come in
 	// any order, each once it is durable. The first answer tells the window: how
@@ -175,6 +178,9 @@ type TokenServiceServer interface {
 	// Batch makes up to 1000 operations that have nothing to do with each other:
 	// each is done or fails by itself. It answers when all have been answered, and
 	// fails as a whole, with nothing begun, only if there are too many or none.
+	// An atomic batch is one acquire of several entities: all are granted, at one
+	// site, or none is and the call fails as an acquire does; what lacked the tokens
+	// is told as lacking.
 	Batch(context.Context, *BatchRequest) (*BatchResponse, error)
 	// Stream makes operations of many callers over one connection. Answers come in
 	// any order, each once it is durable. The first answer tells the window: how

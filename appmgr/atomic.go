@@ -1,0 +1,44 @@
+package appmgr
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/parts"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// acquireAll makes an atomic batch, whose operations are checked, of a request that it
+// may change: at one site, and like an acquire at the next where that is safe.
+func (s *service) acquireAll(ctx context.Context, req *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
+	wait := siteWait
+	var waitErr error
+	if req.GetWait() != nil {
+		wait, waitErr = duration("wait", req.GetWait())
+	}
+	if err := errors.Join(checkAttempt(req), site(req.GetSite()), waitErr); err != nil {
+		return nil, apierr.FromName(err)
+	}
+	moves := s.movement(req, wait)
+	req.RequestId = s.id(req.GetRequestId())
+	req.NotAfter = timestamppb.New(moves.notAfter)
+	for i, op := range req.GetOperations() {
+		req.Operations[i] = parts.Of(op.GetAcquire().GetEntity(), op.GetAcquire().GetTokens())
+	}
+	moves.batch = req
+	c := call{site: req.GetSite(), requestID: req.GetRequestId(), moves: moves, until: time.Now().Add(wait + callTime)}
+	if err := s.router.do(ctx, c); err != nil {
+		return nil, err
+	}
+	resp := moves.granted
+	if parts.Foreign(req, resp) {
+		return nil, s.router.unknown(c, resp.GetSite(), errForeign)
+	}
+	resp.RequestId = cmp.Or(resp.GetRequestId(), req.GetRequestId())
+	return resp, nil
+}

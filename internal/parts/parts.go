@@ -1,0 +1,117 @@
+// Package parts checks the operations of batches, so that every process draws the
+// same bounds; whether what they ask for can be done is for others to say.
+package parts
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Field is the field of a batch that holds those of its operation i, with a dot
+// behind it.
+func Field(i int, op *samyav1.Operation) string {
+	switch op.GetOperation().(type) {
+	case *samyav1.Operation_Acquire:
+		return fmt.Sprintf("operations[%d].acquire.", i)
+	case *samyav1.Operation_Release:
+		return fmt.Sprintf("operations[%d].release.", i)
+	}
+	return fmt.Sprintf("operations[%d].", i)
+}
+
+// Check checks what a batch as a whole must hold to: how many operations it has, and
+// of an atomic one what each says. Its error is made of those of package name.
+func Check(r *samyav1.BatchRequest) error {
+	errs := []error{name.Operations("operations", len(r.GetOperations()))}
+	if !r.GetAtomic() {
+		return errors.Join(append(errs, alone(r))...)
+	}
+	if errs[0] != nil {
+		return errs[0]
+	}
+	sum := int64(0)
+	for i, op := range r.GetOperations() {
+		if a := op.GetAcquire(); a == nil {
+			errs = append(errs, &name.Error{Field: Field(i, op) + "operation", Problem: "must be an acquire, the batch is atomic"})
+		} else {
+			errs = append(errs, part(a, Field(i, op)))
+			sum += min(a.GetTokens(), name.MaxTokens)
+		}
+	}
+	err := errors.Join(errs...)
+	if err == nil && sum > name.MaxTokens {
+		return &name.Error{Field: "operations", Problem: fmt.Sprintf("%d tokens in all, at most %d", sum, name.MaxTokens)}
+	}
+	return err
+}
+
+// alone checks that a batch which is not atomic says nothing as a whole.
+func alone(r *samyav1.BatchRequest) error {
+	var errs []error
+	for _, f := range []struct {
+		field string
+		given bool
+	}{
+		{"request_id", r.GetRequestId() != ""},
+		{"wait", r.GetWait() != nil},
+		{"site", r.GetSite() != ""},
+		{"attempt", r.GetAttempt() != 0},
+		{"tried", len(r.GetTried()) > 0},
+		{"not_after", r.GetNotAfter() != nil},
+		{"relay", r.GetRelay() != 0},
+	} {
+		if f.given {
+			errs = append(errs, &name.Error{Field: f.field, Problem: "only of an atomic batch; others say it of each operation"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// part checks one acquire of an atomic batch.
+func part(a *samyav1.AcquireRequest, prefix string) error {
+	errs := []error{name.Entity(prefix+"entity", a.GetEntity()), name.Tokens(prefix+"tokens", a.GetTokens())}
+	for _, f := range []struct {
+		field string
+		given bool
+	}{
+		{"request_id", a.GetRequestId() != ""},
+		{"wait", a.GetWait() != nil},
+		{"site", a.GetSite() != ""},
+		{"min_tokens", a.GetMinTokens() != 0},
+		{"dry_run", a.GetDryRun()},
+		{"lease", a.GetLease() != nil},
+		{"attempt", a.GetAttempt() != 0},
+		{"tried", len(a.GetTried()) > 0},
+		{"not_after", a.GetNotAfter() != nil},
+	} {
+		if f.given {
+			errs = append(errs, &name.Error{Field: prefix + f.field, Problem: "not in an atomic batch"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Of makes an operation of an atomic batch. A server that knows none would take it
+// for one by itself: that one refuses it, since it has a relay and no id.
+func Of(entity string, tokens int64) *samyav1.Operation {
+	return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{
+		Entity: entity, Tokens: tokens, Relay: 1,
+	}}}
+}
+
+// Foreign reports whether a response is none to an atomic batch: the server is one
+// that knows none, or answers what it was not asked.
+func Foreign(r *samyav1.BatchRequest, resp *samyav1.BatchResponse) bool {
+	if resp.GetSite() == "" || len(resp.GetResults()) != len(r.GetOperations()) {
+		return true
+	}
+	for i, op := range r.GetOperations() {
+		if resp.GetResults()[i].GetAcquire().GetTokens() != op.GetAcquire().GetTokens() {
+			return true
+		}
+	}
+	return false
+}

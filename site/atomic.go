@@ -1,0 +1,65 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+// acquireAll makes an atomic batch: one acquire of several entities.
+func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
+	in := new(core.AcquireAll)
+	q, err := s.readAll(in, r, timeLeft(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if err := expired(ctx); err != nil {
+		return nil, err
+	}
+	s.metrics.batches.Observe(float64(len(in.Parts)))
+	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
+	if err != nil {
+		return nil, s.broken(err, q)
+	}
+	if err := s.failure(a, q); err != nil {
+		return nil, err
+	}
+	resp := &samyav1.BatchResponse{
+		Results: make([]*samyav1.Result, len(in.Parts)), RequestId: q.requestID, Site: s.cfg.Name,
+	}
+	for i, p := range in.Parts {
+		resp.Results[i] = &samyav1.Result{Result: &samyav1.Result_Acquire{
+			Acquire: &samyav1.AcquireResponse{Tokens: int64(p.Tokens)},
+		}}
+	}
+	return resp, nil
+}
+
+// readAll checks the fields of an atomic batch, whose operations are checked and whose
+// caller waits for as long as left, gives it an id if it has none, and fills in what the core is asked.
+func (s *Site) readAll(in *core.AcquireAll, r *samyav1.BatchRequest, left time.Duration) (asked, error) {
+	q := asked{requestID: r.GetRequestId()}
+	wait, waitErr := waitOf(r)
+	tries, triesErr := s.tries(r)
+	idErr, siteErr := optionalID(q.requestID), s.addressed(r.GetSite())
+	if q.requestID == "" {
+		q.requestID = ulid.Make().String()
+	}
+	if err := errors.Join(idErr, siteErr, waitErr, triesErr); err != nil {
+		return q, apierr.FromName(err)
+	}
+	all := make([]core.Part, len(r.GetOperations()))
+	for i, op := range r.GetOperations() {
+		a := op.GetAcquire()
+		all[i] = core.Part{Entity: a.GetEntity(), Tokens: core.Tokens(a.GetTokens())}
+		q.tokens += a.GetTokens()
+	}
+	*in = core.AcquireAll{Parts: all, Request: keyOf(q.requestID), Wait: ticks(within(left, wait)), Tries: tries}
+	return q, nil
+}
