@@ -146,8 +146,8 @@ func TestHierarchiesCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(out), &books); err != nil || books.Acquired != 18 {
-		t.Errorf("of acme are out, want the 18 of acme/web and below: %v in %s", err, out)
+	if err := json.Unmarshal([]byte(out), &books); err != nil || books.Acquired != 20 {
+		t.Errorf("of acme are out, want the 20 of acme/web and below: %v in %s", err, out)
 	}
 	if out, err := run(`curl -X PATCH $SAMYA_ADDR/v1/entities/acme -d '{"limit": 10}'`); err != nil {
 		t.Fatalf("%v: %s", err, out)

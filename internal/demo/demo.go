@@ -177,7 +177,7 @@ func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 	entity := "$SAMYA_ADDR/v1/entities/" + name
 	var b strings.Builder
 	fmt.Fprintf(&b, "The cluster stays up; Ctrl-C ends it. Data and logs stay in %s\n\nTry, in another shell:\n", dir)
-	for _, line := range []string{
+	lines := []string{
 		"export SAMYA_ADDR=http://" + cluster.AppManager(0).HTTP,
 		"curl " + entity,
 		"curl -d '{\"tokens\":3,\"wait\":\"2s\"}' " + entity + ":acquire",
@@ -185,7 +185,11 @@ func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 		"curl $SAMYA_ADDR/v1/sites",
 		"curl $SAMYA_ADDR/metrics",
 		opts.Bin + " entity get " + name,
-	} {
+	}
+	if p.workload == Hierarchy {
+		lines = append(lines, opts.Bin+" entity tree")
+	}
+	for _, line := range lines {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	b.WriteString("\nApp managers:\n")
