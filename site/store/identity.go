@@ -50,7 +50,7 @@ func identityOp(o *Options) (journal.Op, error) {
 }
 
 // claim checks that the data is this site's. It returns what has to be written
-// when a log is begun for it.
+// before it is gone on with, if it is of an earlier format.
 func claim(base journal.Base, o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
 	var identity storev1.Identity
 	var set storev1.MemberSet
@@ -72,14 +72,14 @@ func claim(base journal.Base, o *Options) (m Members, incarnation core.Incarnati
 	}
 	switch identity.GetFormat() {
 	case format:
-	case formatNoLog:
+	case formatNoLog, formatFlat:
 		op, err := identityOp(o)
 		if err != nil {
 			return m, 0, nil, err
 		}
 		first = []journal.Op{op}
 	default:
-		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d and %d", ErrFormat, identity.GetFormat(), formatNoLog, format)
+		return m, 0, nil, fmt.Errorf("%w: format %d, known are %d to %d", ErrFormat, identity.GetFormat(), formatNoLog, format)
 	}
 	if identity.GetCluster() != o.Cluster || identity.GetSite() != string(o.Site) {
 		return m, 0, nil, fmt.Errorf("%w: it is of site %q of cluster %q, not site %q of cluster %q", ErrForeign,

@@ -106,7 +106,7 @@ func TestOpenErrors(t *testing.T) {
 			return tx.Bucket([]byte("identity")).Put([]byte("members"), []byte{0xff})
 		}), nil, store.ErrFormat, "members"},
 		"no identity":  {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
-		"later format": {identity(&storev1.Identity{Format: 4, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "4"},
+		"later format": {identity(&storev1.Identity{Format: 5, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "5"},
 		"no log": {func(t *testing.T, dir string) {
 			t.Helper()
 			fill(t, dir)
@@ -228,9 +228,16 @@ func TestInUse(t *testing.T) {
 }
 
 // TestUpgrade takes up data that was written without a log, also if the first
-// start was cut off before it was done.
+// start was cut off before it was done, and data with a log and without trees.
 func TestUpgrade(t *testing.T) {
-	for name, cut := range map[string]bool{"at once": false, "after a start that was cut off": true} {
+	for name, tc := range map[string]struct {
+		format     uint32
+		noLog, cut bool
+	}{
+		"without a log":                  {2, true, false},
+		"after a start that was cut off": {2, true, true},
+		"without trees":                  {3, false, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := open(t, options(dir))
@@ -239,8 +246,10 @@ func TestUpgrade(t *testing.T) {
 			}
 			want := load(t, s)
 			closed(t, s)
-			removeLog(t, dir)
-			if cut {
+			if tc.noLog {
+				removeLog(t, dir)
+			}
+			if tc.cut {
 				// A directory of the same data that was just begun has the log of it.
 				o := options(t.TempDir())
 				closed(t, open(t, o))
@@ -253,8 +262,11 @@ func TestUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = db.Update(func(tx *bolt.Tx) error {
-				raw, err := proto.Marshal(&storev1.Identity{Format: 2, Cluster: "prod", Site: "us"})
-				return errors.Join(err, tx.DeleteBucket([]byte("journal")), tx.Bucket([]byte("identity")).Put([]byte("identity"), raw))
+				raw, err := proto.Marshal(&storev1.Identity{Format: tc.format, Cluster: "prod", Site: "us"})
+				if tc.noLog {
+					err = errors.Join(err, tx.DeleteBucket([]byte("journal")))
+				}
+				return errors.Join(err, tx.Bucket([]byte("identity")).Put([]byte("identity"), raw))
 			})
 			if err := errors.Join(err, db.Close()); err != nil {
 				t.Fatal(err)
@@ -278,7 +290,7 @@ func TestUpgrade(t *testing.T) {
 			err = db.View(func(tx *bolt.Tx) error {
 				var id storev1.Identity
 				err := proto.Unmarshal(tx.Bucket([]byte("identity")).Get([]byte("identity")), &id)
-				if id.GetFormat() != 3 {
+				if id.GetFormat() != 4 {
 					err = errors.Join(err, fmt.Errorf("the format is %d", id.GetFormat()))
 				}
 				return err

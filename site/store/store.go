@@ -62,8 +62,10 @@ var (
 )
 
 const (
-	// format is that of new data; data without a log has formatNoLog, and gets one.
-	format      = 3
+	// format is that of new data. Data without a log has formatNoLog, and gets one;
+	// data in which no entity stands below another may have formatFlat.
+	format      = 4
+	formatFlat  = 3
 	formatNoLog = 2
 
 	fileName = "site.db"
@@ -220,7 +222,14 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 	if errors.Is(err, journal.ErrForeign) {
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
-	return s, err
+	if err != nil || isNew || len(jo.First) == 0 {
+		return s, err
+	}
+	// What has a log already is of a later format before anything is committed.
+	if err := base.Apply(jo.First, nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("writing the format: %w", err), s.journal.Close())
+	}
+	return s, nil
 }
 
 // Members returns the durable member set.
