@@ -44,14 +44,14 @@ func (c *Core) Audit(name string) {
 }
 
 // Follow installs what another core's catalogue has decided since this one's last
-// change: the changes that were missed, or a whole snapshot.
+// change: the next change, or all as a whole snapshot.
 func (c *Core) Follow(leader *Core, whole bool) error {
 	var s catalogueSnapshot
 	if whole {
 		s.Whole = leader.cat.whole()
 	} else {
 		i := slices.IndexFunc(leader.cat.changes, func(r ChangeRecord) bool { return r.Number > c.cat.numbered })
-		s.Missed = leader.cat.changes[i:]
+		s.Missed = leader.cat.changes[i : i+1]
 	}
 	b, err := json.Marshal(s)
 	if err != nil {

@@ -1,0 +1,222 @@
+package core_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// forest is a site that decides changes, and two that learn of them: one applies
+// each by itself, the other installs a whole snapshot. Both serve the same requests.
+type forest struct {
+	leader  *rig
+	sites   [2]*rig
+	names   []string
+	ids     int
+	pending []held
+	// direct is what was moved on each entity itself, by generation.
+	direct map[uint64]core.Tokens
+}
+
+// held is what was acquired, or a lease.
+type held struct {
+	entity string
+	tokens core.Tokens
+	lease  string
+}
+
+func newForest(t *testing.T) *forest {
+	f := &forest{leader: newRig(t, 1, nil), direct: make(map[uint64]core.Tokens)}
+	for i := range f.sites {
+		f.sites[i] = newRig(t, 1, nil)
+	}
+	for i := range 12 {
+		f.names = append(f.names, id("e", i))
+	}
+	return f
+}
+
+func (f *forest) id() string {
+	f.ids++
+	return fmt.Sprint(f.ids)
+}
+
+// changes has the leader decide a random change.
+func (f *forest) changes(t *rapid.T) {
+	names := rapid.SampledFrom(f.names)
+	parents := rapid.SampledFrom(append([]string{""}, f.names...))
+	ch := core.Change{Name: names.Draw(t, "entity"), RequestID: f.id(), Wait: 1000}
+	switch rapid.IntRange(0, 6).Draw(t, "change") {
+	case 0, 1, 2:
+		ch.Kind, ch.Parent, ch.Limit = core.CreateEntity, parents.Draw(t, "parent"), core.Tokens(rapid.IntRange(0, 60).Draw(t, "limit"))
+	case 3, 4, 5:
+		ch.Kind, ch.Parent = core.MoveEntity, parents.Draw(t, "parent")
+	default:
+		ch.Kind, ch.Subtree = core.DeleteEntity, rapid.Bool().Draw(t, "subtree")
+	}
+	f.leader.answer(f.leader.changeAsync("a", ch))
+}
+
+// ask gives both sites the same input, and returns their answer.
+func (f *forest) ask(t *rapid.T, input func(call core.Call) core.Input) core.Answer {
+	var answers [2]core.Answer
+	for i, r := range f.sites {
+		call := r.nextCall()
+		r.step("a", input(call))
+		answers[i] = r.answer(call)
+		// It is longer for one that has looked elsewhere for a debt on the way.
+		answers[i].RetryAfter = 0
+	}
+	if !reflect.DeepEqual(answers[0], answers[1]) {
+		t.Fatalf("the sites answer %+v and %+v", answers[0], answers[1])
+	}
+	return answers[0]
+}
+
+// moves counts what a request moved on an entity itself.
+func (f *forest) moves(entity string, tokens core.Tokens) {
+	for _, v := range f.views(0) {
+		if v.Name == entity {
+			f.direct[v.Generation] += tokens
+		}
+	}
+}
+
+// requests has both sites serve a random request.
+func (f *forest) requests(t *rapid.T) {
+	name, key := rapid.SampledFrom(f.names).Draw(t, "of"), f.id()
+	tokens := core.Tokens(rapid.IntRange(1, 20).Draw(t, "tokens"))
+	if n := len(f.pending); n > 0 && rapid.Bool().Draw(t, "back") {
+		at := rapid.IntRange(0, n-1).Draw(t, "which")
+		h := f.pending[at]
+		f.pending = slices.Delete(f.pending, at, at+1)
+		in := &core.Release{Entity: h.entity, Tokens: h.tokens, Request: core.KeyOf(key)}
+		if h.lease != "" {
+			in.Tokens, in.Lease = 0, &core.LeaseRef{Home: "a", Request: core.KeyOf(h.lease)}
+		}
+		a := f.ask(t, func(call core.Call) core.Input {
+			again := *in
+			again.Call = call
+			return &again
+		})
+		if a.Code == core.OK {
+			f.moves(h.entity, -a.Tokens)
+		}
+		return
+	}
+	h := held{entity: name, tokens: tokens}
+	var terms *core.LeaseTerms
+	if rapid.Bool().Draw(t, "lease") {
+		h.lease, terms = key, &core.LeaseTerms{ID: key, TTL: core.MaxTTL}
+	}
+	a := f.ask(t, func(call core.Call) core.Input {
+		return &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: core.KeyOf(key), Lease: terms}
+	})
+	if a.Code == core.OK {
+		f.pending = append(f.pending, h)
+		f.moves(name, a.Tokens)
+	}
+}
+
+// learn has one site apply what the leader has decided change by change, and the
+// other at once.
+func (f *forest) learn(t *rapid.T) {
+	leader := f.leader.cores["a"]
+	for f.sites[0].cores["a"].Numbered() < leader.Numbered() {
+		if err := f.sites[0].cores["a"].Follow(leader, false); err != nil {
+			t.Fatal(err)
+		}
+		f.sites[0].drain("a")
+	}
+	if err := f.sites[1].cores["a"].Follow(leader, true); err != nil {
+		t.Fatal(err)
+	}
+	f.sites[1].drain("a")
+	f.check(t)
+}
+
+func (f *forest) views(site int) []core.View {
+	r := f.sites[site]
+	call := r.nextCall()
+	r.step("a", &core.List{Call: call, Count: 100})
+	views := r.answer(call).Details.Views
+	for i := range views {
+		// Instances for debts that there were on the way.
+		views[i].Applied = 0
+	}
+	return views
+}
+
+// check compares what the sites have with each other, on disk too, and with what
+// was moved on each entity.
+func (f *forest) check(t *rapid.T) {
+	views := f.views(0)
+	if whole := f.views(1); !reflect.DeepEqual(views, whole) {
+		t.Fatalf("one by one\n%+v\nat once\n%+v", views, whole)
+	}
+	out := make(map[string]core.Tokens)
+	parents := make(map[string]string)
+	for _, v := range views {
+		parents[v.Name] = v.Parent
+	}
+	for _, v := range views {
+		for name := v.Name; name != ""; name = parents[name] {
+			out[name] += f.direct[v.Generation]
+		}
+	}
+	for _, v := range views {
+		if v.Net != out[v.Name] || v.Left != v.Limit-v.Net {
+			t.Fatalf("%+v, want %d out", v, out[v.Name])
+		}
+	}
+	var stored [2]core.Restored
+	for i, r := range f.sites {
+		var err error
+		if stored[i], err = r.disks["a"].Load(); err != nil {
+			t.Fatal(err)
+		}
+		for at := range stored[i].Entities {
+			stored[i].Entities[at].Protocol = avantan.State{}
+		}
+	}
+	for what, both := range map[string][2]any{
+		"entities":  {stored[0].Entities, stored[1].Entities},
+		"books":     {stored[0].Books, stored[1].Books},
+		"catalogue": {stored[0].Catalogue, stored[1].Catalogue},
+		"leases":    {stored[0].Leases, stored[1].Leases},
+	} {
+		if !reflect.DeepEqual(both[0], both[1]) {
+			t.Fatalf("%s, one by one\n%+v\nat once\n%+v", what, both[0], both[1])
+		}
+	}
+}
+
+// TestASnapshotIsAllItsChanges: a site that installs a whole snapshot has the same
+// tree and the same books as one that applied the changes one by one, whatever was
+// acquired, leased and given back between.
+func TestASnapshotIsAllItsChanges(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newForest(t)
+		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
+			for range rapid.IntRange(1, 15).Draw(rt, "changes") {
+				f.changes(rt)
+			}
+			f.learn(rt)
+			for range rapid.IntRange(0, 20).Draw(rt, "requests") {
+				f.requests(rt)
+			}
+			if rapid.Bool().Draw(rt, "restart") {
+				for _, r := range f.sites {
+					r.restart("a")
+				}
+			}
+			f.check(rt)
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// grove is a cluster whose first site hears nothing of the others for a while, so
+// that what begins there does not end, but learns of changes that others decide.
+type grove struct {
+	*rig
+	leader *rig
+	// whole says that it learns of changes by a snapshot.
+	whole bool
+}
+
+// inGroves runs a story where the site learns of each change by itself, and where it
+// installs a snapshot. org has two entities below it: p, of which a third of 30 is
+// here, and q; e stands below p.
+func inGroves(t *testing.T, story func(t *testing.T, g *grove)) {
+	t.Helper()
+	for name, whole := range map[string]bool{"one by one": false, "at once": true} {
+		t.Run(name, func(t *testing.T) {
+			g := &grove{rig: newRig(t, 3, nil), leader: newRig(t, 1, nil), whole: whole}
+			g.advance(1000)
+			g.grow("org", "", 300)
+			g.grow("p", "org", 30)
+			g.grow("q", "org", 300)
+			g.grow("e", "p", 300)
+			g.cut["a"] = true
+			story(t, g)
+		})
+	}
+}
+
+// decide has all sites apply a change.
+func (g *grove) decide(ch core.Change) {
+	g.t.Helper()
+	ch.RequestID = id("change", g.nextCall())
+	g.wantCode(g.leader.changed("a", ch), core.OK)
+	for _, site := range g.names {
+		if err := g.cores[site].Follow(g.leader.cores["a"], g.whole); err != nil {
+			g.t.Fatal(err)
+		}
+		g.drain(site)
+	}
+}
+
+func (g *grove) grow(name, parent string, limit core.Tokens) {
+	g.t.Helper()
+	g.decide(core.Change{Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit})
+}
+
+func (g *grove) moveBelow(name, parent string) {
+	g.t.Helper()
+	g.decide(core.Change{Kind: core.MoveEntity, Name: name, Parent: parent})
+}
+
+func (g *grove) fell(name string) {
+	g.t.Helper()
+	g.decide(core.Change{Kind: core.DeleteEntity, Name: name, Subtree: true})
+}
+
+// waits has an acquire wait, for as long as the story takes.
+func (g *grove) waits(entity string, tokens core.Tokens) core.Call {
+	g.t.Helper()
+	call := g.acquireAsync("a", entity, tokens, id("wait", g.nextCall()), 60_000)
+	g.unanswered(call)
+	return call
+}
+
+// out compares what is out at the first site.
+func (g *grove) out(want map[string]core.Tokens) {
+	g.t.Helper()
+	for name, net := range want {
+		if v := g.view("a", name); v.Net != net {
+			g.t.Errorf("%s: %d out, want %d", name, v.Net, net)
+		}
+	}
+}
+
+// TestMovesOfWhatWaits: an acquire that waits for an entity that is no longer above
+// gets what those have that are; one that waits for another stays where it is.
+func TestMovesOfWhatWaits(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
+		ofE := g.waits("e", 7)
+		behind := g.waits("p", 9)
+		g.moveBelow("e", "q")
+		g.wantCode(g.answer(ofE), core.OK)
+		g.wantCode(g.answer(behind), core.OK)
+		g.out(map[string]core.Tokens{"e": 15, "p": 9, "q": 15, "org": 24})
+		// There is nothing left of it below p: it waits there, and goes on when it
+		// leaves.
+		g.moveBelow("e", "p")
+		again := g.waits("e", 3)
+		g.moveBelow("q", "p")
+		g.unanswered(again)
+		g.moveBelow("e", "")
+		g.wantCode(g.answer(again), core.OK)
+		g.out(map[string]core.Tokens{"e": 18, "p": 9, "q": 0, "org": 9})
+		tooMuch := g.waits("e", 90)
+		g.moveBelow("e", "org")
+		g.unanswered(tooMuch)
+		g.fell("e")
+		g.wantCode(g.answer(tooMuch), core.NotFound)
+	})
+}
+
+// TestDeletionsOfWhatWaits: who waits for a deleted entity is told, wherever it
+// waits, and what that had out is there for others.
+func TestDeletionsOfWhatWaits(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		g.wantCode(g.acquire("a", "q", 92, "1"), core.OK)
+		g.wantCode(g.acquire("a", "e", 8, "2"), core.OK)
+		atOrg, atP, atE := g.waits("e", 1), g.waits("e", 5), g.waits("e", 200)
+		other := g.waits("q", 8)
+		limit := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 5, RequestID: "l", Wait: 60_000})
+		g.unanswered(limit)
+		g.fell("p")
+		for _, call := range []core.Call{atOrg, atP, atE, limit} {
+			g.wantCode(g.answer(call), core.NotFound)
+		}
+		g.wantCode(g.answer(other), core.OK)
+		g.out(map[string]core.Tokens{"q": 100, "org": 100})
+		if s := g.cores["a"].Status(); s.Waiting != 0 || s.Entities != 2 {
+			g.t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestMovesDuringLimitChanges: a change of a limit that is under way is decided
+// after a move as before.
+func TestMovesDuringLimitChanges(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
+		ofP := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "p", Limit: 60, RequestID: "p", Wait: 60_000})
+		ofE := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 30, RequestID: "e", Wait: 60_000})
+		g.moveBelow("e", "q")
+		g.unanswered(ofP)
+		g.cut["a"] = false
+		g.advance(20_000)
+		g.wantCode(g.answer(ofP), core.OK)
+		g.wantCode(g.answer(ofE), core.OK)
+		for name, want := range map[string][2]core.Tokens{"p": {60, 0}, "q": {292, 8}, "e": {22, 8}, "org": {292, 8}} {
+			if left, offered, net := g.books(name); left+offered != want[0] || net != want[1] {
+				g.t.Errorf("%s: %d left, %d offered, %d out, want %v", name, left, offered, net, want)
+			}
+		}
+	})
+}
+
+// TestMovesOfLeases: a lease that ends is given back to those above it then.
+func TestMovesOfLeases(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		for _, name := range []string{"e", "p"} {
+			call := g.nextCall()
+			g.step("a", &core.Acquire{
+				Call: call, Entity: name, Tokens: 4, Request: key(name), Lease: &core.LeaseTerms{ID: name, TTL: 5000},
+			})
+			g.wantCode(g.answer(call), core.OK)
+		}
+		g.out(map[string]core.Tokens{"e": 4, "p": 8, "q": 0, "org": 8})
+		g.moveBelow("e", "q")
+		g.out(map[string]core.Tokens{"e": 4, "p": 4, "q": 4, "org": 8})
+		g.fell("p")
+		g.out(map[string]core.Tokens{"e": 4, "q": 4, "org": 4})
+		g.advance(6000)
+		g.out(map[string]core.Tokens{"e": 0, "q": 0, "org": 0})
+		if s := g.cores["a"].Status(); s.Leases != 0 {
+			g.t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestMovesOfParkedReleases: a release that is counted later is counted for those
+// above then, and for none once the entity is deleted.
+func TestMovesOfParkedReleases(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		for _, name := range []string{"e", "p"} {
+			g.wantCode(g.acquire("a", name, 4, name), core.OK)
+			call := g.nextCall()
+			g.step("a", &core.Release{
+				Call: call, Entity: name, Tokens: 3, Request: key("back " + name),
+				Tries: core.Tries{Attempt: core.AttemptOf(2, 0), Tried: []core.SiteID{"b"}, NotAfter: g.now.Wall + 60_000},
+			})
+			if a := g.answer(call); a.Code != core.OK || !a.Parked {
+				g.t.Errorf("%+v", a)
+			}
+		}
+		g.moveBelow("e", "q")
+		g.fell("p")
+		g.out(map[string]core.Tokens{"e": 4, "q": 4, "org": 4})
+		g.cut["a"] = false
+		g.advance(60_000)
+		g.out(map[string]core.Tokens{"e": 1, "q": 1, "org": 1})
+		if s := g.cores["a"].Status(); s.Claims != 0 {
+			g.t.Errorf("%+v", s)
+		}
+	})
+}
