@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
@@ -198,5 +199,70 @@ func TestMovesOfParkedReleases(t *testing.T) {
 		if s := g.cores["a"].Status(); s.Claims != 0 {
 			g.t.Errorf("%+v", s)
 		}
+	})
+}
+
+// TestAuditsDuringMoves: honest clients leave no surplus behind, also while a move
+// has reached some sites only, or reaches one between two steps of an audit.
+func TestAuditsDuringMoves(t *testing.T) {
+	begin := func(t *testing.T, at ...core.SiteID) (r *rig, follow func(site core.SiteID)) {
+		t.Helper()
+		r, leader := newRig(t, 3, nil), newRig(t, 1, nil)
+		r.advance(1000)
+		follow = func(site core.SiteID) {
+			t.Helper()
+			for c := r.cores[site]; c.Numbered() < leader.cores["a"].Numbered(); {
+				if err := c.Follow(leader.cores["a"], false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.drain(site)
+		}
+		leader.create("p", 300)
+		leader.create("e", 300)
+		for _, site := range r.names {
+			follow(site)
+		}
+		r.wantCode(r.acquire("b", "e", 20, "1"), core.OK)
+		r.wantCode(r.release("a", "e", 20, "2"), core.OK)
+		r.wantCode(leader.move("a", "e", "p", "m"), core.OK)
+		for _, site := range at {
+			follow(site)
+		}
+		return r, follow
+	}
+	end := func(t *testing.T, r *rig) {
+		t.Helper()
+		r.advance(10_000)
+		if n := r.count(core.SurplusFound); n != 0 {
+			t.Errorf("a surplus was found %d times", n)
+		}
+		if v := r.view("c", "p"); v.Surplus != 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+	t.Run("some sites", func(t *testing.T) {
+		r, _ := begin(t, "a", "c")
+		r.cores["c"].Audit("p")
+		r.drain("c")
+		end(t, r)
+	})
+	t.Run("between two steps", func(t *testing.T) {
+		r, follow := begin(t, "a", "c")
+		r.cores["c"].Audit("p")
+		r.drain("c")
+		r.advance(2*flight + 1)
+		read := slices.IndexFunc(r.sent, func(e core.Envelope) bool {
+			return e.Audit != nil && e.Audit.Step == core.AuditRead && e.To() == "b"
+		})
+		late := r.sent[read]
+		r.cut["b"] = true
+		r.advance(2 * flight)
+		delete(r.cut, "b")
+		r.wantCode(r.acquire("a", "e", 20, "3"), core.OK)
+		r.wantCode(r.release("b", "e", 20, "4"), core.OK)
+		follow("b")
+		r.step("b", core.Deliver{From: "c", Messages: []core.Envelope{late}})
+		end(t, r)
 	})
 }
