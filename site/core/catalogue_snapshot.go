@@ -137,21 +137,13 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 	for i := range w.Entities {
 		wanted[w.Entities[i].Name] = &w.Entities[i]
 	}
-	var gone, leaving []*entity
+	var gone []*entity
 	c.space.ascend("", func(e *entity) bool {
-		en := wanted[e.name]
-		stays := en != nil && en.Generation == e.generation
-		if !stays {
+		if en := wanted[e.name]; en == nil || en.Generation != e.generation {
 			gone = append(gone, e)
-		}
-		if e.parent != nil && (!stays || en.Parent != e.parent.generation) {
-			leaving = append(leaving, e)
 		}
 		return true
 	})
-	for _, e := range leaving {
-		c.relink(e, nil)
-	}
 	for _, e := range gone {
 		c.dropEntity(e)
 	}
@@ -163,6 +155,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 		}
 		byGeneration[en.Generation] = e
 	}
+	// They may stand in a loop until all are where they are to stand.
 	for _, en := range w.Entities {
 		e := byGeneration[en.Generation]
 		c.relink(e, byGeneration[en.Parent])

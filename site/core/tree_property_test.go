@@ -175,14 +175,20 @@ func (f *forest) check(t *rapid.T) {
 			t.Fatalf("%+v, want %d out", v, out[v.Name])
 		}
 	}
-	var stored [2]core.Restored
-	for i, r := range f.sites {
+	var stored [3]core.Restored
+	for i, r := range append(f.sites[:], f.leader) {
 		var err error
 		if stored[i], err = r.disks["a"].Load(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for i := range f.sites {
 		for at := range stored[i].Entities {
-			stored[i].Entities[at].Protocol = avantan.State{}
+			e := &stored[i].Entities[at]
+			e.Protocol = avantan.State{}
+			if l := stored[2].Entities[at]; l.Parent != e.Parent || l.Shape != e.Shape {
+				t.Fatalf("%+v, the leader has %+v", e, l)
+			}
 		}
 	}
 	for what, both := range map[string][2]any{

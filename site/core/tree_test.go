@@ -233,7 +233,12 @@ func TestRestoredTreesAreChecked(t *testing.T) {
 }
 
 func TestSnapshotsOfTheCatalogueAreChecked(t *testing.T) {
+	deep := `{"name":"e","generation":1}`
+	for i := range core.MaxDepth {
+		deep += fmt.Sprintf(`,{"name":"e%d","generation":%d,"parent":%d}`, i, i+2, i+1)
+	}
 	for name, snapshot := range map[string]string{
+		"too deep":     deep,
 		"no name":      `{"generation":1}`,
 		"no number":    `{"name":"e"}`,
 		"a name twice": `{"name":"e","generation":1},{"name":"e","generation":2}`,

@@ -75,6 +75,14 @@ func full() *core.Records {
 				Attempt: core.AttemptOf(3, 1), Generation: 1 << 40, Left: -4,
 			},
 			{Key: core.RequestKey{2}, Body: 3, Kind: core.ReturnRequest, State: core.Dropped, Tokens: core.MaxTokens, Left: 5},
+			{
+				Key: core.RequestKey{3}, Body: 4, Kind: core.AllRequest, State: core.Ran, Tokens: 9, Left: -1,
+				Parts: []core.RecordedPart{
+					{Part: core.Part{Entity: "a/b", Tokens: 2}, Generation: 3},
+					{Part: core.Part{Entity: "c", Tokens: core.MaxTokens}, Generation: 1 << 40},
+				},
+			},
+			{Key: core.RequestKey{4}, Body: 4, Kind: core.AllRequest, State: core.Refused, Generation: 3},
 		}},
 		Claims: []core.ClaimRecord{
 			{
@@ -102,7 +110,7 @@ func full() *core.Records {
 					},
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
-				Moved: 6, Fetches: 8,
+				Moved: 6, Fetches: 8, Parent: 4, Shape: 9,
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},
@@ -116,10 +124,10 @@ func full() *core.Records {
 		},
 		Changes: []core.ChangeRecord{
 			{Number: 8, Instance: 3, Outcome: core.Exists, Generation: 2, Change: core.CatalogueChange{
-				Kind: core.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6,
+				Kind: core.CreateEntity, Name: "a/b", Limit: 10, RequestID: "r", Body: 6, Parent: "c",
 			}},
 			{Number: 9, Instance: 4, Change: core.CatalogueChange{
-				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7,
+				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,
 			}},
 			{Number: 10, Instance: 4, Generation: 3, Change: core.CatalogueChange{
 				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
