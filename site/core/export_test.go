@@ -44,14 +44,14 @@ func (c *Core) Audit(name string) {
 }
 
 // Follow installs what another core's catalogue has decided since this one's last
-// change: the next change, or all as a whole snapshot.
+// change: the changes that were missed, or a whole snapshot.
 func (c *Core) Follow(leader *Core, whole bool) error {
 	var s catalogueSnapshot
 	if whole {
 		s.Whole = leader.cat.whole()
 	} else {
 		i := slices.IndexFunc(leader.cat.changes, func(r ChangeRecord) bool { return r.Number > c.cat.numbered })
-		s.Missed = leader.cat.changes[i : i+1]
+		s.Missed = leader.cat.changes[i:]
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -60,14 +60,29 @@ func (c *Core) Follow(leader *Core, whole bool) error {
 	return c.InstallCatalogue(b)
 }
 
+// FollowEach is Follow with each change that was missed in a step of its own.
+func (c *Core) FollowEach(leader *Core) error {
+	for i, r := range leader.cat.changes {
+		if r.Number <= c.cat.numbered {
+			continue
+		}
+		b, err := json.Marshal(catalogueSnapshot{Missed: leader.cat.changes[i : i+1]})
+		if err == nil {
+			err = c.InstallCatalogue(b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // InstallCatalogue installs a snapshot of the catalogue.
 func (c *Core) InstallCatalogue(snapshot []byte) error {
 	if err := c.cat.Install(avantan.Instance(c.cat.numbered+1), snapshot); err != nil {
 		return err
 	}
 	c.reshaped()
+	c.catchUp()
 	return nil
 }
-
-// Numbered is how many changes the catalogue has decided.
-func (c *Core) Numbered() uint64 { return c.cat.numbered }

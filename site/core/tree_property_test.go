@@ -128,16 +128,15 @@ func (f *forest) requests(t *rapid.T) {
 // other at once.
 func (f *forest) learn(t *rapid.T) {
 	leader := f.leader.cores["a"]
-	for f.sites[0].cores["a"].Numbered() < leader.Numbered() {
-		if err := f.sites[0].cores["a"].Follow(leader, false); err != nil {
+	for i, follow := range []func() error{
+		func() error { return f.sites[0].cores["a"].FollowEach(leader) },
+		func() error { return f.sites[1].cores["a"].Follow(leader, true) },
+	} {
+		if err := follow(); err != nil {
 			t.Fatal(err)
 		}
-		f.sites[0].drain("a")
+		f.sites[i].drain("a")
 	}
-	if err := f.sites[1].cores["a"].Follow(leader, true); err != nil {
-		t.Fatal(err)
-	}
-	f.sites[1].drain("a")
 	f.check(t)
 }
 
