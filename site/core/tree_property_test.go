@@ -32,6 +32,7 @@ type held struct {
 }
 
 func newForest(t *testing.T) *forest {
+	t.Helper()
 	f := &forest{leader: newRig(t, 1, nil), direct: make(map[uint64]core.Tokens)}
 	for i := range f.sites {
 		f.sites[i] = newRig(t, 1, nil)
