@@ -36,7 +36,7 @@ func (r *rig) wantNet(site core.SiteID, want map[string]core.Tokens) {
 func TestAllIsChargedOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(20, 20, 40)
-	r.createBelow("second", "team", 20)
+	r.below("second", "team", 20)
 	r.create("other", 20)
 	parts := []core.Part{part("leaf", 2), part("second", 3), part("team", 4), part("other", 5), part("leaf", 1)}
 	want := map[string]core.Tokens{"leaf": 3, "second": 3, "team": 10, "org": 10, "other": 5}
@@ -80,7 +80,7 @@ func TestAllIsInvalid(t *testing.T) {
 func TestAllOrNone(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(20, 20, 20)
-	r.createBelow("second", "team", 20)
+	r.below("second", "team", 20)
 	r.create("other", 5)
 	none := map[string]core.Tokens{"leaf": 0, "second": 0, "team": 0, "org": 0, "other": 0}
 	for range 2 {

@@ -33,15 +33,21 @@ func (c *Core) lackingIn(r *request, generation uint64) string {
 	return lacking(r.entity)
 }
 
-// removed reports whether an entity that the acquire names was deleted: none is
-// without those below it.
+// removed reports whether an entity that the acquire names was deleted.
 func (w *waiting) removed() bool {
-	for e := range w.charge.entities() {
-		if e.removed {
-			return true
-		}
+	return slices.ContainsFunc(w.named, func(e *entity) bool { return e.removed })
+}
+
+// named are the entities that a request names.
+func (c *Core) named(r *request) []*entity {
+	if r.parts == nil {
+		return []*entity{c.space.find(r.entity)}
 	}
-	return false
+	named := make([]*entity, 0, len(r.parts))
+	for _, p := range r.parts {
+		named = append(named, c.space.find(p.Entity))
+	}
+	return named
 }
 
 // stale reports whether the acquire charges others than by the chains as they are,

@@ -10,17 +10,8 @@ import (
 func (r *rig) chain(leaf, team, org core.Tokens) {
 	r.t.Helper()
 	r.create("org", org)
-	r.createBelow("team", "org", team)
-	r.createBelow("leaf", "team", leaf)
-}
-
-func (r *rig) createBelow(name, parent string, limit core.Tokens) {
-	r.t.Helper()
-	call := r.changeAsync(r.names[0], core.Change{
-		Kind: core.CreateEntity, Name: name, Parent: parent, Limit: limit, RequestID: "create " + name,
-	})
-	r.advance(2000)
-	r.wantCode(r.answer(call), core.OK)
+	r.below("team", "org", team)
+	r.below("leaf", "team", leaf)
 }
 
 // wantOut checks what is out at a site of leaf, team and org, and that nothing
@@ -170,14 +161,29 @@ func (r *rig) wantOut2(site core.SiteID, leaf, team, org core.Tokens) {
 	}
 }
 
-// TestChainReleaseServesAllAbove: what comes back to the leaf comes back to all.
-func TestChainReleaseServesAllAbove(t *testing.T) {
-	r := newRig(t, 1, nil)
-	r.chain(10, 10, 10)
-	r.wantCode(r.acquire("a", "leaf", 8, "x"), core.OK)
-	r.release("a", "leaf", 8, "back")
-	r.wantCode(r.acquire("a", "org", 10, "all"), core.OK)
-	r.wantLacking(r.acquire("a", "leaf", 1, "none"), core.OutOfTokens, "org")
+// TestWhatComesBackServesAllAbove: who waits higher up gets what comes back below, by
+// a release or from a lease, given back or expired, and nobody waits for the leaf.
+func TestWhatComesBackServesAllAbove(t *testing.T) {
+	for name, give := range map[string]func(r *rig){
+		"released":  func(r *rig) { r.release("a", "leaf", 9, "back") },
+		"returned":  func(r *rig) { r.giveBack("a", "leaf", "lease", 9, "return") },
+		"committed": func(r *rig) { r.commit("a", "lease", 1, "commit") },
+		"expired":   func(r *rig) { r.advance(2000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.chain(30, 30, 30)
+			r.cut["b"], r.cut["c"] = true, true
+			r.wantCode(r.lease("a", "leaf", 10, "lease", 2000), core.OK)
+			team := r.acquireAsync("a", "team", 3, "team", 60_000)
+			org := r.acquireAsync("a", "org", 5, "org", 60_000)
+			r.unanswered(team)
+			r.unanswered(org)
+			give(r)
+			r.wantCode(r.answer(team), core.OK)
+			r.wantCode(r.answer(org), core.OK)
+		})
+	}
 }
 
 func TestChainLeases(t *testing.T) {
@@ -284,14 +290,19 @@ func TestChainChanges(t *testing.T) {
 			r := newRig(t, 3, nil)
 			r.create("other", 300)
 			r.chain(300, 300, 9)
-			r.createBelow("gone", "team", 300)
+			r.below("gone", "team", 300)
+			r.create("old", 9)
+			r.below("mover", "old", 300)
 			r.cut["a"] = true
+			mover := r.acquireAsync("a", "mover", 5, "mover", 10_000)
 			moved := r.acquireAsync("a", "leaf", 5, "moved", 10_000)
 			gone := r.acquireAsync("a", "gone", 5, "gone", 10_000)
 			stays := r.acquireAsync("a", "team", 2, "stays", 10_000)
 			for _, ch := range []core.Change{
 				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
 				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
+				{Kind: core.MoveEntity, Name: "mover", Parent: "other", RequestID: "rescue"},
+				{Kind: core.DeleteEntity, Name: "old", RequestID: "delete what it waits for"},
 			} {
 				call := r.changeAsync("b", ch)
 				r.advance(1000)
@@ -306,8 +317,9 @@ func TestChainChanges(t *testing.T) {
 			r.wantCode(r.answer(gone), core.NotFound)
 			r.view("a", "org")
 			r.wantCode(r.answer(stays), core.OK)
+			r.wantCode(r.answer(mover), core.OK)
 			r.wantOut("a", 5, 2, 2)
-			if v := r.view("a", "other"); v.Net != 5 {
+			if v := r.view("a", "other"); v.Net != 10 {
 				t.Errorf("%+v", v)
 			}
 		})

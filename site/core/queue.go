@@ -9,7 +9,8 @@ type waiting struct {
 	request
 	// until is when it is refused.
 	until Tick
-	// charge is what it takes of each entity.
+	// named are the entities that it names, and charge is what it takes of each.
+	named  []*entity
 	charge charge
 	// at is the entity that it waits for, and needs what it takes of that one.
 	at    *entity

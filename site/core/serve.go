@@ -87,7 +87,9 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 	case c.full(at) || len(c.waiting) >= c.cfg.MaxWaitingAll || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
 		c.reply(call, c.queueFull(at))
 	default:
-		w := &waiting{request: *r, until: c.until(wait, &r.tries), charge: append(charge(nil), ch...), calls: []Call{call}}
+		w := &waiting{
+			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []Call{call},
+		}
 		c.enlist(w)
 		c.waitingCalls[call] = w
 		c.join(w, at)

@@ -1,0 +1,276 @@
+package core_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// forest is a rig with a changing tree of entities.
+type forest struct {
+	*rig
+	rt *rapid.T
+	n  int
+	// leases are those granted, by the sites that did.
+	leases map[string]core.SiteID
+	ids    []string
+	// acquires are the calls of acquires that are not answered yet.
+	acquires map[core.Call]asked
+}
+
+// asked is an acquire of one entity.
+type asked struct {
+	site  core.SiteID
+	least core.Tokens
+	lease string
+}
+
+func (f *forest) id() string {
+	f.n++
+	return id("r", f.n)
+}
+
+func (f *forest) tokens() core.Tokens { return core.Tokens(rapid.IntRange(1, 30).Draw(f.rt, "tokens")) }
+
+func (f *forest) name(what string) string {
+	return rapid.SampledFrom([]string{"e0", "e1", "e2", "e3", "e4"}).Draw(f.rt, what)
+}
+
+// movedOn is what was moved on each entity itself at a site, by what its disk says of
+// requests and leases.
+func movedOn(from *core.Restored) map[uint64]core.Tokens {
+	moved := map[uint64]core.Tokens{}
+	last := map[core.RequestKey]core.RequestRecord{}
+	for _, b := range from.Blocks {
+		for _, q := range b.Records {
+			last[q.Key] = q
+		}
+	}
+	for _, q := range last {
+		switch {
+		case q.State != core.Ran:
+		case q.Kind == core.AllRequest:
+			for _, p := range q.Parts {
+				moved[p.Generation] += p.Tokens
+			}
+		case q.Kind == core.AcquireRequest, q.Kind == core.CommitRequest:
+			moved[q.Generation] += q.Tokens
+		case q.Kind == core.ReleaseRequest:
+			moved[q.Generation] -= q.Tokens
+		}
+	}
+	for _, l := range from.Leases {
+		moved[l.Generation] += l.Tokens
+	}
+	return moved
+}
+
+// check holds at every site: what is out of an entity is what was moved on it itself,
+// and what is out of those right below.
+func (f *forest) check() {
+	f.t.Helper()
+	for _, site := range f.names {
+		from, err := f.disks[site].Load()
+		if err != nil {
+			f.rt.Fatal(err)
+		}
+		nets, generations := map[string]core.Tokens{}, map[uint64]bool{}
+		for _, b := range from.Books {
+			nets[b.Name] = b.Net
+		}
+		want := movedOn(&from)
+		for _, e := range from.Entities {
+			generations[e.Generation] = true
+		}
+		for _, e := range from.Entities {
+			if e.Parent != 0 {
+				want[e.Parent] += nets[e.Name]
+			}
+			if e.Parent != 0 && !generations[e.Parent] {
+				f.rt.Fatalf("%s: %q stands below generation %d, which is not there", site, e.Name, e.Parent)
+			}
+		}
+		for _, e := range from.Entities {
+			if nets[e.Name] != want[e.Generation] {
+				f.rt.Fatalf("%s: %d of %q are out, %d by what was moved on it and by those below", site, nets[e.Name], e.Name, want[e.Generation])
+			}
+		}
+	}
+}
+
+// collect takes in the answers to acquires. A refusal of one that did not wait names
+// an entity that has too little at the site, and of all above what it names.
+func (f *forest) collect() {
+	for call, q := range f.acquires {
+		a, answered := f.answers[call]
+		if !answered {
+			continue
+		}
+		delete(f.acquires, call)
+		switch {
+		case a.Code == core.OK && q.lease != "":
+			f.leases[q.lease] = q.site
+			f.ids = append(f.ids, q.lease)
+		case (a.Code == core.OutOfTokens || a.Code == core.QueueFull) && a.Lacking == "":
+			f.rt.Fatalf("refused for want of no entity's tokens: %+v", a)
+		}
+	}
+}
+
+func (f *forest) acquire() {
+	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
+	call, name, tokens := f.nextCall(), f.name("entity"), f.tokens()
+	in := &core.Acquire{
+		Call: call, Entity: name, Tokens: tokens, Request: key(f.id()),
+		Wait: core.Tick(rapid.SampledFrom([]int{0, 300, 3000}).Draw(f.rt, "wait")),
+	}
+	if rapid.Bool().Draw(f.rt, "least") {
+		in.Least = core.Tokens(rapid.IntRange(1, int(tokens)).Draw(f.rt, "fewest"))
+	}
+	q := asked{site: site, least: max(1, in.Least)}
+	if rapid.IntRange(0, 2).Draw(f.rt, "leased") == 0 {
+		q.lease = f.id()
+		in.Request = key(q.lease)
+		in.Lease = &core.LeaseTerms{ID: q.lease, TTL: core.Tick(rapid.IntRange(1, 3000).Draw(f.rt, "ttl"))}
+	}
+	f.acquires[call] = q
+	f.step(site, in)
+	a, answered := f.answers[call]
+	if !answered || a.Code != core.OutOfTokens || in.Wait > 0 {
+		return
+	}
+	if v := f.view(site, a.Lacking); v.Left != a.Left || v.Waiting == 0 && v.Left >= in.Tokens {
+		f.rt.Fatalf("%+v refused for want of %+v: %+v", in, v, a)
+	}
+	for up := name; up != a.Lacking; {
+		if up = f.view(site, up).Parent; up == "" {
+			f.rt.Fatalf("%+v refused for want of tokens of %q, which does not stand above", in, a.Lacking)
+		}
+	}
+}
+
+// all asks for several at one site, and now and then for the same at another one.
+func (f *forest) all() {
+	var parts []core.Part
+	for range rapid.IntRange(1, 4).Draw(f.rt, "parts") {
+		parts = append(parts, part(f.name("part"), f.tokens()))
+	}
+	first, second := rapid.SampledFrom(f.names).Draw(f.rt, "site"), rapid.SampledFrom(f.names).Draw(f.rt, "second")
+	in := core.AcquireAll{Call: f.nextCall(), Parts: parts, Request: key(f.id()), Wait: 300}
+	one := in
+	f.step(first, &one)
+	if first == second || rapid.Bool().Draw(f.rt, "once") {
+		return
+	}
+	in.Call, in.Tries = f.nextCall(), core.Tries{Attempt: core.AttemptOf(2, 0), Tried: []core.SiteID{first}, NotAfter: f.now.Wall + 9000}
+	f.step(second, &in)
+}
+
+func (f *forest) release() {
+	call, id := f.nextCall(), f.id()
+	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
+	f.step(site, &core.Release{Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(id)})
+}
+
+// lease does something with a lease.
+func (f *forest) lease() {
+	if len(f.ids) == 0 {
+		return
+	}
+	lease := rapid.SampledFrom(f.ids).Draw(f.rt, "lease")
+	home, call := f.leases[lease], f.nextCall()
+	switch rapid.IntRange(0, 2).Draw(f.rt, "do") {
+	case 0:
+		f.step(home, &core.CommitLease{Call: call, Lease: key(lease), Tokens: f.tokens(), Request: key(f.id())})
+	case 1:
+		f.step(home, &core.RenewLease{Call: call, Lease: key(lease), TTL: 2000})
+	default:
+		site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
+		f.step(site, &core.Release{
+			Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(f.id()),
+			Lease: &core.LeaseRef{Home: home, Request: key(lease)},
+		})
+	}
+}
+
+func (f *forest) reshape() {
+	ch := core.Change{RequestID: f.id(), Name: f.name("entity")}
+	switch rapid.IntRange(0, 5).Draw(f.rt, "change") {
+	case 0:
+		ch.Kind, ch.Subtree = core.DeleteEntity, rapid.Bool().Draw(f.rt, "subtree")
+	case 1:
+		ch.Kind, ch.Limit = core.SetLimit, core.Tokens(rapid.IntRange(0, 60).Draw(f.rt, "limit"))
+	case 2:
+		ch.Kind, ch.Limit = core.CreateEntity, 60
+		ch.Parent = f.name("parent")
+	default:
+		ch.Kind = core.MoveEntity
+		if rapid.Bool().Draw(f.rt, "below") {
+			ch.Parent = f.name("parent")
+		}
+	}
+	f.changeAsync(rapid.SampledFrom(f.names).Draw(f.rt, "site"), ch)
+}
+
+// TestTreesAddUp: whatever is acquired, given back, moved and deleted, and whenever
+// sites go down, what is out of an entity is at every site what was moved on it itself
+// and what is out of those below; in the end no acquire waits and all books add up.
+func TestTreesAddUp(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := &forest{
+			rig: newRig(t, rapid.SampledFrom([]int{1, 3}).Draw(rt, "sites"), nil), rt: rt,
+			leases: map[string]core.SiteID{}, acquires: map[core.Call]asked{},
+		}
+		for i := range 5 {
+			name, parent := fmt.Sprint("e", i), ""
+			if i > 0 {
+				parent = rapid.SampledFrom([]string{"", "e0", fmt.Sprint("e", i-1)}).Draw(rt, "parent")
+			}
+			f.below(name, parent, core.Tokens(rapid.IntRange(20, 120).Draw(rt, "limit")))
+		}
+		for range rapid.IntRange(10, 80).Draw(rt, "steps") {
+			switch site := rapid.SampledFrom(f.names).Draw(rt, "at"); rapid.SampledFrom([]string{
+				"acquire", "acquire", "acquire", "all", "all", "release", "lease", "lease", "reshape", "advance", "advance", "restart", "cut", "cancel",
+			}).Draw(rt, "op") {
+			case "acquire":
+				f.acquire()
+			case "all":
+				f.all()
+			case "release":
+				f.release()
+			case "lease":
+				f.lease()
+			case "reshape":
+				f.reshape()
+			case "advance":
+				f.advance(core.Tick(rapid.SampledFrom([]int{5, 40, 400, 2000}).Draw(rt, "time")))
+			case "restart":
+				f.restart(site)
+			case "cut":
+				f.cut[site] = !f.cut[site]
+			case "cancel":
+				f.step(site, &core.Cancel{Call: core.Call(f.calls)})
+			}
+			f.collect()
+			f.check()
+		}
+		clear(f.cut)
+		f.advance(60_000)
+		f.collect()
+		f.check()
+		for i := range 5 {
+			name := fmt.Sprint("e", i)
+			if _, err := f.find(f.names[0], name); err != nil {
+				continue
+			}
+			left, offered, net := f.books(name)
+			v := f.view(f.names[0], name)
+			if v.Waiting != 0 || left+offered+net != v.Limit-v.Surplus {
+				rt.Fatalf("%d left, %d offered, %d out of %+v", left, offered, net, v)
+			}
+		}
+	})
+}
