@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/samya-db/samya/site/core"
@@ -237,4 +238,25 @@ func TestPartsAreBounded(t *testing.T) {
 		r.acquire("a", "e", 1, id("later", i))
 	}
 	r.wantCode(r.all("a", "z", parts...), core.OK)
+}
+
+// TestWaitingPartsAreBounded: parts of those that wait count as well, and how many
+// entities these charge is bounded by how many acquires may wait.
+func TestWaitingPartsAreBounded(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.MaxRequests, c.MaxWaitingAll = 100, 6 })
+	var parts []core.Part
+	for i := range 40 {
+		r.create(id("e", i), 3)
+		parts = append(parts, part(id("e", i), 2))
+	}
+	r.cut["b"], r.cut["c"] = true, true
+	for range 2 {
+		first := r.allAsync("a", id("x", r.calls), 1000, parts[:25]...)
+		r.unanswered(first)
+		r.wantLacking(r.answer(r.allAsync("a", id("x", r.calls), 1000, parts[:24]...)), core.QueueFull, "e-0")
+		r.unanswered(r.allAsync("a", id("x", r.calls), 1000, parts[:20]...))
+		r.wantCode(r.all("a", id("x", r.calls), slices.Repeat(parts[:1], 53)...), core.Overloaded)
+		r.advance(2000)
+		r.wantLacking(r.answer(first), core.OutOfTokens, "e-0")
+	}
 }
