@@ -56,7 +56,7 @@ type simFeature struct {
 	Name  string `json:"name"`
 	Total int    `json:"total"`
 	// Least is that of the seed that shows least of it, of those not refused as
-	// trivial.
+	// trivial, and, of what only trees show, of those with a tree.
 	Least int `json:"least"`
 }
 
@@ -67,7 +67,7 @@ func (r *simResult) feature(all *sim.Report, trivial bool) {
 			r.Features = append(r.Features, simFeature{Name: f.Name, Least: math.MaxInt})
 		}
 		r.Features[i].Total += f.Count
-		if !trivial {
+		if !trivial && (!f.Trees || all.Trees > 0) {
 			r.Features[i].Least = min(r.Features[i].Least, f.Count)
 		}
 	}

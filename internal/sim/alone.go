@@ -12,6 +12,7 @@ func (o *observer) alone(d *Memory) bool {
 			continue
 		}
 		e := o.sequence(id)
+		o.names[id.generation] = id.entity
 		if e.limits == nil {
 			o.s.report.Creates++
 			o.created[id.entity] = append(o.created[id.entity], e)

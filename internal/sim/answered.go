@@ -36,17 +36,23 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	o.claimed(n, c)
 	if q.answered {
 		o.s.report.Repeats++
-		if now := (told{a.Code, a.Tokens, a.Left}); now != q.first {
+		now := told{a.Code, a.Tokens, a.Left, a.Lacking}
+		if !n.tells(op, q) {
+			// What lacked no longer stands above what was asked for.
+			now.lacking = q.first.lacking
+		}
+		if now != q.first {
 			o.s.fail(ExactlyOnce, "%s answers %v with %+v, before with %+v", n.id, c, now, q.first)
 		}
 		return
 	}
-	q.first, q.answered = told{a.Code, a.Tokens, a.Left}, true
+	q.first, q.answered = told{a.Code, a.Tokens, a.Left, a.Lacking}, true
 	switch {
 	case a.Code == core.OutOfTokens:
 		o.s.report.Refusals++
-		o.exact(op)
-	case op.kind != acquire:
+		o.lacked(n, c, &a)
+		o.exact(op, a.Lacking)
+	case !op.kind.acquires():
 		o.s.report.Releases++
 	default:
 		o.granted(n, c, &a)
@@ -60,7 +66,7 @@ func (q *recorded) bears(p *op, a *core.Answer) bool {
 		return a.Code == core.OK && q.state == core.Ran && a.Tokens == q.tokens
 	case a.Code == core.OutOfTokens:
 		return q.state == core.Refused && a.Left == q.left
-	case p.kind == acquire:
+	case p.kind.acquires():
 		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
 	case a.Parked:
 		// It may have been settled in the same transaction.
@@ -76,12 +82,19 @@ func (o *observer) granted(n *node, c *call, a *core.Answer) {
 	if c.waited {
 		o.s.report.Redistributed++
 	}
+	switch {
+	case c.op.kind == acquireAll:
+		o.s.report.Batches++
+		return
+	case n.durable.entities[c.op.entity].Parent != 0:
+		o.s.report.GrantsBelow++
+	}
 	if a.Left < 0 {
 		o.s.fail(Bounds, "%s grants %v, left are %d", n.id, c, a.Left)
 	}
 	if a.Tokens < c.op.tokens {
 		o.s.report.Partial++
-		if a.Left != 0 {
+		if a.Left != 0 && !o.planted[c.op.entity] {
 			o.s.fail(Answers, "%s grants %v only %d tokens, left are %d", n.id, c, a.Tokens, a.Left)
 		}
 	}

@@ -28,9 +28,24 @@ func (o *observer) taken(op *op, a *core.Answer) {
 		tokens = l.tokens
 		l.counted = tokens
 	}
-	o.outstanding[op.entity] += tokens
-	if got, most := o.outstanding[op.entity], o.bound(op.entity); got > most {
-		o.s.fail(OverGrant, "%d tokens of %q are out, at most %d may be", got, op.entity, most)
+	if op.kind != acquireAll {
+		o.takenOf(op.entity, tokens)
+		return
+	}
+	for _, part := range op.parts {
+		o.takenOf(part.Entity, part.Tokens)
+	}
+}
+
+// takenOf counts tokens of an entity that a client has got.
+func (o *observer) takenOf(name string, tokens core.Tokens) {
+	o.outstanding[name] += tokens
+	if o.planted[name] {
+		o.overGranted(name)
+		return
+	}
+	if got, most := o.outstanding[name], o.bound(name); got > most {
+		o.s.fail(OverGrant, "%d tokens of %q are out, at most %d may be", got, name, most)
 	}
 }
 
@@ -92,17 +107,17 @@ func (o *observer) reply(n *node, r core.Reply) {
 }
 
 // exact checks a refusal where nothing fails and nothing is released: the
-// tokens are nowhere.
-func (o *observer) exact(op *op) {
+// tokens of the entity that lacks them are nowhere.
+func (o *observer) exact(op *op, lacking string) {
 	if !o.s.o.Hungry || op.wait < 5*second {
 		return
 	}
-	free := o.bound(op.entity)
+	free := o.bound(lacking)
 	for _, n := range o.s.nodes {
-		free -= n.drained.books[op.entity].Net
+		free -= n.drained.books[lacking].Net
 	}
 	if free >= op.tokens {
-		o.s.fail(Refusal, "%v is refused, %d tokens are there", op, free)
+		o.s.fail(Refusal, "%v is refused for want of %q, %d tokens are there", op, lacking, free)
 	}
 }
 

@@ -28,14 +28,19 @@ type admin struct {
 func (s *sim) startClients() {
 	a := &admin{s: s, pause: 300 + s.r.IntN(4000)}
 	s.admin = a
-	for i := range 1 + s.r.IntN(4) {
-		a.names = append(a.names, fmt.Sprintf("e%d", i))
-	}
-	if s.o.Hungry {
-		a.names = a.names[:1]
-	}
-	for _, name := range a.names {
-		s.issue(&op{kind: create, entity: name, limit: core.Tokens(20 + s.r.IntN(400)), wait: 5 * second, site: -1})
+	if s.chance(500) {
+		s.report.Trees = 1
+		s.plant()
+	} else {
+		for i := range 1 + s.r.IntN(4) {
+			a.names = append(a.names, fmt.Sprintf("e%d", i))
+		}
+		if s.o.Hungry {
+			a.names = a.names[:1]
+		}
+		for _, name := range a.names {
+			s.issue(&op{kind: create, entity: name, limit: core.Tokens(20 + s.r.IntN(400)), wait: 5 * second, site: -1})
+		}
 	}
 	if !s.o.Hungry {
 		s.after(5*second, a.next)
@@ -85,11 +90,15 @@ func (c *client) next() {
 		s.issue(p)
 		return
 	}
-	p.tokens = core.Tokens(1 + s.r.IntN(c.big))
 	if s.chance(600) {
 		p.wait = micros(s.r.IntN(10_000)) * millisecond
 	}
-	p.choose(s)
+	if s.chance(150) {
+		p.several(s, c.big)
+	} else {
+		p.tokens = core.Tokens(1 + s.r.IntN(c.big))
+		p.choose(s)
+	}
 	p.then = func(a *core.Answer) {
 		c.took(p, a)
 		again()
@@ -117,6 +126,12 @@ func (c *client) took(p *op, a *core.Answer) {
 		return
 	}
 	c.s.observe.taken(p, a)
+	for _, part := range p.parts {
+		c.held[part.Entity] += part.Tokens
+	}
+	if p.kind == acquireAll {
+		return
+	}
 	if p.ttl == 0 {
 		c.held[p.entity] += a.Tokens
 	} else if l := p.at[p.taken].lease; l != nil {

@@ -146,7 +146,8 @@ func catalogueApplied(n *node) avantan.Instance {
 }
 
 func sameEntity(a, b core.EntityRecord) bool {
-	return a.Generation == b.Generation && a.Limit == b.Limit && a.Version == b.Version && slices.Equal(a.Results, b.Results)
+	return a.Generation == b.Generation && a.Limit == b.Limit && a.Version == b.Version && a.Parent == b.Parent &&
+		slices.Equal(a.Results, b.Results)
 }
 
 // asideAt names tokens that a site has set aside: in an instance of the

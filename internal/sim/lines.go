@@ -6,7 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// lines are the acquires that wait at a site for each entity, as they have come.
+// lines are the acquires that wait at a site for each entity that they name, as
+// they have come; those of several entities are under "".
 type lines map[string][]*place
 
 // place is an acquire that waits, with all who wait for it.
@@ -46,6 +47,11 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 	for i := range batch.Replies {
 		batch.Replies[i].Call.(*call).served = true
 	}
+	short := o.short(n)
+	if short.needs == nil {
+		clear(n.lines)
+		return
+	}
 	for _, name := range o.s.admin.names {
 		line := n.lines[name]
 		if len(line) == 0 {
@@ -54,13 +60,55 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 		first := slices.IndexFunc(line, (*place).waits)
 		if first >= 0 {
 			p, left := line[first], n.drained.books[name].Left
-			if p.op.tokens <= left {
+			alone := !n.drained.planted(name) && !short.shared[name]
+			if alone && p.op.tokens <= left {
 				o.s.report.WaitedThoughKept++
 				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, p.op, left)
 			}
-			o.overtaken(n, batch, line, p)
+			o.overtaken(n, batch, line, p, alone)
 		}
 		n.lines[name] = slices.DeleteFunc(line, func(p *place) bool { return !p.waits() })
+	}
+	n.lines[""] = slices.DeleteFunc(n.lines[""], func(p *place) bool { return !p.waits() })
+	o.allServed(n, &short)
+}
+
+// shortage is what the acquires that wait at a site need: the most that one needs
+// of each entity, and which entities acquires of several need; nil if none waits.
+type shortage struct {
+	needs  map[string]core.Tokens
+	shared map[string]bool
+}
+
+func (o *observer) short(n *node) (sh shortage) {
+	for name, line := range n.lines {
+		for _, p := range line {
+			if !p.waits() {
+				continue
+			}
+			if sh.needs == nil {
+				sh.needs, sh.shared = make(map[string]core.Tokens), make(map[string]bool)
+			}
+			for _, c := range n.drained.charges(p.op) {
+				sh.needs[c.name] = max(sh.needs[c.name], c.tokens)
+				sh.shared[c.name] = sh.shared[c.name] || name == ""
+			}
+		}
+	}
+	return sh
+}
+
+// allServed fails if an acquire waits, and of all the entities that it charges there
+// is none of which the site lacks what it, or another that waits, needs.
+func (o *observer) allServed(n *node, sh *shortage) {
+	lacks := func(c charge) bool { return sh.needs[c.name] > n.drained.books[c.name].Left }
+	for _, name := range append([]string{""}, o.s.admin.names...) {
+		for _, p := range n.lines[name] {
+			if p.waits() && !slices.ContainsFunc(n.drained.charges(p.op), lacks) {
+				o.s.report.WaitedThoughKept++
+				o.s.fail(Serving, "%s: %v waits, and nothing that it charges lacks tokens: %v", n.id, p.op, sh.needs)
+			}
+		}
 	}
 }
 
@@ -78,8 +126,9 @@ func (o *observer) granting(n *node, r *core.Records) {
 	}
 }
 
-// overtaken looks for grants to acquires that came after one that still waits.
-func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, first *place) {
+// overtaken looks for grants to acquires that came after one that still waits: for
+// an entity that is charged with no other, there must be none.
+func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, first *place, alone bool) {
 	for _, p := range n.granted {
 		if p.entity != first.op.entity {
 			continue
@@ -90,7 +139,7 @@ func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, first 
 			continue
 		}
 		// Else it never waited, and was granted tokens when it came.
-		if !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool {
+		if alone && !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool {
 			c := r.Call.(*call)
 			return c.op == p && before(c.arrived)
 		}) {

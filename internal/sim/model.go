@@ -56,6 +56,10 @@ type sequence struct {
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
+	// shifted is set once an entity came to stand below this one or left, moved is
+	// how many tokens this took along in or out of the sites' books.
+	shifted bool
+	moved   core.Tokens
 	// inDebt says which sites are in debt.
 	inDebt []bool
 }
@@ -178,7 +182,9 @@ func (q *sequence) settle(o *observer) error {
 type catalogueState struct {
 	generation, numbered uint64
 	entities             map[string]uint64
-	mode                 core.ModeRecord
+	// parents are the names of the parents, of all that have one.
+	parents map[string]string
+	mode    core.ModeRecord
 }
 
 // catalogueModel settles the catalogue's chosen values.
@@ -186,8 +192,13 @@ type catalogueModel struct {
 	states []catalogueState
 	// results are the outcomes by request id.
 	results map[string]catalogueResult
-	// switches counts the changes of the mode to another one.
-	switches int
+	// switches counts the changes of the mode to another one, moves and prunes the
+	// moves below another parent, and the deletions with all that stands below;
+	// misplaced are the changes refused for where an entity stands or was to stand.
+	switches, moves, prunes, misplaced int
+	// shifted are the entities that had something come to stand below them, or
+	// leave, since it was last asked.
+	shifted []sequenceID
 }
 
 type catalogueResult struct {
@@ -210,8 +221,7 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		}
 	}
 	last := m.states[len(m.states)-1]
-	next := catalogueState{last.generation, last.numbered, make(map[string]uint64), last.mode}
-	maps.Copy(next.entities, last.entities)
+	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode}
 	var created []creation
 	for _, ch := range changes {
 		if _, repeated := m.results[ch.RequestID]; repeated {
@@ -226,16 +236,23 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 		case ch.Kind == core.CreateEntity && found:
 			r.code = core.Exists
 		case ch.Kind == core.CreateEntity:
+			if r.code = next.fits(ch.Name, ch.Parent); r.code != core.OK {
+				m.misplaced++
+				break
+			}
 			next.generation++
 			r.generation = next.generation
 			next.entities[ch.Name] = r.generation
+			next.put(ch.Name, ch.Parent)
 			created = append(created, creation{sequenceID{ch.Name, r.generation}, ch.Limit})
 		case !found:
 			r.code = core.NotFound
 		case ch.Generation != 0 && ch.Generation != g:
 			r.code = core.Mismatch
+		case ch.Kind == core.MoveEntity:
+			r.code = m.settleMove(&next, &ch)
 		default:
-			delete(next.entities, ch.Name)
+			r.code = m.settleDelete(&next, &ch)
 		}
 		m.results[ch.RequestID] = r
 	}

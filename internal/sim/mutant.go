@@ -21,8 +21,15 @@ func (p *op) extras(n *node, c *call) {
 // site.
 func (p *op) mutate() {
 	s, other := p.s, *p
-	other.limit++
-	other.expected++
+	switch {
+	case p.kind == move && s.chance(500):
+		other.parent += "x"
+	case p.kind == remove && s.chance(500):
+		other.subtree = !p.subtree
+	default:
+		other.limit++
+		other.expected++
+	}
 	s.after(s.r.Int64N(5*second), func() {
 		n := s.nodes[s.r.IntN(len(s.nodes))]
 		n.awake(func() {

@@ -78,6 +78,8 @@ type node struct {
 	toldAt, drainedAt uint64
 	// failed is when it last found no majority, by entity.
 	failed map[string]micros
+	// replanted is when it last became durable where its entities stand.
+	replanted micros
 	// found is when it last found a surplus, by entity.
 	found map[string]micros
 }

@@ -20,8 +20,18 @@ type observer struct {
 	// outstanding is what is out from the clients' view.
 	created     map[string][]*sequence
 	outstanding map[string]core.Tokens
-	// net is what each site has out by its recorded requests.
-	net []map[string]core.Tokens
+	// net is what each site has out by its recorded requests, of an entity with all
+	// below it, and own what it has out of the entity by itself.
+	net, own []map[string]core.Tokens
+	// replants is set for a transaction that changes where entities stand, with how
+	// many tokens its requests move.
+	replants bool
+	mixes    core.Tokens
+	// names are the entities by generation, planted those that ever had a parent or
+	// were one; ghosts is, by name, what was out of entities that were deleted.
+	names   map[uint64]string
+	planted map[string]bool
+	ghosts  map[string]core.Tokens
 	// mixed is by how much what is out goes down and up within the transaction
 	// looked at, by entity; nil if it changes no lease.
 	mixed map[string]span
@@ -37,12 +47,14 @@ func newObserver(s *sim) *observer {
 	o := &observer{
 		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens),
+		names: make(map[uint64]string), planted: make(map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
-			states: []catalogueState{{entities: map[string]uint64{}}}, results: make(map[string]catalogueResult),
+			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}}},
+			results: make(map[string]catalogueResult),
 		},
 	}
 	for range s.names {
-		o.net = append(o.net, make(map[string]core.Tokens))
+		o.net, o.own = append(o.net, make(map[string]core.Tokens)), append(o.own, make(map[string]core.Tokens))
 		o.logs = append(o.logs, make(map[string]*readLog))
 	}
 	o.sequence(sequenceID{})
@@ -121,10 +133,16 @@ func (o *observer) settleCatalogue(q *sequence) {
 			e := o.sequence(c.id)
 			e.created(c.limit, len(o.s.names))
 			o.created[c.id.entity] = append(o.created[c.id.entity], e)
+			o.names[c.id.generation] = c.id.entity
 			o.s.report.Creates++
 			o.settle(e)
 		}
-		o.s.report.Switches = o.catalogue.switches
+		for _, id := range o.catalogue.shifted {
+			o.sequence(id).shifted = true
+		}
+		o.catalogue.shifted = nil
+		o.s.report.Switches, o.s.report.Moves = o.catalogue.switches, o.catalogue.moves
+		o.s.report.Prunes, o.s.report.Misplaced = o.catalogue.prunes, o.catalogue.misplaced
 	}
 }
 
@@ -201,6 +219,7 @@ func (o *observer) durable(n *node, r *core.Records) {
 		o.checkCatalogue(n, n.durable)
 	}
 	o.touched(n, n.durable, r)
+	o.addsUp(n)
 	o.stored(n, r)
 	o.claimsStored(n, r)
 }
@@ -231,12 +250,23 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 	if d.catalogue.Mode != want.mode {
 		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.catalogue.Mode, want.mode)
 	}
-	got := make(map[string]uint64)
+	got, parents := make(map[string]uint64), make(map[string]string)
 	for name, e := range d.entities {
 		got[name] = e.Generation
+		if e.Parent != 0 {
+			parents[name] = o.names[e.Parent]
+		}
 	}
 	if !maps.Equal(got, want.entities) {
 		o.s.fail(Catalogue, "%s: entities after instance %d of the catalogue: %v, want %v", n.id, at, got, want.entities)
+	}
+	if !maps.Equal(parents, want.parents) {
+		o.s.fail(Catalogue, "%s: parents after instance %d of the catalogue: %v, want %v", n.id, at, parents, want.parents)
+	}
+	for name, e := range d.entities {
+		if e.Parent != 0 && want.entities[want.parents[name]] != e.Parent {
+			o.s.fail(Catalogue, "%s: %q stands below generation %d, want %q, %d", n.id, name, e.Parent, want.parents[name], want.entities[want.parents[name]])
+		}
 	}
 }
 
@@ -277,8 +307,8 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
 		o.s.fail(Bounded, "%s: %v keeps %d decisions and %d slices", n.id, q.id, len(e.Protocol.Kept), len(e.Star.Slices))
 	}
-	if b.Left < 0 && !q.lowered {
-		o.s.fail(Bounds, "%s: %v has %d left, the limit was never lowered", n.id, q.id, b.Left)
+	if b.Left < 0 && !q.lowered && !q.shifted {
+		o.s.fail(Bounds, "%s: %v has %d left, the limit was never lowered, and nothing moved below it or away", n.id, q.id, b.Left)
 	}
 	if durable {
 		o.debt(n, q, b.Left < 0)

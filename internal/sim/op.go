@@ -10,10 +10,12 @@ type opKind uint8
 
 const (
 	acquire opKind = iota
+	acquireAll
 	release
 	commit
 	create
 	remove
+	move
 	setLimit
 	setMode
 	read
@@ -22,6 +24,9 @@ const (
 
 // recorded reports whether sites record the requests of a kind by their ids.
 func (k opKind) recorded() bool { return k <= commit }
+
+// acquires reports whether it takes tokens out, of one entity or of several.
+func (k opKind) acquires() bool { return k <= acquireAll }
 
 // op is one operation of a client, with all its attempts.
 type op struct {
@@ -32,6 +37,11 @@ type op struct {
 	requestID string
 	entity    string
 	tokens    core.Tokens
+	// parts are those of an acquireAll, whose tokens are their sum.
+	parts []core.Part
+	// parent is that of a create or move, subtree that of a remove.
+	parent  string
+	subtree bool
 	// least is the fewest that an acquire is content with; 0 for all.
 	least    core.Tokens
 	dry      bool
@@ -71,7 +81,7 @@ type op struct {
 // String implements fmt.Stringer.
 func (p *op) String() string {
 	kind := [...]string{
-		"acquire", "release", "commit", "create", "delete", "set limit", "set mode " + p.mode, "read", "renewal",
+		"acquire", "acquire of all", "release", "commit", "create", "delete", "move", "set limit", "set mode " + p.mode, "read", "renewal",
 	}[p.kind]
 	about := fmt.Sprintf("%s #%d of %q, tokens %d, limit %d, wait %d ms", kind, p.id, p.entity, p.tokens, p.limit,
 		p.wait/millisecond)
@@ -85,6 +95,12 @@ func (p *op) String() string {
 	}
 	if p.least > 0 {
 		about += fmt.Sprintf(", at least %d", p.least)
+	}
+	if len(p.parts) > 0 {
+		about += fmt.Sprintf(", of %v", p.parts)
+	}
+	if p.parent != "" || p.subtree {
+		about += fmt.Sprintf(", parent %q, subtree %t", p.parent, p.subtree)
 	}
 	return about
 }
@@ -237,18 +253,20 @@ func (n *node) hand(c *call) {
 	if p.lease != nil {
 		p.lease.named(n, p)
 	}
-	if p.kind != acquire {
+	if !p.kind.acquires() {
 		n.step(p.input(c, p.tokens, p.limit))
 		return
 	}
 	before := n.core.Status().Waiting
+	p.at[n.i].crowded = p.at[n.i].crowded || before > 0
 	n.feed(p.input(c, p.tokens, p.limit))
 	if c.waited = n.core.Status().Waiting > before; c.waited {
 		n.mayWait(p)
 		n.contradict(c)
 	}
 	n.lines.join(c)
-	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.has(p.entity) >= p.tokens)
+	p.at[n.i].crowded = p.at[n.i].crowded || c.waited
+	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.hasAll(p))
 	n.settle()
 }
 
@@ -280,6 +298,8 @@ func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
 			a.Lease = &core.LeaseTerms{ID: p.requestID, TTL: core.Tick(p.ttl / millisecond), Holder: "h"}
 		}
 		return a
+	case acquireAll:
+		return &core.AcquireAll{Call: c, Parts: p.partsOf(tokens), Request: p.key, Wait: wait, Tries: tries}
 	case release:
 		r := &core.Release{Call: c, Entity: p.entity, Tokens: tokens, Request: p.key, Tries: tries}
 		if p.lease != nil {
@@ -292,11 +312,17 @@ func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
 		return &core.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
 	case create:
 		return &core.Change{
-			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, RequestID: p.requestID, Wait: wait,
+			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait,
 		}
 	case remove:
 		return &core.Change{
-			Call: c, Kind: core.DeleteEntity, Name: p.entity, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+			Call: c, Kind: core.DeleteEntity, Name: p.entity, Subtree: p.subtree, Expected: p.expected,
+			RequestID: p.requestID, Wait: wait,
+		}
+	case move:
+		return &core.Change{
+			Call: c, Kind: core.MoveEntity, Name: p.entity, Parent: p.parent, Expected: p.expected,
+			RequestID: p.requestID, Wait: wait,
 		}
 	case setMode:
 		return &core.Change{

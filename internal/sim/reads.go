@@ -22,6 +22,7 @@ type span struct{ least, most core.Tokens }
 
 type readState struct {
 	generation     uint64
+	parent         string
 	limit          limitState
 	applied        avantan.Instance
 	moved, fetches uint64
@@ -57,7 +58,7 @@ func (o *observer) stored(n *node, r *core.Records) {
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		s := readState{
-			generation: e.Generation, limit: limitState{e.Limit, e.Version}, applied: e.Protocol.Applied, moved: e.Moved,
+			generation: e.Generation, parent: n.durable.above(e.Name), limit: limitState{e.Limit, e.Version}, applied: e.Protocol.Applied, moved: e.Moved,
 			fetches: e.Fetches, aside: aside(e.Star.Slices),
 		}
 		if p := e.Protocol.Pledge; p != nil {
@@ -160,7 +161,7 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 		o.s.fail(Reads, "%s tells of %+v; it goes from %+v to %+v", n.id, v, first, last)
 		return
 	}
-	if len(meanwhile) == 1 && (v.Offered != last.aside || !limits(last)) {
+	if len(meanwhile) == 1 && (v.Offered != last.aside || !limits(last) || v.Parent != last.parent) {
 		o.s.fail(Reads, "%s tells of %+v, durable is all the time %+v", n.id, v, last)
 	}
 	// A transaction takes in more than one step: between them there may be states

@@ -70,6 +70,14 @@ type Report struct {
 	// DebtsPaid counts the debts of sites that ended, Partial the grants of less than
 	// was asked for, InTurn those to an acquire that waited while others did.
 	DebtsPaid, Partial, DryRuns, InTurn int
+	// Trees are the runs with entities that stand below others. Moves are those below
+	// another parent that were decided, Prunes the deletions with all that stands
+	// below, Misplaced the changes refused for where an entity stands or was to stand.
+	// GrantsBelow are those of an entity with a parent, RefusedAbove the refusals for
+	// want of an entity above the one asked for.
+	Trees, Moves, Prunes, Misplaced, GrantsBelow, RefusedAbove int
+	// Batches are the grants of several entities at once.
+	Batches, BatchesRefused, BatchesUndone int
 	// Unvouched counts the requests answered so, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
@@ -175,6 +183,15 @@ func (r *Report) counts() []count {
 		{"partial grants", &r.Partial},
 		{"dry runs", &r.DryRuns},
 		{"grants in turn", &r.InTurn},
+		{"trees", &r.Trees},
+		{"moves of entities", &r.Moves},
+		{"subtrees deleted", &r.Prunes},
+		{"changes refused for the place", &r.Misplaced},
+		{"grants below a parent", &r.GrantsBelow},
+		{"refusals for want above", &r.RefusedAbove},
+		{"grants of several entities", &r.Batches},
+		{"refusals of several entities", &r.BatchesRefused},
+		{"acquires of several entities undone", &r.BatchesUndone},
 		{"unvouched", &r.Unvouched},
 		{"stale starts refused", &r.StaleRefused},
 		{"batches logged", &r.LogCommits},
@@ -290,35 +307,43 @@ func (r *Report) Trivial(o Options) string {
 type Feature struct {
 	Name  string
 	Count int
+	// Trees says that only runs with a tree show it.
+	Trees bool
 }
 
 // Features lists those of which a long run has to show some, in a fixed order.
 func (r *Report) Features() []Feature {
 	return []Feature{
-		{"attempts at other sites", r.Failovers},
-		{"acquires undone", r.Undone},
-		{"tombstones", r.Tombstones},
-		{"attempts refused for a later one", r.Superseded},
-		{"attempts after their time", r.Expired},
-		{"parked releases settled", r.ParkedCredited + r.ParkedDropped},
-		{"leases", r.Leases},
-		{"leases renewed", r.LeasesRenewed},
-		{"leases committed", r.LeasesCommitted},
-		{"leases given back", r.LeasesReturned},
-		{"leases expired", r.LeasesExpired},
-		{"debts paid", r.DebtsPaid},
-		{"partial grants", r.Partial},
-		{"dry runs", r.DryRuns},
-		{"grants in turn", r.InTurn},
-		{"exact reads begun", r.ExactBegun},
-		{"states watched", r.WatchStates},
+		{Name: "attempts at other sites", Count: r.Failovers},
+		{Name: "acquires undone", Count: r.Undone},
+		{Name: "tombstones", Count: r.Tombstones},
+		{Name: "attempts refused for a later one", Count: r.Superseded},
+		{Name: "attempts after their time", Count: r.Expired},
+		{Name: "parked releases settled", Count: r.ParkedCredited + r.ParkedDropped},
+		{Name: "leases", Count: r.Leases},
+		{Name: "leases renewed", Count: r.LeasesRenewed},
+		{Name: "leases committed", Count: r.LeasesCommitted},
+		{Name: "leases given back", Count: r.LeasesReturned},
+		{Name: "leases expired", Count: r.LeasesExpired},
+		{Name: "debts paid", Count: r.DebtsPaid},
+		{Name: "partial grants", Count: r.Partial},
+		{Name: "dry runs", Count: r.DryRuns},
+		{Name: "grants in turn", Count: r.InTurn},
+		{Name: "exact reads begun", Count: r.ExactBegun},
+		{Name: "states watched", Count: r.WatchStates},
+		{Name: "grants of several entities", Count: r.Batches},
+		{Name: "refusals of several entities", Count: r.BatchesRefused},
+		{Name: "moves of entities", Count: r.Moves, Trees: true},
+		{Name: "subtrees deleted", Count: r.Prunes, Trees: true},
+		{Name: "grants below a parent", Count: r.GrantsBelow, Trees: true},
+		{Name: "refusals for want above", Count: r.RefusedAbove, Trees: true},
 	}
 }
 
 // features tells of which feature of requests a run shows too little.
 func (r *Report) features() string {
 	for _, f := range r.Features() {
-		if f.Count < minFeature {
+		if f.Count < minFeature && (!f.Trees || r.Trees > 0) {
 			return fmt.Sprintf("%d %s, below %d", f.Count, f.Name, minFeature)
 		}
 	}

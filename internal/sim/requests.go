@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/samya-db/samya/site/core"
@@ -29,6 +30,10 @@ type recorded struct {
 	// first is the first answer that binds, if it is answered.
 	first    told
 	answered bool
+	// parts are those of an acquireAll that ran.
+	parts []core.RecordedPart
+	// crowded says that others waited for tokens when it came.
+	crowded bool
 	// lease is the one granted here.
 	lease *lease
 }
@@ -37,13 +42,15 @@ type recorded struct {
 type told struct {
 	code         core.Code
 	tokens, left core.Tokens
+	lacking      string
 }
 
 // requests adds up the records of requests that are about to become durable.
 func (o *observer) requests(n *node, r *core.Records) {
 	o.mixed, o.batch = nil, r
+	o.replants, o.mixes = o.replanting(n, r), 0
 	defer func() { o.batch = nil }()
-	if len(r.Leases)+len(r.EndedLeases) > 0 {
+	if len(r.Leases)+len(r.EndedLeases) > 0 && !o.replants {
 		o.mixed = make(map[string]span)
 	}
 	o.leasesStored(n, r)
@@ -57,7 +64,9 @@ func (o *observer) requests(n *node, r *core.Records) {
 			o.s.fail(ExactlyOnce, "%s records a request that nobody made", n.id)
 			return
 		}
-		o.moves(n, op.entity, o.recorded(n, op, q))
+		if moved := o.recorded(n, op, q); op.kind != acquireAll {
+			o.moves(n, op.entity, moved)
+		}
 	}
 	for _, number := range r.SettledClaims {
 		o.settledUnrecorded(n, r, number)
@@ -68,13 +77,32 @@ func (o *observer) requests(n *node, r *core.Records) {
 		before := l.nets[len(l.nets)-1]
 		l.nets = append(l.nets, span{before.least + by.least, before.most + by.most}, span{o.net[n.i][name], o.net[n.i][name]})
 	}
+	var given map[string]core.Tokens
+	if o.replants {
+		given = maps.Clone(o.own[n.i])
+	}
 	for _, name := range r.Deleted {
 		o.deleted(n, r, name)
 	}
+	if o.replants {
+		o.replant(n, r, given)
+	}
 }
 
-// moves counts what a site puts out of an entity, or takes back.
+// moves counts what a site puts out of an entity, or takes back, and of all above
+// it with that.
 func (o *observer) moves(n *node, name string, tokens core.Tokens) {
+	o.own[n.i][name] += tokens
+	if o.replants {
+		o.mixes += max(tokens, -tokens)
+		return
+	}
+	for ; name != ""; name = n.durable.above(name) {
+		o.movesOne(n, name, tokens)
+	}
+}
+
+func (o *observer) movesOne(n *node, name string, tokens core.Tokens) {
 	l := o.readLog(n, name)
 	o.net[n.i][name] += tokens
 	if o.mixed == nil {
@@ -90,12 +118,15 @@ func (o *observer) deleted(n *node, r *core.Records, name string) {
 	if e, found := n.durable.entities[name]; found {
 		o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
 	}
+	gone := o.own[n.i][name]
+	o.ghosts[name] += max(gone, -gone)
 	delete(o.net[n.i], name)
+	delete(o.own[n.i], name)
 	delete(o.logs[n.i], name)
 	for i := range r.Books {
 		if r.Books[i].Name == name {
 			// Which of the requests came before the deletion cannot be told.
-			o.net[n.i][name] = r.Books[i].Net
+			o.net[n.i][name], o.own[n.i][name] = r.Books[i].Net, r.Books[i].Net
 		}
 	}
 }
@@ -121,6 +152,7 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 		o.s.fail(ExactlyOnce, "%s carries out %v %d ms after its time", n.id, p, late)
 	}
 	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
+	q.parts = r.Parts
 	if r.State != core.Undone {
 		q.ran = q.ran || r.State == core.Ran
 	} else {
@@ -138,6 +170,8 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 		o.drops(n, p, q)
 	case r.State == core.Parked && was.state != core.Parked:
 		o.s.report.Parked++
+	case r.State == core.Refused && was.state != core.Refused:
+		o.refuses(n, p, r)
 	}
 	return 0
 }
@@ -153,12 +187,12 @@ func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
 		return q.state == 0 && r.State == core.Ran
 	}
 	settles := p.kind == release && (r.State == core.Parked || r.State == core.Dropped) ||
-		p.kind == acquire && r.State == core.Refused
+		p.kind.acquires() && r.State == core.Refused
 	switch q.state {
 	case 0:
 		return r.State == core.Ran || r.State == core.Undone || settles
 	case core.Ran:
-		return later && r.State == core.Ran || p.kind == acquire && r.State == core.Undone && r.Attempt >= q.attempt
+		return later && r.State == core.Ran || p.kind.acquires() && r.State == core.Undone && r.Attempt >= q.attempt
 	case core.Undone:
 		// Also a tombstone of a later attempt.
 		return later && (r.State == core.Ran || r.State == core.Undone || settles)
@@ -172,11 +206,20 @@ func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
 // sameGeneration reports whether a site still has the entity of a record, or gets
 // it with the transaction that is looked at.
 func (o *observer) sameGeneration(n *node, p *op, q *recorded) bool {
-	if n.durable.entities[p.entity].Generation == q.generation {
+	if p.kind == acquireAll {
+		return slices.ContainsFunc(q.parts, func(part core.RecordedPart) bool {
+			return o.stillThere(n, part.Entity, part.Generation)
+		})
+	}
+	return o.stillThere(n, p.entity, q.generation)
+}
+
+func (o *observer) stillThere(n *node, name string, generation uint64) bool {
+	if n.durable.entities[name].Generation == generation {
 		return true
 	}
 	return o.batch != nil && slices.ContainsFunc(o.batch.Entities, func(e core.EntityRecord) bool {
-		return e.Name == p.entity && e.Generation == q.generation
+		return e.Name == name && e.Generation == generation
 	})
 }
 
@@ -184,6 +227,9 @@ func (o *observer) sameGeneration(n *node, p *op, q *recorded) bool {
 func (o *observer) runs(n *node, p *op, was *recorded) core.Tokens {
 	q := &p.at[n.i]
 	switch {
+	case p.kind == acquireAll:
+		o.runsAll(n, p, q)
+		return 0
 	case p.kind == acquire && (q.tokens > p.tokens || q.tokens < p.leastTokens()):
 		o.s.fail(Answers, "%s grants %v %d tokens", n.id, p, q.tokens)
 	case p.kind == acquire && p.ttl > 0:
@@ -265,6 +311,10 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 		}
 		return 0
 	}
+	if p.kind == acquireAll {
+		o.undoesAll(n, was)
+		return 0
+	}
 	if !o.sameGeneration(n, p, was) {
 		return 0
 	}
@@ -308,7 +358,7 @@ func (o *observer) onceEach() {
 		switch {
 		case sites > 1 && !p.forgotten():
 			o.s.fail(ExactlyOnce, "%v has run at %d sites", p, sites)
-		case told && p.kind == acquire && p.at[p.taken].state != core.Ran:
+		case told && p.kind.acquires() && p.at[p.taken].state != core.Ran:
 			o.s.fail(ExactlyOnce, "%v has not run at %s, whose answer its client has", p, o.s.names[p.taken])
 		case told && p.kind == release && p.lease == nil && sites == 0 && !p.lostTrack(o):
 			o.s.fail(ExactlyOnce, "%v has run nowhere, and its client has the answer of %s", p, o.s.names[p.taken])

@@ -54,22 +54,69 @@ func (s *sim) takeAll() {
 		}
 	}
 	for _, name := range s.admin.names {
-		free, everywhere := s.free(name)
 		n := s.nodes[s.r.IntN(len(s.nodes))]
+		if n.drained.planted(name) {
+			continue
+		}
+		free, everywhere := s.free(name)
 		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
 			// The paper's policy splits equally what it does not grant.
 			continue
 		}
-		p := &op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second}
-		p.then = func(a *core.Answer) {
-			if a == nil || a.Code != core.OK {
-				s.fail(Refusal, "after healing, %s refuses %v, which the sites together have: %+v", n.id, p, a)
-			}
-		}
-		s.issue(p)
+		s.mustHave(&op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second})
 	}
 	s.runUntil(s.now + 20*second)
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d further acquires have no answer", s.pending)
+	}
+	s.takeTrees()
+}
+
+func (s *sim) mustHave(p *op) {
+	n := s.nodes[p.site]
+	p.then = func(a *core.Answer) {
+		if a == nil || a.Code != core.OK {
+			s.fail(Refusal, "after healing, %s refuses %v, which the sites together have: %+v", n.id, p, a)
+		}
+	}
+	s.issue(p)
+}
+
+// forgetDrought is how long after the last acquire sites no longer believe that there
+// are no tokens to be had elsewhere.
+const forgetDrought = 20 * second
+
+// takeTrees has one site asked, one entity of a tree after the other, for all tokens
+// that there are of it and of each above it.
+func (s *sim) takeTrees() {
+	for _, name := range s.admin.names {
+		n := s.nodes[s.r.IntN(len(s.nodes))]
+		if s.violation != nil || !n.drained.planted(name) || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
+			continue
+		}
+		chain := n.drained.chain(name)
+		s.runUntil(s.now + forgetDrought)
+		least, everywhere := s.free(name)
+		for _, above := range chain[1:] {
+			free, all := s.free(above)
+			least, everywhere = min(least, free), everywhere && all
+		}
+		if least <= 0 || !everywhere {
+			continue
+		}
+		wait := micros(len(chain)) * 15 * second
+		s.mustHave(&op{kind: acquire, entity: name, site: n.i, tokens: least, wait: wait})
+		s.allAnswered(wait + 5*second)
+	}
+}
+
+// allAnswered runs until all operations have their answers, which they must within
+// a time.
+func (s *sim) allAnswered(most micros) {
+	for end := s.now + most; s.pending > 0 && s.now < end && s.violation == nil; {
+		s.runUntil(s.now + second)
+	}
+	if s.pending > 0 {
+		s.fail(Liveness, "after healing, %d further operations have no answer", s.pending)
 	}
 }

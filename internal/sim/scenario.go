@@ -41,7 +41,7 @@ var scenarioModes = []string{"majority", "star", "auto"}
 
 // Scenarios lists all.
 func Scenarios() []Scenario {
-	return slices.Concat(partitionScenarios(), asideScenarios(), []Scenario{downScenario(), everyEffectScenario()}, transferScenarios(), acrossScenarios())
+	return slices.Concat(partitionScenarios(), asideScenarios(), []Scenario{downScenario(), everyEffectScenario()}, transferScenarios(), acrossScenarios(), treeScenarios())
 }
 
 // Figure is one number that a scenario yields, over all its seeds.
@@ -229,7 +229,7 @@ func (st *stage) ask(p *op) *asked {
 	p.then = func(answer *core.Answer) {
 		if a.ended = st.now; answer != nil {
 			a.answer = new(*answer)
-			if p.kind == acquire && answer.Code == core.OK {
+			if p.kind.acquires() && answer.Code == core.OK {
 				st.observe.taken(p, answer)
 			}
 		}

@@ -62,11 +62,14 @@ const settles = 20 * second
 // request registers an acquire or release whose attempts are sent by hand.
 func (st *stage) request(p *op) *asked {
 	a := &asked{op: p, began: st.now}
-	p.once, p.entity, p.tries.roams = true, stageEntity, true
+	p.once, p.tries.roams = true, true
+	if p.kind != acquireAll {
+		p.entity = stageEntity
+	}
 	p.then = func(answer *core.Answer) {
 		if a.ended = st.now; answer != nil {
 			a.answer = new(*answer)
-			if p.kind == acquire && answer.Code == core.OK {
+			if p.kind.acquires() && answer.Code == core.OK {
 				st.observe.taken(p, answer)
 			}
 		}

@@ -1,0 +1,111 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// mostParts is how many parts an acquire of several entities has at most.
+const mostParts = 4
+
+// several makes an acquire one of several entities, all or none; one may be named
+// twice.
+func (p *op) several(s *sim, big int) {
+	p.kind, p.entity = acquireAll, ""
+	for range 1 + s.r.IntN(mostParts) {
+		part := core.Part{Entity: s.admin.names[s.r.IntN(len(s.admin.names))], Tokens: core.Tokens(1 + s.r.IntN(1+big/2))}
+		p.parts, p.tokens = append(p.parts, part), p.tokens+part.Tokens
+	}
+}
+
+// partsOf are the parts of an acquire of several entities; other ones for another
+// number of tokens: in another order, or with more.
+func (p *op) partsOf(tokens core.Tokens) []core.Part {
+	parts := slices.Clone(p.parts)
+	last := len(parts) - 1
+	switch {
+	case tokens == p.tokens:
+	case parts[0] != parts[last] && p.id%2 == 0:
+		parts[0], parts[last] = parts[last], parts[0]
+	default:
+		parts[p.id%len(parts)].Tokens += tokens - p.tokens
+	}
+	return parts
+}
+
+// runsAll takes in that an acquire of several entities has run at a site: it is
+// recorded as it was asked for.
+func (o *observer) runsAll(n *node, p *op, q *recorded) {
+	same := func(r core.RecordedPart, part core.Part) bool { return r.Part == part }
+	if !slices.EqualFunc(q.parts, p.parts, same) {
+		o.s.fail(Answers, "%s records %v as %v", n.id, p, q.parts)
+		return
+	}
+	for _, part := range q.parts {
+		// One that the same transaction deletes takes what was out of it along.
+		o.moves(n, part.Entity, part.Tokens)
+	}
+}
+
+// undoesAll takes in that an acquire of several entities is undone: each part whose
+// entity is still there.
+func (o *observer) undoesAll(n *node, was *recorded) {
+	o.s.report.BatchesUndone++
+	for _, part := range was.parts {
+		if o.stillThere(n, part.Entity, part.Generation) {
+			o.moves(n, part.Entity, -part.Tokens)
+		}
+	}
+}
+
+// refuses takes in that a site has refused an acquire: the entity that lacked the
+// tokens is one that it charges.
+func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) {
+	switch {
+	case p.kind == acquireAll:
+		o.s.report.BatchesRefused++
+	case n.durable.entities[p.entity].Generation != r.Generation && n.durable.entities[p.entity].Parent != 0:
+		o.s.report.RefusedAbove++
+	}
+	if o.batch.Catalogue == nil && n.lacks(p, r.Generation) == nil {
+		o.s.fail(Answers, "%s records that generation %d lacks what %v asks for", n.id, r.Generation, p)
+	}
+}
+
+// lacks is the charge of an acquire to the entity of a generation as it is stored,
+// nil for none.
+func (n *node) lacks(p *op, generation uint64) *charge {
+	list := n.durable.charges(p)
+	i := slices.IndexFunc(list, func(c charge) bool { return n.durable.entities[c.name].Generation == generation })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+// tells reports whether a site that refuses an acquire again has to name the same
+// entity: it is still one that the acquire charges.
+func (n *node) tells(p *op, q *recorded) bool {
+	return q.state != core.Refused || n.lacks(p, q.generation) != nil && n.s.now > n.replanted+2*slack
+}
+
+// lacked checks a refusal: the entity that it names had not the tokens, or others
+// waited for them.
+func (o *observer) lacked(n *node, c *call, a *core.Answer) {
+	p, q := c.op, &c.op.at[n.i]
+	lacking := n.lacks(p, q.generation)
+	if lacking == nil || !n.tells(p, q) {
+		return
+	}
+	least := lacking.tokens
+	if p.kind == acquire {
+		least = p.leastTokens()
+	}
+	switch {
+	case a.Lacking != lacking.name:
+		o.s.fail(Answers, "%s answers %v: %q lacks tokens, recorded is %q", n.id, c, a.Lacking, lacking.name)
+	case !q.crowded && a.Left >= least:
+		o.s.fail(Refusal, "%s answers %v: %q lacks tokens, and has %d left", n.id, c, a.Lacking, a.Left)
+	}
+}

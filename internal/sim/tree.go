@@ -1,0 +1,312 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// fits says whether an entity may stand below a parent; "" for none.
+func (st *catalogueState) fits(name, parent string) core.Code {
+	if parent == "" {
+		return core.OK
+	}
+	if _, found := st.entities[parent]; !found {
+		return core.NoParent
+	}
+	above := st.chain(parent)
+	if slices.Contains(above, name) {
+		return core.Looped
+	}
+	if len(above)+st.height(name) > core.MaxDepth {
+		return core.TooDeep
+	}
+	return core.OK
+}
+
+// chain is an entity and all above it, from the bottom up; none for "".
+func (st *catalogueState) chain(name string) []string {
+	var list []string
+	for ; name != ""; name = st.parents[name] {
+		list = append(list, name)
+	}
+	return list
+}
+
+// height is how many levels an entity has with all below it.
+func (st *catalogueState) height(name string) int {
+	most := 0
+	for child, parent := range st.parents {
+		if parent == name {
+			most = max(most, st.height(child))
+		}
+	}
+	return most + 1
+}
+
+// below lists an entity and all below it, in no order.
+func (st *catalogueState) below(name string) []string {
+	list := []string{name}
+	for child, parent := range st.parents {
+		if parent == name {
+			list = append(list, st.below(child)...)
+		}
+	}
+	return list
+}
+
+func (st *catalogueState) put(name, parent string) {
+	if parent == "" {
+		delete(st.parents, name)
+		return
+	}
+	st.parents[name] = parent
+}
+
+// shift notes that what is out of an entity comes to those above it, or leaves them.
+func (m *catalogueModel) shift(st *catalogueState, name string) {
+	for _, above := range st.chain(st.parents[name]) {
+		m.shifted = append(m.shifted, sequenceID{above, st.entities[above]})
+	}
+}
+
+// settleMove is what a decided move means.
+func (m *catalogueModel) settleMove(next *catalogueState, ch *core.CatalogueChange) core.Code {
+	if code := next.fits(ch.Name, ch.Parent); code != core.OK {
+		m.misplaced++
+		return code
+	}
+	if next.parents[ch.Name] == ch.Parent {
+		return core.OK
+	}
+	m.moves++
+	m.shift(next, ch.Name)
+	next.put(ch.Name, ch.Parent)
+	m.shift(next, ch.Name)
+	return core.OK
+}
+
+// settleDelete is what a decided deletion means.
+func (m *catalogueModel) settleDelete(next *catalogueState, ch *core.CatalogueChange) core.Code {
+	gone := next.below(ch.Name)
+	if len(gone) > 1 {
+		if !ch.Subtree {
+			m.misplaced++
+			return core.HasChildren
+		}
+		m.prunes++
+	}
+	m.shift(next, ch.Name)
+	for _, name := range gone {
+		delete(next.entities, name)
+		delete(next.parents, name)
+	}
+	return core.OK
+}
+
+// above is the name of an entity's parent as stored, "" for none.
+func (m *Memory) above(name string) string {
+	parent := m.entities[name].Parent
+	if parent == 0 {
+		return ""
+	}
+	for other, e := range m.entities {
+		if e.Generation == parent {
+			return other
+		}
+	}
+	return ""
+}
+
+// chain is an entity and all above it as stored, from the bottom up.
+func (m *Memory) chain(name string) []string {
+	var list []string
+	for ; name != "" && len(list) < core.MaxDepth; name = m.above(name) {
+		list = append(list, name)
+	}
+	return list
+}
+
+// planted reports whether an entity has a parent or children as stored.
+func (m *Memory) planted(name string) bool {
+	e := m.entities[name]
+	if e.Parent != 0 {
+		return true
+	}
+	for _, other := range m.entities {
+		if other.Parent == e.Generation && e.Generation != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// charge is what one request needs of one entity.
+type charge struct {
+	name   string
+	tokens core.Tokens
+}
+
+// charges is what an acquire needs of each entity of the site's as it is stored:
+// of those that it names and of all above them.
+func (m *Memory) charges(p *op) []charge {
+	if p.kind != acquireAll {
+		var list []charge
+		for _, name := range m.chain(p.entity) {
+			list = append(list, charge{name, p.tokens})
+		}
+		return list
+	}
+	var list []charge
+	for _, part := range p.parts {
+		for _, name := range m.chain(part.Entity) {
+			if i := slices.IndexFunc(list, func(c charge) bool { return c.name == name }); i >= 0 {
+				list[i].tokens += part.Tokens
+			} else {
+				list = append(list, charge{name, part.Tokens})
+			}
+		}
+	}
+	return list
+}
+
+// hasAll reports whether the tokens left at the site and those that it has set
+// aside would do for an acquire.
+func (n *node) hasAll(p *op) bool {
+	return !slices.ContainsFunc(n.drained.charges(p), func(c charge) bool { return n.has(c.name) < c.tokens })
+}
+
+// replanting reports whether a transaction may change where entities stand.
+func (o *observer) replanting(n *node, r *core.Records) bool {
+	if r.Catalogue == nil {
+		return false
+	}
+	stands := func(e core.EntityRecord) bool { return e.Parent != 0 }
+	if slices.ContainsFunc(r.Entities, stands) {
+		return true
+	}
+	for _, e := range n.durable.entities {
+		if stands(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// replant takes in a transaction that changes where entities stand: what a site has
+// out of each is what it has out of it by itself and of those below it. Given is
+// what was out of each by itself before entities were deleted.
+func (o *observer) replant(n *node, r *core.Records, given map[string]core.Tokens) {
+	before, after := n.durable, n.durable.Clone()
+	if err := after.Commit(r); err != nil {
+		o.s.fail(Sound, "%s: %w", n.id, err)
+		return
+	}
+	own, net := o.own[n.i], make(map[string]core.Tokens)
+	created := func(name string) bool { return before.entities[name].Generation != after.entities[name].Generation }
+	var sum func(name string) core.Tokens
+	sum = func(name string) core.Tokens {
+		var below core.Tokens
+		for other := range after.entities {
+			if after.above(other) == name {
+				below += sum(other)
+			}
+		}
+		if created(name) {
+			// Which of the requests came before the deletion cannot be told.
+			own[name] = after.books[name].Net - below
+		}
+		net[name] = own[name] + below
+		return net[name]
+	}
+	for name := range after.entities {
+		if after.above(name) == "" {
+			sum(name)
+		}
+	}
+	// Between its steps what is out of an entity is no more than what moves and what
+	// is out of all.
+	most := o.mixes
+	for _, tokens := range given {
+		most += max(tokens, -tokens)
+	}
+	steps := 0
+	for i := range r.Changes {
+		if k := r.Changes[i].Change.Kind; k == core.MoveEntity || k == core.DeleteEntity {
+			steps++
+		}
+	}
+	for name, e := range after.entities {
+		if before.planted(name) || after.planted(name) {
+			o.planted[name] = true
+		}
+		if created(name) {
+			continue
+		}
+		by := net[name]
+		for _, other := range before.subtree(name) {
+			by -= given[other]
+		}
+		if steps > 1 {
+			by = most
+		}
+		o.sequence(sequenceID{name, e.Generation}).moved += max(by, -by)
+		l := o.readLog(n, name)
+		l.nets = append(l.nets, span{-most, most}, span{net[name], net[name]})
+	}
+	o.net[n.i], n.replanted = net, o.s.now
+}
+
+// subtree lists an entity and all below it as stored, in no order.
+func (m *Memory) subtree(name string) []string {
+	list := []string{name}
+	for other := range m.entities {
+		if m.above(other) == name {
+			list = append(list, m.subtree(other)...)
+		}
+	}
+	return list
+}
+
+// addsUp checks that what a site durably has out of each entity is what its
+// requests have moved on it and on all below it.
+func (o *observer) addsUp(n *node) {
+	for name, b := range n.durable.books {
+		var below core.Tokens
+		planted := false
+		for other, e := range n.durable.entities {
+			if e.Parent != 0 && e.Parent == b.Generation {
+				below += n.durable.books[other].Net
+				planted = true
+			}
+		}
+		if planted && b.Net != o.own[n.i][name]+below {
+			o.s.fail(Durability, "%s has %d out of %q, by its own requests %d, of those below %d", n.id, b.Net, name, o.own[n.i][name], below)
+		}
+	}
+}
+
+// overGranted checks that what clients hold of an entity in a tree, and of all
+// below it, stays within the limit, where all sites have the same tree.
+func (o *observer) overGranted(name string) {
+	first := o.s.nodes[0].durable
+	for _, n := range o.s.nodes {
+		if n.durable.generation() == 0 || n.durable.catalogue.Protocol.Applied != first.catalogue.Protocol.Applied {
+			return
+		}
+	}
+	for _, above := range first.chain(name) {
+		e, found := first.entities[above]
+		if !found {
+			return
+		}
+		var out core.Tokens
+		for _, below := range first.subtree(above) {
+			out += o.outstanding[below] - o.ghosts[below]
+		}
+		q := o.sequence(sequenceID{above, e.Generation})
+		if most := q.limits[0].limit + q.raised + q.moved; out > most {
+			o.s.fail(OverGrant, "%d tokens of %q and all below it are out, at most %d may be", out, above, most)
+		}
+	}
+}
