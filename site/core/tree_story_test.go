@@ -245,6 +245,15 @@ func TestAuditsDuringMoves(t *testing.T) {
 		r.drain("c")
 		end(t, r)
 	})
+	t.Run("after restarts", func(t *testing.T) {
+		r, _ := begin(t, "a", "c")
+		r.restart("a")
+		r.restart("c")
+		r.advance(2000)
+		r.cores["c"].Audit("p")
+		r.drain("c")
+		end(t, r)
+	})
 	t.Run("between two steps", func(t *testing.T) {
 		r, follow := begin(t, "a", "c")
 		r.cores["c"].Audit("p")
