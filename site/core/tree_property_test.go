@@ -12,9 +12,9 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// forest is a site that decides changes, and two that learn of them: one applies
+// orchard is a site that decides changes, and two that learn of them: one applies
 // each by itself, the other installs a whole snapshot. Both serve the same requests.
-type forest struct {
+type orchard struct {
 	leader  *rig
 	sites   [2]*rig
 	names   []string
@@ -31,9 +31,9 @@ type held struct {
 	lease  string
 }
 
-func newForest(t *testing.T) *forest {
+func newOrchard(t *testing.T) *orchard {
 	t.Helper()
-	f := &forest{leader: newRig(t, 1, nil), direct: make(map[uint64]core.Tokens)}
+	f := &orchard{leader: newRig(t, 1, nil), direct: make(map[uint64]core.Tokens)}
 	for i := range f.sites {
 		f.sites[i] = newRig(t, 1, nil)
 	}
@@ -43,13 +43,13 @@ func newForest(t *testing.T) *forest {
 	return f
 }
 
-func (f *forest) id() string {
+func (f *orchard) id() string {
 	f.ids++
 	return fmt.Sprint(f.ids)
 }
 
 // changes has the leader decide a random change.
-func (f *forest) changes(t *rapid.T) {
+func (f *orchard) changes(t *rapid.T) {
 	names := rapid.SampledFrom(f.names)
 	parents := rapid.SampledFrom(append([]string{""}, f.names...))
 	ch := core.Change{Name: names.Draw(t, "entity"), RequestID: f.id(), Wait: 1000}
@@ -65,7 +65,7 @@ func (f *forest) changes(t *rapid.T) {
 }
 
 // ask gives both sites the same input, and returns their answer.
-func (f *forest) ask(t *rapid.T, input func(call core.Call) core.Input) core.Answer {
+func (f *orchard) ask(t *rapid.T, input func(call core.Call) core.Input) core.Answer {
 	var answers [2]core.Answer
 	for i, r := range f.sites {
 		call := r.nextCall()
@@ -81,7 +81,7 @@ func (f *forest) ask(t *rapid.T, input func(call core.Call) core.Input) core.Ans
 }
 
 // moves counts what a request moved on an entity itself.
-func (f *forest) moves(entity string, tokens core.Tokens) {
+func (f *orchard) moves(entity string, tokens core.Tokens) {
 	for _, v := range f.views(0) {
 		if v.Name == entity {
 			f.direct[v.Generation] += tokens
@@ -90,7 +90,7 @@ func (f *forest) moves(entity string, tokens core.Tokens) {
 }
 
 // requests has both sites serve a random request.
-func (f *forest) requests(t *rapid.T) {
+func (f *orchard) requests(t *rapid.T) {
 	name, key := rapid.SampledFrom(f.names).Draw(t, "of"), f.id()
 	tokens := core.Tokens(rapid.IntRange(1, 20).Draw(t, "tokens"))
 	if n := len(f.pending); n > 0 && rapid.Bool().Draw(t, "back") {
@@ -127,7 +127,7 @@ func (f *forest) requests(t *rapid.T) {
 
 // learn has one site apply what the leader has decided change by change, and the
 // other at once.
-func (f *forest) learn(t *rapid.T) {
+func (f *orchard) learn(t *rapid.T) {
 	leader := f.leader.cores["a"]
 	for i, follow := range []func() error{
 		func() error { return f.sites[0].cores["a"].FollowEach(leader) },
@@ -141,7 +141,7 @@ func (f *forest) learn(t *rapid.T) {
 	f.check(t)
 }
 
-func (f *forest) views(site int) []core.View {
+func (f *orchard) views(site int) []core.View {
 	r := f.sites[site]
 	call := r.nextCall()
 	r.step("a", &core.List{Call: call, Count: 100})
@@ -155,7 +155,7 @@ func (f *forest) views(site int) []core.View {
 
 // check compares what the sites have with each other, on disk too, and with what
 // was moved on each entity.
-func (f *forest) check(t *rapid.T) {
+func (f *orchard) check(t *rapid.T) {
 	views := f.views(0)
 	if whole := f.views(1); !reflect.DeepEqual(views, whole) {
 		t.Fatalf("one by one\n%+v\nat once\n%+v", views, whole)
@@ -208,7 +208,7 @@ func (f *forest) check(t *rapid.T) {
 // acquired, leased and given back between.
 func TestASnapshotIsAllItsChanges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newForest(t)
+		f := newOrchard(t)
 		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
 			for range rapid.IntRange(1, 15).Draw(rt, "changes") {
 				f.changes(rt)
