@@ -3,12 +3,14 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/samya-db/samya/client"
 	"github.com/samya-db/samya/internal/sitetest"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // newClient returns a client that is closed with the test.
@@ -93,6 +95,61 @@ func TestAgainstSites(t *testing.T) {
 		g, err := c.Acquire(ctx, "acme/vm", 5000, client.Wait(0), client.AtLeast(1), client.DryRun())
 		if err != nil || g.Tokens < 1 || g.Tokens > 900 {
 			t.Errorf("granted %+v, %v; want what there is", g, err)
+		}
+	})
+
+	t.Run("hierarchies", func(t *testing.T) {
+		if err := errors.Join(
+			c.CreateEntity(ctx, "org", 60), c.CreateEntity(ctx, "org/a", 900, client.Below("org")), c.CreateEntity(ctx, "org/b", 900),
+			c.MoveEntity(ctx, "org/b", "org"),
+		); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"as", "eu", "us"} {
+			sitetest.Eventually(t, "the move at "+n, func() error {
+				resp, err := cluster.Entities(n).GetEntity(ctx, &samyav1.GetEntityRequest{Name: "org/b"})
+				if err == nil && resp.GetEntity().GetParent() != "org" {
+					return fmt.Errorf("%v", resp)
+				}
+				return err
+			})
+		}
+		both := []client.Part{{Entity: "org/a", Tokens: 4}, {Entity: "org/b", Tokens: 5}}
+		for range 2 {
+			if g, err := c.AcquireAll(ctx, both, client.RequestID("both")); err != nil || g.RequestID != "both" || g.Site == "" {
+				t.Fatalf("granted %+v, %v", g, err)
+			}
+		}
+		sitetest.Eventually(t, "what is out of the parent", func() error {
+			if u := cluster.Books("org"); u.GetAcquired() != 9 {
+				return fmt.Errorf("%d, want 9", u.GetAcquired())
+			}
+			return nil
+		})
+		both[1].Tokens = 70
+		_, err := c.AcquireAll(ctx, both, client.Wait(0))
+		var e *client.Error
+		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Lacking != "org" || e.Left < 0 {
+			t.Errorf("error %+v, want ErrOutOfTokens of org", err)
+		}
+		_, err = c.Acquire(ctx, "org/a", 70, client.Wait(0))
+		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Lacking != "org" || e.Entity != "org/a" {
+			t.Errorf("error %+v, want ErrOutOfTokens of org", err)
+		}
+		for what, do := range map[error]error{
+			client.ErrParentNotFound: c.CreateEntity(ctx, "org/c", 1, client.Below("none")),
+			client.ErrInvalid:        c.MoveEntity(ctx, "org", "org/a"),
+			client.ErrHasChildren:    c.DeleteEntity(ctx, "org"),
+		} {
+			if !errors.Is(do, what) {
+				t.Errorf("%v, want %v", do, what)
+			}
+		}
+		if s, err := c.Entity(ctx, "org/b", client.Local()); err != nil || s.Parent != "org" || s.Children != 0 {
+			t.Errorf("read %+v, %v", s, err)
+		}
+		if err := c.DeleteEntity(ctx, "org", client.Subtree()); err != nil {
+			t.Error(err)
 		}
 	})
 

@@ -20,6 +20,10 @@ type Entity struct {
 	Generation uint64
 	// Version counts the changes of the limit; it starts at 1.
 	Version uint64
+	// Parent is the entity that it stands below; empty for none.
+	Parent string
+	// Children is how many entities stand right below it.
+	Children int
 	// Available are the tokens that can be acquired now, over the sites seen. Negative
 	// where the limit was lowered below what is out.
 	Available int64
@@ -67,18 +71,64 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 	e, u := resp.GetEntity(), resp.GetUsage()
 	return Entity{
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
+		Parent: e.GetParent(), Children: int(e.GetChildren()),
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
 		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
 	}, nil
 }
 
+// EntityOption changes the creation of an entity.
+type EntityOption func(*samyav1.CreateEntityRequest)
+
+// Below has the entity stand below another: what is acquired of it is acquired of that
+// one too, and of all above that one.
+func Below(parent string) EntityOption {
+	return func(r *samyav1.CreateEntityRequest) { r.Parent = parent }
+}
+
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, as a majority of the
-// sites decides. The error is an *Error, ErrEntityExists if there is one of that name.
-func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64) error {
+// sites decides. The error is an *Error, ErrEntityExists if there is one of that name,
+// and ErrParentNotFound if there is none to stand below.
+func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, opts ...EntityOption) error {
+	req := &samyav1.CreateEntityRequest{Name: entity, Limit: limit, RequestId: ulid.Make().String()}
+	for _, o := range opts {
+		o(req)
+	}
+	return c.ask(ctx, question{
+		method: samyav1.EntityService_CreateEntity_FullMethodName, moves: true, req: req, resp: &samyav1.CreateEntityResponse{},
+		entity: entity, requestID: req.GetRequestId(),
+	})
+}
+
+// MoveEntity has an entity, with all that stands below it and the tokens that are out
+// of them, stand below another; an empty parent means none. The error is an *Error,
+// ErrInvalid if the parent stands below the entity.
+func (c *Client) MoveEntity(ctx context.Context, entity, parent string) error {
 	id := ulid.Make().String()
 	return c.ask(ctx, question{
-		method: samyav1.EntityService_CreateEntity_FullMethodName, moves: true,
-		req: &samyav1.CreateEntityRequest{Name: entity, Limit: limit, RequestId: id}, resp: &samyav1.CreateEntityResponse{},
+		method: samyav1.EntityService_MoveEntity_FullMethodName, moves: true,
+		req: &samyav1.MoveEntityRequest{Name: entity, Parent: parent, RequestId: id}, resp: &samyav1.MoveEntityResponse{},
 		entity: entity, requestID: id,
+	})
+}
+
+// DeleteOption changes the deletion of an entity.
+type DeleteOption func(*samyav1.DeleteEntityRequest)
+
+// Subtree deletes all that stands below the entity as well.
+func Subtree() DeleteOption {
+	return func(r *samyav1.DeleteEntityRequest) { r.Subtree = true }
+}
+
+// DeleteEntity deletes an entity. Its tokens that are out are forgotten. The error is
+// an *Error, ErrHasChildren if others stand below it.
+func (c *Client) DeleteEntity(ctx context.Context, entity string, opts ...DeleteOption) error {
+	req := &samyav1.DeleteEntityRequest{Name: entity, RequestId: ulid.Make().String()}
+	for _, o := range opts {
+		o(req)
+	}
+	return c.ask(ctx, question{
+		method: samyav1.EntityService_DeleteEntity_FullMethodName, moves: true, req: req, resp: &samyav1.DeleteEntityResponse{},
+		entity: entity, requestID: req.GetRequestId(),
 	})
 }

@@ -22,6 +22,10 @@ var (
 	ErrEntityNotFound = errors.New("entity not found")
 	// ErrEntityExists: there is an entity of that name already.
 	ErrEntityExists = errors.New("entity exists")
+	// ErrParentNotFound: there is no entity of the parent's name.
+	ErrParentNotFound = errors.New("parent not found")
+	// ErrHasChildren: entities stand below the one to be deleted; see Subtree.
+	ErrHasChildren = errors.New("entity has children")
 	// ErrLeaseNotFound: there is no such lease, or it has ended.
 	ErrLeaseNotFound = errors.New("lease not found")
 	// ErrInvalid: an argument has a value that it may not have; the message names it
@@ -51,6 +55,8 @@ var kinds = map[apierr.Reason]error{
 	apierr.OutcomeUnknown:  ErrOutcomeUnknown,
 	apierr.EntityNotFound:  ErrEntityNotFound,
 	apierr.EntityExists:    ErrEntityExists,
+	apierr.ParentNotFound:  ErrParentNotFound,
+	apierr.HasChildren:     ErrHasChildren,
 	apierr.LeaseNotFound:   ErrLeaseNotFound,
 	apierr.InvalidField:    ErrInvalid,
 	apierr.OutOfRange:      ErrInvalid,
@@ -73,8 +79,11 @@ type Error struct {
 	Message string
 	// Entity and RequestID are the call's; Site is the site that answered, if known.
 	Entity, RequestID, Site string
-	// Left is how many tokens the site that answered can still grant; -1 where it
-	// did not tell. Told with ErrOutOfTokens.
+	// Lacking is the entity that had not the tokens, if it is another than Entity: one
+	// above it, or one of those of AcquireAll.
+	Lacking string
+	// Left is how many tokens the site that answered can still grant, of Lacking if it
+	// is told; -1 where it did not tell. Told with ErrOutOfTokens.
 	Left int64
 	// RetryAfter is how long to wait before asking again; 0: no advice.
 	RetryAfter time.Duration
@@ -111,7 +120,7 @@ func (e *Error) Is(target error) bool {
 // public turns an error of the API into one of this package.
 func public(e *apierr.Error) *Error {
 	p := &Error{
-		Reason: string(e.Reason), Message: e.Message, Entity: e.Entity, RequestID: e.RequestID, Site: e.Site,
+		Reason: string(e.Reason), Message: e.Message, Entity: e.Entity, RequestID: e.RequestID, Site: e.Site, Lacking: e.Lacking,
 		Left: -1, RetryAfter: e.RetryAfter, Attempt: e.Attempt, NotAfter: e.NotAfter, Tried: e.Tried,
 	}
 	if p.Message == "" {

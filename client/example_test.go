@@ -114,6 +114,42 @@ func ExampleClient_Batch() {
 	// 50 of 100 <nil>
 }
 
+// What is acquired of an entity is acquired of all above it; several are acquired
+// together or not at all.
+func ExampleClient_AcquireAll() {
+	address, stop := aSite()
+	defer stop()
+	ctx := context.Background()
+	c, err := client.New(client.Config{Targets: []client.Target{{Address: address}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close(ctx)
+
+	err = errors.Join(
+		c.CreateEntity(ctx, "acme", 50),
+		c.CreateEntity(ctx, "acme/beds", 1000, client.Below("acme")),
+		c.MoveEntity(ctx, "acme/seats", "acme"),
+	)
+	fmt.Println(err)
+	_, err = c.AcquireAll(ctx, []client.Part{{Entity: "acme/seats", Tokens: 30}, {Entity: "acme/beds", Tokens: 15}})
+	fmt.Println(err)
+	e, err := c.Entity(ctx, "acme")
+	fmt.Println(e.Acquired, "of", e.Limit, err)
+
+	// A refusal names the entity that had not enough.
+	_, err = c.Acquire(ctx, "acme/beds", 7, client.Wait(0))
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		fmt.Println(refused.Left, "left of", refused.Lacking)
+	}
+	// Output:
+	// <nil>
+	// <nil>
+	// 45 of 50 <nil>
+	// 5 left of acme
+}
+
 // A lease holds tokens while work is done that needs them, and not longer.
 func ExampleLease_Keep() {
 	address, stop := aSite()

@@ -183,7 +183,7 @@ type asked interface {
 	GetTokens() int64
 }
 
-func parts(op *samyav1.Operation) (_ asked, notAfter time.Time, sign int64) {
+func partsOf(op *samyav1.Operation) (_ asked, notAfter time.Time, sign int64) {
 	if a := op.GetAcquire(); a != nil {
 		return a, a.GetNotAfter().AsTime(), 1
 	}
@@ -202,7 +202,7 @@ func (s *server) execute(op *samyav1.Operation) *samyav1.Result {
 func (w *world) execute(at string, op *samyav1.Operation) *samyav1.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, notAfter, sign := parts(op)
+	r, notAfter, sign := partsOf(op)
 	number := max(1, r.GetAttempt())
 	switch now := time.Now(); {
 	case now.After(notAfter):
@@ -311,6 +311,9 @@ func (c *fakeConn) Invoke(ctx context.Context, _ string, req, resp any, opts ...
 			resp.AnsweredBy = c.s.name
 		}
 	case *samyav1.BatchResponse:
+		if r := req.(*samyav1.BatchRequest); r.GetAtomic() {
+			return c.atomic(ctx, r, resp)
+		}
 		for _, op := range req.(*samyav1.BatchRequest).GetOperations() {
 			resp.Results = append(resp.Results, c.s.handle(op))
 		}

@@ -18,7 +18,7 @@ import (
 // errNoResult is the outcome of a try whose answer is none to what was asked.
 var errNoResult = errors.New("an answer to something else")
 
-// movement is an acquire or a release on its way to an answer. It decides what a
+// movement is an acquire, of one entity or of several, or a release on its way to an answer. It decides what a
 // try's outcome means for the next; it knows neither targets nor clock.
 type movement struct {
 	id       string
@@ -41,6 +41,7 @@ type movement struct {
 	// One of them is set.
 	acquire *samyav1.AcquireRequest
 	release *samyav1.ReleaseRequest
+	all     *samyav1.BatchRequest
 }
 
 // resume takes over where an earlier call ended.
@@ -49,7 +50,7 @@ func (m *movement) resume(e *Error) {
 	m.tried, m.anywhere = slices.Clone(e.Tried), len(e.Tried) == 0
 }
 
-// entity is the name of the entity.
+// entity is the name of the entity; empty if there are several.
 func (m *movement) entity() string {
 	if m.acquire != nil {
 		return m.acquire.GetEntity()
@@ -57,15 +58,21 @@ func (m *movement) entity() string {
 	return m.release.GetEntity()
 }
 
-// operation is the next try.
-func (m *movement) operation() *samyav1.Operation {
-	attempt, tried := m.attempt, m.tried
+// next is how the next try is numbered, and which sites it names.
+func (m *movement) next() (attempt uint32, tried []string) {
+	attempt, tried = m.attempt, m.tried
 	if attempt == 1 {
 		attempt = 0
 	}
 	if m.anywhere || attempt == 0 {
 		tried = nil
 	}
+	return attempt, tried
+}
+
+// operation is the next try.
+func (m *movement) operation() *samyav1.Operation {
+	attempt, tried := m.next()
 	if r := m.acquire; r != nil {
 		r.RequestId, r.Attempt, r.Tried = m.id, attempt, tried
 		if r.NotAfter == nil && !r.GetDryRun() {
@@ -110,7 +117,7 @@ func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site 
 
 // answeredBy reports whether the result can be that of the movement.
 func (m *movement) answeredBy(r *samyav1.Result) bool {
-	return r.GetFailure() != nil || m.acquire != nil && r.GetAcquire() != nil || m.release != nil && r.GetRelease() != nil
+	return r.GetFailure() != nil || m.release == nil && r.GetAcquire() != nil || m.release != nil && r.GetRelease() != nil
 }
 
 // refused takes in a failure that the target answered with.

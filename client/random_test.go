@@ -27,7 +27,7 @@ func (s *server) faulty(rng *rand.Rand) {
 		return rng.IntN(n)
 	}
 	s.answers(func(op *samyav1.Operation) *samyav1.Result {
-		r, _, _ := parts(op)
+		r, _, _ := partsOf(op)
 		switch dice(20) {
 		case 0:
 			s.execute(op)
@@ -143,7 +143,7 @@ func settle(ctx context.Context, t *testing.T, c *Client, rng *rand.Rand) (token
 		g, err := c.Acquire(ctx, "acme/vm", n, Resume(err))
 		return g.Tokens, g.Site, err
 	}
-	switch rng.IntN(3) {
+	switch rng.IntN(4) {
 	case 0:
 		move = func(ctx context.Context, err error) (int64, string, error) {
 			r, err := c.Release(ctx, "acme/vm", n, Resume(err))
@@ -156,6 +156,14 @@ func settle(ctx context.Context, t *testing.T, c *Client, rng *rand.Rand) (token
 				return 0, "", berr
 			}
 			return rs[0].Tokens, rs[0].Site, rs[0].Err
+		}
+	case 2:
+		move = func(ctx context.Context, err error) (int64, string, error) {
+			g, err := c.AcquireAll(ctx, []Part{{"acme/vm", n}, {"acme/seats", 1}}, Resume(err))
+			if err != nil {
+				return 0, "", err
+			}
+			return n + 1, g.Site, nil
 		}
 	}
 	tokens, site, err := move(ctx, nil)

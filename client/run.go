@@ -148,7 +148,7 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 			continue
 		}
 		site := at.name()
-		result, fate, err := at.mux.DoBy(ctx, m.operation(), c.until(deadline, now, m.wait, more))
+		result, fate, err := c.try(ctx, at, m, c.until(deadline, now, m.wait, more))
 		if m.judge(result, fate, err, site) {
 			if m.last == nil {
 				return result, nil
