@@ -138,20 +138,36 @@ func TestBounds(t *testing.T) {
 		warm   Warm
 		broken []string
 	}{
-		{"fine", Warm{Cold: figures(100_000, 1.03), Warm: figures(105_000, 1.05), ColdMoved: 2000, WarmMoved: 400}, nil},
-		{"cut", Warm{Cold: figures(100_000, 1.03), Warm: figures(105_001, 1.05), ColdMoved: 2000, WarmMoved: 400}, []string{"cut 105001 > 105000"}},
-		{"balance", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1.06), ColdMoved: 2000, WarmMoved: 400}, []string{"balance 1.060 > 1.050"}},
-		{"moved", Warm{Cold: figures(100_000, 1.03), Warm: figures(99_000, 1), ColdMoved: 2000, WarmMoved: 401, Least: 133}, []string{"moved 401 > 400"}},
-		{"moved, and it paid", Warm{Cold: figures(100_000, 1.03), Warm: figures(95_000, 1), ColdMoved: 3000, WarmMoved: 1000}, nil},
-		{"moved more than it paid", Warm{Cold: figures(100_000, 1.03), Warm: figures(95_000, 1), ColdMoved: 3000, WarmMoved: 1001}, []string{"moved 1001 > 1000"}},
-		{"moved, but few", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2, WarmMoved: 200}, nil},
-		{"moved, as it had to", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 401, Least: 134}, nil},
+		{"fine", Warm{Cold: figures(100_000, 1.03), Warm: figures(105_000, 1.05), ColdMoved: 2000, WarmMoved: 399, Kept: true}, nil},
+		{"cut", Warm{Cold: figures(100_000, 1.03), Warm: figures(105_001, 1.05), ColdMoved: 2000, WarmMoved: 399}, []string{"cut 105001 > 105000"}},
+		{"cut, nearly nothing", Warm{Cold: figures(10, 1.03), Warm: figures(2_010, 1.05), ColdMoved: 2000, WarmMoved: 399}, nil},
+		{"balance", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1.06), ColdMoved: 2000, WarmMoved: 399, Kept: true}, []string{"balance 1.060 > 1.050"}},
+		{"moved", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 400, Least: 399}, []string{"moved 400, not less than 400"}},
+		{"moved nothing", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), Kept: true}, nil},
+		{"moved, as it had to", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 1000, Least: 400}, nil},
+		{"moved more than it had to", Warm{Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 1001, Least: 400}, []string{"moved 1001 > 1000"}},
+		{"hard", Warm{Graph: Graph{Family: "ring"}, Parts: 4, Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 1499}, nil},
+		{"too hard", Warm{Graph: Graph{Family: "ring"}, Parts: 4, Cold: figures(100_000, 1.03), Warm: figures(1, 1), ColdMoved: 2000, WarmMoved: 1500}, []string{"moved 1500, not less than 1500"}},
 	} {
-		test.warm.Change, test.warm.Vertices = Scattered, 20_000
-		test.warm.judge(all)
-		if !slices.Equal(test.warm.Broken, test.broken) {
-			t.Errorf("%s: %q, want %q", test.name, test.warm.Broken, test.broken)
+		for _, change := range Changes() {
+			w := test.warm
+			w.Change, w.Vertices, w.Kept = change, 20_000, false
+			w.judge(all)
+			if !slices.Equal(w.Broken, test.broken) || w.Kept != test.warm.Kept {
+				t.Errorf("%s, %s: %q, kept %v, want %q, %v", test.name, change, w.Broken, w.Kept, test.broken, test.warm.Kept)
+			}
 		}
+	}
+	few := Report{Warm: make([]Warm, manyStarts)}
+	for i := range few.Warm {
+		few.Warm[i] = Warm{Graph: Graph{Vertices: 1}, Change: Hot, Kept: i < 60}
+	}
+	if sums := few.sums(); sums[0].Kept != 60 || !slices.Equal(sums[0].Broken, []string{"kept 60 < 61"}) {
+		t.Errorf("60 of %d are kept to: %+v", manyStarts, sums)
+	}
+	few.Warm[60].Kept = true
+	if sums := few.sums(); len(sums[0].Broken) > 0 {
+		t.Errorf("61 of %d are kept to: %+v", manyStarts, sums)
 	}
 	sums := (&Report{Warm: []Warm{
 		{Graph: Graph{Vertices: 100}, Change: Hot, Cold: figures(100_000, 1), Warm: figures(105_000, 1), ColdMoved: 50, WarmMoved: 8},
@@ -176,10 +192,10 @@ func TestBounds(t *testing.T) {
 func TestLeast(t *testing.T) {
 	g := square(t)
 	// The weights are 1, 2, 3 and 4, and 9, 1, 0 and 0.
-	if n := least(g, []int32{0, 0, 0, 0}, 2); n != 2 {
+	if n := least(g, []int32{0, 0, 0, 0}, 2, mostBalance); n != 2 {
 		t.Errorf("%d vertices have to leave, want those of 4 and of 3", n)
 	}
-	if n := least(g, []int32{0, 0, 0, 0}, 1); n != 0 {
+	if n := least(g, []int32{0, 0, 0, 0}, 1, mostBalance); n != 0 {
 		t.Errorf("%d vertices have to leave all there is", n)
 	}
 }

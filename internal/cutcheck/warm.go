@@ -11,6 +11,9 @@ import (
 // changed is the share of the load that changes before a warm start.
 const changed = .05
 
+// imbalance is what a warm start is asked for, cut.Options' own.
+const imbalance = .03
+
 // warm changes a twentieth of the load of g, of which the parts are at, and cuts
 // it anew, cold and warm.
 func (s *suite) warm(ctx context.Context, is Graph, g *cut.Graph, at []int32, change Change, k int) (*Warm, error) {
@@ -32,14 +35,14 @@ func (s *suite) warm(ctx context.Context, is Graph, g *cut.Graph, at []int32, ch
 	if err != nil {
 		return nil, err
 	}
-	w.Before, w.Least = stays.Balance, least(after, at, k)
+	w.Before, w.Least = stays.Balance, least(after, at, k, max(1+imbalance, cold.Balance))
 	w.judge(EdgeWeight(after))
 	return w, nil
 }
 
-// least is how many vertices have to leave parts that weigh too much, at least: in
-// each the heaviest ones.
-func least(g *cut.Graph, parts []int32, k int) int {
+// least is how many vertices have to leave parts that weigh more than balance times
+// the mean, at least: in each the heaviest ones.
+func least(g *cut.Graph, parts []int32, k int, balance float64) int {
 	n := 0
 	for d, weights := range Weights(g, parts, k) {
 		var sum int64
@@ -54,7 +57,7 @@ func least(g *cut.Graph, parts []int32, k int) int {
 		for p, left := range weights {
 			slices.SortFunc(in[p], func(a, b int64) int { return cmp.Compare(b, a) })
 			for _, w := range in[p] {
-				if float64(left) <= mostBalance*float64(sum)/float64(k) {
+				if float64(left) <= balance*float64(sum)/float64(k) {
 					break
 				}
 				left -= w
