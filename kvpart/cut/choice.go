@@ -37,7 +37,7 @@ var ways = []way{
 
 // After enoughKept ways no more is tried if both bounds are kept to, after enoughFew
 // if the cut is next to nothing.
-const enoughKept, enoughFew = 2, 3
+const enoughKept, enoughFew = 1, 3
 
 // tight and slack are the bonds of a cycle from the best so far: where that moves
 // too much, and where it cuts too much.
