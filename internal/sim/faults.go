@@ -23,6 +23,25 @@ func (s *sim) crashSome() {
 	}
 }
 
+// crashUnderWay crashes one of the two sites of a direct transfer that is about to
+// leave, now and then once a run goes on for more of what is rare.
+func (s *sim) crashUnderWay(p pair) {
+	if s.healed || s.byHand || !s.faults.Has(Crash) || s.chances.underWay == 0 || !s.chance(s.chances.underWay) {
+		return
+	}
+	n := s.nodes[p.donor]
+	if s.chance(500) {
+		n = s.nodes[p.receiver]
+	}
+	life := n.life
+	s.after(s.r.Int64N(100*millisecond), func() {
+		if n.up && n.life == life && n.stale == nil {
+			s.hit(Crash)
+			n.crash()
+		}
+	})
+}
+
 // stop tells a site to stop, which it does a while later: until then nobody
 // waits there for tokens.
 func (n *node) stop() {

@@ -93,6 +93,7 @@ func (s *sim) run() Report {
 	for more := 0; s.o.Long && s.violation == nil && more < extensions && s.short(); more++ {
 		s.faultsEnd += extension
 		// More of what is rare.
+		s.chances.underWay = 50
 		s.chances.lostAway, s.chances.late = min(s.chances.lostAway+100, 400), min(s.chances.late+100, 400)
 		s.runUntil(s.faultsEnd)
 	}
@@ -182,7 +183,7 @@ type sim struct {
 
 // chances are how likely faults are in this run, in thousandths.
 type chances struct {
-	drop, repeat, delay, lostReply, cancel, mutant, hedge, late, lostAway int
+	drop, repeat, delay, lostReply, cancel, mutant, hedge, late, lostAway, underWay int
 	// These are how many milliseconds lie between two on average; 0 for none.
 	crashes, partitions, disks, pauses, storms int
 	sync                                       micros

@@ -217,6 +217,7 @@ func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.
 	x.view(n, durable).given += is.Amount
 	if durable {
 		o.leaves(q, p, is.Seq, is.Amount)
+		o.s.crashUnderWay(p)
 	}
 }
 

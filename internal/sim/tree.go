@@ -182,7 +182,9 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 		return false
 	}
 	stands := func(e core.EntityRecord) bool { return e.Parent != 0 }
-	if slices.ContainsFunc(r.Entities, stands) {
+	// One may also come to stand below another and leave again.
+	moves := func(ch core.ChangeRecord) bool { return ch.Change.Kind == core.MoveEntity }
+	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
 	}
 	for _, e := range n.durable.entities {
@@ -240,14 +242,11 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 		if before.planted(name) || after.planted(name) {
 			o.planted[name] = true
 		}
-		if created(name) {
-			continue
-		}
 		by := net[name]
 		for _, other := range before.subtree(name) {
 			by -= given[other]
 		}
-		if steps > 1 {
+		if steps > 1 || created(name) {
 			by = most
 		}
 		o.sequence(sequenceID{name, e.Generation}).moved += max(by, -by)
