@@ -184,6 +184,11 @@ func TestAllIsTakenOver(t *testing.T) {
 	r.wantCode(try("b", 3, "a"), core.OK)
 	r.wantNet("a", map[string]core.Tokens{"e": 0, "f": 0})
 	r.wantNet("b", map[string]core.Tokens{"e": 5, "f": 2})
+	// One that a later attempt takes over asks where others ran.
+	r.wantCode(r.all("c", "x", parts...), core.OK)
+	r.wantCode(try("b", 4, "c"), core.OK)
+	r.wantNet("b", map[string]core.Tokens{"e": 5, "f": 2})
+	r.wantNet("c", map[string]core.Tokens{"e": 0, "f": 0})
 }
 
 // TestAllChanges: one that waits goes by the chains as they are, and is answered when

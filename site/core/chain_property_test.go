@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// forest is a rig with a changing tree of entities.
-type forest struct {
+// woods is a rig with a changing tree of entities.
+type woods struct {
 	*rig
 	rt *rapid.T
 	n  int
@@ -28,14 +28,14 @@ type asked struct {
 	lease string
 }
 
-func (f *forest) id() string {
+func (f *woods) id() string {
 	f.n++
 	return id("r", f.n)
 }
 
-func (f *forest) tokens() core.Tokens { return core.Tokens(rapid.IntRange(1, 30).Draw(f.rt, "tokens")) }
+func (f *woods) tokens() core.Tokens { return core.Tokens(rapid.IntRange(1, 30).Draw(f.rt, "tokens")) }
 
-func (f *forest) name(what string) string {
+func (f *woods) name(what string) string {
 	return rapid.SampledFrom([]string{"e0", "e1", "e2", "e3", "e4"}).Draw(f.rt, what)
 }
 
@@ -70,7 +70,7 @@ func movedOn(from *core.Restored) map[uint64]core.Tokens {
 
 // check holds at every site: what is out of an entity is what was moved on it itself,
 // and what is out of those right below.
-func (f *forest) check() {
+func (f *woods) check() {
 	f.t.Helper()
 	for _, site := range f.names {
 		from, err := f.disks[site].Load()
@@ -103,7 +103,7 @@ func (f *forest) check() {
 
 // collect takes in the answers to acquires. A refusal of one that did not wait names
 // an entity that has too little at the site, and of all above what it names.
-func (f *forest) collect() {
+func (f *woods) collect() {
 	for call, q := range f.acquires {
 		a, answered := f.answers[call]
 		if !answered {
@@ -120,7 +120,7 @@ func (f *forest) collect() {
 	}
 }
 
-func (f *forest) acquire() {
+func (f *woods) acquire() {
 	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
 	call, name, tokens := f.nextCall(), f.name("entity"), f.tokens()
 	in := &core.Acquire{
@@ -153,7 +153,7 @@ func (f *forest) acquire() {
 }
 
 // all asks for several at one site, and now and then for the same at another one.
-func (f *forest) all() {
+func (f *woods) all() {
 	var parts []core.Part
 	for range rapid.IntRange(1, 4).Draw(f.rt, "parts") {
 		parts = append(parts, part(f.name("part"), f.tokens()))
@@ -169,14 +169,14 @@ func (f *forest) all() {
 	f.step(second, &in)
 }
 
-func (f *forest) release() {
+func (f *woods) release() {
 	call, id := f.nextCall(), f.id()
 	site := rapid.SampledFrom(f.names).Draw(f.rt, "site")
 	f.step(site, &core.Release{Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(id)})
 }
 
 // lease does something with a lease.
-func (f *forest) lease() {
+func (f *woods) lease() {
 	if len(f.ids) == 0 {
 		return
 	}
@@ -196,7 +196,7 @@ func (f *forest) lease() {
 	}
 }
 
-func (f *forest) reshape() {
+func (f *woods) reshape() {
 	ch := core.Change{RequestID: f.id(), Name: f.name("entity")}
 	switch rapid.IntRange(0, 5).Draw(f.rt, "change") {
 	case 0:
@@ -220,7 +220,7 @@ func (f *forest) reshape() {
 // and what is out of those below; in the end no acquire waits and all books add up.
 func TestTreesAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := &forest{
+		f := &woods{
 			rig: newRig(t, rapid.SampledFrom([]int{1, 3}).Draw(rt, "sites"), nil), rt: rt,
 			leases: map[string]core.SiteID{}, acquires: map[core.Call]asked{},
 		}
