@@ -68,8 +68,10 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 		p.at[to.i].forgotten = true
 		o.s.report.Forgotten++
 		// What is known to be forgotten is so by a calendar, and with a restart by
-		// another: not before the request's time is nearly over.
-		ok = o.s.now > retention*95/100 && epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter
+		// another: not before the request's time is nearly over, or what the site has
+		// kept of its records since begins within it.
+		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
+			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
 	case c.ask.Kind == core.ReturnLease:
 		ok = v == core.DidRun && q.state == core.Ran
 	case v == core.DidRun && c.ask.Kind == core.UndoAcquire:

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 
@@ -166,4 +167,14 @@ func inOrder[K interface{ ~uint64 | ~string }, V any](m map[K]V) []V {
 		list = append(list, m[k])
 	}
 	return list
+}
+
+// oldest is when the oldest requests were answered that are remembered, by the
+// site's calendar then.
+func (m *Memory) oldest() int64 {
+	first := uint64(math.MaxUint64)
+	for sequence := range m.blocks {
+		first = min(first, sequence)
+	}
+	return m.blocks[first].Wall
 }

@@ -94,6 +94,9 @@ func (s *sim) pauseSome() {
 		n.wall, n.jumped = n.clock(), s.now
 	}
 	if n.up && !n.paused() && s.fails(Pause, 700) {
+		if s.now > n.resumes+slack {
+			n.freezes = s.now
+		}
 		n.resumes = s.now + micros(20+s.r.IntN(6000))*millisecond
 		s.noted(n, Pause, n.resumes)
 	}

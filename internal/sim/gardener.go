@@ -59,6 +59,12 @@ func (g *gardener) next() {
 	s := g.s
 	names := s.admin.names
 	name, other := names[s.r.IntN(len(names))], names[s.r.IntN(len(names))]
+	// Mostly one that is there, and another one: most changes are to come to something.
+	for range 3 {
+		if other == name || !s.existsAnywhere(other) {
+			other = names[s.r.IntN(len(names))]
+		}
+	}
 	p := s.planted(name)
 	p.wait = micros(s.r.IntN(8000)) * millisecond
 	switch {

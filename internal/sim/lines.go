@@ -15,17 +15,20 @@ type place struct {
 	op      *op
 	arrived uint64
 	calls   []*call
+	// roamed: its entity stood in a tree while it waited, so it may have waited for
+	// another entity, and have come back behind others.
+	roamed bool
 }
 
-// join notes where a call stands that was just handed over: at the end, if it has
+// joinLine notes where a call stands that was just handed over: at the end, if it has
 // begun to wait, or with an earlier one of its request.
-func (l lines) join(c *call) {
+func (n *node) joinLine(c *call) {
 	if c.op.dry {
 		return
 	}
-	line := l[c.op.entity]
+	l, line := n.lines, n.lines[c.op.entity]
 	if c.waited {
-		l[c.op.entity] = append(line, &place{c.op, c.arrived, []*call{c}})
+		l[c.op.entity] = append(line, &place{c.op, c.arrived, []*call{c}, n.drained.planted(c.op.entity)})
 		return
 	}
 	if i := slices.IndexFunc(line, func(p *place) bool { return p.op == c.op && p.waits() }); i >= 0 {
@@ -59,8 +62,12 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 		}
 		first := slices.IndexFunc(line, (*place).waits)
 		if first >= 0 {
+			planted := n.drained.planted(name)
+			for _, p := range line {
+				p.roamed = p.roamed || planted
+			}
 			p, left := line[first], n.drained.books[name].Left
-			alone := !n.drained.planted(name) && !short.shared[name]
+			alone := !p.roamed && !short.shared[name]
 			if alone && p.op.tokens <= left {
 				o.s.report.WaitedThoughKept++
 				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, p.op, left)

@@ -65,6 +65,9 @@ type node struct {
 	jumped micros
 	// resumes is when the last pause of the site is over, or zero.
 	resumes micros
+	// freezes is when the first began of the pauses that follow one another so
+	// closely that the site gets to little between them.
+	freezes micros
 	// slowUntil is until when its disk is slow; badSync fails the next sync.
 	slowUntil micros
 	badSync   bool

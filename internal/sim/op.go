@@ -264,7 +264,7 @@ func (n *node) hand(c *call) {
 		n.mayWait(p)
 		n.contradict(c)
 	}
-	n.lines.join(c)
+	n.joinLine(c)
 	p.at[n.i].crowded = p.at[n.i].crowded || c.waited
 	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.hasAll(p))
 	n.settle()

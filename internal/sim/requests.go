@@ -148,7 +148,7 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 		o.s.fail(ExactlyOnce, "%s records %v with %d tokens, and then %d", n.id, p, was.tokens, r.Tokens)
 	}
 	starts := (was.state == 0 || was.state == core.Undone) && r.State != core.Undone && r.State != core.Dropped && p.lease == nil
-	if late := n.time().Wall - p.tries.notAfter; starts && p.tries.notAfter != 0 && late > tooLate && o.s.now-n.jumped > 6*slack {
+	if late := n.time().Wall - p.tries.notAfter; starts && p.tries.notAfter != 0 && late > n.mayBeLate() && o.s.now-n.jumped > 6*slack {
 		o.s.fail(ExactlyOnce, "%s carries out %v %d ms after its time", n.id, p, late)
 	}
 	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
@@ -179,6 +179,11 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 // tooLate is how much later than a request's time, by a site's calendar, it may
 // become durable that it was carried out: disks are slow, and sites pause.
 const tooLate = 8000
+
+// mayBeLate is that for a site that may have paused again and again.
+func (n *node) mayBeLate() int64 {
+	return max(tooLate, (n.resumes-n.freezes+slack)/millisecond)
+}
 
 // mayBecome reports whether a site that has recorded so much may record more.
 func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
