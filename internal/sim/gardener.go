@@ -54,8 +54,15 @@ func (s *sim) planted(name string) *op {
 	return &op{kind: create, entity: name, limit: core.Tokens(50 + s.r.IntN(600)), wait: 5 * second, site: -1}
 }
 
-// next does the next change of the tree.
+// next does the next change of the tree, and some at a time in a run that is to show
+// more.
 func (g *gardener) next() {
+	for range 1 + 2*g.s.extended {
+		g.change()
+	}
+}
+
+func (g *gardener) change() {
 	s := g.s
 	names := s.admin.names
 	name, other := names[s.r.IntN(len(names))], names[s.r.IntN(len(names))]

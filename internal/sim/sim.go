@@ -92,6 +92,7 @@ func (s *sim) run() Report {
 	s.runUntil(s.faultsEnd)
 	for more := 0; s.o.Long && s.violation == nil && more < extensions && s.short(); more++ {
 		s.faultsEnd += extension
+		s.extended = 1
 		// More of what is rare.
 		s.chances.underWay = 50
 		s.chances.lostAway, s.chances.late = min(s.chances.lostAway+100, 400), min(s.chances.late+100, 400)
@@ -173,8 +174,10 @@ type sim struct {
 	// pending are the operations whose clients still wait.
 	pending   int
 	faultsEnd micros
-	healed    bool
-	healedAt  micros
+	// extended is 1 once the run goes on as it has not done enough, else 0.
+	extended int
+	healed   bool
+	healedAt micros
 	// byHand is set in scenarios: what crashed stays down until it is started.
 	// sending, if set, sees every message just before it leaves.
 	byHand  bool

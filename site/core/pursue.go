@@ -94,7 +94,7 @@ func (c *Core) pursue(e *entity) {
 		return
 	case reason == limitReason:
 		return
-	case c.emptyFor(e) > 0:
+	case c.emptyFor(e) > 0 && !c.debtDue(e):
 		c.probe(e, &s)
 		return
 	case reason == "":
@@ -109,6 +109,12 @@ func (c *Core) pursue(e *entity) {
 		return
 	}
 	c.redistribute(e, &s, reason, urgent)
+}
+
+// debtDue reports whether a debt is to be looked at again although there seems to be
+// nothing to pay it with: nobody is refused who would have others asked.
+func (c *Core) debtDue(e *entity) bool {
+	return e.left < 0 && c.now.Tick >= e.droughtNow().until
 }
 
 // busy reports whether the site has to wait before it begins another instance

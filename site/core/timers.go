@@ -92,7 +92,11 @@ func (c *Core) schedule(e *entity) {
 	if e.queue.len() > 0 {
 		t = earlier(t, max(1, e.queue.next))
 	}
-	if d := e.droughtNow(); d.until > c.now.Tick && (e.left < 0 || e.queue.len() > 0) {
+	switch d := e.droughtNow(); {
+	case e.left < 0:
+		// Nobody waits who would have a debt looked at again, also after a restart.
+		t = earlier(t, max(d.until, c.now.Tick+c.cfg.Tell))
+	case d.until > c.now.Tick && e.queue.len() > 0:
 		t = earlier(t, d.until)
 	}
 	t = earlier(t, e.auditWake())
