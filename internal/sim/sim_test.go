@@ -75,6 +75,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "auto", Seed: 23},
 		{Protocol: "star", Seed: 5044},
 		{Protocol: "star", Strategy: "instance", Seed: 77, Calm: true, Hungry: true},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 65},
+		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 453},
 	} {
 		run(t, o)
 	}

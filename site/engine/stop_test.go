@@ -15,9 +15,9 @@ func TestAllIsStoredAtAStop(t *testing.T) {
 	const entities = 150
 	var data core.Restored
 	for i := range entities {
-		name := fmt.Sprintf("e%03d", i)
-		data.Entities = append(data.Entities, core.EntityRecord{Name: name, Generation: 1, Initial: 300, Limit: 300, Version: 1})
-		data.Books = append(data.Books, core.BooksRecord{Name: name, Generation: 1, Left: 100})
+		name, generation := fmt.Sprintf("e%03d", i), uint64(i+1)
+		data.Entities = append(data.Entities, core.EntityRecord{Name: name, Generation: generation, Initial: 300, Limit: 300, Version: 1})
+		data.Books = append(data.Books, core.BooksRecord{Name: name, Generation: generation, Left: 100})
 	}
 	bubble(t, func(t *testing.T) {
 		t.Helper()
