@@ -112,7 +112,7 @@ func (s *sim) run() Report {
 // A long run that has not done enough goes on for so long, so many times.
 const (
 	extension  = 20 * second
-	extensions = 60
+	extensions = 120
 )
 
 // short reports whether a long run has not done enough yet.
