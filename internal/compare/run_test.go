@@ -70,7 +70,7 @@ func TestRoundsAlternate(t *testing.T) {
 		&fake{name: "c", kind: Volatile, ways: []Way{{Name: "hot", Callers: 1, Batch: 2, HotOnly: true}}, takes: time.Millisecond},
 	}
 	r, err := Run(t.Context(), &Options{
-		Systems: systems, Rounds: 2, Time: 20 * time.Millisecond, Dir: dir,
+		Systems: systems, Rounds: 2, Time: 200 * time.Millisecond, Dir: dir,
 		Progress: func(s string) {
 			if _, name, ok := strings.Cut(s, ": start "); ok {
 				order = append(order, name)
