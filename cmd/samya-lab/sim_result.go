@@ -160,6 +160,9 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.short {
 		replay += " --short"
 	}
+	if o.trees {
+		replay += " --trees"
+	}
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer
 	}

@@ -28,7 +28,7 @@ type admin struct {
 func (s *sim) startClients() {
 	a := &admin{s: s, pause: 300 + s.r.IntN(4000)}
 	s.admin = a
-	if s.chance(500) {
+	if s.o.Trees && s.chance(500) {
 		s.report.Trees = 1
 		s.plant()
 	} else {

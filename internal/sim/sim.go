@@ -32,6 +32,9 @@ type Options struct {
 	// Hungry has all clients acquire one token after the other at one site and
 	// release nothing; it asks for Calm.
 	Hungry bool
+	// Trees has entities of about half of the seeds stand below one another, be moved
+	// and be deleted with what stands below them.
+	Trees bool
 	// Encoded takes every message through its encoding.
 	Encoded bool
 	// Disk makes the disk of a site, beside the simulated one; they must agree

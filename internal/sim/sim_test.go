@@ -26,6 +26,7 @@ var (
 
 func run(t *testing.T, o sim.Options) sim.Report {
 	t.Helper()
+	o.Trees = true
 	r, err := sim.Run(o)
 	if err != nil {
 		if v, ok := errors.AsType[*sim.Violation](err); ok {
