@@ -93,7 +93,7 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 // them are promised the first answer, by the site's own monotonic clock.
 func (o *observer) forgets(n *node, r *core.Records) {
 	if len(r.Block.Records) > 0 {
-		n.blocks[r.Block.Sequence] = o.s.now
+		n.blocks[r.Block.Sequence] = n.fed
 	}
 	if r.ForgetBlocks == 0 {
 		return

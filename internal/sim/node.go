@@ -61,6 +61,8 @@ type node struct {
 	// serve.
 	stepped bool
 	served  micros
+	// fed is when it was last given something to do.
+	fed micros
 	// jumped is when its calendar was last set.
 	jumped micros
 	// resumes is when the last pause of the site is over, or zero.
@@ -361,6 +363,7 @@ func (n *node) feed(in core.Input) {
 		n.stepped = true
 		n.s.observe.leasesStart(n, now)
 	}
+	n.fed = n.s.now
 	n.core.Step(now, in)
 }
 
