@@ -59,8 +59,8 @@ func (cat *catalogue) whole() *catalogueWhole {
 	}
 	cat.c.space.ascend("", func(e *entity) bool {
 		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
-		if e.parent != nil {
-			en.Parent = e.parent.generation
+		if e.parent() != nil {
+			en.Parent = e.parent().generation
 		}
 		w.Entities = append(w.Entities, en)
 		return true
@@ -99,8 +99,8 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	direct := make(map[*entity]Tokens, c.space.len())
 	c.space.ascend("", func(e *entity) bool {
 		direct[e] += e.net
-		if e.parent != nil {
-			direct[e.parent] -= e.net
+		if e.parent() != nil {
+			direct[e.parent()] -= e.net
 		}
 		return true
 	})

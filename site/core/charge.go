@@ -14,7 +14,7 @@ type charge []charged
 
 // charge puts into room what a request takes that asks for tokens of the entity.
 func (e *entity) charge(room charge, tokens Tokens) charge {
-	for ; e != nil; e = e.parent {
+	for ; e != nil; e = e.parent() {
 		room = append(room, charged{e, tokens})
 	}
 	return room
@@ -23,7 +23,7 @@ func (e *entity) charge(room charge, tokens Tokens) charge {
 // add puts an entity's part of a request into the charge, which holds no entity
 // twice: placed has the places of those that it holds, from 1.
 func (ch charge) add(e *entity, tokens Tokens) charge {
-	for ; e != nil; e = e.parent {
+	for ; e != nil; e = e.parent() {
 		if e.placed == 0 {
 			ch = append(ch, charged{of: e})
 			e.placed = int16(len(ch)) //nolint:gosec // at most MaxParts chains
@@ -121,7 +121,7 @@ func (c *Core) credit(e *entity, tokens Tokens) bool {
 
 // freed looks what becomes of tokens that came back to an entity and to all above.
 func (c *Core) freed(e *entity) {
-	for ; e != nil; e = e.parent {
+	for ; e != nil; e = e.parent() {
 		c.freedOne(e)
 	}
 }

@@ -22,6 +22,7 @@ type Core struct {
 	space    space
 	cat      catalogue
 	requests requestTable
+	lanes    lanes
 	leases   leases
 	owed     owed
 	// surplus is what is kept out of circulation of all entities.
@@ -166,6 +167,9 @@ func (c *Core) restore(from *Restored) error {
 func (c *Core) Step(now Now, in Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
+	if c.lanes.apart {
+		c.joinLanes()
+	}
 	if len(c.leases.restored) > 0 {
 		c.startLeases()
 	}
@@ -217,6 +221,9 @@ func (c *Core) Step(now Now, in Input) {
 
 // Drain moves the gathered effects into e, which must be empty or Reset.
 func (c *Core) Drain(e *Effects) {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
 	rec := &c.out.Records
 	c.revise()
 	for _, en := range c.touched {
@@ -257,8 +264,8 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus, Shape: c.space.shapes[e],
 		}
-		if e.parent != nil {
-			r.Parent = e.parent.generation
+		if e.parent() != nil {
+			r.Parent = e.parent().generation
 		}
 		if e.majority != nil {
 			r.Protocol = e.majority.State().Clone()
@@ -275,6 +282,9 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 
 // Pending reports whether Drain would return anything.
 func (c *Core) Pending() bool {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
 	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || c.forecasts.pressing || !c.out.Empty()
 }
 
@@ -295,6 +305,9 @@ type Status struct {
 
 // Status counts what the core holds.
 func (c *Core) Status() Status {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
@@ -334,7 +347,11 @@ func (c *Core) dirtyRecord(e *entity) {
 }
 
 func (c *Core) situation(e *entity) Situation {
-	return e.situation(c.now.Tick, c.forecast(e))
+	s := e.situation(c.now.Tick, c.forecast(e))
+	if c.gossip.lackingOf == e {
+		s.Lacking = c.gossip.lacking
+	}
+	return s
 }
 
 func (c *Core) exists(e *entity) bool { return !e.removed }
@@ -368,6 +385,7 @@ func (c *Core) dropEntity(e *entity) {
 	c.timers.set(e, 0)
 	c.deletedLeases(e)
 	c.keepOut(e, 0)
+	c.unsplit(e)
 	c.unpark(e.name)
 	e.demand = demand{}
 	c.space.remove(e)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"iter"
+	"sync/atomic"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
@@ -19,10 +20,9 @@ type entity struct {
 	version    uint64
 	results    []LimitResult
 
-	// parent is the entity that it stands below, nil for none: what is acquired of
-	// this one is acquired of that one too.
-	parent *entity
-
+	// above is the entity that it stands below, its parent, nil for none: what is
+	// acquired of this one is acquired of that one too. It may be read at any time.
+	above atomic.Pointer[entity]
 	// left is what may be handed out now, signed; net is acquired minus
 	// released here. What is set aside is in the protocol's state.
 	left, net Tokens
@@ -44,8 +44,6 @@ type entity struct {
 	// busyUntil is until when others are told of it, demandUntil until when as
 	// busy by requests here.
 	busyUntil, demandUntil Tick
-	// lacking is what others lack, while it is looked at; see Situation.
-	lacking Tokens
 
 	demand demand
 	// queue is nil before an acquire has waited.
@@ -66,6 +64,9 @@ type entity struct {
 	revision Revision
 	watch    *watched
 
+	// place is nil in a core without lanes.
+	place *place
+
 	// wake is when the core must look at this entity again; heapAt is its place
 	// in the core's heap, or -1.
 	wake   Tick
@@ -78,7 +79,7 @@ type entity struct {
 	removed bool
 	// told says that it is on the list of those that others are told of.
 	told bool
-	// due says that it is looked at before the step ends.
+	// due says that it is looked at before the step ends, or when the lanes are joined.
 	due bool
 	// placed is its place in the charge that is being made, from 1; else 0.
 	placed int16
@@ -125,9 +126,11 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 
 		Refused:      e.droughtNow().refused,
 		SinceTrigger: now - e.hunt.triggered,
-		Lacking:      e.lacking,
 	}
 }
+
+// parent is the entity that it stands below, nil for none.
+func (e *entity) parent() *entity { return e.above.Load() }
 
 // MaxDepth bounds how many entities stand one below the other.
 const MaxDepth = 8
@@ -137,7 +140,7 @@ const MaxDepth = 8
 func (e *entity) chain() iter.Seq[*entity] {
 	return func(yield func(*entity) bool) {
 		for e != nil && yield(e) {
-			e = e.parent
+			e = e.parent()
 		}
 	}
 }

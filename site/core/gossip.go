@@ -46,6 +46,9 @@ type gossip struct {
 	next int
 	// wake is when the next round is due; 0 for never.
 	wake Tick
+	// lacking is what others lack of an entity, while that is looked at; see Situation.
+	lacking   Tokens
+	lackingOf *entity
 }
 
 // view is what another site has told of an entity.
@@ -100,9 +103,9 @@ func (c *Core) tellBusy() {
 		g.next++
 		own := c.summary(e)
 		summaries = append(summaries, own)
-		e.lacking = c.lacking(e, &own)
+		g.lackingOf, g.lacking = e, c.lacking(e, &own)
 		c.pursue(e)
-		e.lacking = 0
+		g.lackingOf = nil
 		c.suspect(e)
 	}
 	g.wake = 0

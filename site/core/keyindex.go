@@ -63,13 +63,16 @@ func (s *indexShard) set(at int, tag, number uint32) {
 
 // insert puts in what was not found.
 func (s *indexShard) insert(tag, number uint32) {
-	if 8*(s.used+1) > 5*len(s.slots) {
+	if s.full() {
 		s.grow()
 	}
 	at, _ := s.find(tag, func(uint32) bool { return false })
 	s.set(at, tag, number)
 	s.used++
 }
+
+// full reports whether the next insert makes the shard grow.
+func (s *indexShard) full() bool { return 8*(s.used+1) > 5*len(s.slots) }
 
 func (s *indexShard) grow() {
 	old := s.slots

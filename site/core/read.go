@@ -11,8 +11,8 @@ func (e *entity) view() View {
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
 		Fetches: e.fetches, Surplus: e.surplus, Children: int(e.children),
 	}
-	if e.parent != nil {
-		v.Parent = e.parent.name
+	if e.parent() != nil {
+		v.Parent = e.parent().name
 	}
 	return v
 }

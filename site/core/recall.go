@@ -39,12 +39,7 @@ func (m *recall) is(key *RequestKey) func(uint32) bool {
 
 // add makes a record the last one of its key.
 func (m *recall) add(r *remembered) {
-	if m.end-m.first == uint32(len(m.chunks))*chunkRecords { //nolint:gosec // far fewer
-		m.chunks = append(m.chunks, m.newChunk())
-	}
-	number := m.end
-	m.end++
-	*m.at(number) = *r
+	number := m.push(r)
 	shard, tag := m.index.locate(&r.key)
 	if at, ok := shard.find(tag, m.is(&r.key)); ok {
 		shard.set(at, tag, number)
@@ -52,6 +47,35 @@ func (m *recall) add(r *remembered) {
 	}
 	shard.insert(tag, number)
 	m.index.len++
+}
+
+// addNew adds a record unless there is one of its key.
+func (m *recall) addNew(r *remembered) bool {
+	shard, tag := m.index.locate(&r.key)
+	at, found := shard.find(tag, m.is(&r.key))
+	if found {
+		return false
+	}
+	number := m.push(r)
+	if shard.full() {
+		shard.insert(tag, number)
+	} else {
+		shard.set(at, tag, number)
+		shard.used++
+	}
+	m.index.len++
+	return true
+}
+
+// push appends a record and returns its number.
+func (m *recall) push(r *remembered) uint32 {
+	if m.end-m.first == uint32(len(m.chunks))*chunkRecords { //nolint:gosec // far fewer
+		m.chunks = append(m.chunks, m.newChunk())
+	}
+	number := m.end
+	m.end++
+	*m.at(number) = *r
+	return number
 }
 
 func (m *recall) newChunk() *recallChunk {

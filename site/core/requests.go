@@ -214,6 +214,20 @@ func (t *requestTable) add(r RequestRecord) {
 	}
 }
 
+// addNew is add, unless there is a record of that key.
+func (t *requestTable) addNew(r *RequestRecord) bool {
+	if !t.recall.addNew(&remembered{
+		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
+		attempt: r.Attempt, kind: r.Kind, state: r.State,
+	}) {
+		return false
+	}
+	if r.Kind == AllRequest {
+		t.keepParts(r.Key, r.Parts)
+	}
+	return true
+}
+
 // keepParts keeps the parts of the last record of a key, nil for none.
 func (t *requestTable) keepParts(key RequestKey, parts []RecordedPart) {
 	t.partCount += len(parts) - len(t.parts[key])

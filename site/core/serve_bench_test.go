@@ -154,7 +154,7 @@ func BenchmarkAcquireThreeLevels(b *testing.B) {
 	}
 	b.StopTimer()
 	for _, name := range tree.names {
-		if e := tree.core.space.find(name); e.parent == nil || e.parent.parent == nil {
+		if e := tree.core.space.find(name); e.parent() == nil || e.parent().parent() == nil {
 			b.Fatalf("%s has not two above it", name)
 		}
 	}

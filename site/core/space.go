@@ -15,13 +15,15 @@ type space struct {
 	below *btree.BTreeG[*entity]
 	// shapes are those of the entities that have one; see EntityRecord.
 	shapes map[*entity]uint64
+	// home is told of the machines that come and go, if not nil.
+	home Home
 }
 
 func newSpace() space {
 	byName := func(a, b *entity) bool { return a.name < b.name }
 	byParent := func(a, b *entity) bool {
-		if a.parent != b.parent {
-			return a.parent.generation < b.parent.generation
+		if a.parent() != b.parent() {
+			return a.parent().generation < b.parent().generation
 		}
 		return a.name < b.name
 	}
@@ -52,6 +54,15 @@ func (s *space) len() int { return len(s.byName) }
 func (s *space) put(e *entity) {
 	s.byName[e.name] = e
 	s.ordered.Set(e)
+	if s.home != nil {
+		s.seat(e)
+	}
+}
+
+// seat gives a machine its place with regard to the lanes.
+func (s *space) seat(e *entity) {
+	e.place = new(place)
+	e.place.seat = s.home.Came(e)
 }
 
 func (s *space) remove(e *entity) {
@@ -60,6 +71,9 @@ func (s *space) remove(e *entity) {
 	delete(s.shapes, e)
 	s.ordered.Delete(e)
 	e.removed = true
+	if s.home != nil {
+		s.home.Gone(e)
+	}
 }
 
 // ascend visits entities in the order of their names from the first name at or

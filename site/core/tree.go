@@ -17,11 +17,11 @@ import (
 
 // link puts an entity below a parent, nil for none.
 func (s *space) link(e, parent *entity) {
-	if e.parent != nil {
+	if e.parent() != nil {
 		s.below.Delete(e)
-		e.parent.children--
+		e.parent().children--
 	}
-	if e.parent = parent; parent != nil {
+	if e.above.Store(parent); parent != nil {
 		s.below.Set(e)
 		parent.children++
 	}
@@ -35,8 +35,10 @@ func (s *space) childrenOf(parent *entity, from string, fn func(e *entity) bool)
 		return true
 	}
 	all := true
-	s.below.Ascend(&entity{name: from, parent: parent}, func(e *entity) bool {
-		if e.parent != parent {
+	pivot := &entity{name: from}
+	pivot.above.Store(parent)
+	s.below.Ascend(pivot, func(e *entity) bool {
+		if e.parent() != parent {
 			return false
 		}
 		all = fn(e)
@@ -142,14 +144,14 @@ func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 	switch {
 	case code != OK:
 		return code
-	case parent == e.parent:
+	case parent == e.parent():
 		return OK
 	case parent.stands(e):
 		return Looped
 	case parent.depth()+c.space.height(e) > MaxDepth:
 		return TooDeep
 	}
-	old := e.parent
+	old := e.parent()
 	c.relink(e, parent)
 	for a := range old.chain() {
 		if !parent.stands(a) {
@@ -174,7 +176,7 @@ func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
 	if e.children > 0 && !ch.Subtree {
 		return HasChildren
 	}
-	for a := range e.parent.chain() {
+	for a := range e.parent().chain() {
 		c.reshape(a, cat.numbered)
 		c.shift(a, -e.net)
 	}
@@ -199,10 +201,10 @@ func (c *Core) parentFor(ch *CatalogueChange) (*entity, Code) {
 
 // relink puts an entity below a parent, nil for none.
 func (c *Core) relink(e, parent *entity) {
-	if e.parent == parent {
+	if e.parent() == parent {
 		return
 	}
-	for _, p := range []*entity{e.parent, parent} {
+	for _, p := range []*entity{e.parent(), parent} {
 		if p != nil {
 			c.touch(p)
 		}

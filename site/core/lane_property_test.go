@@ -1,0 +1,144 @@
+package core
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// home keeps machines by name, as whoever has lanes serve does.
+type home map[string]*Machine
+
+func (h home) Came(m *Machine) any       { h[m.Name()] = m; return nil }
+func (h home) Gone(m *Machine)           { delete(h, m.Name()) }
+func (h home) find(name string) *Machine { return h[name] }
+
+// laned is a core with lanes that are served one at a time.
+type laned struct {
+	*Core
+	home   home
+	served int
+}
+
+// hand has a lane serve an input if one can, and else steps the core.
+func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
+	if ms, ok := Route(in, l.home.find, nil); ok && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
+		l.served++
+		return
+	}
+	l.Step(now, in)
+	l.Resume()
+}
+
+// TestLanesAnswerAsSteps hands the same requests to a core and to one whose lanes serve
+// them, on random lanes and with random entities split, and wants the same answers,
+// the same books and the same things remembered.
+func TestLanesAnswerAsSteps(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		of := threeLevels(2)
+		data := func() Restored {
+			d := Restored{Catalogue: &CatalogueRecord{Generation: uint64(len(of.records))}}
+			for i, e := range of.records {
+				e.Generation, e.Initial, e.Limit, e.Version = uint64(i+1), 200, 200, 1
+				d.Entities = append(d.Entities, e)
+				d.Books = append(d.Books, BooksRecord{Name: e.Name, Generation: e.Generation, Left: 200})
+			}
+			return d
+		}
+		core := func(n int) *laned {
+			c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 1000, Skew: 1, MaxRequests: 900, Bin: 1000}, data())
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &laned{Core: c, home: make(home)}
+			if n > 0 {
+				l.Partition(n, l.home)
+			}
+			return l
+		}
+		plain, lanes := core(0), core(1+rnd.IntN(3))
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		var outs [2]Effects
+		for i := range 4000 {
+			now.Tick += Tick(rnd.IntN(3))
+			now.Wall = 1_700_000_000_000 + int64(now.Tick)
+			if rnd.IntN(40) == 0 {
+				name := of.records[rnd.IntN(len(of.records))].Name
+				lanes.Split(name, rnd.IntN(3) > 0)
+				lanes.Resume()
+			}
+			ins := [2]Input{}
+			kind, names := rnd.IntN(20), [2]string{of.records[rnd.IntN(len(of.records))].Name, of.names[rnd.IntN(len(of.names))]}
+			tokens, id := Tokens(1+rnd.IntN(6)), RequestKey{byte(rnd.IntN(256)), byte(rnd.IntN(40)), byte(seed)}
+			for j := range ins {
+				switch {
+				case kind < 9:
+					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Request: id}
+				case kind < 11:
+					ins[j] = &AcquireAll{Call: i, Parts: []Part{{names[0], tokens}, {names[1], 1}}, Request: id}
+				case kind < 12:
+					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Request: id, Tries: Tries{NotAfter: now.Wall + 50 - int64(id[0])}}
+				case kind < 13:
+					ins[j] = &Read{Call: i, Entity: names[0]}
+				default:
+					ins[j] = &Release{Call: i, Entity: names[0], Tokens: tokens, Request: id}
+				}
+			}
+			plain.Step(now, ins[0])
+			lanes.hand(rnd, now, ins[1])
+			if rnd.IntN(8) > 0 {
+				continue
+			}
+			plain.Drain(&outs[0])
+			lanes.Drain(&outs[1])
+			lanes.Resume()
+			if err := sameEffects(&outs[0], &outs[1]); err != nil {
+				t.Fatalf("seed %d, input %d: %v", seed, i, err)
+			}
+			outs[0].Reset()
+			outs[1].Reset()
+		}
+		if lanes.served < 500 {
+			t.Errorf("seed %d: %d requests served by lanes", seed, lanes.served)
+		}
+	}
+}
+
+// sameEffects compares what two cores have gathered but for the order.
+func sameEffects(a, b *Effects) error {
+	answers := func(e *Effects) map[Call]Answer {
+		m := make(map[Call]Answer)
+		for _, r := range e.Replies {
+			m[r.Call] = r.Answer
+		}
+		return m
+	}
+	books := func(e *Effects) map[string]BooksRecord {
+		m := make(map[string]BooksRecord)
+		for _, r := range e.Records.Books {
+			m[r.Name] = r
+		}
+		return m
+	}
+	records := func(e *Effects) map[RequestKey]RequestRecord {
+		m := make(map[RequestKey]RequestRecord)
+		for _, r := range e.Records.Block.Records {
+			m[r.Key] = r
+		}
+		return m
+	}
+	switch x, y := answers(a), answers(b); {
+	case !reflect.DeepEqual(x, y):
+		return fmt.Errorf("answers %+v, by lanes %+v", x, y)
+	case !reflect.DeepEqual(books(a), books(b)):
+		return fmt.Errorf("books %+v, by lanes %+v", books(a), books(b))
+	case !reflect.DeepEqual(records(a), records(b)):
+		return fmt.Errorf("records %+v, by lanes %+v", records(a), records(b))
+	case a.Records.Block.Sequence != b.Records.Block.Sequence || a.Records.ForgetBlocks != b.Records.ForgetBlocks || a.Records.Commits != b.Records.Commits:
+		return fmt.Errorf("block %d, forget %d, commits %d; by lanes %d, %d, %d", a.Records.Block.Sequence, a.Records.ForgetBlocks,
+			a.Records.Commits, b.Records.Block.Sequence, b.Records.ForgetBlocks, b.Records.Commits)
+	}
+	return nil
+}

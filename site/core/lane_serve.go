@@ -1,0 +1,250 @@
+package core
+
+import "slices"
+
+// Serve does a request on a lane if nothing but the books of the entities that it
+// charges is needed for that: none waits there, they have the tokens, its id was not
+// seen before, and nothing falls due. It reports whether it did; if not it has changed
+// nothing, and the request is for Step. ms are the machines that the caller has to
+// itself, as Route told. Lanes may be served at the same time, each by one.
+func (c *Core) Serve(number int, now Now, in Input, ms []*Machine) bool {
+	if !c.lanes.open {
+		return false
+	}
+	l := &c.lanes.all[number]
+	l.now.Tick, l.now.Wall = max(l.now.Tick, now.Tick), now.Wall
+	switch in := in.(type) {
+	case *Acquire:
+		return c.serveAcquire(number, in, ms)
+	case *Release:
+		return c.serveRelease(number, in, ms)
+	case *AcquireAll:
+		return c.serveAll(number, in, ms)
+	}
+	return false
+}
+
+// inTime reports whether a request may run now that no other site has to be asked
+// about.
+func (c *Core) inTime(t *Tries, now Now) bool {
+	return t.simple() && (t.NotAfter == 0 || t.NotAfter >= now.Wall && t.NotAfter <= now.Wall+c.cfg.RequestHorizon())
+}
+
+// leafOf is the machine of a name, of those that the caller has or of the split ones.
+func (c *Core) leafOf(name string, ms []*Machine) *entity {
+	if len(ms) > 0 && ms[0].name == name && !ms[0].removed {
+		return ms[0]
+	}
+	if e := c.space.find(name); e != nil && e.split() != nil {
+		return e
+	}
+	return nil
+}
+
+// chargeHere is the charge of an entity if all machines of it that are not split are
+// the caller's; else nil.
+func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
+	n := 0
+	for a := e; a != nil; a = a.parent() {
+		if a.split() == nil {
+			if n == len(ms) || ms[n] != a {
+				return nil
+			}
+			n++
+		}
+		room = append(room, charged{a, tokens})
+	}
+	return room
+}
+
+func (c *Core) serveAcquire(number int, a *Acquire, ms []*Machine) bool {
+	l := &c.lanes.all[number]
+	e := c.leafOf(a.Entity, ms)
+	if e == nil || a.DryRun || a.Lease != nil || !a.valid() || !c.inTime(&a.Tries, l.now) {
+		return false
+	}
+	ch := e.chargeHere(l.room[:0], a.Tokens, ms)
+	if ch == nil || !c.affords(number, ch) {
+		return false
+	}
+	r := a.request()
+	return c.serveGrant(number, a.Call, &r, ch)
+}
+
+func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
+	l := &c.lanes.all[number]
+	if len(a.Parts) > maxServedParts || !a.valid() || !c.inTime(&a.Tries, l.now) {
+		return false
+	}
+	clear(l.placed)
+	ch := l.room[:0]
+	for _, p := range a.Parts {
+		for e := c.space.find(p.Entity); ; e = e.parent() {
+			if e == nil {
+				return false
+			}
+			at, ok := l.placed[e]
+			if !ok {
+				if e.split() == nil && !slices.Contains(ms, e) {
+					return false
+				}
+				at = int32(len(ch)) //nolint:gosec // at most the chains of 32 parts
+				l.placed[e] = at
+				ch = append(ch, charged{of: e})
+			}
+			ch[at].tokens += p.Tokens
+			if e.parent() == nil {
+				break
+			}
+		}
+	}
+	l.room = ch[:0]
+	if !c.affords(number, ch) {
+		return false
+	}
+	r := a.request()
+	return c.serveGrant(number, a.Call, &r, ch)
+}
+
+// affords reports whether all of a charge can be taken on a lane.
+func (c *Core) affords(number int, ch charge) bool {
+	now := c.lanes.all[number].now.Tick
+	for i := range ch {
+		e, tokens := ch[i].of, ch[i].tokens
+		if s := e.split(); s != nil {
+			if s.slots[number].left.Load() < int64(tokens) {
+				return false
+			}
+			continue
+		}
+		if e.left < tokens || !c.quiet(e, now) {
+			return false
+		}
+	}
+	return true
+}
+
+// quiet reports whether an entity has nothing but its books that a granted acquire or
+// a release would change: nobody waits, nothing is looked into, and its demand is
+// counted in a bin that lasts.
+func (c *Core) quiet(e *entity, now Tick) bool {
+	return e.queue.len() == 0 && e.audit == nil && e.demand.bin == now/c.cfg.Bin &&
+		(e.demand.counting || e.demand.model != nil) && (e.told || len(c.cfg.Members) == 1)
+}
+
+// serveGrant takes the tokens and records that, unless the id of the request was seen.
+func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
+	l := &c.lanes.all[number]
+	e, tokens := ch[0].of, ch[0].tokens
+	if r.parts != nil {
+		tokens = r.tokens
+	}
+	record := RequestRecord{
+		Key: r.key, Body: r.body, Kind: r.kind, State: Ran, Attempt: firstAttempt, Generation: e.generation,
+		Tokens: tokens, Left: c.leftOn(number, e) - ch[0].tokens,
+	}
+	if r.parts != nil {
+		record.Parts = c.recorded(r.parts)
+	}
+	if !c.noteServed(l, &record) {
+		return false
+	}
+	for i := range ch {
+		e, tokens := ch[i].of, ch[i].tokens
+		if s := e.split(); s != nil {
+			s.slots[number].take(tokens)
+			continue
+		}
+		e.left -= tokens
+		e.net += tokens
+		e.demand.acquired(l.now.Tick, tokens)
+		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
+		l.touch(e)
+		if e.left < c.mods.trigger.Enough(e.demand.rate) || len(e.changes) > 0 {
+			l.lookLater(e)
+		}
+	}
+	l.replies = append(l.replies, Reply{Call: call, Answer: Answer{Code: OK, Tokens: tokens, Left: record.Left}})
+	return true
+}
+
+func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
+	l := &c.lanes.all[number]
+	e := c.leafOf(a.Entity, ms)
+	if e == nil || a.Lease != nil || a.Tokens < 1 || a.Tokens > MaxTokens || !c.inTime(&a.Tries, l.now) {
+		return false
+	}
+	ch := e.chargeHere(l.room[:0], a.Tokens, ms)
+	if ch == nil || !c.takesBack(number, ch) {
+		return false
+	}
+	r := a.request()
+	record := RequestRecord{
+		Key: r.key, Body: r.body, Kind: ReleaseRequest, State: Ran, Attempt: firstAttempt, Generation: e.generation,
+		Tokens: a.Tokens, Left: c.leftOn(number, e) + a.Tokens,
+	}
+	if !c.noteServed(l, &record) {
+		return false
+	}
+	for i := range ch {
+		e, tokens := ch[i].of, ch[i].tokens
+		if s := e.split(); s != nil {
+			s.slots[number].giveBack(tokens)
+			continue
+		}
+		e.left += tokens
+		e.net -= tokens
+		e.demand.released(tokens)
+		l.touch(e)
+		if e.left < c.mods.trigger.Enough(e.demand.rate) {
+			l.lookLater(e)
+		}
+	}
+	l.replies = append(l.replies, Reply{Call: a.Call, Answer: Answer{Code: OK, Tokens: a.Tokens, Left: record.Left}})
+	return true
+}
+
+// takesBack reports whether all of a charge can be given back on a lane: nothing waits
+// for the tokens or hangs on how many there are, and the books have room for them.
+func (c *Core) takesBack(number int, ch charge) bool {
+	now := c.lanes.all[number].now.Tick
+	for i := range ch {
+		e, tokens := ch[i].of, ch[i].tokens
+		if s := e.split(); s != nil {
+			if !s.slots[number].takesBack(e, tokens) {
+				return false
+			}
+			continue
+		}
+		if !c.quiet(e, now) || !c.atEase(e) || e.left > maxBooks-tokens || e.net-tokens < -maxBooks ||
+			e.net-tokens+e.outside+e.surplus < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// atEase reports whether an entity is in no want of tokens that is followed up.
+func (c *Core) atEase(e *entity) bool {
+	return e.left >= 0 && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
+}
+
+// noteServed makes a record findable and has it stored, unless there is one of that
+// key, waiting acquires included, or no room for it.
+func (c *Core) noteServed(l *lane, r *RequestRecord) bool {
+	if len(c.waiting) > 0 {
+		if _, waits := c.waiting[r.Key]; waits {
+			return false
+		}
+	}
+	others := len(c.waiting) + c.waitingParts + len(r.Parts)
+	c.lanes.table.Lock()
+	added := c.requests.size()+others < c.cfg.MaxRequests && c.requests.addNew(r)
+	c.lanes.table.Unlock()
+	if !added {
+		return false
+	}
+	l.records = append(l.records, *r)
+	l.served++
+	return true
+}

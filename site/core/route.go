@@ -1,0 +1,74 @@
+package core
+
+// Route appends to ms the machines that a request must have to itself to be served by
+// a lane: those that it charges, each once, but for the split ones. It reports whether
+// the request is one that a lane may serve at all. It may be called at any time, and
+// by many at once; find returns the machine of a name, nil if there is none. What it
+// finds may not be so any more when the request is served, which Serve looks at.
+func Route(in Input, find func(name string) *Machine, ms []*Machine) ([]*Machine, bool) {
+	switch in := in.(type) {
+	case *Acquire:
+		if in.DryRun || in.Lease != nil || !in.simple() {
+			return ms, false
+		}
+		return find(in.Entity).route(ms)
+	case *Release:
+		if in.Lease != nil || !in.simple() {
+			return ms, false
+		}
+		return find(in.Entity).route(ms)
+	case *AcquireAll:
+		if !in.simple() || len(in.Parts) > maxServedParts {
+			return ms, false
+		}
+		for i := range in.Parts {
+			var ok bool
+			if ms, ok = find(in.Parts[i].Entity).routeOnce(ms); !ok {
+				return ms, false
+			}
+		}
+		return ms, true
+	}
+	return ms, false
+}
+
+// maxServedParts bounds the parts of a request that a lane serves.
+const maxServedParts = 32
+
+// simple reports whether no other site has to be asked.
+func (t *Tries) simple() bool { return t.Attempt <= firstAttempt && len(t.Tried) == 0 }
+
+// route appends the machine and those above it. They are at most MaxDepth, and some
+// more while entities are moved.
+func (e *entity) route(ms []*Machine) ([]*Machine, bool) {
+	if e == nil {
+		return ms, false
+	}
+	for n := 0; e != nil && n < 2*MaxDepth; n++ {
+		if e.split() == nil {
+			ms = append(ms, e)
+		}
+		e = e.parent()
+	}
+	return ms, true
+}
+
+// routeOnce does that for those that are not there.
+func (e *entity) routeOnce(ms []*Machine) ([]*Machine, bool) {
+	if e == nil {
+		return ms, false
+	}
+next:
+	for n := 0; e != nil && n < 2*MaxDepth; n++ {
+		if e.split() == nil {
+			for _, m := range ms {
+				if m == e {
+					break next
+				}
+			}
+			ms = append(ms, e)
+		}
+		e = e.parent()
+	}
+	return ms, true
+}
