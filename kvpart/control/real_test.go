@@ -164,6 +164,43 @@ func TestRealScheduler(t *testing.T) {
 	}
 }
 
+// TestRemovedKeysAreDropped has entries be used and removed for good: they leave the
+// graph, although no request leaves its window.
+func TestRemovedKeysAreDropped(t *testing.T) {
+	const n = 40
+	r := newReal(t, sched.Callers, 2, n, &control.Policy{Gain: -1, Share: 1, Sample: 1})
+	es := r.Entries(nil, "", n)
+	j := &touch{}
+	use := func(es []*entry) {
+		j.request.Of(es, sched.Alone, j)
+		if err := r.Do(t.Context(), &j.request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vertices := func(want int) {
+		t.Helper()
+		deadline := time.After(time.Minute)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for r.control.Stats().Vertices != want {
+			use(es[:2]) // the tracker looks at some of the others as requests come
+			select {
+			case <-tick.C:
+			case <-deadline:
+				t.Fatalf("after a minute %d keys are in the graph, want %d", r.control.Stats().Vertices, want)
+			}
+		}
+	}
+	for i := range n - 1 {
+		use(es[i : i+2])
+	}
+	vertices(n)
+	for _, e := range es[2:] {
+		r.Remove(e)
+	}
+	vertices(2)
+}
+
 // BenchmarkReal measures what requests cost with and without control, in processor
 // time of the whole process, and what control takes by its own measurement.
 //

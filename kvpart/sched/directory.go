@@ -101,17 +101,17 @@ func (s *Scheduler[V]) Entries(dst []*Entry[V], from string, limit int) []*Entry
 	return s.dir.collect(dst, from, limit)
 }
 
-// Restore adds a key that is there before requests are: on the partition, or where
-// a new key goes if that is Unplaced. It fails with ErrOptions if the partition is
-// out of range or the key has an entry.
-func (s *Scheduler[V]) Restore(key string, partition int, v V) error {
+// Insert adds a key at any time: on the partition, or where a new key goes if that is
+// Unplaced. It fails with ErrOptions if the partition is out of range or the key has
+// an entry, vacant ones included.
+func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error) {
 	if err := s.valid(partition); err != nil {
-		return err
+		return nil, err
 	}
 	s.dir.index.Lock()
 	defer s.dir.index.Unlock()
 	if s.dir.get(key) != nil {
-		return duplicate(key)
+		return nil, duplicate(key)
 	}
 	if partition == Unplaced {
 		partition = s.place.one(key)
@@ -119,5 +119,28 @@ func (s *Scheduler[V]) Restore(key string, partition int, v V) error {
 	e := &Entry[V]{key: key, Present: true, Value: v}
 	e.where.Store(pack(partition, partition, 0))
 	s.dir.add(e)
-	return nil
+	return e, nil
+}
+
+// Restore is Insert of a key that is there before requests are.
+func (s *Scheduler[V]) Restore(key string, partition int, v V) error {
+	_, err := s.Insert(key, partition, v)
+	return err
+}
+
+// Remove takes an entry out of the scheduler for good, at any time. It does not wait
+// for requests that use it: those that were dispatched run, and learn from Gone if
+// they must know. None is dispatched from then on: one of Of fails with ErrNoEntry, one
+// of keys does not find it. The key may be inserted at once, as another entry, which
+// keeps no order with the one before. An entry that is gone is left alone.
+func (s *Scheduler[V]) Remove(e *Entry[V]) {
+	s.dir.index.Lock()
+	defer s.dir.index.Unlock()
+	if e.dead.Load() {
+		return
+	}
+	// First out of reach: whoever finds it dead and looks the key up again does not
+	// come upon it once more.
+	s.dir.remove(e)
+	e.dead.Store(true)
 }

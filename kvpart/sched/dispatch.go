@@ -90,7 +90,7 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 		state = s.state.Load()
 	}
 	epoch := Epoch(state >> epochShift)
-	r.pinned = pin && r.kind != single
+	r.pinned = pin && (r.kind == several || r.kind == ranging)
 	if r.pinned {
 		s.dir.index.RLock()
 	}
@@ -108,6 +108,12 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 			e := s.dir.get(key)
 			missing = missing || e == nil
 			r.entries = append(r.entries, e)
+		}
+	case given:
+		for _, e := range r.entries {
+			if e.dead.Load() {
+				return 0, ErrNoEntry
+			}
 		}
 	case ranging:
 		if !r.pinned {
@@ -171,7 +177,7 @@ func (s *Scheduler[V]) class(r *Request[V], b *batch) {
 		r.parts = s.classer.Class(r, r.parts)
 		return
 	}
-	if r.kind == single {
+	if r.kind == single || r.kind == given && len(r.entries) == 1 {
 		r.parts = append(r.parts, int32(s.home(r.entries[0], r.epoch, b)))
 		return
 	}

@@ -10,8 +10,9 @@ type Entry[V any] struct {
 	where atomic.Uint64
 	// queued is how many requests that wait or run at workers have the entry.
 	queued atomic.Int32
-	// dead is set, with the partition's lock held, when the entry leaves the
-	// directory: whoever still has it looks the key up again.
+	// dead is set when the entry leaves the directory: by a sweep with the partition's
+	// lock held, so that no request that was dispatched has it. Whoever has it looks
+	// the key up again.
 	dead atomic.Bool
 	// listed is set while the entry is among the vacancies.
 	listed atomic.Bool

@@ -102,6 +102,16 @@ func TestEveryOrder(t *testing.T) {
 			"three partitions", 3, 4, 0, nil,
 			[][]*op{{write("a", "b"), write("b", "c")}, {write("c", "a")}},
 		},
+		{
+			"given entries go and come", 2, 4, 0,
+			[]act{inserting("a", 0), inserting("b", 1), assign("a", 1), switching(), removing("a"), inserting("a", 0)},
+			[][]*op{{of(write("a")), of(write("a", "b"))}, {of(read("a")), of(write("b"))}},
+		},
+		{
+			"given entries stand twice", 2, 2, 1,
+			[]act{inserting("a", 0), inserting("b", 1), inserting("a", 1), sweeping()},
+			[][]*op{{of(write("a", "a"))}, {of(read("a", "b", "a"))}, {of(write("b"))}},
+		},
 	} {
 		for _, m := range []Mode{Callers, Manual} {
 			t.Run(fmt.Sprintf("%s/%d", c.name, m), func(t *testing.T) {

@@ -5,7 +5,8 @@ import "sync/atomic"
 // Job is what a request does.
 type Job[V any] interface {
 	// Run does it, once at most, while nothing else runs on the request's entries
-	// (but other jobs that share, if it does). It must not call the scheduler.
+	// (but other jobs that share, if it does). It must not call the scheduler, see Of
+	// for what is excepted.
 	Run(r *Request[V])
 	// End is called once the scheduler is done with a request that nobody waits for:
 	// one of Start, or one of Do that was given up. From then on the request may be
@@ -33,9 +34,10 @@ const (
 	single kind = iota
 	several
 	ranging
+	given
 )
 
-// Request is what is run. It is set up with One, Several or Range, handed to Do or
+// Request is what is run. It is set up with One, Several, Range or Of, handed to Do or
 // Start, and may be used again when it is back. The zero value is ready to be set up.
 type Request[V any] struct {
 	job    Job[V]
@@ -73,6 +75,9 @@ const (
 )
 
 func (r *Request[V]) setUp(k kind, a Access, j Job[V]) {
+	if r.kind == given {
+		r.entries = nil // they are the caller's
+	}
 	r.kind, r.access, r.job, r.unseen = k, a, j, false
 }
 
@@ -110,8 +115,21 @@ func (r *Request[V]) Range(from string, limit int, a Access, j Job[V]) {
 	r.key, r.limit = from, limit
 }
 
-// Entries returns the entries, in the order of the keys asked for; of a range in
-// the order of keys. They may be used while the job runs.
+// Of sets r up for entries that the caller has, one at least and none of them nil; one
+// may stand there twice. The slice belongs to the scheduler until the request is back.
+// a is Share or Alone. If an entry left the scheduler before the request is
+// dispatched, Do, Start and TryStart fail with ErrNoEntry.
+//
+// No key is looked up, and the index of keys is never held while the request waits for
+// a partition. Where all requests are of Of and leave no entry vacant nobody does so:
+// then Insert and Remove wait for no job, and jobs may call them.
+func (r *Request[V]) Of(entries []*Entry[V], a Access, j Job[V]) {
+	r.setUp(given, min(a, Alone), j)
+	r.entries = entries
+}
+
+// Entries returns the entries, in the order of the keys or entries asked for; of a
+// range in the order of keys. They may be used while the job runs.
 func (r *Request[V]) Entries() []*Entry[V] { return r.entries }
 
 // Epoch returns the epoch by whose map of partitions the request runs.

@@ -28,6 +28,8 @@ type op struct {
 	limit int
 	write bool
 	del   bool
+	of    bool          // of the entries that the keys have when it is set up
+	given []*Entry[int] // those
 
 	id     int
 	req    Request[int]
@@ -52,6 +54,12 @@ func write(keys ...string) *op { return &op{name: "write", keys: keys, write: tr
 func read(keys ...string) *op  { return &op{name: "read", keys: keys} }
 func remove(key string) *op    { return &op{name: "delete", keys: []string{key}, write: true, del: true} }
 func scan(from string) *op     { return &op{name: "scan", from: from, limit: 100} }
+
+// of returns o for entries.
+func of(o *op) *op {
+	o.of = true
+	return o
+}
 
 func (o *op) covers(key string) bool {
 	if o.limit > 0 {
@@ -88,9 +96,13 @@ func (o *op) Run(r *Request[int]) {
 	for _, e := range r.Entries() {
 		if o.write {
 			e.Value, e.Present = o.seq, !o.del
-		} else if e != nil && e.dead.Load() {
+		} else if e != nil && e.dead.Load() && !o.of {
 			o.failed = "ran on a dead entry"
 		}
+	}
+	if o.of {
+		o.look()
+		return
 	}
 	// What is there is what the requests before it left.
 	for _, key := range []string{"a", "b", "c"} {
@@ -114,6 +126,21 @@ func (o *op) Run(r *Request[int]) {
 		}
 		if got != want {
 			o.failed = fmt.Sprintf("read %d of %s, want %d", got, key, want)
+		}
+	}
+}
+
+// look holds what is in entries against what the requests before left in them.
+func (o *op) look() {
+	for _, e := range o.given {
+		want := 0
+		for _, x := range o.w.ops {
+			if x.write && x.seq < o.seq && x.state != gone && slices.Contains(x.given, e) {
+				want = x.seq
+			}
+		}
+		if !o.write && e.Value != want {
+			o.failed = fmt.Sprintf("read %d of %s, want %d", e.Value, e.key, want)
 		}
 	}
 }
@@ -147,11 +174,12 @@ const (
 type act struct {
 	name string
 	do   func(w *world)
+	free bool // waits for no job
 }
 
 // assign moves a key from the next switch on.
 func assign(key string, p int) act {
-	return act{fmt.Sprintf("assign %s %d", key, p), func(w *world) {
+	return act{name: fmt.Sprintf("assign %s %d", key, p), do: func(w *world) {
 		if e := w.s.Entry(key); e != nil {
 			if _, err := w.s.Assign(e, p); err != nil {
 				panic(err)
@@ -160,8 +188,24 @@ func assign(key string, p int) act {
 	}}
 }
 
-func switching() act { return act{"switch", func(w *world) { w.s.Switch(nil) }} }
-func sweeping() act  { return act{"sweep", func(w *world) { w.s.Sweep() }} }
+// inserting adds a key, anew if it is there already.
+func inserting(key string, p int) act {
+	return act{name: fmt.Sprintf("insert %s %d", key, p), free: true, do: func(w *world) {
+		if e := w.s.Entry(key); e != nil {
+			w.s.Remove(e)
+		}
+		if _, err := w.s.Insert(key, p, 0); err != nil {
+			panic(err)
+		}
+	}}
+}
+
+func removing(key string) act {
+	return act{name: "remove " + key, free: true, do: func(w *world) { w.s.Remove(w.s.Entry(key)) }}
+}
+
+func switching() act { return act{name: "switch", do: func(w *world) { w.s.Switch(nil) }} }
+func sweeping() act  { return act{name: "sweep", do: func(w *world) { w.s.Sweep() }} }
 
 func newWorld(mode Mode, partitions, queue, giveUps int, script []act, clients ...[]*op) *world {
 	o := Options[int]{Partitions: partitions, Mode: mode, Queue: queue, Place: RoundRobin}
@@ -173,7 +217,7 @@ func newWorld(mode Mode, partitions, queue, giveUps int, script []act, clients .
 	for i, ops := range clients {
 		c := &client{}
 		for j, o := range ops {
-			fresh := &op{id: 10*i + j, name: o.name, keys: o.keys, from: o.from, limit: o.limit, write: o.write, del: o.del, w: w}
+			fresh := &op{id: 10*i + j, name: o.name, keys: o.keys, from: o.from, limit: o.limit, write: o.write, del: o.del, of: o.of, w: w}
 			c.ops = append(c.ops, fresh)
 		}
 		w.clients = append(w.clients, c)
@@ -201,7 +245,7 @@ func (w *world) take(i int) bool {
 		p.step()
 		return true
 	default:
-		if w.did == len(w.script) || w.mode == Callers && !w.free() {
+		if w.did == len(w.script) || w.mode == Callers && !w.script[w.did].free && !w.free() {
 			return false
 		}
 		w.script[w.did].do(w)
@@ -236,6 +280,12 @@ func (c *client) step(w *world) bool {
 			access = Create
 		}
 		switch {
+		case o.of:
+			if !o.give() { // a key has none
+				c.advance()
+				return true
+			}
+			r.Of(o.given, access, o)
 		case o.limit > 0:
 			r.Range(o.from, o.limit, access, o)
 		case len(o.keys) == 1:
@@ -247,6 +297,13 @@ func (c *client) step(w *world) bool {
 			r.done = make(chan struct{}, 1)
 		}
 		c.state, o.err = w.s.resolve(context.Background(), r, false, false)
+		if o.err != nil && o.of {
+			if !slices.ContainsFunc(o.given, (*Entry[int]).Gone) {
+				o.failed = "refused, and all entries are there"
+			}
+			c.advance()
+			return true
+		}
 		if o.err != nil { // no entry: it takes effect, as of now
 			w.hand(o)
 			o.Run(r)
@@ -303,6 +360,22 @@ func (c *client) step(w *world) bool {
 	return true
 }
 
+// give finds the entries of a request that is given them, once. It tells whether there
+// are some for all keys.
+func (o *op) give() bool {
+	if o.given != nil {
+		return true
+	}
+	for _, key := range o.keys {
+		e := o.w.s.Entry(key)
+		if e == nil {
+			return false
+		}
+		o.given = append(o.given, e)
+	}
+	return true
+}
+
 // lock takes the next lock, or enters with all of them.
 func (c *client) lock(w *world, o *op) bool {
 	r := &o.req
@@ -354,6 +427,11 @@ func (c *client) giveUp(w *world) bool {
 func (w *world) hand(o *op) {
 	w.seq++
 	o.seq, o.state = w.seq, pending
+	for _, e := range o.req.entries {
+		if e != nil && e.dead.Load() {
+			o.failed = "dispatched with a dead entry"
+		}
+	}
 	w.ops = append(w.ops, o)
 }
 
@@ -428,6 +506,15 @@ func (w *world) mark() string {
 	}
 	for i, c := range w.clients {
 		fmt.Fprintf(&b, "|c%d %d %d %d", i, c.next, c.at, c.locked)
+		if c.next < len(c.ops) {
+			for _, e := range c.ops[c.next].given {
+				last := slices.IndexFunc(w.ops, func(o *op) bool { return o.seq == e.Value })
+				if last >= 0 {
+					last = w.ops[last].id
+				}
+				fmt.Fprintf(&b, " %t:%d", e.dead.Load(), last)
+			}
+		}
 		if c.next < len(c.ops) && c.at != begin {
 			r := &c.ops[c.next].req
 			fmt.Fprint(&b, r.parts, c.state == state, r.version == w.s.dir.version.Load(), r.versioned)
