@@ -54,15 +54,11 @@ func (s *service) forecasts(
 	if err != nil {
 		return nil, false, err
 	}
-	answers, errs := make([]siteForecasts, len(members)), make([]error, len(members))
-	var asking sync.WaitGroup
-	for i, m := range members {
-		asking.Go(func() {
-			answers[i] = response()
-			errs[i] = s.forecastAt(ctx, m.GetName(), call{method: method, req: in, resp: answers[i], read: true})
-		})
-	}
-	asking.Wait()
+	answers := make([]siteForecasts, len(members))
+	errs := s.everywhere(members, func(i int, site string) error {
+		answers[i] = response()
+		return s.at(ctx, site, call{method: method, req: in, resp: answers[i], read: true})
+	})
 	complete = true
 	known := 0
 	for i, m := range members {
@@ -83,8 +79,19 @@ func (s *service) forecasts(
 	return sites, complete, nil
 }
 
-// forecastAt asks one site. A site known to be down is not waited for.
-func (s *service) forecastAt(ctx context.Context, site string, c call) error {
+// everywhere asks all of the members at the same time.
+func (s *service) everywhere(members []*samyav1.Site, ask func(i int, site string) error) []error {
+	errs := make([]error, len(members))
+	var asking sync.WaitGroup
+	for i, m := range members {
+		asking.Go(func() { errs[i] = ask(i, m.GetName()) })
+	}
+	asking.Wait()
+	return errs
+}
+
+// at asks one site. A site known to be down is not waited for.
+func (s *service) at(ctx context.Context, site string, c call) error {
 	l := s.router.link(site)
 	if l == nil || l.state().Reach == health.Down {
 		return unreachable(site)

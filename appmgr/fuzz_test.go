@@ -17,7 +17,7 @@ import (
 func FuzzParsePath(f *testing.F) {
 	for _, s := range []string{
 		"/v1/entities/a:watch", "/v1/openapi.json", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
-		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/entities/%", "/v1/entities/a:b:c", "",
+		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/sites:inspect", "/v1/sites%3Ainspect", "/v1/entities/%", "/v1/entities/a:b:c", "",
 	} {
 		f.Add(s)
 	}

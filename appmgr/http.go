@@ -51,6 +51,7 @@ var operations = map[resource]map[string]operation{
 	resCommit:  {http.MethodPost: {"CommitLease", (*api).commitLease}},
 	resVoid:    {http.MethodPost: {"VoidLease", (*api).voidLease}},
 	resSites:   {http.MethodGet: {"ListSites", (*api).listSites}},
+	resInspect: {http.MethodGet: {"InspectSites", (*api).inspectSites}},
 	resMode: {
 		http.MethodGet: {"GetMode", (*api).getMode},
 		http.MethodPut: {"SetMode", (*api).setMode},

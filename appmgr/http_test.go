@@ -29,6 +29,15 @@ func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *ht
 	return rec
 }
 
+// What the fake sites tell of their partitions.
+const (
+	inspectedUS = `{"site":"us","known":true,"up_ms":1500,"partitions":[{"entities":3,"operations":9,"queued":1},{"entities":2,"operations":3,"queued":0}],"served":10,"cross":2,"passed":1,"imbalance":1.5,` +
+		`"repartitioning":{"on":true,"computed":3,"applied":2,"skipped":1,"failed":4,"moved":5,"tracking":0.25,"last_cut":0,"last_cut_ms":1.25,"pause":{"count":2,"p50_us":40,"p99_us":41,"max_us":41.5}},` +
+		`"split":[{"name":"acme","left":[5,-1],"operations":6}]}`
+	nothingInspected = `"up_ms":0,"partitions":[],"served":0,"cross":0,"passed":0,"imbalance":0,` +
+		`"repartitioning":{"on":false,"computed":0,"applied":0,"skipped":0,"failed":0,"moved":0,"tracking":0,"last_cut":0,"last_cut_ms":0,"pause":{"count":0,"p50_us":0,"p99_us":0,"max_us":0}},"split":[]}`
+)
+
 func TestHTTPAnswers(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -103,6 +112,13 @@ func TestHTTPAnswers(t *testing.T) {
 					`{"site":"eu","model":"lstm","configured":"auto","known":true},` +
 					`{"site":"au","model":"","configured":"","known":false,"problem":"site au is not ready"}]}`,
 			},
+			{
+				"GET", "/v1/sites:inspect", "", 200,
+				`{"complete":false,"sites":[` + inspectedUS + `,{"site":"eu","known":true,` + nothingInspected +
+					`,{"site":"au","known":false,"problem":"site au is not ready",` + nothingInspected + `]}`,
+			},
+			{"GET", "/v1/sites:inspect?site=us", "", 200, `{"complete":true,"sites":[` + inspectedUS + `]}`},
+			{"HEAD", "/v1/sites:inspect", "", 200, "*"},
 			{"GET", "/v1/openapi.yaml", "", 200, "*"},
 			{"GET", "/v1/openapi.json", "", 200, "*"},
 			{"GET", "/livez", "", 200, "ok"},
@@ -282,6 +298,11 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "post to the forecast", method: "POST", target: "/v1/forecast", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD, PUT"},
 			{what: "no model", method: "PUT", target: "/v1/forecast", body: `{}`, reason: apierr.InvalidField, field: "model", problem: "missing"},
 			{what: "unknown model", method: "PUT", target: "/v1/forecast", body: `{"model":"oracle"}`, reason: apierr.InvalidField, field: "model", problem: "ar, ar-lad, arima, auto"},
+			{what: "inspect another site's", method: "GET", target: "/v1/sites:inspect?site=mars", reason: apierr.SiteUnavailable},
+			{what: "inspect a site that is not ready", method: "GET", target: "/v1/sites:inspect?site=au", reason: apierr.SiteUnavailable},
+			{what: "inspect no site", method: "GET", target: "/v1/sites:inspect?site=M", reason: apierr.InvalidField, field: "site"},
+			{what: "inspect with more", method: "GET", target: "/v1/sites:inspect?partition=1", reason: apierr.InvalidField, field: "partition", problem: "unknown parameter"},
+			{what: "post an inspection", method: "POST", target: "/v1/sites:inspect", body: `{}`, reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},
 			{what: "no site takes the model", method: "PUT", target: "/v1/forecast", body: `{"model":"arima"}`, reason: apierr.SiteUnavailable},
 			{what: "reused id", method: "PUT", target: "/v1/mode", body: `{"protocol":"auto","request_id":"reused"}`, reason: apierr.RequestIDReused},
 			{what: "post to health", method: "POST", target: "/livez", reason: apierr.MethodNotAllowed, problem: "GET, HEAD"},

@@ -43,7 +43,7 @@ var templates = map[resource]string{
 	resAcquire: "/v1/entities/{name}:acquire", resRelease: "/v1/entities/{name}:release", resWatch: "/v1/entities/{name}:watch",
 	resMove:  "/v1/entities/{name}:move",
 	resBatch: "/v1/batch", resLeases: "/v1/leases", resRenew: "/v1/leases:renew", resCommit: "/v1/leases:commit", resVoid: "/v1/leases:void",
-	resSites: "/v1/sites", resMode: "/v1/mode", resForecast: "/v1/forecast",
+	resSites: "/v1/sites", resInspect: "/v1/sites:inspect", resMode: "/v1/mode", resForecast: "/v1/forecast",
 	resOpenAPIYAML: "/v1/openapi.yaml", resOpenAPIJSON: "/v1/openapi.json",
 	resLive: "/livez", resReady: "/readyz", resMetrics: "/metrics",
 }

@@ -25,6 +25,7 @@ const (
 	resCommit
 	resVoid
 	resSites
+	resInspect
 	resMode
 	resForecast
 	resOpenAPIYAML
@@ -47,6 +48,8 @@ func parsePath(escaped string) (res resource, entity string, err error) {
 	switch escaped {
 	case "/v1/sites":
 		return resSites, "", nil
+	case "/v1/sites:inspect":
+		return resInspect, "", nil
 	case "/v1/batch":
 		return resBatch, "", nil
 	case "/v1/leases":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -216,6 +217,29 @@ func (f *fakeSite) SetForecast(_ context.Context, r *samyav1.SetForecastRequest)
 		return nil, apierr.New(apierr.SiteUnavailable, "site %s is not ready", f.name)
 	}
 	return &samyav1.SetForecastResponse{Sites: []*samyav1.SiteForecast{{Site: f.name, Model: r.GetModel(), Configured: "auto", Known: true}}}, nil
+}
+
+func (f *fakeSite) InspectSites(context.Context, *samyav1.InspectSitesRequest) (*samyav1.InspectSitesResponse, error) {
+	switch f.name {
+	case "us":
+		return &samyav1.InspectSitesResponse{Sites: []*samyav1.SiteInspection{{
+			Site: "us", Known: true, Up: durationpb.New(1500 * time.Millisecond),
+			Partitions: []*samyav1.Partition{{Entities: 3, Operations: 9, Queued: 1}, {Entities: 2, Operations: 3}},
+			Served:     10, Cross: 2, Passed: 1, Imbalance: 1.5,
+			Repartitioning: &samyav1.Repartitioning{
+				On: true, Computed: 3, Applied: 2, Skipped: 1, Failed: 4, Moved: 5, Tracking: .25, LastCut: math.NaN(),
+				LastCutTime: durationpb.New(1250 * time.Microsecond),
+				Pause: &samyav1.SwitchPause{
+					Count: 2, P50: durationpb.New(40 * time.Microsecond), P99: durationpb.New(41 * time.Microsecond),
+					Max: durationpb.New(41500 * time.Nanosecond),
+				},
+			},
+			Split: []*samyav1.SplitEntity{{Name: "acme", Left: []int64{5, -1}, Operations: 6}},
+		}}}, nil
+	case "eu":
+		return &samyav1.InspectSitesResponse{Sites: []*samyav1.SiteInspection{{Site: "eu", Known: true}}}, nil
+	}
+	return nil, apierr.New(apierr.SiteUnavailable, "site %s is not ready", f.name)
 }
 
 func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {

@@ -5,9 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/partitions"
+	"github.com/samya-db/samya/site/store"
 )
 
 // TokenService returns the token service as gRPC calls it.
@@ -50,4 +54,10 @@ func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiSt
 	s := &Site{cfg: Config{Name: "us"}}
 	s.metrics = newMetrics(s)
 	return (&stream{site: s, engine: e, window: window, closing: closing}).serve(rpc)
+}
+
+// Inspected is site us of a cluster, whose partitions tell what stats does.
+func Inspected(members []core.SiteID, stats func() partitions.Stats) (samyav1.ClusterServiceServer, prometheus.Collector) {
+	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: members}, inspect: stats}
+	return cluster{Site: s}, &partitionMetrics{site: s}
 }

@@ -132,7 +132,7 @@ func newMetrics(s *Site) *metrics {
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&gauges{site: s})
+		&gauges{site: s}, &partitionMetrics{site: s})
 	return m
 }
 

@@ -212,12 +212,15 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 	known := map[string]*regexp.Regexp{
 		"method":      regexp.MustCompile(`^/(samya\.v1|grpc\.health\.v1)\.[A-Za-z]+/[A-Za-z]+$`),
 		"reason":      regexp.MustCompile(`^[A-Z_]+$`),
-		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens|transferred|nothing_transferred|begun|found)$`),
+		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens|transferred|nothing_transferred|begun|found|computed|skipped|failed)$`),
 		"trigger":     regexp.MustCompile(`^(reactive|proactive|ahead|drought|limit|debt)$`),
 		"event":       regexp.MustCompile(`^(granted|renewed|committed|expired|returned)$`),
 		"verdict":     regexp.MustCompile(`^(never_ran|did_run|forgotten)$`),
 		"mode":        regexp.MustCompile(`^(auto|majority|star)$`),
 		"consistency": regexp.MustCompile(`^(local|bounded)$`),
+		"partition":   regexp.MustCompile(`^[0-9]{1,2}$`),
+		"by":          regexp.MustCompile(`^(one|several|none)$`),
+		"quantile":    regexp.MustCompile(`^(0\.5|0\.99|1)$`),
 		"le":          regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
 	}
 	_, _, body := fetch(t, http.MethodGet, "http://"+c.Site("us").HTTPAddr()+"/metrics")

@@ -28,6 +28,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/engine"
+	"github.com/samya-db/samya/site/partitions"
 	"github.com/samya-db/samya/site/peer"
 	"github.com/samya-db/samya/site/store"
 )
@@ -41,6 +42,11 @@ type Site struct {
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
+	// inspect tells what the partitions did, whenever it is asked; nil where there
+	// are none.
+	inspect func() partitions.Stats
+	// began is when the site was made.
+	began time.Time
 	// run is the random id of this start.
 	run core.Run
 	// closing is closed when the site stops, so that streams end.
@@ -68,7 +74,7 @@ func New(cfg Config) (*Site, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the site: %w", err)
 	}
-	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1), closing: make(chan struct{})}
+	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1), closing: make(chan struct{}), began: time.Now()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -75,6 +75,12 @@ func TestEveryCall(t *testing.T) {
 	if f, err := c.GetForecast(ctx); err != nil || len(f.Sites) != 2 || f.Sites[1] != (httpapi.SiteForecast{Site: m.SiteName, Model: "none", Configured: "auto", Known: true}) {
 		t.Errorf("forecast: %+v, %v", f, err)
 	}
+	if s, err := c.InspectSites(ctx, ""); err != nil || s.Complete || len(s.Sites) != 2 || s.Sites[0].Known || s.Sites[1].Served != 4_530_112 {
+		t.Errorf("inspect: %+v, %v", s, err)
+	}
+	if s, err := c.InspectSites(ctx, "us"); err != nil || !s.Complete || len(s.Sites) != 1 || len(s.Sites[0].Partitions) != 4 {
+		t.Errorf("inspect us: %+v, %v", s, err)
+	}
 	if entity, err = c.CreateEntityBelow(ctx, "acme/vm", "acme/vm/big", 5, "below"); err != nil || entity.Parent != "acme/vm" {
 		t.Errorf("create below: %+v, %v", entity, err)
 	}
@@ -110,6 +116,7 @@ func TestEveryCall(t *testing.T) {
 		"GET http://am:8080/v1/sites",
 		"PUT http://am:8080/v1/mode", "PUT http://am:8080/v1/mode", "GET http://am:8080/v1/mode",
 		"PUT http://am:8080/v1/forecast", "PUT http://am:8080/v1/forecast", "GET http://am:8080/v1/forecast",
+		"GET http://am:8080/v1/sites:inspect", "GET http://am:8080/v1/sites:inspect?site=us",
 		"POST http://am:8080/v1/entities", "DELETE http://am:8080/v1/entities/acme/vm", "GET http://am:8080/v1/entities/acme/vm",
 		"POST http://am:8080/v1/entities/acme/vm/big:move", "POST http://am:8080/v1/entities/acme/vm/big:move",
 		"POST http://am:8080/v1/entities/acme/vm/big:move", "DELETE http://am:8080/v1/entities/acme/vm?subtree=true",

@@ -27,7 +27,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 // foreign.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{
-		`{"name":"acme/vm","limit":5}`, `{"entities":[{"name":"e"}],"next_page_token":"x"}`, `{"sites":[{"site":"us"}]}`, `[]`, `null`, ``, `{`,
+		`{"name":"acme/vm","limit":5}`, `{"entities":[{"name":"e"}],"next_page_token":"x"}`, `{"sites":[{"site":"us"}]}`, `{"sites":[{"partitions":[{}],"served":1,"imbalance":1e999}]}`, `{"sites":[{"served":-1}]}`, `[]`, `null`, ``, `{`,
 	} {
 		f.Add(200, "application/json", []byte(s))
 	}
@@ -50,7 +50,8 @@ func FuzzAnswer(f *testing.F) {
 		_, sites := c.ListSites(ctx)
 		_, mode := c.GetMode(ctx)
 		_, forecast := c.GetForecast(ctx)
-		for _, err := range []error{list, get, move, sites, mode, forecast, c.DeleteEntity(ctx, "e")} {
+		_, inspect := c.InspectSites(ctx, "us")
+		for _, err := range []error{list, get, move, sites, mode, forecast, inspect, c.DeleteEntity(ctx, "e")} {
 			_, refused := errors.AsType[*apierr.Error](err)
 			_, foreign := errors.AsType[*ForeignAnswerError](err)
 			switch {

@@ -49,6 +49,9 @@ type Stats struct {
 	Served, Cross, Passed uint64
 	// Imbalance is the load of the partition with most over the mean.
 	Imbalance float64
+	// Adaptive says whether entities are assigned anew by what is used together:
+	// whether there is a policy.
+	Adaptive bool
 	// Control is what the controller did, Pause how long dispatch stood still.
 	Control control.Stats
 	Pause   sched.Pause

@@ -40,6 +40,7 @@ type Manager struct {
 	requests []string
 	mode     httpapi.Mode
 	forecast string
+	looks    uint64 // at partitions
 }
 
 type entity struct {
@@ -119,6 +120,8 @@ func (m *Manager) route(r *http.Request) (any, error) {
 		return m.ofLeases(r)
 	case r.URL.Path == "/v1/mode":
 		return m.ofMode(r)
+	case r.URL.Path == "/v1/sites:inspect":
+		return m.ofInspect(r)
 	case r.URL.Path == "/v1/forecast":
 		return m.ofForecast(r)
 	case r.URL.Path == "/v1/entities" && r.Method == http.MethodPost:

@@ -79,6 +79,570 @@ func (SiteHealth) EnumDescriptor() ([]byte, []int) {
 	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
 }
 
+type InspectSitesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of a site; empty for all.
+	Site          string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InspectSitesRequest) Reset() {
+	*x = InspectSitesRequest{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InspectSitesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InspectSitesRequest) ProtoMessage() {}
+
+func (x *InspectSitesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InspectSitesRequest.ProtoReflect.Descriptor instead.
+func (*InspectSitesRequest) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *InspectSitesRequest) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+type InspectSitesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether every site asked has answered.
+	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
+	// One a site, in the order of the site names.
+	Sites         []*SiteInspection `protobuf:"bytes,2,rep,name=sites,proto3" json:"sites,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InspectSitesResponse) Reset() {
+	*x = InspectSitesResponse{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InspectSitesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InspectSitesResponse) ProtoMessage() {}
+
+func (x *InspectSitesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InspectSitesResponse.ProtoReflect.Descriptor instead.
+func (*InspectSitesResponse) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *InspectSitesResponse) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
+}
+
+func (x *InspectSitesResponse) GetSites() []*SiteInspection {
+	if x != nil {
+		return x.Sites
+	}
+	return nil
+}
+
+// SiteInspection is what the partitions of one site did since it was started.
+type SiteInspection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The site's name.
+	Site string `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	// Whether the site answered. If not, all else but problem is empty.
+	Known bool `protobuf:"varint,2,opt,name=known,proto3" json:"known,omitempty"`
+	// Why the site did not answer; empty if it did.
+	Problem string `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`
+	// For how long the site has been up.
+	Up *durationpb.Duration `protobuf:"bytes,4,opt,name=up,proto3" json:"up,omitempty"`
+	// The site's partitions, by number; none if it has none.
+	Partitions []*Partition `protobuf:"bytes,5,rep,name=partitions,proto3" json:"partitions,omitempty"`
+	// Requests that partitions served.
+	Served uint64 `protobuf:"varint,6,opt,name=served,proto3" json:"served,omitempty"`
+	// Of those, requests of entities in several partitions.
+	Cross uint64 `protobuf:"varint,7,opt,name=cross,proto3" json:"cross,omitempty"`
+	// Requests that no partition could serve, and that the site stepped alone.
+	Passed uint64 `protobuf:"varint,8,opt,name=passed,proto3" json:"passed,omitempty"`
+	// The load of the partition with most over the mean; 0 before there was any.
+	Imbalance float64 `protobuf:"fixed64,9,opt,name=imbalance,proto3" json:"imbalance,omitempty"`
+	// How entities are assigned to partitions anew.
+	Repartitioning *Repartitioning `protobuf:"bytes,10,opt,name=repartitioning,proto3" json:"repartitioning,omitempty"`
+	// The entities whose tokens are split over the partitions, by name.
+	Split         []*SplitEntity `protobuf:"bytes,11,rep,name=split,proto3" json:"split,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SiteInspection) Reset() {
+	*x = SiteInspection{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SiteInspection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SiteInspection) ProtoMessage() {}
+
+func (x *SiteInspection) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SiteInspection.ProtoReflect.Descriptor instead.
+func (*SiteInspection) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SiteInspection) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *SiteInspection) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *SiteInspection) GetProblem() string {
+	if x != nil {
+		return x.Problem
+	}
+	return ""
+}
+
+func (x *SiteInspection) GetUp() *durationpb.Duration {
+	if x != nil {
+		return x.Up
+	}
+	return nil
+}
+
+func (x *SiteInspection) GetPartitions() []*Partition {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *SiteInspection) GetServed() uint64 {
+	if x != nil {
+		return x.Served
+	}
+	return 0
+}
+
+func (x *SiteInspection) GetCross() uint64 {
+	if x != nil {
+		return x.Cross
+	}
+	return 0
+}
+
+func (x *SiteInspection) GetPassed() uint64 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *SiteInspection) GetImbalance() float64 {
+	if x != nil {
+		return x.Imbalance
+	}
+	return 0
+}
+
+func (x *SiteInspection) GetRepartitioning() *Repartitioning {
+	if x != nil {
+		return x.Repartitioning
+	}
+	return nil
+}
+
+func (x *SiteInspection) GetSplit() []*SplitEntity {
+	if x != nil {
+		return x.Split
+	}
+	return nil
+}
+
+// Partition are the figures of one partition of a site.
+type Partition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Entities that belong to it.
+	Entities uint64 `protobuf:"varint,1,opt,name=entities,proto3" json:"entities,omitempty"`
+	// Requests that it had a part in.
+	Operations uint64 `protobuf:"varint,2,opt,name=operations,proto3" json:"operations,omitempty"`
+	// Requests that wait there.
+	Queued        uint64 `protobuf:"varint,3,opt,name=queued,proto3" json:"queued,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Partition) Reset() {
+	*x = Partition{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Partition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Partition) ProtoMessage() {}
+
+func (x *Partition) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Partition.ProtoReflect.Descriptor instead.
+func (*Partition) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Partition) GetEntities() uint64 {
+	if x != nil {
+		return x.Entities
+	}
+	return 0
+}
+
+func (x *Partition) GetOperations() uint64 {
+	if x != nil {
+		return x.Operations
+	}
+	return 0
+}
+
+func (x *Partition) GetQueued() uint64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+// Repartitioning is what became of the maps that say which entity belongs to
+// which partition.
+type Repartitioning struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether entities are assigned anew by what is used together.
+	On bool `protobuf:"varint,1,opt,name=on,proto3" json:"on,omitempty"`
+	// Maps computed.
+	Computed uint64 `protobuf:"varint,2,opt,name=computed,proto3" json:"computed,omitempty"`
+	// Of those, maps applied.
+	Applied uint64 `protobuf:"varint,3,opt,name=applied,proto3" json:"applied,omitempty"`
+	// Of those, maps that were not worth it.
+	Skipped uint64 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Cuts and switches that failed, after which all was as before.
+	Failed uint64 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Entities assigned elsewhere.
+	Moved uint64 `protobuf:"varint,6,opt,name=moved,proto3" json:"moved,omitempty"`
+	// The share of requests that is tracked at present.
+	Tracking float64 `protobuf:"fixed64,7,opt,name=tracking,proto3" json:"tracking,omitempty"`
+	// The share of what was used together that the last map has apart.
+	LastCut float64 `protobuf:"fixed64,8,opt,name=last_cut,json=lastCut,proto3" json:"last_cut,omitempty"`
+	// How long the last cut took, from its snapshot to the map.
+	LastCutTime *durationpb.Duration `protobuf:"bytes,9,opt,name=last_cut_time,json=lastCutTime,proto3" json:"last_cut_time,omitempty"`
+	// How often requests stood still for a new map, and how long.
+	Pause         *SwitchPause `protobuf:"bytes,10,opt,name=pause,proto3" json:"pause,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Repartitioning) Reset() {
+	*x = Repartitioning{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Repartitioning) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Repartitioning) ProtoMessage() {}
+
+func (x *Repartitioning) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Repartitioning.ProtoReflect.Descriptor instead.
+func (*Repartitioning) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Repartitioning) GetOn() bool {
+	if x != nil {
+		return x.On
+	}
+	return false
+}
+
+func (x *Repartitioning) GetComputed() uint64 {
+	if x != nil {
+		return x.Computed
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetSkipped() uint64 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetMoved() uint64 {
+	if x != nil {
+		return x.Moved
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetTracking() float64 {
+	if x != nil {
+		return x.Tracking
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetLastCut() float64 {
+	if x != nil {
+		return x.LastCut
+	}
+	return 0
+}
+
+func (x *Repartitioning) GetLastCutTime() *durationpb.Duration {
+	if x != nil {
+		return x.LastCutTime
+	}
+	return nil
+}
+
+func (x *Repartitioning) GetPause() *SwitchPause {
+	if x != nil {
+		return x.Pause
+	}
+	return nil
+}
+
+// SwitchPause is for how long requests stood still for new maps.
+type SwitchPause struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often.
+	Count uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// The median.
+	P50 *durationpb.Duration `protobuf:"bytes,2,opt,name=p50,proto3" json:"p50,omitempty"`
+	// The 99th percentile.
+	P99 *durationpb.Duration `protobuf:"bytes,3,opt,name=p99,proto3" json:"p99,omitempty"`
+	// The longest.
+	Max           *durationpb.Duration `protobuf:"bytes,4,opt,name=max,proto3" json:"max,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SwitchPause) Reset() {
+	*x = SwitchPause{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SwitchPause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SwitchPause) ProtoMessage() {}
+
+func (x *SwitchPause) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SwitchPause.ProtoReflect.Descriptor instead.
+func (*SwitchPause) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SwitchPause) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *SwitchPause) GetP50() *durationpb.Duration {
+	if x != nil {
+		return x.P50
+	}
+	return nil
+}
+
+func (x *SwitchPause) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+func (x *SwitchPause) GetMax() *durationpb.Duration {
+	if x != nil {
+		return x.Max
+	}
+	return nil
+}
+
+// SplitEntity is an entity whose tokens at a site are split over its partitions.
+type SplitEntity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entity's name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What each partition had of its tokens at the last look, by number.
+	Left []int64 `protobuf:"varint,2,rep,packed,name=left,proto3" json:"left,omitempty"`
+	// Requests that took of its slots since it was split.
+	Operations    uint64 `protobuf:"varint,3,opt,name=operations,proto3" json:"operations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SplitEntity) Reset() {
+	*x = SplitEntity{}
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplitEntity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplitEntity) ProtoMessage() {}
+
+func (x *SplitEntity) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplitEntity.ProtoReflect.Descriptor instead.
+func (*SplitEntity) Descriptor() ([]byte, []int) {
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SplitEntity) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SplitEntity) GetLeft() []int64 {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *SplitEntity) GetOperations() uint64 {
+	if x != nil {
+		return x.Operations
+	}
+	return 0
+}
+
 // SiteForecast is by which model one site forecasts demand.
 type SiteForecast struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -98,7 +662,7 @@ type SiteForecast struct {
 
 func (x *SiteForecast) Reset() {
 	*x = SiteForecast{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -110,7 +674,7 @@ func (x *SiteForecast) String() string {
 func (*SiteForecast) ProtoMessage() {}
 
 func (x *SiteForecast) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[0]
+	mi := &file_samya_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -123,7 +687,7 @@ func (x *SiteForecast) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteForecast.ProtoReflect.Descriptor instead.
 func (*SiteForecast) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SiteForecast) GetSite() string {
@@ -169,7 +733,7 @@ type GetForecastRequest struct {
 
 func (x *GetForecastRequest) Reset() {
 	*x = GetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -181,7 +745,7 @@ func (x *GetForecastRequest) String() string {
 func (*GetForecastRequest) ProtoMessage() {}
 
 func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[1]
+	mi := &file_samya_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -194,7 +758,7 @@ func (x *GetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastRequest.ProtoReflect.Descriptor instead.
 func (*GetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 type GetForecastResponse struct {
@@ -209,7 +773,7 @@ type GetForecastResponse struct {
 
 func (x *GetForecastResponse) Reset() {
 	*x = GetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -221,7 +785,7 @@ func (x *GetForecastResponse) String() string {
 func (*GetForecastResponse) ProtoMessage() {}
 
 func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[2]
+	mi := &file_samya_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -234,7 +798,7 @@ func (x *GetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetForecastResponse.ProtoReflect.Descriptor instead.
 func (*GetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetForecastResponse) GetComplete() bool {
@@ -261,7 +825,7 @@ type SetForecastRequest struct {
 
 func (x *SetForecastRequest) Reset() {
 	*x = SetForecastRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -273,7 +837,7 @@ func (x *SetForecastRequest) String() string {
 func (*SetForecastRequest) ProtoMessage() {}
 
 func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[3]
+	mi := &file_samya_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -286,7 +850,7 @@ func (x *SetForecastRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastRequest.ProtoReflect.Descriptor instead.
 func (*SetForecastRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetForecastRequest) GetModel() string {
@@ -308,7 +872,7 @@ type SetForecastResponse struct {
 
 func (x *SetForecastResponse) Reset() {
 	*x = SetForecastResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -320,7 +884,7 @@ func (x *SetForecastResponse) String() string {
 func (*SetForecastResponse) ProtoMessage() {}
 
 func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[4]
+	mi := &file_samya_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -333,7 +897,7 @@ func (x *SetForecastResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetForecastResponse.ProtoReflect.Descriptor instead.
 func (*SetForecastResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetForecastResponse) GetComplete() bool {
@@ -364,7 +928,7 @@ type Mode struct {
 
 func (x *Mode) Reset() {
 	*x = Mode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -376,7 +940,7 @@ func (x *Mode) String() string {
 func (*Mode) ProtoMessage() {}
 
 func (x *Mode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[5]
+	mi := &file_samya_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -389,7 +953,7 @@ func (x *Mode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mode.ProtoReflect.Descriptor instead.
 func (*Mode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Mode) GetProtocol() string {
@@ -426,7 +990,7 @@ type SiteMode struct {
 
 func (x *SiteMode) Reset() {
 	*x = SiteMode{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +1002,7 @@ func (x *SiteMode) String() string {
 func (*SiteMode) ProtoMessage() {}
 
 func (x *SiteMode) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[6]
+	mi := &file_samya_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +1015,7 @@ func (x *SiteMode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SiteMode.ProtoReflect.Descriptor instead.
 func (*SiteMode) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SiteMode) GetSite() string {
@@ -497,7 +1061,7 @@ type GetModeRequest struct {
 
 func (x *GetModeRequest) Reset() {
 	*x = GetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +1073,7 @@ func (x *GetModeRequest) String() string {
 func (*GetModeRequest) ProtoMessage() {}
 
 func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[7]
+	mi := &file_samya_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +1086,7 @@ func (x *GetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeRequest.ProtoReflect.Descriptor instead.
 func (*GetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 type GetModeResponse struct {
@@ -539,7 +1103,7 @@ type GetModeResponse struct {
 
 func (x *GetModeResponse) Reset() {
 	*x = GetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +1115,7 @@ func (x *GetModeResponse) String() string {
 func (*GetModeResponse) ProtoMessage() {}
 
 func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[8]
+	mi := &file_samya_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +1128,7 @@ func (x *GetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetModeResponse.ProtoReflect.Descriptor instead.
 func (*GetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetModeResponse) GetMode() *Mode {
@@ -602,7 +1166,7 @@ type SetModeRequest struct {
 
 func (x *SetModeRequest) Reset() {
 	*x = SetModeRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -614,7 +1178,7 @@ func (x *SetModeRequest) String() string {
 func (*SetModeRequest) ProtoMessage() {}
 
 func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[9]
+	mi := &file_samya_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -627,7 +1191,7 @@ func (x *SetModeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeRequest.ProtoReflect.Descriptor instead.
 func (*SetModeRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetModeRequest) GetProtocol() string {
@@ -661,7 +1225,7 @@ type SetModeResponse struct {
 
 func (x *SetModeResponse) Reset() {
 	*x = SetModeResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +1237,7 @@ func (x *SetModeResponse) String() string {
 func (*SetModeResponse) ProtoMessage() {}
 
 func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[10]
+	mi := &file_samya_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +1250,7 @@ func (x *SetModeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetModeResponse.ProtoReflect.Descriptor instead.
 func (*SetModeResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetModeResponse) GetMode() *Mode {
@@ -704,7 +1268,7 @@ type ListSitesRequest struct {
 
 func (x *ListSitesRequest) Reset() {
 	*x = ListSitesRequest{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +1280,7 @@ func (x *ListSitesRequest) String() string {
 func (*ListSitesRequest) ProtoMessage() {}
 
 func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[11]
+	mi := &file_samya_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +1293,7 @@ func (x *ListSitesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesRequest.ProtoReflect.Descriptor instead.
 func (*ListSitesRequest) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{11}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 type ListSitesResponse struct {
@@ -746,7 +1310,7 @@ type ListSitesResponse struct {
 
 func (x *ListSitesResponse) Reset() {
 	*x = ListSitesResponse{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +1322,7 @@ func (x *ListSitesResponse) String() string {
 func (*ListSitesResponse) ProtoMessage() {}
 
 func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[12]
+	mi := &file_samya_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +1335,7 @@ func (x *ListSitesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSitesResponse.ProtoReflect.Descriptor instead.
 func (*ListSitesResponse) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{12}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListSitesResponse) GetSites() []*Site {
@@ -814,7 +1378,7 @@ type Site struct {
 
 func (x *Site) Reset() {
 	*x = Site{}
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +1390,7 @@ func (x *Site) String() string {
 func (*Site) ProtoMessage() {}
 
 func (x *Site) ProtoReflect() protoreflect.Message {
-	mi := &file_samya_v1_cluster_proto_msgTypes[13]
+	mi := &file_samya_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +1403,7 @@ func (x *Site) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Site.ProtoReflect.Descriptor instead.
 func (*Site) Descriptor() ([]byte, []int) {
-	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{13}
+	return file_samya_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Site) GetName() string {
@@ -881,7 +1445,56 @@ var File_samya_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\"\x88\x01\n" +
+	"\x16samya/v1/cluster.proto\x12\bsamya.v1\x1a\x1egoogle/protobuf/duration.proto\")\n" +
+	"\x13InspectSitesRequest\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\"b\n" +
+	"\x14InspectSitesResponse\x12\x1a\n" +
+	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12.\n" +
+	"\x05sites\x18\x02 \x03(\v2\x18.samya.v1.SiteInspectionR\x05sites\"\x87\x03\n" +
+	"\x0eSiteInspection\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05known\x18\x02 \x01(\bR\x05known\x12\x18\n" +
+	"\aproblem\x18\x03 \x01(\tR\aproblem\x12)\n" +
+	"\x02up\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x02up\x123\n" +
+	"\n" +
+	"partitions\x18\x05 \x03(\v2\x13.samya.v1.PartitionR\n" +
+	"partitions\x12\x16\n" +
+	"\x06served\x18\x06 \x01(\x04R\x06served\x12\x14\n" +
+	"\x05cross\x18\a \x01(\x04R\x05cross\x12\x16\n" +
+	"\x06passed\x18\b \x01(\x04R\x06passed\x12\x1c\n" +
+	"\timbalance\x18\t \x01(\x01R\timbalance\x12@\n" +
+	"\x0erepartitioning\x18\n" +
+	" \x01(\v2\x18.samya.v1.RepartitioningR\x0erepartitioning\x12+\n" +
+	"\x05split\x18\v \x03(\v2\x15.samya.v1.SplitEntityR\x05split\"_\n" +
+	"\tPartition\x12\x1a\n" +
+	"\bentities\x18\x01 \x01(\x04R\bentities\x12\x1e\n" +
+	"\n" +
+	"operations\x18\x02 \x01(\x04R\n" +
+	"operations\x12\x16\n" +
+	"\x06queued\x18\x03 \x01(\x04R\x06queued\"\xc1\x02\n" +
+	"\x0eRepartitioning\x12\x0e\n" +
+	"\x02on\x18\x01 \x01(\bR\x02on\x12\x1a\n" +
+	"\bcomputed\x18\x02 \x01(\x04R\bcomputed\x12\x18\n" +
+	"\aapplied\x18\x03 \x01(\x04R\aapplied\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\x04R\askipped\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\x04R\x06failed\x12\x14\n" +
+	"\x05moved\x18\x06 \x01(\x04R\x05moved\x12\x1a\n" +
+	"\btracking\x18\a \x01(\x01R\btracking\x12\x19\n" +
+	"\blast_cut\x18\b \x01(\x01R\alastCut\x12=\n" +
+	"\rlast_cut_time\x18\t \x01(\v2\x19.google.protobuf.DurationR\vlastCutTime\x12+\n" +
+	"\x05pause\x18\n" +
+	" \x01(\v2\x15.samya.v1.SwitchPauseR\x05pause\"\xaa\x01\n" +
+	"\vSwitchPause\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\x12+\n" +
+	"\x03p50\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03p50\x12+\n" +
+	"\x03p99\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03p99\x12+\n" +
+	"\x03max\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03max\"U\n" +
+	"\vSplitEntity\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04left\x18\x02 \x03(\x03R\x04left\x12\x1e\n" +
+	"\n" +
+	"operations\x18\x03 \x01(\x04R\n" +
+	"operations\"\x88\x01\n" +
 	"\fSiteForecast\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x1e\n" +
@@ -940,13 +1553,14 @@ const file_samya_v1_cluster_proto_rawDesc = "" +
 	"\x17SITE_HEALTH_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13SITE_HEALTH_SERVING\x10\x01\x12\x1a\n" +
 	"\x16SITE_HEALTH_OVERLOADED\x10\x02\x12\x1b\n" +
-	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xee\x02\n" +
+	"\x17SITE_HEALTH_UNREACHABLE\x10\x032\xbd\x03\n" +
 	"\x0eClusterService\x12D\n" +
 	"\tListSites\x12\x1a.samya.v1.ListSitesRequest\x1a\x1b.samya.v1.ListSitesResponse\x12>\n" +
 	"\aGetMode\x12\x18.samya.v1.GetModeRequest\x1a\x19.samya.v1.GetModeResponse\x12>\n" +
 	"\aSetMode\x12\x18.samya.v1.SetModeRequest\x1a\x19.samya.v1.SetModeResponse\x12J\n" +
 	"\vGetForecast\x12\x1c.samya.v1.GetForecastRequest\x1a\x1d.samya.v1.GetForecastResponse\x12J\n" +
-	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
+	"\vSetForecast\x12\x1c.samya.v1.SetForecastRequest\x1a\x1d.samya.v1.SetForecastResponse\x12M\n" +
+	"\fInspectSites\x12\x1d.samya.v1.InspectSitesRequest\x1a\x1e.samya.v1.InspectSitesResponseB2Z0github.com/samya-db/samya/proto/samya/v1;samyav1b\x06proto3"
 
 var (
 	file_samya_v1_cluster_proto_rawDescOnce sync.Once
@@ -961,49 +1575,68 @@ func file_samya_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_samya_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_samya_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_samya_v1_cluster_proto_goTypes = []any{
-	(SiteHealth)(0),             // 0: samya.v1.SiteHealth
-	(*SiteForecast)(nil),        // 1: samya.v1.SiteForecast
-	(*GetForecastRequest)(nil),  // 2: samya.v1.GetForecastRequest
-	(*GetForecastResponse)(nil), // 3: samya.v1.GetForecastResponse
-	(*SetForecastRequest)(nil),  // 4: samya.v1.SetForecastRequest
-	(*SetForecastResponse)(nil), // 5: samya.v1.SetForecastResponse
-	(*Mode)(nil),                // 6: samya.v1.Mode
-	(*SiteMode)(nil),            // 7: samya.v1.SiteMode
-	(*GetModeRequest)(nil),      // 8: samya.v1.GetModeRequest
-	(*GetModeResponse)(nil),     // 9: samya.v1.GetModeResponse
-	(*SetModeRequest)(nil),      // 10: samya.v1.SetModeRequest
-	(*SetModeResponse)(nil),     // 11: samya.v1.SetModeResponse
-	(*ListSitesRequest)(nil),    // 12: samya.v1.ListSitesRequest
-	(*ListSitesResponse)(nil),   // 13: samya.v1.ListSitesResponse
-	(*Site)(nil),                // 14: samya.v1.Site
-	(*durationpb.Duration)(nil), // 15: google.protobuf.Duration
+	(SiteHealth)(0),              // 0: samya.v1.SiteHealth
+	(*InspectSitesRequest)(nil),  // 1: samya.v1.InspectSitesRequest
+	(*InspectSitesResponse)(nil), // 2: samya.v1.InspectSitesResponse
+	(*SiteInspection)(nil),       // 3: samya.v1.SiteInspection
+	(*Partition)(nil),            // 4: samya.v1.Partition
+	(*Repartitioning)(nil),       // 5: samya.v1.Repartitioning
+	(*SwitchPause)(nil),          // 6: samya.v1.SwitchPause
+	(*SplitEntity)(nil),          // 7: samya.v1.SplitEntity
+	(*SiteForecast)(nil),         // 8: samya.v1.SiteForecast
+	(*GetForecastRequest)(nil),   // 9: samya.v1.GetForecastRequest
+	(*GetForecastResponse)(nil),  // 10: samya.v1.GetForecastResponse
+	(*SetForecastRequest)(nil),   // 11: samya.v1.SetForecastRequest
+	(*SetForecastResponse)(nil),  // 12: samya.v1.SetForecastResponse
+	(*Mode)(nil),                 // 13: samya.v1.Mode
+	(*SiteMode)(nil),             // 14: samya.v1.SiteMode
+	(*GetModeRequest)(nil),       // 15: samya.v1.GetModeRequest
+	(*GetModeResponse)(nil),      // 16: samya.v1.GetModeResponse
+	(*SetModeRequest)(nil),       // 17: samya.v1.SetModeRequest
+	(*SetModeResponse)(nil),      // 18: samya.v1.SetModeResponse
+	(*ListSitesRequest)(nil),     // 19: samya.v1.ListSitesRequest
+	(*ListSitesResponse)(nil),    // 20: samya.v1.ListSitesResponse
+	(*Site)(nil),                 // 21: samya.v1.Site
+	(*durationpb.Duration)(nil),  // 22: google.protobuf.Duration
 }
 var file_samya_v1_cluster_proto_depIdxs = []int32{
-	1,  // 0: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	1,  // 1: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
-	6,  // 2: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
-	7,  // 3: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
-	6,  // 4: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
-	14, // 5: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
-	0,  // 6: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
-	15, // 7: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
-	12, // 8: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
-	8,  // 9: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
-	10, // 10: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
-	2,  // 11: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
-	4,  // 12: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
-	13, // 13: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
-	9,  // 14: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
-	11, // 15: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
-	3,  // 16: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
-	5,  // 17: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 0: samya.v1.InspectSitesResponse.sites:type_name -> samya.v1.SiteInspection
+	22, // 1: samya.v1.SiteInspection.up:type_name -> google.protobuf.Duration
+	4,  // 2: samya.v1.SiteInspection.partitions:type_name -> samya.v1.Partition
+	5,  // 3: samya.v1.SiteInspection.repartitioning:type_name -> samya.v1.Repartitioning
+	7,  // 4: samya.v1.SiteInspection.split:type_name -> samya.v1.SplitEntity
+	22, // 5: samya.v1.Repartitioning.last_cut_time:type_name -> google.protobuf.Duration
+	6,  // 6: samya.v1.Repartitioning.pause:type_name -> samya.v1.SwitchPause
+	22, // 7: samya.v1.SwitchPause.p50:type_name -> google.protobuf.Duration
+	22, // 8: samya.v1.SwitchPause.p99:type_name -> google.protobuf.Duration
+	22, // 9: samya.v1.SwitchPause.max:type_name -> google.protobuf.Duration
+	8,  // 10: samya.v1.GetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	8,  // 11: samya.v1.SetForecastResponse.sites:type_name -> samya.v1.SiteForecast
+	13, // 12: samya.v1.GetModeResponse.mode:type_name -> samya.v1.Mode
+	14, // 13: samya.v1.GetModeResponse.sites:type_name -> samya.v1.SiteMode
+	13, // 14: samya.v1.SetModeResponse.mode:type_name -> samya.v1.Mode
+	21, // 15: samya.v1.ListSitesResponse.sites:type_name -> samya.v1.Site
+	0,  // 16: samya.v1.Site.health:type_name -> samya.v1.SiteHealth
+	22, // 17: samya.v1.Site.round_trip:type_name -> google.protobuf.Duration
+	19, // 18: samya.v1.ClusterService.ListSites:input_type -> samya.v1.ListSitesRequest
+	15, // 19: samya.v1.ClusterService.GetMode:input_type -> samya.v1.GetModeRequest
+	17, // 20: samya.v1.ClusterService.SetMode:input_type -> samya.v1.SetModeRequest
+	9,  // 21: samya.v1.ClusterService.GetForecast:input_type -> samya.v1.GetForecastRequest
+	11, // 22: samya.v1.ClusterService.SetForecast:input_type -> samya.v1.SetForecastRequest
+	1,  // 23: samya.v1.ClusterService.InspectSites:input_type -> samya.v1.InspectSitesRequest
+	20, // 24: samya.v1.ClusterService.ListSites:output_type -> samya.v1.ListSitesResponse
+	16, // 25: samya.v1.ClusterService.GetMode:output_type -> samya.v1.GetModeResponse
+	18, // 26: samya.v1.ClusterService.SetMode:output_type -> samya.v1.SetModeResponse
+	10, // 27: samya.v1.ClusterService.GetForecast:output_type -> samya.v1.GetForecastResponse
+	12, // 28: samya.v1.ClusterService.SetForecast:output_type -> samya.v1.SetForecastResponse
+	2,  // 29: samya.v1.ClusterService.InspectSites:output_type -> samya.v1.InspectSitesResponse
+	24, // [24:30] is the sub-list for method output_type
+	18, // [18:24] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_samya_v1_cluster_proto_init() }
@@ -1017,7 +1650,7 @@ func file_samya_v1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_v1_cluster_proto_rawDesc), len(file_samya_v1_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   14,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

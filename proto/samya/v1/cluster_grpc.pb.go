@@ -19,11 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ClusterService_ListSites_FullMethodName   = "/samya.v1.ClusterService/ListSites"
-	ClusterService_GetMode_FullMethodName     = "/samya.v1.ClusterService/GetMode"
-	ClusterService_SetMode_FullMethodName     = "/samya.v1.ClusterService/SetMode"
-	ClusterService_GetForecast_FullMethodName = "/samya.v1.ClusterService/GetForecast"
-	ClusterService_SetForecast_FullMethodName = "/samya.v1.ClusterService/SetForecast"
+	ClusterService_ListSites_FullMethodName    = "/samya.v1.ClusterService/ListSites"
+	ClusterService_GetMode_FullMethodName      = "/samya.v1.ClusterService/GetMode"
+	ClusterService_SetMode_FullMethodName      = "/samya.v1.ClusterService/SetMode"
+	ClusterService_GetForecast_FullMethodName  = "/samya.v1.ClusterService/GetForecast"
+	ClusterService_SetForecast_FullMethodName  = "/samya.v1.ClusterService/SetForecast"
+	ClusterService_InspectSites_FullMethodName = "/samya.v1.ClusterService/InspectSites"
 )
 
 // ClusterServiceClient is the client API for ClusterService service.
@@ -48,6 +49,9 @@ type ClusterServiceClient interface {
 	// restarted: a site its own, an app manager that of all sites. It fails if no
 	// site has changed; if some have, the answer tells which. A repeat does no harm.
 	SetForecast(ctx context.Context, in *SetForecastRequest, opts ...grpc.CallOption) (*SetForecastResponse, error)
+	// InspectSites tells what the partitions of the sites do. A site answers for
+	// itself alone; an app manager asks all sites, or the one that is named.
+	InspectSites(ctx context.Context, in *InspectSitesRequest, opts ...grpc.CallOption) (*InspectSitesResponse, error)
 }
 
 type clusterServiceClient struct {
@@ -108,6 +112,16 @@ func (c *clusterServiceClient) SetForecast(ctx context.Context, in *SetForecastR
 	return out, nil
 }
 
+func (c *clusterServiceClient) InspectSites(ctx context.Context, in *InspectSitesRequest, opts ...grpc.CallOption) (*InspectSitesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InspectSitesResponse)
+	err := c.cc.Invoke(ctx, ClusterService_InspectSites_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServiceServer is the server API for ClusterService service.
 // All implementations must embed UnimplementedClusterServiceServer
 // for forward compatibility.
@@ -130,6 +144,9 @@ type ClusterServiceServer interface {
 	// restarted: a site its own, an app manager that of all sites. It fails if no
 	// site has changed; if some have, the answer tells which. A repeat does no harm.
 	SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error)
+	// InspectSites tells what the partitions of the sites do. A site answers for
+	// itself alone; an app manager asks all sites, or the one that is named.
+	InspectSites(context.Context, *InspectSitesRequest) (*InspectSitesResponse, error)
 	mustEmbedUnimplementedClusterServiceServer()
 }
 
@@ -154,6 +171,9 @@ func (UnimplementedClusterServiceServer) GetForecast(context.Context, *GetForeca
 }
 func (UnimplementedClusterServiceServer) SetForecast(context.Context, *SetForecastRequest) (*SetForecastResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetForecast not implemented")
+}
+func (UnimplementedClusterServiceServer) InspectSites(context.Context, *InspectSitesRequest) (*InspectSitesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method InspectSites not implemented")
 }
 func (UnimplementedClusterServiceServer) mustEmbedUnimplementedClusterServiceServer() {}
 func (UnimplementedClusterServiceServer) testEmbeddedByValue()                        {}
@@ -266,6 +286,24 @@ func _ClusterService_SetForecast_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ClusterService_InspectSites_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InspectSitesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServiceServer).InspectSites(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ClusterService_InspectSites_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServiceServer).InspectSites(ctx, req.(*InspectSitesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ClusterService_ServiceDesc is the grpc.ServiceDesc for ClusterService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -292,6 +330,10 @@ var ClusterService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetForecast",
 			Handler:    _ClusterService_SetForecast_Handler,
+		},
+		{
+			MethodName: "InspectSites",
+			Handler:    _ClusterService_InspectSites_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
