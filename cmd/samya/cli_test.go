@@ -243,6 +243,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"bad address":       {"sites --addr http://x/y", exitUsage, "nothing may follow the port"},
 		"bad name":          {"entity get a//b", exitUsage, "name: empty segment"},
 		"no tokens":         {"acquire acme/vm 0", exitUsage, "tokens: 0, at least 1"},
+		"nobody at a site":  {"site inspect --site " + strings.TrimPrefix(gone.URL, "http://"), exitUnreachable, "no site answers at " + strings.TrimPrefix(gone.URL, "http://")},
+		"a silent site":     {"site inspect --site eu", exitUnreachable, `site "eu" cannot be reached`},
+		"bad site":          {"site inspect --site US", exitUsage, "site: 'U' at position 1"},
+		"bad time":          {"site inspect --over -1s", exitUsage, "over: -1s, must not be below 0s"},
+		"no such part":      {"site list", exitUsage, "1 argument, want no arguments"},
 		"no number":         {"acquire acme/vm many", exitUsage, `tokens: "many" is not a whole number`},
 		"long wait":         {"acquire acme/vm 1 --wait 2m", exitUsage, "at most 60s"},
 		"bad limit":         {"entity create a --limit -1", exitUsage, "limit: -1, at least 0"},
@@ -333,7 +338,7 @@ func TestCompletion(t *testing.T) {
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	s := newShell(t)
-	for _, line := range []string{"", "version", "entity", "--help", "site --help", "appmgr --help", "demo --help", "entity create --help", "acquire --help"} {
+	for _, line := range []string{"", "version", "entity", "--help", "site --help", "appmgr --help", "demo --help", "entity create --help", "site inspect --help", "acquire --help"} {
 		if code, stdout, stderr := s.run(line); code != exitOK || stdout == "" || stderr != "" {
 			t.Errorf("samya %s: exit status %d, %q, %q", line, code, stdout, stderr)
 		}

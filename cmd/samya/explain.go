@@ -80,6 +80,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 		err = fmt.Errorf("no app manager answers at %s: %w", e.Addr, errors.Unwrap(e))
 		return say(exitUnreachable, "start one (samya appmgr, or samya demo --keep) or pass its address with --addr or SAMYA_ADDR")
 	}
+	if _, ok := errors.AsType[*siteUnreachableError](err); ok {
+		return say(exitUnreachable, "start it (samya site), or pass the gRPC address of another with --site")
+	}
 	if e, ok := errors.AsType[*httpapi.ForeignAnswerError](err); ok {
 		return say(exitFailed, "--addr must be the HTTP address of an app manager; "+e.Addr+" is something else")
 	}

@@ -82,7 +82,7 @@ Exit status:
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: groupServe, Title: "Run a cluster:"},
-		&cobra.Group{ID: groupTalk, Title: "Talk to a cluster:"},
+		&cobra.Group{ID: groupTalk, Title: titleTalk},
 	)
 	root.AddCommand(
 		p.siteCommand(), p.appmgrCommand(), p.demoCommand(),
@@ -97,6 +97,7 @@ Exit status:
 const (
 	groupServe = "serve"
 	groupTalk  = "talk"
+	titleTalk  = "Talk to a cluster:"
 )
 
 // signals returns a context that ends with the first SIGINT, SIGTERM or SIGHUP,

@@ -87,6 +87,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	s.completions(cmd)
+	cmd.AddGroup(&cobra.Group{ID: groupTalk, Title: titleTalk})
+	cmd.AddCommand(p.siteInspect())
 	return cmd
 }
 

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/inspection"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// watchEvery is how often a watch looks unless told otherwise.
+const watchEvery = 2 * time.Second
+
+// clearScreen has a terminal begin anew.
+const clearScreen = "\x1b[H\x1b[2J"
+
+// inspector is `samya site inspect`.
+type inspector struct {
+	*talker
+	site  string
+	over  time.Duration
+	watch bool
+}
+
+// siteInspect is `samya site inspect`.
+func (p *program) siteInspect() *cobra.Command {
+	in := &inspector{}
+	cmd := &cobra.Command{
+		Use:   "inspect",
+		Short: "Show what the partitions of the sites do",
+		Long: `Shows for each site how its entities lie in partitions: what each partition has to
+do, how many requests were of several partitions or had to be served alone, how
+often entities were assigned anew and how long requests stood still for it, and
+which entities are split over the partitions.
+
+Counts are since the site was started; with --over or --watch those of the time
+between two looks.`,
+		Example: "  samya site inspect\n  samya site inspect --site us --over 5s\n  samya site inspect --site 10.0.0.1:7001 --json",
+		Args:    exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if in.over < 0 {
+				return &usageError{fmt.Errorf("over: %s, must not be below 0s", in.over)}
+			}
+			look, err := in.look()
+			if err != nil {
+				return err
+			}
+			err = in.run(cmd.Context(), look)
+			if errors.Is(context.Cause(cmd.Context()), errInterrupted) {
+				return errInterrupted
+			}
+			return err
+		},
+	}
+	in.talker = p.talk(cmd)
+	f := cmd.Flags()
+	f.StringVar(&in.site, "site", "", "only this site: its name, which the app manager asks, or its gRPC address as host:port, which is asked itself")
+	f.DurationVar(&in.over, "over", 0, "tell what was done in so long from now on (default: since the start of each site)")
+	f.BoolVar(&in.watch, "watch", false, "go on until interrupted, every --over (default 2s)")
+	return cmd
+}
+
+// look returns how the sites are asked.
+func (in *inspector) look() (func(context.Context) (inspection.Status, error), error) {
+	client, err := in.client()
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(in.site, ":") {
+		return func(ctx context.Context) (inspection.Status, error) { return inspectAt(ctx, in.site) }, nil
+	}
+	if in.site != "" {
+		if err := name.Site("site", in.site); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context) (inspection.Status, error) { return client.InspectSites(ctx, in.site) }, nil
+}
+
+// run looks once, twice, or until ctx ends.
+func (in *inspector) run(ctx context.Context, ask func(context.Context) (inspection.Status, error)) error {
+	look := func() (s inspection.Status, err error) {
+		err = within(ctx, 0, func(ctx context.Context) error {
+			s, err = ask(ctx)
+			if err != nil {
+				return fmt.Errorf("inspect the sites: %w", err)
+			}
+			return nil
+		})
+		return s, err
+	}
+	before, err := look()
+	if err != nil {
+		return err
+	}
+	every := in.over
+	if in.watch && every == 0 {
+		every = watchEvery
+	}
+	if in.over == 0 {
+		if err := in.show(before, true); err != nil || !in.watch {
+			return err
+		}
+	}
+	for first := in.over != 0; ; first = false {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(every):
+		}
+		now, err := look()
+		if err != nil {
+			return err
+		}
+		if err := in.show(now.Since(before), first); err != nil || !in.watch {
+			return err
+		}
+		before = now
+	}
+}
+
+// show prints one look. Those of a watch are lines of JSON, or texts one below the
+// other, that a terminal shows in place of each other.
+func (in *inspector) show(s inspection.Status, first bool) error {
+	w := in.program.stdout
+	if in.watch && in.output == "json" {
+		if err := json.NewEncoder(w).Encode(s); err != nil {
+			return fmt.Errorf("print the sites: %w", err)
+		}
+		return nil
+	}
+	if f, ok := w.(*os.File); in.watch && ok && term.IsTerminal(int(f.Fd())) {
+		_, _ = io.WriteString(w, clearScreen) // what follows tells of errors
+	} else if !first {
+		_, _ = io.WriteString(w, "\n")
+	}
+	return in.print(s, func(w io.Writer) { printInspection(w, s) })
+}
+
+// siteUnreachableError says that no site answers at an address.
+type siteUnreachableError struct {
+	addr string
+	err  error
+}
+
+func (e *siteUnreachableError) Error() string {
+	return fmt.Sprintf("no site answers at %s: %v", e.addr, e.err)
+}
+func (e *siteUnreachableError) Unwrap() error { return e.err }
+
+// inspectAt asks a site itself.
+func inspectAt(ctx context.Context, addr string) (inspection.Status, error) {
+	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	if err != nil {
+		return inspection.Status{}, &usageError{fmt.Errorf("site: address %q: %w", addr, err)}
+	}
+	// It was for one call, which has ended.
+	defer func() { _ = conn.Close() }()
+	m, err := samyav1.NewClusterServiceClient(conn).InspectSites(ctx, &samyav1.InspectSitesRequest{})
+	if err == nil {
+		return inspection.Of(m), nil
+	}
+	st, _ := status.FromError(err)
+	switch {
+	case len(st.Details()) > 0:
+		return inspection.Status{}, apierr.FromGRPC(err)
+	case st.Code() == codes.Unimplemented:
+		return inspection.Status{}, &hintError{
+			fmt.Errorf("%s does not tell of partitions: %s", addr, st.Message()),
+			"--site must be the name of a site, or the gRPC address of one of this version",
+		}
+	}
+	return inspection.Status{}, &siteUnreachableError{addr: addr, err: errors.New(st.Message())}
+}
