@@ -61,7 +61,7 @@ func TestInspect(t *testing.T) {
 	code, stdout, _ := s.run("site inspect --site us --json")
 	var got inspection.Status
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK || !got.Complete || len(got.Sites) != 1 ||
-		got.Sites[0].Served != 4_530_112+3*980 || got.Sites[0].Split[0].Left[2] != -3 {
+		got.Sites[0].Served != 5_952_021+3*980 || got.Sites[0].Split[0].Left[2] != 1247 {
 		t.Errorf("exit status %d, %v: %s", code, err, stdout)
 	}
 	want := []string{"/v1/sites:inspect", "/v1/sites:inspect?site=us", "/v1/sites:inspect?site=us", "/v1/sites:inspect?site=us"}
@@ -72,6 +72,25 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// TestInspectOnThePage: docs/partitions.md shows what is shown.
+func TestInspectOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/partitions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stdout, _ := newShell(t).run("site inspect --site us")
+	var shown strings.Builder
+	for line := range strings.Lines(stdout) {
+		if line != "\n" {
+			line = "    " + line
+		}
+		shown.WriteString(line)
+	}
+	if stdout == "" || !strings.Contains(string(page), shown.String()) {
+		t.Errorf("the page does not show\n%s", shown.String())
+	}
+}
+
 func TestInspectionOfAnySite(t *testing.T) {
 	many := inspection.Site{Site: "us", Known: true, UpMS: 61_400, Partitions: make([]inspection.Partition, 18)}
 	left := make([]int64, 18)
@@ -79,6 +98,9 @@ func TestInspectionOfAnySite(t *testing.T) {
 		left[i] = int64(100 * i)
 	}
 	many.Split = []inspection.Split{{Name: "acme", Left: left, Operations: 1}, {Name: "b"}, {Name: "c", Left: left[:1]}}
+	many.Partitions[3].Operations, many.Partitions[4].Operations, left[1] = 1_000_000, 1, -100
+	many.Served, many.Cross, many.Imbalance = 1_000_000, 1, 18
+	many.Repartitioning.Pause = inspection.Pause{Count: 1, P50: 999.4, P99: 1020.6, Max: 2_500_000}
 	one := inspection.Site{Site: "eu", Known: true, UpMS: 900, Partitions: []inspection.Partition{{Entities: 1, Operations: 1}}, Served: 1, Imbalance: 1}
 	one.Repartitioning = inspection.Repartitioning{On: true, Computed: 1, Moved: 1, LastCutMS: .25}
 	var b strings.Builder

@@ -75,7 +75,7 @@ func TestEveryCall(t *testing.T) {
 	if f, err := c.GetForecast(ctx); err != nil || len(f.Sites) != 2 || f.Sites[1] != (httpapi.SiteForecast{Site: m.SiteName, Model: "none", Configured: "auto", Known: true}) {
 		t.Errorf("forecast: %+v, %v", f, err)
 	}
-	if s, err := c.InspectSites(ctx, ""); err != nil || s.Complete || len(s.Sites) != 2 || s.Sites[0].Known || s.Sites[1].Served != 4_530_112 {
+	if s, err := c.InspectSites(ctx, ""); err != nil || s.Complete || len(s.Sites) != 2 || s.Sites[0].Known || s.Sites[1].Served != 5_952_021 {
 		t.Errorf("inspect: %+v, %v", s, err)
 	}
 	if s, err := c.InspectSites(ctx, "us"); err != nil || !s.Complete || len(s.Sites) != 1 || len(s.Sites[0].Partitions) != 4 {
