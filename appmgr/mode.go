@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -22,12 +20,10 @@ func (s *service) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*sam
 		return nil, err
 	}
 	answers := make([]*samyav1.GetModeResponse, len(members))
-	errs := make([]error, len(members))
-	var asking sync.WaitGroup
-	for i, m := range members {
-		asking.Go(func() { answers[i], errs[i] = s.modeAt(ctx, m.GetName(), in) })
-	}
-	asking.Wait()
+	errs := s.everywhere(members, func(i int, site string) error {
+		answers[i] = &samyav1.GetModeResponse{}
+		return s.at(ctx, site, call{method: samyav1.ClusterService_GetMode_FullMethodName, req: in, resp: answers[i], read: true})
+	})
 	out := &samyav1.GetModeResponse{Complete: true}
 	for i, m := range members {
 		if errs[i] != nil {
@@ -44,19 +40,6 @@ func (s *service) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*sam
 		return nil, unreachable("")
 	}
 	return out, nil
-}
-
-// modeAt asks one site. A site known to be down is not waited for.
-func (s *service) modeAt(ctx context.Context, site string, in *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
-	l := s.router.link(site)
-	if l == nil || l.state().Reach == health.Down {
-		return nil, unreachable(site)
-	}
-	resp := &samyav1.GetModeResponse{}
-	_, err := s.router.try(ctx, call{
-		method: samyav1.ClusterService_GetMode_FullMethodName, req: in, resp: resp, read: true,
-	}, site, false)
-	return resp, err
 }
 
 // SetMode implements samyav1.ClusterServiceServer.
