@@ -18,6 +18,7 @@ import (
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/partitions"
 )
 
 // Config says who a site is, where it listens and keeps its data, and how it
@@ -84,6 +85,12 @@ type Config struct {
 	CheckpointInterval time.Duration
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
+	// Partitions is how many partitions serve requests side by side; 0: one for each
+	// processor. At most 64.
+	Partitions int
+	// Fixed leaves entities in the partitions in which they come, and splits none:
+	// else those that are used together come together.
+	Fixed bool
 
 	// Fault drops messages to a member while it returns true: the hook of
 	// tests that cut sites off. Nil never drops.
@@ -163,6 +170,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
+	}
+	if c.Partitions < 0 || c.Partitions > partitions.MaxCount {
+		bad("partitions", "%d, want 0 (the default) to %d", c.Partitions, partitions.MaxCount)
 	}
 	return errors.Join(errs...)
 }

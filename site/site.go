@@ -24,6 +24,7 @@ import (
 
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
+	"github.com/samya-db/samya/kvpart/control"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -128,7 +129,10 @@ func (s *Site) open() error {
 	if missing := c.Status().Missing; missing > 0 {
 		s.log.Info("the site waits for other members to vouch for its data", "missing", missing)
 	}
-	s.engine = engine.New(engine.Config{Core: c, Store: s.store, Sender: s.links, Observer: s})
+	if s.engine, err = engine.New(s.engineConfig(c)); err != nil {
+		return err
+	}
+	s.inspect = s.engine.Inspect
 	s.metrics = newMetrics(s)
 	var listen net.ListenConfig
 	if s.grpcListener, err = listen.Listen(context.Background(), "tcp", s.cfg.Listen); err != nil {
@@ -142,6 +146,17 @@ func (s *Site) open() error {
 		debug.FreeOSMemory()
 	}
 	return nil
+}
+
+func (s *Site) engineConfig(c *core.Core) engine.Config {
+	cfg := engine.Config{
+		Core: c, Store: s.store, Sender: s.links, Observer: s, Partitions: s.cfg.Partitions,
+		Failed: func(err error) { s.log.Warn("entities were not assigned anew", "error", err) },
+	}
+	if !s.cfg.Fixed {
+		cfg.Policy = new(control.Policy)
+	}
+	return cfg
 }
 
 // manyEntities is how many are worth a collection after the load: what was read

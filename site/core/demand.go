@@ -42,6 +42,11 @@ const (
 	gapBins = 16
 )
 
+// begin begins to count.
+func (d *demand) begin(now, bin Tick) {
+	*d = demand{bin: now / bin, rateTick: now, counting: true, idles: d.idles}
+}
+
 func (d *demand) rateAt(now Tick) float64 {
 	if d.rate == 0 || now <= d.rateTick {
 		return d.rate

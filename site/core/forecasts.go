@@ -199,6 +199,12 @@ func (c *Core) roll(e *entity) {
 	if current == d.bin || !d.roll(current) {
 		return
 	}
+	c.rolled(e)
+}
+
+// rolled does what follows when bins of an entity were closed.
+func (c *Core) rolled(e *entity) {
+	d := &e.demand
 	if d.model.choice != c.forecasts.choice {
 		c.replace(e)
 	}
@@ -226,7 +232,7 @@ func (c *Core) replace(e *entity) {
 // closed, and is made only then: many an entity has no more than one acquire.
 func (c *Core) count(e *entity) {
 	d := &e.demand
-	*d = demand{bin: c.now.Tick / c.cfg.Bin, rateTick: c.now.Tick, counting: true, idles: d.idles}
+	d.begin(c.now.Tick, c.cfg.Bin)
 	if _, parked := c.forecasts.parked[e.name]; parked {
 		c.model(e)
 	}
@@ -243,7 +249,12 @@ func (c *Core) model(e *entity) {
 		m = c.newModel(c.forecasts.name)
 	}
 	d.model = c.modelOf(m)
-	if !d.idles {
+	c.idles(e)
+}
+
+// idles has an entity looked at whether it still has demand.
+func (c *Core) idles(e *entity) {
+	if d := &e.demand; !d.idles {
 		d.idles = true
 		c.forecasts.idle.push(e, c.now.Tick+c.idleCheck())
 	}

@@ -61,8 +61,9 @@ type lane struct {
 	replies []Reply
 	records []RequestRecord
 	// touched are the machines with something to persist, looks those that may have
-	// to ask for tokens.
-	touched, looks []*entity
+	// to ask for tokens or to be told of, and closed those of which bins of demand were
+	// closed.
+	touched, looks, closed []*entity
 	// room and placed are memory of a charge.
 	room   charge
 	placed map[*entity]int32
@@ -89,6 +90,9 @@ func (c *Core) Partition(n int, home Home) {
 // Resume lets lanes serve requests, by the state as it is then.
 func (c *Core) Resume() {
 	l := &c.lanes
+	if l.apart || len(l.all) == 0 {
+		return
+	}
 	l.open = c.guard.open && !c.stopping && len(c.leases.restored) == 0
 	l.apart = true
 	if l.open {
@@ -124,12 +128,20 @@ func (c *Core) joinLanes() {
 	c.fold()
 	for i := range c.lanes.all {
 		l := &c.lanes.all[i]
+		for _, e := range l.closed {
+			c.idles(e)
+			c.rolled(e)
+		}
 		for _, e := range l.looks {
 			e.due = false
+			if !e.told && len(c.cfg.Members) > 1 {
+				c.active(e)
+			}
 			c.look(e)
 		}
+		clear(l.closed)
 		clear(l.looks)
-		l.looks = l.looks[:0]
+		l.closed, l.looks = l.closed[:0], l.looks[:0]
 	}
 	if len(c.due) > 0 {
 		c.catchUp()

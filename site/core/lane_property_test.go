@@ -23,7 +23,7 @@ type laned struct {
 
 // hand has a lane serve an input if one can, and else steps the core.
 func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
-	if ms, ok := Route(in, l.home.find, nil); ok && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
+	if ms, ok := Route(in, l.home.find, nil); ok && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
 		l.served++
 		return
 	}

@@ -108,7 +108,6 @@ func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 
 // affords reports whether all of a charge can be taken on a lane.
 func (c *Core) affords(number int, ch charge) bool {
-	now := c.lanes.all[number].now.Tick
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
@@ -117,19 +116,41 @@ func (c *Core) affords(number int, ch charge) bool {
 			}
 			continue
 		}
-		if e.left < tokens || !c.quiet(e, now) {
+		if e.left < tokens || !c.quiet(e) {
 			return false
 		}
 	}
 	return true
 }
 
-// quiet reports whether an entity has nothing but its books that a granted acquire or
-// a release would change: nobody waits, nothing is looked into, and its demand is
-// counted in a bin that lasts.
-func (c *Core) quiet(e *entity, now Tick) bool {
-	return e.queue.len() == 0 && e.audit == nil && e.demand.bin == now/c.cfg.Bin &&
-		(e.demand.counting || e.demand.model != nil) && (e.told || len(c.cfg.Members) == 1)
+// quiet reports whether an entity has nothing but its books and its demand that a
+// granted acquire or a release would change: nobody waits, nothing is looked into, and
+// no stored model is to be taken up.
+func (c *Core) quiet(e *entity) bool {
+	if e.queue.len() > 0 || e.audit != nil {
+		return false
+	}
+	if e.demand.model != nil || len(c.forecasts.parked) == 0 {
+		return true
+	}
+	_, parked := c.forecasts.parked[e.name]
+	return !parked
+}
+
+// roll is what Core.roll does, but for what concerns more than the entity, which is
+// left for when the lanes are joined.
+func (l *lane) roll(c *Core, e *entity) {
+	d := &e.demand
+	current := l.now.Tick / c.cfg.Bin
+	if current == d.bin {
+		return
+	}
+	if d.model == nil && d.counting {
+		d.model = c.modelOf(c.newModel(c.forecasts.name))
+	}
+	if d.roll(current) {
+		l.closed = append(l.closed, e)
+	}
 }
 
 // serveGrant takes the tokens and records that, unless the id of the request was seen.
@@ -157,10 +178,14 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 		}
 		e.left -= tokens
 		e.net += tokens
+		if e.demand.model == nil && !e.demand.counting {
+			e.demand.begin(l.now.Tick, c.cfg.Bin)
+		}
+		l.roll(c, e)
 		e.demand.acquired(l.now.Tick, tokens)
 		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 		l.touch(e)
-		if e.left < c.mods.trigger.Enough(e.demand.rate) || len(e.changes) > 0 {
+		if e.left < c.mods.trigger.Enough(e.demand.rate) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
 			l.lookLater(e)
 		}
 	}
@@ -194,6 +219,7 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 		}
 		e.left += tokens
 		e.net -= tokens
+		l.roll(c, e)
 		e.demand.released(tokens)
 		l.touch(e)
 		if e.left < c.mods.trigger.Enough(e.demand.rate) {
@@ -207,7 +233,6 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 // takesBack reports whether all of a charge can be given back on a lane: nothing waits
 // for the tokens or hangs on how many there are, and the books have room for them.
 func (c *Core) takesBack(number int, ch charge) bool {
-	now := c.lanes.all[number].now.Tick
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
@@ -216,7 +241,7 @@ func (c *Core) takesBack(number int, ch charge) bool {
 			}
 			continue
 		}
-		if !c.quiet(e, now) || !c.atEase(e) || e.left > maxBooks-tokens || e.net-tokens < -maxBooks ||
+		if !c.quiet(e) || !c.atEase(e) || e.left > maxBooks-tokens || e.net-tokens < -maxBooks ||
 			e.net-tokens+e.outside+e.surplus < 0 {
 			return false
 		}

@@ -1,26 +1,30 @@
 package core
 
-// Route appends to ms the machines that a request must have to itself to be served by
-// a lane: those that it charges, each once, but for the split ones. It reports whether
-// the request is one that a lane may serve at all. It may be called at any time, and
-// by many at once; find returns the machine of a name, nil if there is none. What it
-// finds may not be so any more when the request is served, which Serve looks at.
+// Servable reports whether a lane may serve a request at all, by what it asks for.
+func Servable(in Input) bool {
+	switch in := in.(type) {
+	case *Acquire:
+		return !in.DryRun && in.Lease == nil && in.simple()
+	case *Release:
+		return in.Lease == nil && in.simple()
+	case *AcquireAll:
+		return len(in.Parts) <= maxServedParts && in.simple()
+	}
+	return false
+}
+
+// Route appends to ms the machines that a Servable request must have to itself to be
+// served by a lane: those that it charges, each once, but for the split ones. It
+// reports whether all entities that it names are there. It may be called at any time,
+// and by many at once; find returns the machine of a name, nil if there is none. What
+// it finds may not be so any more when the request is served, which Serve looks at.
 func Route(in Input, find func(name string) *Machine, ms []*Machine) ([]*Machine, bool) {
 	switch in := in.(type) {
 	case *Acquire:
-		if in.DryRun || in.Lease != nil || !in.simple() {
-			return ms, false
-		}
 		return find(in.Entity).route(ms)
 	case *Release:
-		if in.Lease != nil || !in.simple() {
-			return ms, false
-		}
 		return find(in.Entity).route(ms)
 	case *AcquireAll:
-		if !in.simple() || len(in.Parts) > maxServedParts {
-			return ms, false
-		}
 		for i := range in.Parts {
 			var ok bool
 			if ms, ok = find(in.Parts[i].Entity).routeOnce(ms); !ok {

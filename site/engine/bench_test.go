@@ -99,7 +99,7 @@ func startEmpty(b *testing.B, st engine.Store) *rig {
 		b.Fatal(err)
 	}
 	r := new(rig)
-	r.Engine = engine.New(engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence})
+	r.Engine = newEngine(b, engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

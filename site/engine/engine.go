@@ -2,20 +2,28 @@
 // commits what the core gathered, and only then sends messages and gives
 // replies. It refuses to go on after a failed commit.
 //
-// Three things overlap: while a commit is under way, who hands over many inputs
-// steps the core with them, and what the commits before it allow to leave leaves.
-// Whatever was stepped until a commit ends is in the next one.
+// Requests that need the books of their entities only are served by the partitions
+// of these (package partitions), side by side, by who hands them over. All other
+// inputs go through an inbox, and the core is stepped with them alone.
+//
+// Three things overlap: while a commit is under way, requests are served and who hands
+// over many other inputs steps the core with them, and what the commits before it allow
+// to leave leaves. Whatever was done until a commit ends is in the next one, which is one
+// transaction over all partitions.
 package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/partitions"
 )
 
 // Errors of Do, Start and Submit.
@@ -53,6 +61,13 @@ type Config struct {
 	Observer Observer
 	// MaxInbox bounds the inputs that wait to be handled; default 65536.
 	MaxInbox int
+	// Partitions is how many partitions serve requests side by side; default one for
+	// each processor.
+	Partitions int
+	// Policy says when entities go to other partitions; nil for never.
+	Policy *control.Policy
+	// Failed is told of failures that nothing hangs on, if not nil.
+	Failed func(error)
 }
 
 // Engine runs one core.
@@ -69,10 +84,19 @@ type Engine struct {
 	// disowned: the core is refused, and nothing leaves any more.
 	disowned bool
 	failure  error
-	// idle: nothing is to be done, and the committer waits for a nudge.
-	idle bool
 
-	// turn guards the core.
+	// idle: nothing is to be done, and the committer waits for a nudge.
+	idle atomic.Bool
+	// parts serve the requests that they can beside all this; the others go through
+	// the inbox.
+	parts *partitions.Partitions
+	// atParts is how many calls are handed over to them right now: any of them may
+	// come to the inbox.
+	atParts atomic.Int64
+	// closing: no request goes to the parts any more.
+	closing atomic.Bool
+
+	// turn guards the core, but for what the parts use; see alone.
 	turn sync.Mutex
 	// taken is the memory of an inbox that was handled.
 	taken []core.Input
@@ -98,10 +122,13 @@ type Engine struct {
 // committed, the others leave.
 const batches = 3
 
-// New makes an Engine; Run runs it.
-func New(cfg Config) *Engine {
+// New makes an Engine; Run runs it. Errors are those of its options.
+func New(cfg Config) (*Engine, error) {
 	if cfg.MaxInbox == 0 {
 		cfg.MaxInbox = 65536
+	}
+	if cfg.Partitions == 0 {
+		cfg.Partitions = min(runtime.GOMAXPROCS(0), partitions.MaxCount)
 	}
 	e := &Engine{
 		cfg: cfg, start: time.Now(),
@@ -113,8 +140,19 @@ func New(cfg Config) *Engine {
 	for range batches {
 		e.spare <- new(core.Effects)
 	}
-	return e
+	var err error
+	e.parts, err = partitions.New(partitions.Options{
+		Core: cfg.Core, Count: cfg.Partitions, Policy: cfg.Policy,
+		Clock: func() time.Duration { return time.Since(e.start) }, Failed: cfg.Failed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making an engine: %w", err)
+	}
+	return e, nil
 }
+
+// Inspect tells what the partitions did.
+func (e *Engine) Inspect() partitions.Stats { return e.parts.Stats() }
 
 func (e *Engine) nudge() {
 	select {
@@ -140,7 +178,9 @@ func (e *Engine) Status(ctx context.Context) (core.Status, error) {
 	if e.ended || e.broken() {
 		return core.Status{}, ErrStopped
 	}
-	return e.cfg.Core.Status(), nil
+	var st core.Status
+	e.parts.Alone(func() { st = e.cfg.Core.Status() })
+	return st, nil
 }
 
 func (e *Engine) now() core.Now {
@@ -158,9 +198,11 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.unfinished.Add(-1)
 		}
 	})
+	e.parts.Start()
 	e.drive(ctx)
 	close(e.durable)
 	finisher.Wait()
+	e.parts.Close()
 	e.mu.Lock()
 	e.stopped = true
 	e.inbox = nil

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	kvcontrol "github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/engine"
 )
@@ -88,6 +89,19 @@ func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() er
 	})
 }
 
+// newEngine makes an engine, in which entities come to the partitions where they belong.
+func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
+	t.Helper()
+	if cfg.Policy == nil {
+		cfg.Policy = new(kvcontrol.Policy)
+	}
+	e, err := engine.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // runOn starts an engine on data.
 func runOn(t *testing.T, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
 	t.Helper()
@@ -97,7 +111,7 @@ func runOn(t *testing.T, w *world, maxInbox int, data core.Restored) (e *engine.
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: maxInbox})
+	e = newEngine(t, engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: maxInbox})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
@@ -256,7 +270,7 @@ func TestInboxIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: most})
+		e := newEngine(t, engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: most})
 		var all sync.WaitGroup
 		busy, answered := 0, 0
 		var mu sync.Mutex
@@ -397,7 +411,7 @@ func TestRefusedDataEndsIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := engine.New(engine.Config{Core: c, Store: w, Sender: w, Observer: w})
+		e := newEngine(t, engine.Config{Core: c, Store: w, Sender: w, Observer: w})
 		done, answered := make(chan error, 1), make(chan error, 1)
 		go func() { done <- e.Run(t.Context()) }()
 		go func() {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,8 @@ type told struct {
 	got    []uint64
 	stops  int
 	refuse int
+	// leases has it ask for leases, which no partition serves.
+	leases bool
 }
 
 // Receive implements engine.Receiver.
@@ -31,8 +34,27 @@ func (r *told) Receive(c *engine.Call, a core.Answer, err error) {
 	case a.Code != core.OK:
 		r.refuse++
 	default:
-		r.got = append(r.got, binary.BigEndian.Uint64(c.Input.(*core.Acquire).Request[:]))
+		r.got = append(r.got, number(c.Input.(*core.Acquire)))
 	}
+}
+
+// acquire asks for one token.
+func (r *told) acquire(c *engine.Call, n uint64) core.Input {
+	in := acquire(1, n, 0)(c)
+	if a := in.(*core.Acquire); r.leases {
+		a.Lease = &core.LeaseTerms{ID: strconv.FormatUint(n, 10), TTL: 1000}
+		a.Request = core.KeyOf(a.Lease.ID)
+	}
+	return in
+}
+
+// number is that by which an acquire was asked.
+func number(a *core.Acquire) uint64 {
+	if a.Lease == nil {
+		return binary.BigEndian.Uint64(a.Request[:])
+	}
+	n, _ := strconv.ParseUint(a.Lease.ID, 10, 64)
+	return n
 }
 
 func (r *told) answers() []uint64 {
@@ -47,7 +69,7 @@ func (r *told) ask(t *testing.T, e *engine.Engine, first, n uint64) {
 	calls := make([]*engine.Call, n)
 	for i := range calls {
 		c := &engine.Call{To: r}
-		c.Input = acquire(1, first+uint64(i), 0)(c)
+		c.Input = r.acquire(c, first+uint64(i))
 		calls[i] = c
 	}
 	r.calls = append(r.calls, calls...)
@@ -78,7 +100,7 @@ var rich = core.Restored{
 func TestStepsDuringACommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
-		w, r := &world{gate: make(chan error)}, new(told)
+		w, r := &world{gate: make(chan error)}, &told{leases: true}
 		e, stop := runOn(t, w, 0, rich)
 		r.ask(t, e, 0, 300)
 		if n := e.Waiting(); n != 0 {
@@ -120,34 +142,83 @@ func TestStepsDuringACommit(t *testing.T) {
 	})
 }
 
-// TestFailureWithMoreGathered: of what was handled beside a commit that fails
-// nothing leaves, and what was durable before has left.
-func TestFailureWithMoreGathered(t *testing.T) {
+// TestServesDuringACommit is that of what partitions serve: nothing of it ever waits for
+// a commit to end.
+func TestServesDuringACommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
 		w, r := &world{gate: make(chan error)}, new(told)
 		e, stop := runOn(t, w, 0, rich)
-		r.ask(t, e, 0, 300)
-		r.ask(t, e, 300, 300)
+		r.ask(t, e, 0, 1)
+		r.ask(t, e, 1, 299)
+		r.ask(t, e, 300, 10)
+		if n := e.Waiting(); n != 0 {
+			t.Fatalf("%d wait", n)
+		}
+		if st, err := e.Status(t.Context()); err != nil || st.Requests != 310 {
+			t.Fatalf("during the commit %d requests are handled, %v", st.Requests, err)
+		}
+		if got := r.answers(); len(got) > 0 {
+			t.Fatalf("%d answers before the first commit", len(got))
+		}
 		w.gate <- nil
 		synctest.Wait()
-		r.ask(t, e, 600, 300)
-		broken := errors.New("no space left")
-		w.gate <- broken
+		if got := r.answers(); !slices.Equal(got, upTo(1)) {
+			t.Fatalf("after the first commit: %v", got)
+		}
+		r.ask(t, e, 310, 40)
+		w.gate <- nil
 		synctest.Wait()
-		if got := r.answers(); !slices.Equal(got, upTo(300)) || r.stops != 600 || r.refuse != 0 {
-			t.Errorf("%d answered, %d told of the stop, %d refused", len(got), r.stops, r.refuse)
+		if got := r.answers(); !slices.Equal(got, upTo(310)) {
+			t.Fatalf("after the second commit: %v", got)
 		}
-		if err := e.Start(r.calls[:1]); !errors.Is(err, engine.ErrStopped) {
-			t.Errorf("a later call: %v", err)
+		w.gate <- nil
+		synctest.Wait()
+		if got := r.answers(); !slices.Equal(got, upTo(350)) {
+			t.Fatalf("after the third commit: %v", got)
 		}
-		if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin", "failed"}) {
-			t.Errorf("order %v", got)
+		if st := e.Inspect(); st.Served != 350 || st.Passed != 0 {
+			t.Errorf("%d served, %d passed", st.Served, st.Passed)
 		}
-		if err := stop(); !errors.Is(err, broken) {
-			t.Errorf("Run returned %v", err)
+		if err := stop(); err != nil {
+			t.Error(err)
 		}
 	})
+}
+
+// TestFailureWithMoreGathered: of what was handled beside a commit that fails
+// nothing leaves, and what was durable before has left.
+func TestFailureWithMoreGathered(t *testing.T) {
+	for _, leases := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			t.Helper()
+			w, r := &world{gate: make(chan error)}, &told{leases: leases}
+			e, stop := runOn(t, w, 0, rich)
+			r.ask(t, e, 0, 1)
+			w.gate <- nil
+			synctest.Wait()
+			r.ask(t, e, 1, 299)
+			r.ask(t, e, 300, 300)
+			w.gate <- nil
+			synctest.Wait()
+			r.ask(t, e, 600, 300)
+			broken := errors.New("no space left")
+			w.gate <- broken
+			synctest.Wait()
+			if got := r.answers(); !slices.Equal(got, upTo(300)) || r.stops != 600 || r.refuse != 0 {
+				t.Errorf("%d answered, %d told of the stop, %d refused", len(got), r.stops, r.refuse)
+			}
+			if err := e.Start(r.calls[:1]); !errors.Is(err, engine.ErrStopped) {
+				t.Errorf("a later call: %v", err)
+			}
+			if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin", "end", "begin", "failed"}) {
+				t.Errorf("order %v", got)
+			}
+			if err := stop(); !errors.Is(err, broken) {
+				t.Errorf("Run returned %v", err)
+			}
+		})
+	}
 }
 
 // TestCancelDuringACommit: a call that is cancelled while its commit is under way
@@ -179,12 +250,49 @@ func TestCancelDuringACommit(t *testing.T) {
 	})
 }
 
+// TestAStalledCommitBoundsWhatIsServed: while a commit takes for ever, partitions serve
+// only so much.
+func TestAStalledCommitBoundsWhatIsServed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		t.Helper()
+		w, r := &world{gate: make(chan error)}, new(told)
+		const inbox, most = 100, 1 << 14
+		// Partitions serve all of it.
+		all := core.Restored{Entities: slices.Clone(rich.Entities), Books: slices.Clone(rich.Books)}
+		all.Books[0].Left = 4 * most
+		e, stop := runOn(t, w, inbox, all)
+		r.ask(t, e, 0, 1)
+		taken := 0
+		for ; taken < 2*most; taken += inbox {
+			calls := make([]*engine.Call, inbox)
+			for i := range calls {
+				calls[i] = &engine.Call{To: r}
+				calls[i].Input = acquire(1, uint64(1+taken+i), 0)(calls[i])
+			}
+			if err := e.Start(calls); errors.Is(err, engine.ErrBusy) {
+				break
+			}
+		}
+		if taken < most || taken > most+2*inbox {
+			t.Errorf("%d were taken", taken)
+		}
+		close(w.gate)
+		synctest.Wait()
+		if got, refused := len(r.answers()), r.refuse; got != 1+taken || refused > 0 {
+			t.Errorf("%d granted and %d refused of %d", got, refused, 1+taken)
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestAStalledCommitBoundsWhatComes: while a commit takes for ever, only so much
 // is taken.
 func TestAStalledCommitBoundsWhatComes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
-		w, r := &world{gate: make(chan error)}, new(told)
+		w, r := &world{gate: make(chan error)}, &told{leases: true}
 		const inbox, most = 100, 1 << 14
 		e, stop := runOn(t, w, inbox, rich)
 		r.ask(t, e, 0, 1)
@@ -193,7 +301,7 @@ func TestAStalledCommitBoundsWhatComes(t *testing.T) {
 			calls := make([]*engine.Call, inbox)
 			for i := range calls {
 				calls[i] = &engine.Call{To: r}
-				calls[i].Input = acquire(1, uint64(1+taken+i), 0)(calls[i])
+				calls[i].Input = r.acquire(calls[i], uint64(1+taken+i))
 			}
 			if err := e.Start(calls); errors.Is(err, engine.ErrBusy) {
 				break

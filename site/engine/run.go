@@ -22,6 +22,7 @@ func (e *Engine) drive(ctx context.Context) {
 	}
 	// What was handed over by now is handled. At a stop the core can have gathered
 	// more than one transaction.
+	e.closing.Store(true)
 	e.turn.Lock()
 	if !e.broken() {
 		e.handle()
@@ -40,15 +41,22 @@ func (e *Engine) handle() int {
 	taken := e.inbox
 	e.inbox = e.taken[:0]
 	e.mu.Unlock()
-	for i, in := range taken {
-		c.Step(now, in)
-		taken[i] = nil
+	// Serve leaves alone what this looks at.
+	at := c.WakeAt()
+	wakes := at != 0 && at <= now.Tick
+	if len(taken) > 0 || wakes {
+		e.parts.Alone(func() {
+			for i, in := range taken {
+				c.Step(now, in)
+				taken[i] = nil
+			}
+			if at := c.WakeAt(); at != 0 && at <= now.Tick {
+				c.Step(now, core.Wake{})
+			}
+		})
 	}
 	e.taken = taken
 	e.gathered += len(taken)
-	if at := c.WakeAt(); at != 0 && at <= now.Tick {
-		c.Step(now, core.Wake{})
-	}
 	if err := c.Refused(); err != nil {
 		e.mu.Lock()
 		e.disowned = true
@@ -68,7 +76,7 @@ func (e *Engine) help() {
 	if !e.turn.TryLock() {
 		return
 	}
-	if e.syncing && e.gathered < mostGathered {
+	if e.syncing && e.gathered+e.parts.Gathered() < mostGathered {
 		e.handle()
 	}
 	e.turn.Unlock()
@@ -86,13 +94,14 @@ func (e *Engine) gather() {
 	defer e.turn.Unlock()
 	e.handle()
 	for range maxYields {
-		if e.gathered >= e.last {
+		before := e.gathered + e.parts.Gathered()
+		if before >= e.last {
 			return
 		}
 		e.turn.Unlock()
 		runtime.Gosched()
 		e.turn.Lock()
-		if e.handle() == 0 {
+		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before {
 			return
 		}
 	}
@@ -103,12 +112,11 @@ func (e *Engine) gather() {
 func (e *Engine) commit() bool {
 	batch := <-e.spare
 	e.turn.Lock()
-	if e.broken() || !e.cfg.Core.Pending() {
+	if e.broken() || !e.drain(batch) {
 		e.turn.Unlock()
 		e.spare <- batch
 		return false
 	}
-	e.cfg.Core.Drain(batch)
 	e.gathered, e.syncing = 0, true
 	e.turn.Unlock()
 	if !batch.Records.Empty() {
@@ -121,7 +129,7 @@ func (e *Engine) commit() bool {
 	}
 	e.turn.Lock()
 	e.syncing = false
-	waiting := e.gathered
+	waiting := e.gathered + e.parts.Gathered()
 	e.turn.Unlock()
 	e.last = len(batch.Replies)
 	if e.finishesItself(waiting + e.Waiting()) {
@@ -131,6 +139,19 @@ func (e *Engine) commit() bool {
 	e.unfinished.Add(1)
 	e.durable <- batch
 	return true
+}
+
+// drain takes what was gathered, if there is anything.
+func (e *Engine) drain(batch *core.Effects) bool {
+	pending := false
+	e.parts.Alone(func() {
+		e.parts.Tend()
+		if pending = e.cfg.Core.Pending(); pending {
+			e.cfg.Core.Drain(batch)
+			e.parts.Drained()
+		}
+	})
+	return pending
 }
 
 // maxFinished bounds the replies that the committer gives itself.
@@ -188,19 +209,14 @@ func (e *Engine) rest(ctx context.Context, timer *time.Timer) {
 		wait = time.Duration(max(at, now+1)-now) * time.Millisecond
 	}
 	timer.Reset(wait)
-	e.mu.Lock()
-	e.idle = len(e.inbox) == 0 && !e.stopped
-	idle := e.idle
-	e.mu.Unlock()
-	if !idle {
-		return
+	e.idle.Store(true)
+	// Whoever hands over something from here on sees that the committer is idle.
+	if e.Waiting() == 0 && e.parts.Gathered() == 0 && !e.broken() {
+		select {
+		case <-e.work:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-e.work:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	e.mu.Lock()
-	e.idle = false
-	e.mu.Unlock()
+	e.idle.Store(false)
 }

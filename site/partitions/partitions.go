@@ -6,6 +6,10 @@ package partitions
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/samya-db/samya/kvpart/control"
@@ -16,63 +20,152 @@ import (
 // ErrOptions says that an option is out of its range; it is wrapped with which.
 var ErrOptions = errors.New("bad option")
 
-// Options says what to keep in how many partitions.
+// Options says what to keep in how many partitions. Core and Clock are needed.
 type Options struct {
 	Core *core.Core
 	// Count is how many partitions there are, from 1 to MaxCount.
 	Count int
 	// Mode says who runs requests.
 	Mode sched.Mode
-	// Policy says when entities are assigned anew; nil for never.
+	// Policy says when entities are assigned anew, and that hubs are split; nil for
+	// never.
 	Policy *control.Policy
-	// Place says where new entities go.
+	// Place says where entities go that came lately.
 	Place sched.Placement
-	// Now is the site's time, and Clock one that does not go back.
-	Now   func() core.Now
+	// Clock does not go back.
 	Clock func() time.Duration
-	// Seed is that of the cuts.
+	// Seed is that of the cuts, and Rand draws lanes: that of math/rand/v2 if nil.
 	Seed uint64
-	// Pass takes the inputs that no partition serves. It may be called at the same
-	// time, and must not block.
+	Rand func() uint64
+	// Pass takes, in the modes that have queues, the inputs that were handed over and
+	// that no partition serves, and Now is the site's time. They may be called at the
+	// same time, and must not block.
 	Pass func(in core.Input)
+	Now  func() core.Now
+	// Failed is told of cuts that failed, if not nil.
+	Failed func(error)
 }
 
 // MaxCount bounds the partitions of a site.
 const MaxCount = 64
 
-// Stats is what the partitions did since they were made.
-type Stats struct {
-	// Partitions are their own figures, by number.
-	Partitions []PartitionStats
-	// Served counts the requests that partitions served, Cross those of them that
-	// were of several partitions, and Passed those that none served.
-	Served, Cross, Passed uint64
-	// Imbalance is the load of the partition with most over the mean.
-	Imbalance float64
-	// Adaptive says whether entities are assigned anew by what is used together:
-	// whether there is a policy.
-	Adaptive bool
-	// Control is what the controller did, Pause how long dispatch stood still.
-	Control control.Stats
-	Pause   sched.Pause
-	// Split are the entities that are split, by name.
-	Split []SplitStats
+// Partitions has the requests of one core served by partitions.
+type Partitions struct {
+	o       Options
+	sched   *sched.Scheduler[*core.Machine]
+	control *control.Controller[*entry]
+	lanes   []laneLock
+	passed  atomic.Uint64
+	hubs    hubs
+	pool    sync.Pool
 }
 
-// PartitionStats are the figures of one partition.
-type PartitionStats struct {
-	// Entities is how many belong to it, Served the requests that it had a part in.
-	Entities int
-	Served   uint64
-	// Queued is how many requests wait there.
-	Queued int
+// New puts the machines of a core into partitions. Nobody else may use the core from
+// then on, but under Alone.
+func New(o Options) (*Partitions, error) {
+	if o.Count < 1 || o.Count > MaxCount {
+		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", ErrOptions, o.Count, MaxCount)
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Uint64
+	}
+	p := &Partitions{o: o, lanes: make([]laneLock, o.Count)}
+	p.hubs.odd = make(map[*core.Machine]uint64)
+	b := new(balance)
+	so := sched.Options[*core.Machine]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
+	if o.Policy != nil && o.Count > 1 {
+		so.Observer = b
+	}
+	var err error
+	if p.sched, err = sched.New(so); err != nil {
+		return nil, fmt.Errorf("making partitions: %w", err)
+	}
+	b.Scheduler = p.sched
+	if o.Policy != nil && o.Count > 1 {
+		p.control, err = control.New(control.Options[*entry]{
+			Scheduler: b, Policy: *o.Policy, Seed: o.Seed, Now: o.Clock, Failed: o.Failed,
+		})
+		if err != nil {
+			p.sched.Close()
+			return nil, fmt.Errorf("making partitions: %w", err)
+		}
+		b.control = p.control
+	}
+	o.Core.Partition(o.Count, p)
+	o.Core.Resume()
+	return p, nil
 }
 
-// SplitStats are the figures of a split entity.
-type SplitStats struct {
-	Name string
-	// Left is what each partition has of its tokens, as of the last look.
-	Left []core.Tokens
-	// Served counts the requests that took of its slots since it was split.
-	Served uint64
+// Start has the entities assigned anew when that pays, until Close.
+func (p *Partitions) Start() {
+	if p.control != nil {
+		p.control.Start()
+	}
 }
+
+// Close ends that, and waits until what was handed over was served or passed on.
+func (p *Partitions) Close() {
+	if p.control != nil {
+		p.control.Close()
+	}
+	p.sched.Close()
+}
+
+// Alone runs fn while no partition runs: it may use the core.
+func (p *Partitions) Alone(fn func()) {
+	for i := range p.lanes {
+		p.lanes[i].Lock()
+	}
+	defer func() {
+		for i := range p.lanes {
+			p.lanes[i].Unlock()
+		}
+	}()
+	fn()
+	p.o.Core.Resume()
+}
+
+// Gathered is how many requests were served since Drained. It may be called at any
+// time; what was served before the call is counted.
+func (p *Partitions) Gathered() int {
+	n := int64(0)
+	for i := range p.lanes {
+		n += p.lanes[i].gathered.Load()
+	}
+	return int(n)
+}
+
+// Drained starts Gathered anew. It is called under Alone.
+func (p *Partitions) Drained() {
+	for i := range p.lanes {
+		p.lanes[i].gathered.Store(0)
+	}
+}
+
+// Tend splits the entities that most requests go to, and makes those whole that few
+// do. It is called under Alone, as often as is convenient.
+func (p *Partitions) Tend() {
+	if p.control == nil {
+		return
+	}
+	now := p.o.Clock()
+	if !p.hubs.due(now) {
+		return
+	}
+	st := p.control.Stats()
+	served := uint64(0)
+	for i := range p.lanes {
+		served += p.lanes[i].served
+	}
+	split, whole := p.hubs.decide(now, served, p.o.Core.Splits(), st.Hubs, st.Applied+st.Skipped > 0)
+	for _, name := range split {
+		p.o.Core.Split(name, true)
+	}
+	for _, name := range whole {
+		p.o.Core.Split(name, false)
+	}
+}
+
+// Split has the escrow of an entity split over the partitions, or not any more. It is
+// called under Alone.
+func (p *Partitions) Split(name string, on bool) bool { return p.o.Core.Split(name, on) }

@@ -1,0 +1,79 @@
+package partitions
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/sched"
+	"github.com/samya-db/samya/site/core"
+)
+
+var (
+	_ core.Home                     = (*Partitions)(nil)
+	_ control.Scheduler[*entry]     = (*balance)(nil)
+	_ sched.Observer[*core.Machine] = (*balance)(nil)
+)
+
+// Came implements core.Home.
+func (p *Partitions) Came(m *core.Machine) any {
+	e, err := p.sched.Insert(m.Name(), sched.Unplaced, m)
+	if err != nil {
+		// The core has one machine of a name at a time.
+		panic(fmt.Sprintf("partitions: entity %q: %v", m.Name(), err))
+	}
+	return e
+}
+
+// Gone implements core.Home.
+func (p *Partitions) Gone(m *core.Machine) { p.sched.Remove(m.Seat().(*entry)) }
+
+func (p *Partitions) find(name string) *core.Machine {
+	if e := p.sched.Entry(name); e != nil {
+		return e.Value
+	}
+	return nil
+}
+
+// balance stands between the scheduler and what assigns its entities.
+type balance struct {
+	*sched.Scheduler[*core.Machine]
+	control *control.Controller[*entry]
+}
+
+// Observe implements sched.Observer.
+func (b *balance) Observe(entries []*entry) { b.control.Observe(entries) }
+
+// Look implements control.Scheduler.
+func (b *balance) Look(e *entry) (partition int, gone bool, slot *atomic.Int32) {
+	return b.Partition(e), e.Gone(), &e.Slot
+}
+
+// Switch implements control.Scheduler.
+func (b *balance) Switch() error {
+	b.Scheduler.Switch(nil)
+	return nil
+}
+
+// Assign has an entity belong to another partition from the next Switch on. It is for
+// simulations, which say themselves what belongs where.
+func (p *Partitions) Assign(name string, partition int) error {
+	e := p.sched.Entry(name)
+	if e == nil {
+		return nil
+	}
+	if _, err := p.sched.Assign(e, partition); err != nil {
+		return fmt.Errorf("assigning entity %q: %w", name, err)
+	}
+	return nil
+}
+
+// Switch makes what was assigned count. In Manual mode it is called when Settled.
+func (p *Partitions) Switch() { p.sched.Switch(nil) }
+
+// Settled reports, in Manual mode, whether all partitions have come to the last
+// Switch.
+func (p *Partitions) Settled() bool { return p.sched.Settled() }
+
+// Step does what comes next on a partition, in Manual mode.
+func (p *Partitions) Step(partition int) sched.Outcome { return p.sched.Step(partition) }

@@ -1,0 +1,76 @@
+package partitions
+
+import (
+	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/sched"
+	"github.com/samya-db/samya/site/core"
+)
+
+// Stats is what the partitions did since they were made.
+type Stats struct {
+	// Partitions are their own figures, by number.
+	Partitions []PartitionStats
+	// Served counts the requests that partitions served, Cross those of them that
+	// were of several partitions, and Passed those that none served.
+	Served, Cross, Passed uint64
+	// Imbalance is the load of the partition with most over the mean.
+	Imbalance float64
+	// Adaptive says whether entities are assigned anew by what is used together:
+	// whether there is a policy.
+	Adaptive bool
+	// Control is what the controller did, Pause how long dispatch stood still.
+	Control control.Stats
+	Pause   sched.Pause
+	// Split are the entities that are split, by name.
+	Split []SplitStats
+}
+
+// PartitionStats are the figures of one partition.
+type PartitionStats struct {
+	// Entities is how many belong to it, Served the requests that it had a part in.
+	Entities int
+	Served   uint64
+	// Queued is how many requests wait there.
+	Queued int
+}
+
+// SplitStats are the figures of a split entity.
+type SplitStats struct {
+	Name string
+	// Left is what each partition has of its tokens, as of the last look.
+	Left []core.Tokens
+	// Served counts the requests that took of its slots since it was split.
+	Served uint64
+}
+
+// Stats tells what the partitions did.
+func (p *Partitions) Stats() Stats {
+	ran := p.sched.Stats()
+	st := Stats{Passed: p.passed.Load(), Pause: ran.Pause, Imbalance: 1, Adaptive: p.control != nil}
+	var most, sum int64
+	for i, n := range ran.PerPartition {
+		st.Partitions = append(st.Partitions, PartitionStats{Served: uint64(n), Queued: ran.Queued[i]}) //nolint:gosec // a count
+		most, sum = max(most, n), sum+n
+	}
+	if sum > 0 {
+		st.Imbalance = float64(most) * float64(len(st.Partitions)) / float64(sum)
+	}
+	for _, e := range p.sched.Entries(nil, "", p.sched.Keys()) {
+		if at := p.sched.Partition(e); at >= 0 {
+			st.Partitions[at].Entities++
+		}
+	}
+	if p.control != nil {
+		st.Control = p.control.Stats()
+	}
+	p.Alone(func() {
+		for i := range p.lanes {
+			st.Served += p.lanes[i].served
+			st.Cross += p.lanes[i].cross
+		}
+		for _, s := range p.o.Core.Splits() {
+			st.Split = append(st.Split, SplitStats{Name: s.Name, Left: s.Left, Served: s.Served})
+		}
+	})
+	return st
+}
