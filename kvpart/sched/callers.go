@@ -5,6 +5,9 @@ import "context"
 // call runs r on the goroutine of its caller.
 func (s *Scheduler[V]) call(ctx context.Context, r *Request[V]) error {
 	share := r.access == Share
+	if r.kind == given && len(r.entries) == 1 && s.classer == nil {
+		return s.callOne(ctx, r, share)
+	}
 	for try := 0; ; try++ {
 		state, err := s.resolve(ctx, r, true, try >= patience)
 		if err != nil {
@@ -46,6 +49,56 @@ func (s *Scheduler[V]) runLocked(r *Request[V], share bool) (vacated bool, err e
 	s.guard(r, &err)
 	s.count(r)
 	return !share && s.vacate(r), err
+}
+
+// callOne is call for one given entry: what call does, with nothing that more entries,
+// keys or a Classer may need.
+func (s *Scheduler[V]) callOne(ctx context.Context, r *Request[V], share bool) error {
+	e := r.entries[0]
+	for {
+		state := s.state.Load()
+		if state&(held|closed) != 0 {
+			var err error
+			if state, err = s.opened(ctx, r, true); err != nil {
+				return err
+			}
+		}
+		if e.dead.Load() {
+			return ErrNoEntry
+		}
+		var b batch
+		r.epoch = Epoch(state >> epochShift)
+		at := s.home(e, r.epoch, &b)
+		p := s.parts[at]
+		if err := p.acquire(ctx, share); err != nil {
+			return s.lost(r, "wait for a partition", err)
+		}
+		if s.state.Load() != state || e.dead.Load() {
+			p.release(share)
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			p.release(share)
+			return s.lost(r, "wait for a partition", err)
+		}
+		r.parts = append(r.parts[:0], int32(at))
+		vacated, err := s.runOne(r, e, p, share)
+		if vacated {
+			s.tidy()
+		}
+		if s.observer != nil && !r.unseen {
+			s.observer.Observe(r.entries)
+		}
+		return err
+	}
+}
+
+// runOne is runLocked for one entry.
+func (s *Scheduler[V]) runOne(r *Request[V], e *Entry[V], p *partition[V], share bool) (vacated bool, err error) {
+	defer p.release(share) // also if the job ends the goroutine
+	s.guard(r, &err)
+	p.ran.Add(1)
+	return !share && !e.Present && s.list(e), err
 }
 
 func (s *Scheduler[V]) free(parts []int32, share bool) {

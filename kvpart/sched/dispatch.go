@@ -83,11 +83,11 @@ func (s *Scheduler[V]) lost(r *Request[V], doing string, err error) error {
 // state it returns. With pin it keeps new keys away until unpin.
 func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin bool) (uint64, error) {
 	state := s.state.Load()
-	for state&(held|closed) != 0 {
-		if err := s.pass(ctx, r, wait); err != nil {
+	if state&(held|closed) != 0 {
+		var err error
+		if state, err = s.opened(ctx, r, wait); err != nil {
 			return 0, err
 		}
-		state = s.state.Load()
 	}
 	epoch := Epoch(state >> epochShift)
 	r.pinned = pin && (r.kind == several || r.kind == ranging)

@@ -49,6 +49,18 @@ func (s *Scheduler[V]) Hold(fn func()) {
 	fn()
 }
 
+// opened returns the state once requests may be dispatched again.
+func (s *Scheduler[V]) opened(ctx context.Context, r *Request[V], wait bool) (uint64, error) {
+	for {
+		if err := s.pass(ctx, r, wait); err != nil {
+			return 0, err
+		}
+		if state := s.state.Load(); state&(held|closed) == 0 {
+			return state, nil
+		}
+	}
+}
+
 // pass waits until the gate is open. It fails if the scheduler is closed or ctx ends.
 func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error {
 	for {

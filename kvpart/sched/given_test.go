@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -145,93 +144,6 @@ func TestInsert(t *testing.T) {
 	}
 }
 
-// within fails the test if fn does not return.
-func within(t *testing.T, doing string, fn func()) {
-	t.Helper()
-	returned := make(chan struct{})
-	go func() { defer close(returned); fn() }()
-	select {
-	case <-returned:
-	case <-time.After(time.Minute):
-		t.Fatalf("%s waits for ever", doing)
-	}
-}
-
-// Insert and Remove do not wait for a job, nor for those that wait for it. What was
-// dispatched runs with the entry; what was not is refused; the key is another's at once.
-func TestRemoveWaitsForNobody(t *testing.T) {
-	modes(t, func(t *testing.T, m sched.Mode) {
-		t.Helper()
-		s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: m})
-		a, b := insert(t, s, "a", 0), insert(t, s, "b", 1)
-		inside, leave, left := make(chan struct{}), make(chan struct{}), make(chan error)
-		gone := false
-		runs := newProbe(func(r *sched.Request[int64]) {
-			close(inside)
-			<-leave
-			gone = r.Entries()[0].Gone()
-		})
-		runs.req.Of([]*entry{a}, sched.Alone, runs)
-		go func() { left <- s.Do(context.Background(), &runs.req) }()
-		<-inside
-		waits := newProbe(nothing)
-		waits.req.Of([]*entry{b, a}, sched.Alone, waits)
-		if m == sched.Workers {
-			if err := s.TryStart(&waits.req); err != nil {
-				t.Fatal(err)
-			}
-		} else { // it takes the locks once the job has left, and finds a gone
-			go func() { waits.ended <- s.Do(context.Background(), &waits.req) }()
-		}
-		within(t, "Remove", func() { s.Remove(a) })
-		var second *entry
-		within(t, "Insert", func() { second = insert(t, s, "a", 1) })
-		if m == sched.Callers {
-			within(t, "the second a", func() {
-				p := newProbe(nothing)
-				p.req.Of([]*entry{second}, sched.Alone, p)
-				if err := s.Do(context.Background(), &p.req); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		close(leave)
-		if err := <-left; err != nil || !gone {
-			t.Errorf("the job that ran: %v, gone %t", err, gone)
-		}
-		err := <-waits.ended
-		if m == sched.Workers && (err != nil || waits.ran != 1) {
-			t.Errorf("the one in the queue: ran %d times, %v", waits.ran, err)
-		}
-		if m == sched.Callers && (!errors.Is(err, sched.ErrNoEntry) || waits.ran != 0) {
-			t.Errorf("the one that was not dispatched: ran %d times, %v", waits.ran, err)
-		}
-	})
-}
-
-// Where requests are given their entries, jobs may insert and remove.
-func TestJobsInsertAndRemove(t *testing.T) {
-	modes(t, func(t *testing.T, m sched.Mode) {
-		t.Helper()
-		s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: m})
-		a, b := insert(t, s, "a", 0), insert(t, s, "b", 1)
-		p := newProbe(func(*sched.Request[int64]) {
-			s.Remove(a)
-			insert(t, s, "a", 1)
-			s.Remove(insert(t, s, "c", sched.Unplaced))
-		})
-		p.req.Of([]*entry{a, b}, sched.Alone, p)
-		within(t, "a job", func() {
-			if err := s.Do(context.Background(), &p.req); err != nil {
-				t.Error(err)
-			}
-		})
-		if s.Keys() != 2 || s.Entry("a") == a {
-			t.Errorf("%d keys", s.Keys())
-		}
-	})
-}
-
 // An entry that was left vacant and then removed does not take its successor with it.
 func TestRemoveAndSweep(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
@@ -260,65 +172,6 @@ func TestRemoveAndSweep(t *testing.T) {
 		}
 		if err := s.Do(t.Context(), &p.req); !errors.Is(err, sched.ErrNoEntry) {
 			t.Errorf("after the sweep: %v", err)
-		}
-	})
-}
-
-// A request of given entries waits at the gate and heeds its context as others do.
-func TestOfAtTheGate(t *testing.T) {
-	modes(t, func(t *testing.T, m sched.Mode) {
-		t.Helper()
-		s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: m})
-		a := insert(t, s, "a", 0)
-		b := insert(t, s, "b", 1)
-		for _, entries := range [][]*entry{{a}, {a, b}} {
-			later := newProbe(nothing)
-			later.req.Of(entries, sched.Share, later)
-			got := make(chan error)
-			s.Hold(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-				defer cancel()
-				p := newProbe(nothing)
-				p.req.Of(entries, sched.Alone, p)
-				if err := s.Do(ctx, &p.req); !errors.Is(err, context.DeadlineExceeded) || p.ran != 0 {
-					t.Errorf("a request whose context has ended: ran %d times, %v", p.ran, err)
-				}
-				if err := <-p.ended; err == nil {
-					t.Error("it ended as if it had run")
-				}
-				if m == sched.Workers {
-					if err := s.TryStart(&p.req); !errors.Is(err, sched.ErrFull) {
-						t.Errorf("a try: %v", err)
-					}
-				}
-				ran := s.Stats().Ran
-				go func() { got <- s.Do(context.Background(), &later.req) }()
-				if s.Stats().Ran != ran {
-					t.Error("a request ran")
-				}
-			})
-			if err := <-got; err != nil || later.ran != 1 {
-				t.Errorf("after the hold: ran %d times, %v", later.ran, err)
-			}
-			release := occupy(t, s, m, "a")
-			p := newProbe(nothing)
-			p.req.Of(entries, sched.Alone, p)
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() { got <- s.Do(ctx, &p.req) }()
-			cancel()
-			if err := <-got; !errors.Is(err, context.Canceled) {
-				t.Errorf("a request at a busy partition: %v", err)
-			}
-			release()
-			if err := <-p.ended; err == nil || p.ran != 0 {
-				t.Errorf("it ran %d times, %v", p.ran, err)
-			}
-		}
-		s.Close()
-		p := newProbe(nothing)
-		p.req.Of([]*entry{a}, sched.Share, p)
-		if err := s.Do(t.Context(), &p.req); !errors.Is(err, sched.ErrClosed) {
-			t.Errorf("after the close: %v", err)
 		}
 	})
 }

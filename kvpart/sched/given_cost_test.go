@@ -1,6 +1,9 @@
 package sched
 
-import "testing"
+import (
+	"context"
+	"testing"
+)
 
 // none is a job that does nothing.
 type none struct{}
@@ -40,5 +43,39 @@ func TestOfPinsNothing(t *testing.T) {
 			t.Errorf("the index is free: %t", free)
 		}
 		s.unpin(&r)
+	}
+}
+
+// TestOfAllocatesNothing: a request of given entries that is used again runs without
+// an allocation.
+func TestOfAllocatesNothing(t *testing.T) {
+	if raced {
+		t.Skip("the race detector allocates")
+	}
+	for _, m := range []Mode{Callers, Workers} {
+		s, err := New(Options[int]{Partitions: 2, Mode: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		var entries []*Entry[int]
+		for i, key := range []string{"a", "b", "c"} {
+			e, err := s.Insert(key, i%2, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		var r Request[int]
+		for n := 1; n <= 3; n++ {
+			if got := testing.AllocsPerRun(1000, func() {
+				r.Of(entries[:n], Alone, none{})
+				if err := s.Do(context.Background(), &r); err != nil {
+					t.Fatal(err)
+				}
+			}); got > 0 {
+				t.Errorf("%d entries, mode %d: %v allocations", n, m, got)
+			}
+		}
 	}
 }
