@@ -10,7 +10,8 @@ import "github.com/samya-db/samya/avantan"
 //
 // While it lasts, tokens that others tell of are asked for in the background, the
 // more rarely the less that brings. It ends once that has brought a good deal, or
-// when not all sites in reach have told lately.
+// when not all sites in reach have told lately: what they tell after a silence says
+// nothing of what became of tokens in between.
 type drought struct {
 	// since is when it began; 0 for no drought. shown is when an instance has last
 	// shown it, also after the drought has ended.
@@ -102,11 +103,31 @@ func (c *Core) emptyFor(e *entity) Tick {
 	return c.cfg.Tell
 }
 
+// doubt ends a drought that others have not gone on telling of since it was shown.
+// It is looked at before they are believed again: word that comes after a silence
+// proves nothing.
+func (c *Core) doubt(e *entity) {
+	if d := e.drought; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.heardAll(e, d.since) {
+		d.since, d.refused = 0, 0
+	}
+}
+
 // hearsAll reports whether all other sites in reach have told of the entity
 // lately.
-func (c *Core) hearsAll(e *entity) bool {
+func (c *Core) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
+
+// heardAll reports whether all other sites in reach have told of the entity lately,
+// or it was lately known what they have; 0 for never.
+func (c *Core) heardAll(e *entity, known Tick) bool {
 	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) && (e.views == nil || c.now.Tick > e.views[i].at+3*c.cfg.Tell) {
+		if m == c.cfg.Self || !c.seemsUp(m) {
+			continue
+		}
+		at := known
+		if e.views != nil {
+			at = max(at, e.views[i].at)
+		}
+		if at == 0 || c.now.Tick > at+3*c.cfg.Tell {
 			return false
 		}
 	}

@@ -81,6 +81,52 @@ func TestADroughtEndsInSilence(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
+// TestADroughtDoesNotOutliveSilence: once the others have been silent, a site does
+// not go back to a drought because they tell again, be it one of them or more: it
+// asks them for what they have.
+func TestADroughtDoesNotOutliveSilence(t *testing.T) {
+	for _, sites := range []int{2, 3} {
+		variants(t, func(t *testing.T, choose func(*core.Config)) {
+			t.Helper()
+			r := newRig(t, sites, choose)
+			r.create("e", core.Tokens(100*sites))
+			for i, site := range r.names {
+				r.wantCode(r.acquire(site, "e", 100, id("all", i)), core.OK)
+			}
+			first := r.acquireAsync("a", "e", 1, "first", 60_000)
+			r.advance(2000)
+			r.wantCode(r.answer(first), core.OutOfTokens)
+			// Nobody tells of what is not asked for.
+			r.advance(60_000)
+			r.wantCode(r.release("b", "e", 51, "back"), core.OK)
+			r.wantCode(r.acquire("b", "e", 1, "again"), core.OK)
+			r.advance(3000)
+			call := r.acquireAsync("a", "e", 50, "late", 20_000)
+			r.advance(10_000)
+			r.wantCode(r.answer(call), core.OK)
+		})
+	}
+}
+
+// TestADroughtIsShownAnewAfterSilence: an acquire that comes after a silence is not
+// left to wait because all that are asked say that they have nothing.
+func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
+		t.Helper()
+		r := newRig(t, 3, choose)
+		r.create("e", 300)
+		for i, site := range r.names {
+			r.wantCode(r.acquire(site, "e", 100, id("all", i)), core.OK)
+		}
+		for i := range 2 {
+			call := r.acquireAsync("a", "e", 1, id("late", i), 60_000)
+			r.advance(2000)
+			r.wantCode(r.answer(call), core.OutOfTokens)
+			r.advance(60_000)
+		}
+	})
+}
+
 // TestNoStorm: five sites refuse acquires all the time while a few tokens come
 // back everywhere. Over all of them less than one redistribution a second is
 // begun, and no token stays where it is not asked for.

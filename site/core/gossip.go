@@ -143,6 +143,7 @@ func (c *Core) hear(g *Gossip) {
 		if e.views == nil {
 			e.views = make([]view, len(c.cfg.Members))
 		}
+		c.doubt(e)
 		now := max(1, c.now.Tick)
 		e.outside += s.Net - e.views[from].Net
 		e.views[from] = view{

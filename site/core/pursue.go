@@ -82,6 +82,7 @@ func (c *Core) pursue(e *entity) {
 	if e.queue.len() == 0 && !e.owes() {
 		e.hunt.short = false
 	}
+	c.doubt(e)
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
 	if reason == "" && e.droughtNow().since == 0 {
