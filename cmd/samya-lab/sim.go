@@ -61,7 +61,7 @@ also tells what happened before.`,
 	f.StringVar(&o.strategy, "strategy", "", "by what all sites get tokens: instance or transfer; empty: the seed chooses for each site")
 	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
-	f.BoolVar(&o.trees, "trees", false, "half of the seeds with entities that stand below one another; see docs/testing.md for what is open of it")
+	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd

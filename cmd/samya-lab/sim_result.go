@@ -160,8 +160,8 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if o.short {
 		replay += " --short"
 	}
-	if o.trees {
-		replay += " --trees"
+	if !o.trees {
+		replay += " --trees=false"
 	}
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer

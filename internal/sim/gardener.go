@@ -79,7 +79,7 @@ func (g *gardener) change() {
 		if s.chance(800) {
 			p.parent = other
 		}
-	case s.chance(250):
+	case s.chance(250 + 250*s.extended):
 		p.kind, p.subtree = remove, s.chance(800)
 		if inner := s.inner(); len(inner) > 0 && s.chance(850) {
 			p.entity = inner[s.r.IntN(len(inner))]

@@ -15,25 +15,29 @@ type place struct {
 	op      *op
 	arrived uint64
 	calls   []*call
+	// number is the site's own of it.
+	number uint64
 	// roamed: its entity stood in a tree while it waited, so it may have waited for
 	// another entity, and have come back behind others.
 	roamed bool
 }
 
-// joinLine notes where a call stands that was just handed over: at the end, if it has
-// begun to wait, or with an earlier one of its request.
-func (n *node) joinLine(c *call) {
-	if c.op.dry {
-		return
+// joinLine notes where a call stands that was just handed over, if it waits: at the
+// end, or with an earlier one of its request. It reports whether it is at the end.
+func (n *node) joinLine(c *call) bool {
+	number := n.core.Arrival(c)
+	if number == 0 {
+		return false
 	}
-	l, line := n.lines, n.lines[c.op.entity]
-	if c.waited {
-		l[c.op.entity] = append(line, &place{c.op, c.arrived, []*call{c}, n.drained.planted(c.op.entity)})
-		return
-	}
-	if i := slices.IndexFunc(line, func(p *place) bool { return p.op == c.op && p.waits() }); i >= 0 {
+	line := n.lines[c.op.entity]
+	if i := slices.IndexFunc(line, func(p *place) bool { return p.number == number }); i >= 0 {
 		line[i].calls = append(line[i].calls, c)
+		return false
 	}
+	n.lines[c.op.entity] = append(line, &place{
+		op: c.op, arrived: c.arrived, calls: []*call{c}, number: number, roamed: n.drained.planted(c.op.entity),
+	})
+	return true
 }
 
 // waits reports whether anybody still waits for it.

@@ -257,14 +257,12 @@ func (n *node) hand(c *call) {
 		n.step(p.input(c, p.tokens, p.limit))
 		return
 	}
-	before := n.core.Status().Waiting
-	p.at[n.i].crowded = p.at[n.i].crowded || before > 0
+	p.at[n.i].crowded = p.at[n.i].crowded || n.core.Status().Waiting > 0
 	n.feed(p.input(c, p.tokens, p.limit))
-	if c.waited = n.core.Status().Waiting > before; c.waited {
+	if c.waited = n.joinLine(c); c.waited {
 		n.mayWait(p)
 		n.contradict(c)
 	}
-	n.joinLine(c)
 	p.at[n.i].crowded = p.at[n.i].crowded || c.waited
 	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.hasAll(p))
 	n.settle()

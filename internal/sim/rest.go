@@ -83,8 +83,9 @@ func (s *sim) mustHave(p *op) {
 }
 
 // forgetDrought is how long after the last acquire sites no longer believe that there
-// are no tokens to be had elsewhere.
-const forgetDrought = 20 * second
+// are no tokens to be had elsewhere: the site tells of it for 10 seconds, the others
+// for as long after they last hear that, and what they tell is believed for three.
+const forgetDrought = 25 * second
 
 // takeTrees has one site asked, one entity of a tree after the other, for all tokens
 // that there are of it and of each above it.

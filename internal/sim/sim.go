@@ -97,7 +97,10 @@ func (s *sim) run() Report {
 		s.faultsEnd += extension
 		s.extended = 1
 		// More of what is rare.
-		s.chances.underWay = 50
+		s.chances.underWay = 0
+		if s.report.CrashesUnderWay == 0 {
+			s.chances.underWay = 50
+		}
 		s.chances.lostAway, s.chances.late = min(s.chances.lostAway+100, 400), min(s.chances.late+100, 400)
 		s.runUntil(s.faultsEnd)
 	}

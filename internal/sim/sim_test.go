@@ -78,6 +78,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Strategy: "instance", Seed: 77, Calm: true, Hungry: true},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 65},
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 453},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 553},
 	} {
 		run(t, o)
 	}

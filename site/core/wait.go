@@ -11,6 +11,15 @@ func (c *Core) enlist(w *waiting) {
 	c.waitingParts += len(w.parts)
 }
 
+// Arrival numbers the acquire that a caller waits for, in the order in which they
+// began to wait, from 1; 0 if it waits for none.
+func (c *Core) Arrival(call Call) uint64 {
+	if w := c.waitingCalls[call]; w != nil {
+		return w.arrived
+	}
+	return 0
+}
+
 func (c *Core) delist(w *waiting) {
 	delete(c.waiting, w.key)
 	c.charges -= len(w.charge)
