@@ -65,7 +65,7 @@ type entity struct {
 	watch    *watched
 
 	// place is nil in a core without lanes.
-	place *place
+	place *Place
 
 	// wake is when the core must look at this entity again; heapAt is its place
 	// in the core's heap, or -1.

@@ -8,17 +8,17 @@ import (
 // Machine is the machine of one entity, opaque to all but the core.
 type Machine = entity
 
-// place is where a machine is with regard to the lanes.
-type place struct {
-	// seat is the Home's.
-	seat any
+// Place is where a machine is with regard to the lanes.
+type Place struct {
+	// Seat is the Home's.
+	Seat any
 	// split is nil unless the escrow is split over the lanes. It may be read at any
 	// time.
 	split atomic.Pointer[split]
 }
 
-// Seat is what Came returned.
-func (e *entity) Seat() any { return e.place.seat }
+// Seat is that of the Place that Came returned.
+func (e *entity) Seat() any { return e.place.Seat }
 
 // split is the escrow as it is split over the lanes, nil if it is not.
 func (e *entity) split() *split {
@@ -34,9 +34,9 @@ func (e *entity) Name() string { return e.name }
 // Home is told which machines there are. It is called by New, Partition, Step and
 // nothing else, and must not call the core.
 type Home interface {
-	// Came is told of a machine before any request can need it, and returns what Seat
-	// is to tell of it.
-	Came(m *Machine) any
+	// Came is told of a machine before any request can need it, and returns a Place for
+	// it alone.
+	Came(m *Machine) *Place
 	// Gone is told of one that no request needs any more.
 	Gone(m *Machine)
 }

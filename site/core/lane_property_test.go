@@ -7,23 +7,21 @@ import (
 	"testing"
 )
 
-// home keeps machines by name, as whoever has lanes serve does.
-type home map[string]*Machine
+// home gives machines places.
+type home struct{}
 
-func (h home) Came(m *Machine) any       { h[m.Name()] = m; return nil }
-func (h home) Gone(m *Machine)           { delete(h, m.Name()) }
-func (h home) find(name string) *Machine { return h[name] }
+func (home) Came(*Machine) *Place { return new(Place) }
+func (home) Gone(*Machine)        {}
 
 // laned is a core with lanes that are served one at a time.
 type laned struct {
 	*Core
-	home   home
 	served int
 }
 
 // hand has a lane serve an input if one can, and else steps the core.
 func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
-	if ms, ok := Route(in, l.home.find, nil); ok && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
+	if ms, ok := l.Route(in, nil); ok && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
 		l.served++
 		return
 	}
@@ -52,9 +50,9 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &laned{Core: c, home: make(home)}
+			l := &laned{Core: c}
 			if n > 0 {
-				l.Partition(n, l.home)
+				l.Partition(n, home{})
 			}
 			return l
 		}

@@ -16,18 +16,18 @@ func Servable(in Input) bool {
 // Route appends to ms the machines that a Servable request must have to itself to be
 // served by a lane: those that it charges, each once, but for the split ones. It
 // reports whether all entities that it names are there. It may be called at any time,
-// and by many at once; find returns the machine of a name, nil if there is none. What
-// it finds may not be so any more when the request is served, which Serve looks at.
-func Route(in Input, find func(name string) *Machine, ms []*Machine) ([]*Machine, bool) {
+// and by many at once. What it finds may not be so any more when the request is served,
+// which Serve looks at.
+func (c *Core) Route(in Input, ms []*Machine) ([]*Machine, bool) {
 	switch in := in.(type) {
 	case *Acquire:
-		return find(in.Entity).route(ms)
+		return c.space.find(in.Entity).route(ms)
 	case *Release:
-		return find(in.Entity).route(ms)
+		return c.space.find(in.Entity).route(ms)
 	case *AcquireAll:
 		for i := range in.Parts {
 			var ok bool
-			if ms, ok = find(in.Parts[i].Entity).routeOnce(ms); !ok {
+			if ms, ok = c.space.find(in.Parts[i].Entity).routeOnce(ms); !ok {
 				return ms, false
 			}
 		}

@@ -1,14 +1,17 @@
 package core
 
-import "github.com/tidwall/btree"
+import (
+	"github.com/puzpuzpuz/xsync/v4"
+	"github.com/tidwall/btree"
+)
 
 // space holds the entity machines and runs functions over them. Every access
 // of a request goes through Execute, or find where it is to one entity, so that a
 // request can span several entities, and so that the machines can be spread over
 // workers without the requests noticing.
 type space struct {
-	// byName finds them, ordered holds them in the order of their names.
-	byName  map[string]*entity
+	// byName finds them, at any time; ordered holds them in the order of their names.
+	byName  *xsync.Map[string, *entity]
 	ordered *btree.BTreeG[*entity]
 	// below holds those that stand below another, in the order of the parents'
 	// generations and of their own names.
@@ -28,7 +31,7 @@ func newSpace() space {
 		return a.name < b.name
 	}
 	return space{
-		byName:  make(map[string]*entity),
+		byName:  xsync.NewMap[string, *entity](),
 		ordered: btree.NewBTreeGOptions(byName, btree.Options{NoLocks: true}),
 		below:   btree.NewBTreeGOptions(byParent, btree.Options{NoLocks: true}),
 		shapes:  make(map[*entity]uint64),
@@ -47,27 +50,29 @@ func (s *space) Execute(keys []string, fn func(es []*entity)) {
 }
 
 // find is Execute for one entity, without its costs.
-func (s *space) find(name string) *entity { return s.byName[name] }
+func (s *space) find(name string) *entity {
+	e, _ := s.byName.Load(name)
+	return e
+}
 
-func (s *space) len() int { return len(s.byName) }
+func (s *space) len() int { return s.ordered.Len() }
 
 func (s *space) put(e *entity) {
-	s.byName[e.name] = e
 	s.ordered.Set(e)
 	if s.home != nil {
 		s.seat(e)
 	}
+	s.byName.Store(e.name, e)
 }
 
 // seat gives a machine its place with regard to the lanes.
 func (s *space) seat(e *entity) {
-	e.place = new(place)
-	e.place.seat = s.home.Came(e)
+	e.place = s.home.Came(e)
 }
 
 func (s *space) remove(e *entity) {
 	s.link(e, nil)
-	delete(s.byName, e.name)
+	s.byName.Delete(e.name)
 	delete(s.shapes, e)
 	s.ordered.Delete(e)
 	e.removed = true

@@ -94,14 +94,14 @@ func (e *Engine) gather() {
 	defer e.turn.Unlock()
 	e.handle()
 	for range maxYields {
-		before := e.gathered + e.parts.Gathered()
-		if before >= e.last {
+		before, served := e.gathered+e.parts.Gathered(), e.atParts.Load()
+		if before >= e.last && served == 0 {
 			return
 		}
 		e.turn.Unlock()
 		runtime.Gosched()
 		e.turn.Lock()
-		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before {
+		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before && served == 0 {
 			return
 		}
 	}

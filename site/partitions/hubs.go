@@ -37,7 +37,7 @@ type hubs struct {
 	mu sync.Mutex
 	// odd counts, of those looked at, by the entity without which they would not have
 	// crossed.
-	odd map[*core.Machine]uint64
+	odd map[*entry]uint64
 	// served is how many requests there had been at the last look, looked when that
 	// was.
 	served uint64
@@ -53,13 +53,13 @@ type splitUse struct {
 }
 
 // crossed looks at one of several requests that were of several partitions.
-func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[*core.Machine]) {
+func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[core.Place]) {
 	if h.skipped.Add(1)%sampleOf != 0 {
 		return
 	}
-	if m := oddOne(entries, func(e *entry) int { return s.Partition(e) }); m != nil {
+	if e := oddOne(entries, func(e *entry) int { return s.Partition(e) }); e != nil {
 		h.mu.Lock()
-		h.odd[m.Value]++
+		h.odd[e]++
 		h.mu.Unlock()
 	}
 }
@@ -142,9 +142,9 @@ func (h *hubs) decide(now time.Duration, served uint64, splits []core.SplitState
 		}
 	}
 	if mapped {
-		for m, count := range h.odd {
+		for e, count := range h.odd {
 			if float64(count*sampleOf) >= hubShare*float64(n) {
-				add(m.Name())
+				add(e.Key())
 			}
 		}
 		for _, name := range heavy {

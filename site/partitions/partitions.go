@@ -52,7 +52,7 @@ const MaxCount = 64
 // Partitions has the requests of one core served by partitions.
 type Partitions struct {
 	o       Options
-	sched   *sched.Scheduler[*core.Machine]
+	sched   *sched.Scheduler[core.Place]
 	control *control.Controller[*entry]
 	lanes   []laneLock
 	passed  atomic.Uint64
@@ -70,9 +70,9 @@ func New(o Options) (*Partitions, error) {
 		o.Rand = rand.Uint64
 	}
 	p := &Partitions{o: o, lanes: make([]laneLock, o.Count)}
-	p.hubs.odd = make(map[*core.Machine]uint64)
+	p.hubs.odd = make(map[*entry]uint64)
 	b := new(balance)
-	so := sched.Options[*core.Machine]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
+	so := sched.Options[core.Place]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
 	if o.Policy != nil && o.Count > 1 {
 		so.Observer = b
 	}

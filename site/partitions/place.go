@@ -10,34 +10,28 @@ import (
 )
 
 var (
-	_ core.Home                     = (*Partitions)(nil)
-	_ control.Scheduler[*entry]     = (*balance)(nil)
-	_ sched.Observer[*core.Machine] = (*balance)(nil)
+	_ core.Home                  = (*Partitions)(nil)
+	_ control.Scheduler[*entry]  = (*balance)(nil)
+	_ sched.Observer[core.Place] = (*balance)(nil)
 )
 
 // Came implements core.Home.
-func (p *Partitions) Came(m *core.Machine) any {
-	e, err := p.sched.Insert(m.Name(), sched.Unplaced, m)
+func (p *Partitions) Came(m *core.Machine) *core.Place {
+	e, err := p.sched.Insert(m.Name(), sched.Unplaced, core.Place{})
 	if err != nil {
 		// The core has one machine of a name at a time.
 		panic(fmt.Sprintf("partitions: entity %q: %v", m.Name(), err))
 	}
-	return e
+	e.Value.Seat = e
+	return &e.Value
 }
 
 // Gone implements core.Home.
 func (p *Partitions) Gone(m *core.Machine) { p.sched.Remove(m.Seat().(*entry)) }
 
-func (p *Partitions) find(name string) *core.Machine {
-	if e := p.sched.Entry(name); e != nil {
-		return e.Value
-	}
-	return nil
-}
-
 // balance stands between the scheduler and what assigns its entities.
 type balance struct {
-	*sched.Scheduler[*core.Machine]
+	*sched.Scheduler[core.Place]
 	control *control.Controller[*entry]
 }
 

@@ -13,7 +13,7 @@ import (
 
 // request is an input on its way to a lane.
 type request struct {
-	sched.Request[*core.Machine]
+	sched.Request[core.Place]
 	p       *Partitions
 	now     core.Now
 	in      core.Input
@@ -23,7 +23,7 @@ type request struct {
 	served bool
 }
 
-type entry = sched.Entry[*core.Machine]
+type entry = sched.Entry[core.Place]
 
 func (p *Partitions) newRequest() *request {
 	if r, ok := p.pool.Get().(*request); ok {
@@ -46,7 +46,7 @@ func (r *request) free() {
 func (p *Partitions) Serve(now core.Now, in core.Input) bool {
 	r := p.newRequest()
 	r.in, r.now = in, now
-	ms, ok := core.Route(in, p.find, r.ms[:0])
+	ms, ok := p.o.Core.Route(in, r.ms[:0])
 	r.ms = ms
 	switch {
 	case !ok:
@@ -70,7 +70,7 @@ func (p *Partitions) Serve(now core.Now, in core.Input) bool {
 }
 
 // Run implements sched.Job.
-func (r *request) Run(s *sched.Request[*core.Machine]) {
+func (r *request) Run(s *sched.Request[core.Place]) {
 	on := s.Partitions()
 	if r.p.o.Mode != sched.Callers {
 		// It has waited in a queue.
@@ -92,10 +92,8 @@ func (r *request) End(err error) {
 
 // ended frees a request, and reports whether it was served.
 func (p *Partitions) ended(r *request, err error) bool {
-	var panicked *sched.PanicError
-	if errors.As(err, &panicked) {
-		// The books may be anything now.
-		panic(fmt.Sprintf("serving a request: %v\n%s", panicked.Value, panicked.Stack))
+	if err != nil {
+		failIfPanicked(err)
 	}
 	served := r.served
 	if !served {
@@ -103,6 +101,14 @@ func (p *Partitions) ended(r *request, err error) bool {
 	}
 	r.free()
 	return served
+}
+
+// failIfPanicked goes on with the panic of a request: the books may be anything now.
+func failIfPanicked(err error) {
+	var panicked *sched.PanicError
+	if errors.As(err, &panicked) {
+		panic(fmt.Sprintf("serving a request: %v\n%s", panicked.Value, panicked.Stack))
+	}
 }
 
 // serve has the core serve the request on a lane, if it can.
