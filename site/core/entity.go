@@ -13,19 +13,49 @@ import (
 // entity is the machine of one entity at this site: its books, its waiting
 // acquires and its sequence of instances.
 type entity struct {
+	// What most requests need comes first, so that it is in few lines of a cache.
+
 	name       string
 	generation uint64
-	initial    Tokens
-	limit      Tokens
-	version    uint64
-	results    []LimitResult
-
 	// above is the entity that it stands below, its parent, nil for none: what is
 	// acquired of this one is acquired of that one too. It may be read at any time.
 	above atomic.Pointer[entity]
+	// place is nil in a core without lanes.
+	place *Place
 	// left is what may be handed out now, signed; net is acquired minus
 	// released here. What is set aside is in the protocol's state.
 	left, net Tokens
+	// queue is nil before an acquire has waited.
+	queue *queue
+	// audit is nil unless the entity was suspicious lately.
+	audit  *audit
+	demand demand
+	// busyUntil is until when others are told of it, demandUntil until when as
+	// busy by requests here.
+	busyUntil, demandUntil Tick
+	// changes are the limit changes asked for here and not yet decided.
+	changes []*pendingChange
+	// children counts the entities right below.
+	children int32
+	// heapAt is its place in the core's heap, or -1, and wake when the core must look
+	// at this entity again.
+	heapAt int32
+
+	dirtyBooks, dirtyRecord, listed bool
+	// removed says that the site has it no longer.
+	removed bool
+	// told says that it is on the list of those that others are told of.
+	told bool
+	// due says that it is looked at before the step ends, or when the lanes are joined.
+	due bool
+	// placed is its place in the charge that is being made, from 1; else 0.
+	placed int16
+
+	wake    Tick
+	initial Tokens
+	limit   Tokens
+	version uint64
+	results []LimitResult
 	// majority is the entity's sequence of instances that a majority decides, and
 	// star its part in those that their members decide; each is nil until there is
 	// one.
@@ -41,48 +71,15 @@ type entity struct {
 	views []view
 	// outside is the sum of the nets that others have told.
 	outside Tokens
-	// busyUntil is until when others are told of it, demandUntil until when as
-	// busy by requests here.
-	busyUntil, demandUntil Tick
-
-	demand demand
-	// queue is nil before an acquire has waited.
-	queue *queue
-	// changes are the limit changes asked for here and not yet decided.
-	changes []*pendingChange
 	hunt    hunt
 	// drought is nil before there was one; see droughtNow.
 	drought *drought
-
-	// surplus is kept out of circulation; see EntityRecord. audit is nil unless the
-	// entity was suspicious lately.
+	// surplus is kept out of circulation; see EntityRecord.
 	surplus Tokens
-	audit   *audit
-
 	// revision is that of the last transaction of this life that it was part of;
 	// watch is nil unless somebody watches it.
 	revision Revision
 	watch    *watched
-
-	// place is nil in a core without lanes.
-	place *Place
-
-	// wake is when the core must look at this entity again; heapAt is its place
-	// in the core's heap, or -1.
-	wake   Tick
-	heapAt int32
-	// children counts the entities right below.
-	children int32
-
-	dirtyBooks, dirtyRecord, listed bool
-	// removed says that the site has it no longer.
-	removed bool
-	// told says that it is on the list of those that others are told of.
-	told bool
-	// due says that it is looked at before the step ends, or when the lanes are joined.
-	due bool
-	// placed is its place in the charge that is being made, from 1; else 0.
-	placed int16
 }
 
 // applied is the last instance applied that a majority has decided.
