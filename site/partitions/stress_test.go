@@ -1,0 +1,211 @@
+package partitions_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/sched"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/partitions"
+)
+
+// forest is two organisations of two teams of three leaves below one root, with so many
+// tokens each.
+func forest(tokens core.Tokens) (from core.Restored, leaves []string) {
+	from.Catalogue = new(core.CatalogueRecord)
+	root := add(&from, "root", 0)
+	for o := range 2 {
+		org := add(&from, fmt.Sprintf("root/%d", o), root)
+		for i := range 2 {
+			team := add(&from, fmt.Sprintf("root/%d/%d", o, i), org)
+			for j := range 3 {
+				name := fmt.Sprintf("root/%d/%d/%d", o, i, j)
+				add(&from, name, team)
+				leaves = append(leaves, name)
+			}
+		}
+	}
+	for i := range from.Entities {
+		from.Entities[i].Initial, from.Entities[i].Limit = tokens, tokens
+		from.Books[i].Left = tokens
+	}
+	return from, leaves
+}
+
+// TestBooksUnderLoad has callers acquire and release on several goroutines while
+// entities go to other partitions, are split and made whole, and are looked at alone.
+// The books must be what the answers say, and every request has one answer.
+func TestBooksUnderLoad(t *testing.T) {
+	for _, mode := range []sched.Mode{sched.Callers, sched.Workers} {
+		t.Run([]string{"callers", "workers"}[mode], func(t *testing.T) {
+			const tokens, callers, perCaller = 5000, 4, 3000
+			from, leaves := forest(tokens)
+			c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Admission: "refuse"}, from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			clock := func() time.Duration { return time.Since(began) }
+			now := func() core.Now { return core.Now{Tick: core.Tick(clock().Milliseconds()) + 1, Wall: 1_700_000_000_000} }
+			var p *partitions.Partitions
+			alone := make(chan core.Input, callers*perCaller)
+			p, err = partitions.New(partitions.Options{
+				Core: c, Count: 3, Mode: mode, Clock: clock, Policy: new(control.Policy), Now: now,
+				Pass: func(in core.Input) { alone <- in },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &underLoad{t: t, out: make(map[string]core.Tokens)}
+			var load, rest sync.WaitGroup
+			for i := range callers {
+				load.Go(func() {
+					rnd := rand.New(rand.NewPCG(uint64(i), 5)) //nolint:gosec // small
+					for n := range perCaller {
+						in := &core.Acquire{Entity: leaves[rnd.IntN(len(leaves))], Tokens: core.Tokens(1 + rnd.IntN(3))}
+						binary.BigEndian.PutUint32(in.Request[:], uint32(i*perCaller+n)) //nolint:gosec // small
+						in.Call = in
+						if rnd.IntN(2) > 0 {
+							back := w.something(rnd)
+							if back != nil {
+								r := &core.Release{Entity: back.Entity, Tokens: back.Tokens, Request: in.Request}
+								r.Call = r
+								if !p.Serve(now(), r) {
+									alone <- r
+								}
+								continue
+							}
+						}
+						if !p.Serve(now(), in) {
+							alone <- in
+						}
+					}
+				})
+			}
+			stop := make(chan struct{})
+			drain := func() {
+				p.Alone(func() {
+					for {
+						select {
+						case in := <-alone:
+							c.Step(now(), in)
+							continue
+						default:
+						}
+						break
+					}
+					var e core.Effects
+					c.Drain(&e)
+					for _, r := range e.Replies {
+						w.answered(r)
+					}
+				})
+			}
+			rest.Go(func() {
+				rnd := rand.New(rand.NewPCG(9, 9))
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					switch e := from.Entities[rnd.IntN(len(from.Entities))].Name; rnd.IntN(6) {
+					case 0, 1:
+						if err := p.Assign(e, rnd.IntN(3)); err != nil {
+							t.Error(err)
+						}
+					case 2:
+						p.Switch()
+					case 3:
+						p.Alone(func() { p.Split(e, rnd.IntN(2) > 0) })
+					default:
+						drain()
+					}
+				}
+			})
+			load.Wait()
+			close(stop)
+			rest.Wait()
+			p.Close()
+			drain()
+			w.check(c, from)
+			st := p.Stats()
+			t.Logf("%d served, %d across, %d passed", st.Served, st.Cross, st.Passed)
+			if w.answers != callers*perCaller || st.Served+st.Passed != callers*perCaller || st.Served < callers*perCaller/10 {
+				t.Errorf("%d answers, %d served, %d passed", w.answers, st.Served, st.Passed)
+			}
+		})
+	}
+}
+
+// underLoad is what callers know.
+type underLoad struct {
+	t  *testing.T
+	mu sync.Mutex
+	// out is what they hold, by leaf, and held the acquires that were granted and not
+	// given back.
+	out     map[string]core.Tokens
+	held    []*core.Acquire
+	answers int
+}
+
+// something is an acquire to be given back, nil if there is none.
+func (w *underLoad) something(rnd *rand.Rand) *core.Acquire {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.held) == 0 {
+		return nil
+	}
+	i := rnd.IntN(len(w.held))
+	a := w.held[i]
+	w.held[i] = w.held[len(w.held)-1]
+	w.held = w.held[:len(w.held)-1]
+	return a
+}
+
+func (w *underLoad) answered(r core.Reply) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers++
+	switch in := r.Call.(type) {
+	case *core.Acquire:
+		if r.Answer.Code == core.OK {
+			w.out[in.Entity] += in.Tokens
+			w.held = append(w.held, in)
+		} else if r.Answer.Code != core.OutOfTokens {
+			w.t.Errorf("acquire: %+v", r.Answer)
+		}
+	case *core.Release:
+		if r.Answer.Code != core.OK {
+			w.t.Errorf("release: %+v", r.Answer)
+		}
+		w.out[in.Entity] -= in.Tokens
+	}
+}
+
+// check compares the books with what is known.
+func (w *underLoad) check(c *core.Core, from core.Restored) {
+	w.t.Helper()
+	for _, e := range from.Entities {
+		c.Step(core.Now{Tick: 1 << 30, Wall: 1_700_000_000_000}, &core.Read{Call: e.Name, Entity: e.Name})
+	}
+	var out core.Effects
+	c.Drain(&out)
+	for _, r := range out.Replies {
+		v := r.Answer.View()
+		var want core.Tokens
+		for leaf, n := range w.out {
+			if leaf == v.Name || len(leaf) > len(v.Name) && leaf[:len(v.Name)+1] == v.Name+"/" {
+				want += n
+			}
+		}
+		if v.Net != want || v.Left+v.Net != v.Limit || v.Left < 0 {
+			w.t.Errorf("%s: net %d, want %d; %d left of %d", v.Name, v.Net, want, v.Left, v.Limit)
+		}
+	}
+}
