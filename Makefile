@@ -135,6 +135,14 @@ repartitioning: bin/samya-lab ## Rerun the papers' comparison of repartitioning,
 	bin/samya-lab experiment repartitioning --out bin/experiments/repartitioning $(EXPERIMENT_FLAGS)
 	bin/samya-lab experiment pause --out bin/experiments/pause $(EXPERIMENT_FLAGS)
 
+# Handed to `samya-lab hierarchy`, e.g. `make hierarchy HIERARCHY_FLAGS="--quick --goals"`.
+HIERARCHY_FLAGS ?= --goals
+
+.PHONY: hierarchy
+hierarchy: bin/samya-lab ## Measure what partitions learn of a hierarchy, with a root split and without, on this disk
+	mkdir -p bin/experiments/hierarchy
+	bin/samya-lab hierarchy --dir bin/experiments/hierarchy --out bin/experiments/hierarchy $(HIERARCHY_FLAGS)
+
 # Handed to `samya-lab partition --suite`, e.g. `make partition PARTITION_FLAGS="--families ring,tree --seeds 1"`.
 PARTITION_FLAGS ?=
 
