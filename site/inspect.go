@@ -13,7 +13,7 @@ import (
 )
 
 // InspectSites implements samyav1.ClusterServiceServer: what this site's partitions
-// did. It asks neither the core nor the disk, so that a site in trouble answers.
+// did. It does not ask the disk, so that a site whose disk hangs answers.
 func (s cluster) InspectSites(ctx context.Context, r *samyav1.InspectSitesRequest) (*samyav1.InspectSitesResponse, error) {
 	if named := r.GetSite(); named != "" {
 		if err := name.Site("site", named); err != nil {

@@ -7,7 +7,8 @@
 // records to persist, messages to send and replies to give. [Core.Drain] hands
 // the gathered effects over. The caller's duties:
 //
-//  1. Step and Drain are called from one goroutine at a time.
+//  1. Step and Drain are called from one goroutine at a time. So is Serve for each
+//     lane, at any time but during those; see [Core.Partition].
 //  2. Batches of effects are carried out in the order they were drained.
 //  3. Of one batch, all records become durable in one transaction before any of
 //     its messages is sent or any of its replies given. A batch without records
@@ -18,8 +19,8 @@
 //     returns an error.
 //  6. Step is called with a [Wake] when the time of [Core.WakeAt] has come.
 //
-// Many inputs stepped between two Drains share one transaction: that is group
-// commit.
+// Many inputs stepped and served between two Drains share one transaction: that is
+// group commit.
 //
 // Five cores run in one goroutine as well as on five continents: the tests of
 // this package and the simulator do the first, package site the second.

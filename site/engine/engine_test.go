@@ -90,14 +90,14 @@ func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() er
 }
 
 // newEngine makes an engine, in which entities come to the partitions where they belong.
-func newEngine(t testing.TB, cfg engine.Config) *engine.Engine {
-	t.Helper()
+func newEngine(tb testing.TB, cfg engine.Config) *engine.Engine {
+	tb.Helper()
 	if cfg.Policy == nil {
 		cfg.Policy = new(kvcontrol.Policy)
 	}
 	e, err := engine.New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }

@@ -105,8 +105,7 @@ func (p *Partitions) ended(r *request, err error) bool {
 
 // failIfPanicked goes on with the panic of a request: the books may be anything now.
 func failIfPanicked(err error) {
-	var panicked *sched.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*sched.PanicError](err); ok {
 		panic(fmt.Sprintf("serving a request: %v\n%s", panicked.Value, panicked.Stack))
 	}
 }
