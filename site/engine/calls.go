@@ -118,7 +118,7 @@ func (e *Engine) Start(calls []*Call) error {
 	}
 	serves := e.serves(len(calls))
 	// From here on a call may be answered at any time, and be its maker's again.
-	var room [64]core.Input
+	var room [128]core.Input
 	ins := room[:0]
 	for _, c := range calls {
 		e.open.add(c)
@@ -182,7 +182,7 @@ func (e *Engine) submit(in core.Input, c *Call) error {
 // already, as what then comes is to wait in the inbox, which is bounded. If so they are
 // counted as being there. e.mu is held.
 func (e *Engine) serves(n int) bool {
-	if e.closing.Load() || e.parts.Gathered() >= mostGathered {
+	if e.closing.Load() || e.parts.Full() {
 		return false
 	}
 	e.atParts.Add(int64(n))

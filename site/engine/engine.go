@@ -142,7 +142,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	var err error
 	e.parts, err = partitions.New(partitions.Options{
-		Core: cfg.Core, Count: cfg.Partitions, Policy: cfg.Policy,
+		Core: cfg.Core, Count: cfg.Partitions, Policy: cfg.Policy, Most: mostGathered,
 		Clock: func() time.Duration { return time.Since(e.start) }, Failed: cfg.Failed,
 	})
 	if err != nil {

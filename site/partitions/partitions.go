@@ -27,6 +27,9 @@ type Options struct {
 	Count int
 	// Mode says who runs requests.
 	Mode sched.Mode
+	// Most is how many requests are to be served before the core is drained, about; see
+	// Full.
+	Most int
 	// Policy says when entities are assigned anew, and that hubs are split; nil for
 	// never.
 	Policy *control.Policy
@@ -56,8 +59,11 @@ type Partitions struct {
 	control *control.Controller[*entry]
 	lanes   []laneLock
 	passed  atomic.Uint64
-	hubs    hubs
-	pool    sync.Pool
+	// most is how many requests make a lane full.
+	most int64
+	full atomic.Bool
+	hubs hubs
+	pool sync.Pool
 }
 
 // New puts the machines of a core into partitions. Nobody else may use the core from
@@ -69,7 +75,7 @@ func New(o Options) (*Partitions, error) {
 	if o.Rand == nil {
 		o.Rand = rand.Uint64
 	}
-	p := &Partitions{o: o, lanes: make([]laneLock, o.Count)}
+	p := &Partitions{o: o, lanes: make([]laneLock, o.Count), most: int64(o.Most/o.Count) + 1}
 	p.hubs.odd = make(map[*entry]uint64)
 	b := new(balance)
 	so := sched.Options[core.Place]{Partitions: o.Count, Mode: o.Mode, Place: o.Place, Now: o.Clock}
@@ -135,8 +141,13 @@ func (p *Partitions) Gathered() int {
 	return int(n)
 }
 
-// Drained starts Gathered anew. It is called under Alone.
+// Full reports whether some partition has served its part of Options.Most since
+// Drained. It costs less than Gathered.
+func (p *Partitions) Full() bool { return p.full.Load() }
+
+// Drained starts Gathered and Full anew. It is called under Alone.
 func (p *Partitions) Drained() {
+	p.full.Store(false)
 	for i := range p.lanes {
 		p.lanes[i].gathered.Store(0)
 	}

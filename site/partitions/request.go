@@ -77,7 +77,7 @@ func (r *request) Run(s *sched.Request[core.Place]) {
 		r.now = r.p.o.Now()
 	}
 	r.serve(int(on[0]), len(on) > 1)
-	if len(on) > 1 {
+	if len(on) > 1 && r.p.control != nil {
 		r.p.hubs.crossed(r.entries, r.p.sched)
 	}
 }
@@ -119,7 +119,9 @@ func (r *request) serve(number int, cross bool) {
 		if cross {
 			l.cross++
 		}
-		l.gathered.Add(1)
+		if l.gathered.Add(1) == r.p.most {
+			r.p.full.Store(true)
+		}
 	}
 	l.Unlock()
 }
