@@ -79,6 +79,7 @@ func (c *Core) Partition(n int, home Home) {
 	c.lanes.all = make([]lane, n)
 	for i := range c.lanes.all {
 		c.lanes.all[i].placed = make(map[*entity]int32)
+		c.lanes.all[i].room = make(charge, 0, MaxDepth)
 	}
 	c.space.home = home
 	c.space.ascend("", func(e *entity) bool {

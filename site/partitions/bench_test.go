@@ -48,11 +48,11 @@ type bench struct {
 	out   core.Effects
 }
 
-func newBench(b *testing.B, count int, from core.Restored, names []string) *bench {
-	b.Helper()
+func newBench(tb testing.TB, count int, from core.Restored, names []string) *bench {
+	tb.Helper()
 	c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 10_000}, from)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	x := &bench{core: c, names: names, rnd: rand.New(rand.NewPCG(3, 4)), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}, ins: make([]core.Acquire, 100)}
 	if count > 0 {
@@ -61,16 +61,16 @@ func newBench(b *testing.B, count int, from core.Restored, names []string) *benc
 			Core: c, Count: count, Clock: func() time.Duration { return time.Since(began) }, Policy: new(control.Policy),
 		})
 		if err != nil {
-			b.Fatal(err)
+			tb.Fatal(err)
 		}
-		b.Cleanup(x.parts.Close)
+		tb.Cleanup(x.parts.Close)
 	}
-	x.run(b, 200_000)
+	x.run(tb, 200_000)
 	return x
 }
 
-func (x *bench) run(b *testing.B, n int) {
-	b.Helper()
+func (x *bench) run(tb testing.TB, n int) {
+	tb.Helper()
 	for done := 0; done < n; done += len(x.ins) {
 		x.now.Tick++
 		x.now.Wall++
@@ -90,7 +90,7 @@ func (x *bench) run(b *testing.B, n int) {
 			x.parts.Alone(func() { x.core.Drain(&x.out) })
 		}
 		if len(x.out.Replies) != len(x.ins) {
-			b.Fatalf("%d answers", len(x.out.Replies))
+			tb.Fatalf("%d answers", len(x.out.Replies))
 		}
 		x.out.Reset()
 	}
