@@ -33,11 +33,18 @@ func TestOddOne(t *testing.T) {
 		on   []int
 		want int // its place, -1 for none
 	}{
-		{[]int{0, 0, 1}, 2}, {[]int{1, 0, 0}, 0}, {[]int{0, 1, 0}, 1}, {[]int{0, 0, 1, 0}, 2},
+		{[]int{0, 0, 1}, 2},
+		{[]int{1, 0, 0}, 0},
+		{[]int{0, 1, 0}, 1},
+		{[]int{0, 0, 1, 0}, 2},
 		// Either of two will do: it is the one higher up.
-		{[]int{0, 1}, 1}, {[]int{1, 0}, 1},
+		{[]int{0, 1}, 1},
+		{[]int{1, 0}, 1},
 		// Without any one of them it is still of several.
-		{[]int{0, 1, 2}, -1}, {[]int{0, 0, 1, 1}, -1}, {[]int{0, 1, 1, 0}, -1}, {[]int{0, 0, 1, 2}, -1},
+		{[]int{0, 1, 2}, -1},
+		{[]int{0, 0, 1, 1}, -1},
+		{[]int{0, 1, 1, 0}, -1},
+		{[]int{0, 0, 1, 2}, -1},
 	} {
 		all := entriesOn(t, tc.on...)
 		got := oddOne(all, func(e *entry) int { return tc.on[slices.Index(all, e)] })
