@@ -87,6 +87,7 @@ func (o *observer) requests(n *node, r *core.Records) {
 	if o.replants {
 		o.replant(n, r, given)
 	}
+	o.borrowed(n, r)
 }
 
 // moves counts what a site puts out of an entity, or takes back, and of all above

@@ -267,6 +267,22 @@ func (m *Memory) subtree(name string) []string {
 	return list
 }
 
+// borrowed fails if requests have taken more of an entity than the site had left, of
+// one that they name or of one above: a debt, and more of one, comes of changes of a
+// limit, of where entities stand, and of what the protocols share out. A transaction
+// with one of these is left out.
+func (o *observer) borrowed(n *node, r *core.Records) {
+	if r.Catalogue != nil {
+		return
+	}
+	for _, b := range r.Books {
+		shared := slices.ContainsFunc(r.Entities, func(e core.EntityRecord) bool { return e.Name == b.Name })
+		if before := n.durable.books[b.Name]; !shared && b.Left < min(0, before.Left) {
+			o.s.fail(Bounds, "%s has %d left of %q, had %d, and only requests moved tokens of it", n.id, b.Left, b.Name, before.Left)
+		}
+	}
+}
+
 // addsUp checks that what a site durably has out of each entity is what its
 // requests have moved on it and on all below it.
 func (o *observer) addsUp(n *node) {
