@@ -62,6 +62,7 @@ go over all of them in turn. Fails if the books of any entity do not add up.`,
 	f.DurationVar(&o.Warm, "warm", o.Warm, "how long to make requests before")
 	f.DurationVar(&o.Settle, "settle", o.Settle, "how long to wait at most until a map changes no more")
 	f.BoolVar(&o.Quick, "quick", false, "measure 3 times 400ms, and only what goals are of")
+	f.StringVar(&o.Only, "only", "", "measure what matches this regular expression alone, of names such as workers, learnt, root split")
 	f.StringVar(&o.Dir, "dir", "", "where stores are kept meanwhile: a directory on the disk under test (default: that of temporary files)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "what is left to chance")
 	f.BoolVar(&o.goals, "goals", false, "fail if a goal is missed, or not measured")

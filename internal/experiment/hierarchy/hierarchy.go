@@ -9,8 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/samya-db/samya/internal/experiment"
@@ -29,6 +31,9 @@ type Options struct {
 	Warm, Time, Settle time.Duration
 	// Quick leaves out what no goal is of.
 	Quick bool
+	// Only is a regular expression of the setups to measure, of names such as
+	// "workers, learnt, root split".
+	Only string
 	// Dir is where folders for stores are made; that of temporary files if empty.
 	Dir  string
 	Seed uint64
@@ -88,7 +93,15 @@ const collectAt = 400
 // Measure measures all setups: each is made and settles, then rounds go over all of
 // them in turn. It fails with experiment.ErrOptions before it measures anything.
 func Measure(ctx context.Context, o Options) (*Report, error) {
-	return measureAll(ctx, o, setups(o.Quick))
+	only, err := regexp.Compile(o.Only)
+	if err != nil {
+		return nil, fmt.Errorf("%w: --only: %w", experiment.ErrOptions, err)
+	}
+	all := slices.DeleteFunc(setups(o.Quick), func(s setup) bool { return !only.MatchString(s.String()) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: --only: no setup is named so", experiment.ErrOptions)
+	}
+	return measureAll(ctx, o, all)
 }
 
 // measureAll is Measure of some setups.

@@ -161,6 +161,8 @@ func TestOptions(t *testing.T) {
 		func(o *Options) { o.Rounds = 0 },
 		func(o *Options) { o.Time = 0 },
 		func(o *Options) { o.Warm = -1 },
+		func(o *Options) { o.Only = "(" },
+		func(o *Options) { o.Only = "^nothing$" },
 		func(o *Options) { o.Settle = 2 * time.Hour },
 	} {
 		o := small(t)
