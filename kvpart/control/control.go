@@ -33,8 +33,8 @@ type Scheduler[E Entry] interface {
 	// Partitions is how many there are.
 	Partitions() int
 	// Look tells where e belongs at present, or Unplaced, whether it left the
-	// scheduler for good, and where this package keeps a number of its own, which is
-	// 0 in a new entry.
+	// scheduler or is not to count for as long as that is so, and where this package
+	// keeps a number of its own, which is 0 in a new entry.
 	Look(e E) (partition int, gone bool, slot *atomic.Int32)
 	// Entries appends the first limit entries not below from to dst, ascending.
 	Entries(dst []E, from string, limit int) []E

@@ -231,6 +231,26 @@ func TestRemovedKeysLeave(t *testing.T) {
 	}
 }
 
+// TestKeysLeaveForAWhile has a key not count while it is used: it leaves the graph, and
+// is back in it, as itself, once it counts.
+func TestKeysLeaveForAWhile(t *testing.T) {
+	w := newWorld(t, 2, 1000, Policy{Share: 1, Sample: 1})
+	away := w.keys.sorted[250]
+	for i, want := range []int{1000, 999, 1000} {
+		w.keys.mu.Lock()
+		away.gone = i == 1
+		w.keys.mu.Unlock()
+		w.pass(time.Second, 10*time.Millisecond, w.pairs(100))
+		if s := w.c.Stats(); s.Vertices != want {
+			t.Errorf("%d vertices, want %d", s.Vertices, want)
+		}
+		slot := away.slot.Load()
+		if (slot == 0) != away.gone || slot > 0 && w.c.tracker.owners[slot-1] != away {
+			t.Errorf("gone %v: the key has number %d", away.gone, slot)
+		}
+	}
+}
+
 // TestFill leaves keys between those of one partition to follow them, and others
 // where they are.
 func TestFill(t *testing.T) {

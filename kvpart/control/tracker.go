@@ -218,9 +218,10 @@ func (t *tracker[E]) sweep(n int) {
 		if e == none {
 			continue
 		}
-		if _, gone, _ := t.sched.Look(e); gone {
+		if _, gone, slot := t.sched.Look(e); gone {
 			t.graph.Remove(workload.Vertex(t.swept))
 			t.owners[t.swept] = none
+			slot.Store(0) // it may come back
 		}
 	}
 }

@@ -17,6 +17,10 @@ type Place struct {
 	split atomic.Pointer[split]
 }
 
+// Split reports whether the escrow is split over the lanes. It may be called at any
+// time.
+func (p *Place) Split() bool { return p.split.Load() != nil }
+
 // Seat is that of the Place that Came returned.
 func (e *entity) Seat() any { return e.place.Seat }
 

@@ -38,9 +38,10 @@ type balance struct {
 // Observe implements sched.Observer.
 func (b *balance) Observe(entries []*entry) { b.control.Observe(entries) }
 
-// Look implements control.Scheduler.
+// Look implements control.Scheduler. A split entity weighs on no partition, and draws
+// none that is used with it to another.
 func (b *balance) Look(e *entry) (partition int, gone bool, slot *atomic.Int32) {
-	return b.Partition(e), e.Gone(), &e.Slot
+	return b.Partition(e), e.Gone() || e.Value.Split(), &e.Slot
 }
 
 // Switch implements control.Scheduler.

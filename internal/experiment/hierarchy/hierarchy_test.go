@@ -48,6 +48,10 @@ func TestMeasure(t *testing.T) {
 		case !l.Settling.Settled || l.Cross > .05 || l.Settling.First < 2*l.Cross || l.Applied == 0:
 			t.Errorf("%v: settled %v, %.3f across, %.3f before, %d maps", l.setup, l.Settling.Settled, l.Cross, l.Settling.First, l.Applied)
 		}
+		// A root that were still weighed would leave its partition with fewer of the rest.
+		if l.setup == root && l.Imbalance > 1.1 {
+			t.Errorf("%v: imbalance %.2f", l.setup, l.Imbalance)
+		}
 		if split := slices.Contains(l.Split, rootName); split != (l.setup == root) {
 			t.Errorf("%v: split %v", l.setup, l.Split)
 		}
