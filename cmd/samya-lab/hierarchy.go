@@ -39,7 +39,7 @@ go over all of them in turn. Fails if the books of any entity do not add up.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Quick {
-				for flag, quick := range map[string]string{"rounds": "3", "time": "400ms", "settle": "20s"} {
+				for flag, quick := range map[string]string{"rounds": "3", "time": "400ms", "settle": "10s"} {
 					if f := cmd.Flags().Lookup(flag); !f.Changed {
 						if err := f.Value.Set(quick); err != nil {
 							return fmt.Errorf("--%s: %w", flag, err)
