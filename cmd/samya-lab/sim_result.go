@@ -67,7 +67,7 @@ func (r *simResult) feature(all *sim.Report, trivial bool) {
 			r.Features = append(r.Features, simFeature{Name: f.Name, Least: math.MaxInt})
 		}
 		r.Features[i].Total += f.Count
-		if !trivial && (!f.Trees || all.Trees > 0) {
+		if !trivial && (!f.Trees || all.Trees > 0) && (!f.Divided || all.Divided > 0) {
 			r.Features[i].Least = min(r.Features[i].Least, f.Count)
 		}
 	}

@@ -46,10 +46,9 @@ func (s *sim) crashUnderWay(p pair) {
 // waits there for tokens.
 func (n *node) stop() {
 	s, life := n.s, n.life
-	n.stopping = true
 	n.step(core.Stop{})
 	if n.up && s.violation == nil {
-		if waiting := n.core.Status().Waiting; waiting > 0 {
+		if waiting := n.status.Waiting; waiting > 0 {
 			s.fail(Deadline, "%s is about to stop, %d acquires wait there", n.id, waiting)
 		}
 	}

@@ -124,7 +124,7 @@ func (s *sim) agree() {
 		if !n.vouchedFor() {
 			return
 		}
-		if st := n.core.Status(); st.Waiting != 0 || st.Changes != 0 {
+		if st := n.status; st.Waiting != 0 || st.Changes != 0 {
 			s.fail(Liveness, "after healing, %s still has %+v", n.id, st)
 		}
 		if !maps.EqualFunc(n.drained.entities, first.drained.entities, sameEntity) {

@@ -228,7 +228,7 @@ func (o *observer) leasesStart(n *node, now core.Now) {
 // leasesInTime checks that leases whose time is over have ended.
 func (s *sim) leasesInTime() {
 	for _, n := range s.nodes {
-		if !n.up || n.stale != nil || n.paused() || n.core.Status().Missing > 0 {
+		if !n.up || n.stale != nil || n.paused() || n.status.Missing > 0 {
 			n.served = s.now
 			continue
 		}

@@ -90,7 +90,7 @@ func (n *node) began(e *core.Event) {
 		}
 		return
 	}
-	after := n.core.Status().Mode
+	after := n.status.Mode
 	before := core.Mode{Configured: after.Configured}
 	if c := n.drained.catalogue; c != nil {
 		before.Decided = c.Mode
@@ -138,10 +138,13 @@ func (n *node) changing(entity string) bool {
 	return false
 }
 
-// tell notes what a site is told of the others.
+// tell notes what a site is told of the others, and that it is to stop.
 func (n *node) tell(in core.Input) {
-	if r, ok := in.(core.Reachable); ok {
-		n.told, n.toldAt = 1+len(r.Sites), n.s.events
+	switch in := in.(type) {
+	case core.Reachable:
+		n.told, n.toldAt = 1+len(in.Sites), n.s.events
+	case core.Stop:
+		n.stopping = true
 	}
 }
 
@@ -149,7 +152,7 @@ func (n *node) tell(in core.Input) {
 // knows of one goes by it.
 func (s *sim) sameMode() {
 	for _, n := range s.nodes {
-		m := n.core.Status().Mode
+		m := n.status.Mode
 		if n.drained.mode() != s.nodes[0].drained.mode() {
 			s.fail(Catalogue, "after healing, the mode of %s is %+v, of %s %+v", n.id, n.drained.mode(), s.nodes[0].id, s.nodes[0].drained.mode())
 		}

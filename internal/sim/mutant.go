@@ -50,7 +50,9 @@ func (n *node) mutant(c *call) {
 	}
 	other := &call{op: p, mutant: true, done: true, attempt: c.attempt, tried: c.tried}
 	n.calls[other] = true
-	n.step(p.input(other, p.tokens+1, p.limit))
+	if in := p.input(other, p.tokens+1, p.limit); !n.offer(in, false) {
+		n.step(in)
+	}
 }
 
 // contradict sends an acquire that has begun to wait again with another body, if
@@ -64,7 +66,7 @@ func (n *node) contradict(c *call) {
 		n.awake(func() {
 			// What the core has answered and not handed over yet is unknown here.
 			waits := n.up && n.life == life && n.calls[c] && !c.served && !c.cancelled
-			if waits && !n.core.Pending() {
+			if waits && !n.pending() {
 				s.report.Contradicted++
 				n.mutant(c)
 			}

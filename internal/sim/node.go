@@ -18,7 +18,11 @@ type node struct {
 	id   core.SiteID
 	cfg  core.Config
 	core *core.Core
-	up   bool
+	// parts are its partitions, nil if it has none.
+	parts *parts
+	// status is the core's as of when it was last stepped or drained.
+	status core.Status
+	up     bool
 	// life counts the starts; what was under way in an earlier one is lost.
 	life int
 	// booted and drift make the site's clock; wall is its offset.
@@ -196,6 +200,8 @@ func (n *node) boot() {
 			s.report.Recoveries++
 		}
 	}
+	n.status = n.core.Status()
+	n.divide()
 	if s.tracing {
 		s.note("%s starts", n.id)
 	}
@@ -316,6 +322,7 @@ func (n *node) crash() {
 	if s.observe.transfersOf(n) {
 		s.report.CrashesUnderWay++
 	}
+	n.countParts()
 	n.up, n.core, n.drained = false, nil, n.durable.Clone()
 	s.observe.lost(n)
 	n.life++
@@ -350,6 +357,7 @@ func (n *node) step(in core.Input) {
 		n.awake(func() { n.step(in) })
 		return
 	}
+	n.ahead(in)
 	n.tell(in)
 	n.feed(in)
 	n.settle()
@@ -357,14 +365,15 @@ func (n *node) step(in core.Input) {
 
 // feed hands the core an input.
 func (n *node) feed(in core.Input) {
-	now := n.time()
-	n.calendar = max(n.calendar, now.Wall)
+	now := n.clocked()
 	if !n.stepped && n.stale == nil {
 		n.stepped = true
 		n.s.observe.leasesStart(n, now)
 	}
-	n.fed = n.s.now
-	n.core.Step(now, in)
+	n.alone(func() {
+		n.core.Step(now, in)
+		n.status = n.core.Status()
+	})
 }
 
 func (n *node) paused() bool { return n.s.now < n.resumes }

@@ -253,19 +253,35 @@ func (n *node) hand(c *call) {
 	if p.lease != nil {
 		p.lease.named(n, p)
 	}
-	if !p.kind.acquires() {
-		n.step(p.input(c, p.tokens, p.limit))
-		return
+	if p.kind.acquires() {
+		s.report.acquire(n.cfg.Offer)
 	}
-	p.at[n.i].crowded = p.at[n.i].crowded || n.core.Status().Waiting > 0
-	n.feed(p.input(c, p.tokens, p.limit))
+	switch in := p.input(c, p.tokens, p.limit); {
+	case n.offer(in, true):
+	case p.kind.acquires():
+		n.ahead(in)
+		n.begin(c, in)
+		n.settle()
+	default:
+		n.step(in)
+	}
+}
+
+// begin steps the core with an acquire, and looks whether that has begun to wait.
+func (n *node) begin(c *call, in core.Input) {
+	s, p := n.s, c.op
+	// It may have been queued where others overtake.
+	s.handed++
+	c.arrived = s.handed
+	p.at[n.i].crowded = p.at[n.i].crowded || n.status.Waiting > 0
+	n.feed(in)
 	if c.waited = n.joinLine(c); c.waited {
+		p.until = max(p.until, s.now+p.wait)
 		n.mayWait(p)
 		n.contradict(c)
+		s.report.wait(n.cfg.Offer, n.hasAll(p))
 	}
 	p.at[n.i].crowded = p.at[n.i].crowded || c.waited
-	s.report.acquire(n.cfg.Offer, c.waited, c.waited && n.hasAll(p))
-	n.settle()
 }
 
 // mayWait checks that an acquire which has begun to wait is sure to end by its

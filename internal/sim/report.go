@@ -78,6 +78,11 @@ type Report struct {
 	Trees, Moves, Prunes, Misplaced, GrantsBelow, RefusedAbove int
 	// Batches are the grants of several entities at once.
 	Batches, BatchesRefused, BatchesUndone int
+	// Divided are the runs in which sites have partitions. Parted are the requests that
+	// these served, PartedAcross those of them that were of several, PartedPassed those
+	// that none served, FromSlots those served from slots of split entities, each
+	// counted for each of these. Repartitions are the switches to another assignment.
+	Divided, Parted, PartedAcross, PartedPassed, FromSlots, Repartitions, Splits int
 	// Unvouched counts the requests answered so, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
@@ -97,18 +102,21 @@ const (
 )
 
 // acquire counts an acquire handed over to a site.
-func (r *Report) acquire(offer string, waited, ownOffer bool) {
-	i := OfferSpare
-	if offer == "all" {
-		i = OfferAll
-	}
-	r.Acquires[i]++
-	if waited {
-		r.Waited[i]++
-	}
+func (r *Report) acquire(offer string) { r.Acquires[offered(offer)]++ }
+
+// wait counts one of them that waits.
+func (r *Report) wait(offer string, ownOffer bool) {
+	r.Waited[offered(offer)]++
 	if ownOffer {
-		r.OwnOffer[i]++
+		r.OwnOffer[offered(offer)]++
 	}
+}
+
+func offered(policy string) int {
+	if policy == "all" {
+		return OfferAll
+	}
+	return OfferSpare
 }
 
 type count struct {
@@ -192,6 +200,13 @@ func (r *Report) counts() []count {
 		{"grants of several entities", &r.Batches},
 		{"refusals of several entities", &r.BatchesRefused},
 		{"acquires of several entities undone", &r.BatchesUndone},
+		{"runs with partitions", &r.Divided},
+		{"served by partitions", &r.Parted},
+		{"served across partitions", &r.PartedAcross},
+		{"passed by partitions", &r.PartedPassed},
+		{"served from split slots", &r.FromSlots},
+		{"repartitions", &r.Repartitions},
+		{"entities split", &r.Splits},
 		{"unvouched", &r.Unvouched},
 		{"stale starts refused", &r.StaleRefused},
 		{"batches logged", &r.LogCommits},
@@ -307,8 +322,9 @@ func (r *Report) Trivial(o Options) string {
 type Feature struct {
 	Name  string
 	Count int
-	// Trees says that only runs with a tree show it.
-	Trees bool
+	// Trees says that only runs with a tree show it, Divided that only those do whose
+	// sites have partitions.
+	Trees, Divided bool
 }
 
 // Features lists those of which a long run has to show some, in a fixed order.
@@ -337,13 +353,18 @@ func (r *Report) Features() []Feature {
 		{Name: "subtrees deleted", Count: r.Prunes, Trees: true},
 		{Name: "grants below a parent", Count: r.GrantsBelow, Trees: true},
 		{Name: "refusals for want above", Count: r.RefusedAbove, Trees: true},
+		{Name: "requests served by partitions", Count: r.Parted, Divided: true},
+		{Name: "requests passed by partitions", Count: r.PartedPassed, Divided: true},
+		{Name: "requests served from split slots", Count: r.FromSlots, Divided: true},
+		{Name: "repartitions", Count: r.Repartitions, Divided: true},
+		{Name: "entities split", Count: r.Splits, Divided: true},
 	}
 }
 
 // features tells of which feature of requests a run shows too little.
 func (r *Report) features() string {
 	for _, f := range r.Features() {
-		if f.Count < minFeature && (!f.Trees || r.Trees > 0) {
+		if f.Count < minFeature && (!f.Trees || r.Trees > 0) && (!f.Divided || r.Divided > 0) {
 			return fmt.Sprintf("%d %s, below %d", f.Count, f.Name, minFeature)
 		}
 	}

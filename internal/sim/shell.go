@@ -13,7 +13,7 @@ const (
 // drain takes a batch from the core, if there may be another under way.
 func (n *node) drain() {
 	s := n.s
-	if len(n.flights) >= s.chances.depth || !n.core.Pending() {
+	if len(n.flights) >= s.chances.depth || !n.pending() {
 		return
 	}
 	var batch *core.Effects
@@ -22,7 +22,13 @@ func (n *node) drain() {
 	} else {
 		batch = new(core.Effects)
 	}
-	n.core.Drain(batch)
+	n.alone(func() {
+		n.core.Drain(batch)
+		n.status = n.core.Status()
+		if n.parts != nil {
+			n.parts.Drained()
+		}
+	})
 	for _, e := range batch.Events {
 		switch e.Kind {
 		case core.ProtocolFault:

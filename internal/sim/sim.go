@@ -110,6 +110,7 @@ func (s *sim) run() Report {
 	s.watchersTold()
 	for _, n := range s.nodes {
 		n.kept.reopen()
+		n.countParts()
 	}
 	s.report.Hash, s.report.Events, s.report.Micros = s.hash, s.events, s.now
 	return s.report
@@ -228,6 +229,9 @@ func newSim(o Options) *sim {
 	}
 	s.observe = newObserver(s)
 	s.report.Sites = n
+	if s.parted() {
+		s.report.Divided = 1
+	}
 	s.faults = o.Faults
 	if s.faults == 0 {
 		s.faults = AllFaults

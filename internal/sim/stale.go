@@ -59,7 +59,7 @@ func (n *node) stopped() bool {
 	s := n.s
 	err := n.core.Refused()
 	switch {
-	case err == nil && n.stale != nil && n.core.Status().Missing == 0:
+	case err == nil && n.stale != nil && n.status.Missing == 0:
 		s.fail(StaleData, "%s serves on data of commit %d, its own is at %d", n.id, n.stale.commits, n.durable.commits)
 		return true
 	case err == nil:
@@ -78,6 +78,7 @@ func (n *node) stopped() bool {
 
 // putBack ends a start on stale data. The site starts again on its own.
 func (n *node) putBack() {
+	n.countParts()
 	n.stale, n.up, n.core, n.calls = nil, false, nil, nil
 	n.life++
 	n.bootLater()
@@ -115,7 +116,7 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 	switch {
 	case e.Vouch == nil && from.stale != nil:
 		o.s.fail(StaleData, "%s, on stale data, sends %+v", from.id, *e)
-	case e.Vouch == nil && from.core.Status().Missing > 0:
+	case e.Vouch == nil && from.status.Missing > 0:
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
 	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
 		asked, known := e.Vouch.Asked, disk.remembered[e.To()].Mark
@@ -147,7 +148,7 @@ func (n *node) run() core.Run { return core.Run(n.life)<<8 | core.Run(n.i+1) }
 
 // vouchedFor checks, after healing, that the site serves on its own data.
 func (n *node) vouchedFor() bool {
-	ok := n.up && n.stale == nil && n.core.Status().Missing == 0
+	ok := n.up && n.stale == nil && n.status.Missing == 0
 	if !ok {
 		n.s.fail(Liveness, "after healing, %s does not serve: up %t, stale %t", n.id, n.up, n.stale != nil)
 	}
