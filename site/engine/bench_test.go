@@ -89,6 +89,9 @@ func startTree(b *testing.B, st engine.Store, orgs int) *rig {
 	return r
 }
 
+// benchPartitions is what a site of two processors has by default.
+const benchPartitions = 1
+
 // startEmpty starts an engine without entities.
 func startEmpty(b *testing.B, st engine.Store) *rig {
 	b.Helper()
@@ -99,7 +102,7 @@ func startEmpty(b *testing.B, st engine.Store) *rig {
 		b.Fatal(err)
 	}
 	r := new(rig)
-	r.Engine = newEngine(b, engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence})
+	r.Engine = newEngine(b, engine.Config{Core: c, Store: st, Sender: &r.silence, Observer: &r.silence, Partitions: benchPartitions})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

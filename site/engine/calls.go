@@ -116,38 +116,11 @@ func (e *Engine) Start(calls []*Call) error {
 		e.mu.Unlock()
 		return err
 	}
-	serves := e.serves(len(calls))
-	// From here on a call may be answered at any time, and be its maker's again.
-	var room [128]core.Input
-	ins := room[:0]
 	for _, c := range calls {
 		e.open.add(c)
-		ins = append(ins, c.Input)
+		e.inbox = append(e.inbox, c.Input)
 	}
-	if serves {
-		e.mu.Unlock()
-		ins = e.serve(ins)
-		e.atParts.Add(-int64(len(calls)))
-		if len(ins) == 0 {
-			e.handed(0)
-			return nil
-		}
-		e.mu.Lock()
-	}
-	e.inbox = append(e.inbox, ins...)
 	e.handedOver()
-	return nil
-}
-
-// serve has partitions serve inputs, up to the first that they do not, and returns
-// what is left: what is handed over at once is done in order.
-func (e *Engine) serve(ins []core.Input) []core.Input {
-	now := e.now()
-	for i, in := range ins {
-		if !core.Servable(in) || !e.parts.Serve(now, in) {
-			return ins[i:]
-		}
-	}
 	return nil
 }
 
@@ -162,31 +135,10 @@ func (e *Engine) submit(in core.Input, c *Call) error {
 	}
 	if c != nil {
 		e.open.add(c)
-		if core.Servable(in) && e.serves(1) {
-			e.mu.Unlock()
-			served := e.parts.Serve(e.now(), in)
-			e.atParts.Add(-1)
-			if served {
-				e.handed(0)
-				return nil
-			}
-			e.mu.Lock()
-		}
 	}
 	e.inbox = append(e.inbox, in)
 	e.handedOver()
 	return nil
-}
-
-// serves reports whether n calls go to the parts: not when there is much to be committed
-// already, as what then comes is to wait in the inbox, which is bounded. If so they are
-// counted as being there. e.mu is held.
-func (e *Engine) serves(n int) bool {
-	if e.closing.Load() || e.parts.Full() {
-		return false
-	}
-	e.atParts.Add(int64(n))
-	return true
 }
 
 // Cancel gives up a call, and reports whether it had no answer yet: its receiver
@@ -213,20 +165,14 @@ func (e *Engine) refuses(more int) error {
 	return nil
 }
 
-// worthATurn is from how many inputs on who hands them over steps the core
-// while a commit is under way, so that little is left to do between two.
+// worthATurn is from how many inputs on who hands them over handles them, so that
+// little is left to do between two commits.
 const worthATurn = 32
 
 // handedOver sees that what has joined the inbox is handled, and gives back e.mu.
 func (e *Engine) handedOver() {
 	waiting := len(e.inbox)
 	e.mu.Unlock()
-	e.handed(waiting)
-}
-
-// handed sees that what was handed over is committed, and that the inbox, with so many
-// in it, is handled.
-func (e *Engine) handed(waiting int) {
 	switch {
 	case e.idle.Load():
 		if e.idle.CompareAndSwap(true, false) {

@@ -2,9 +2,9 @@
 // commits what the core gathered, and only then sends messages and gives
 // replies. It refuses to go on after a failed commit.
 //
-// Requests that need the books of their entities only are served by the partitions
-// of these (package partitions), side by side, by who hands them over. All other
-// inputs go through an inbox, and the core is stepped with them alone.
+// Where there are several partitions (package partitions), requests that need the books
+// of their entities only are served by these, side by side, by who hands over many. The
+// core is stepped alone with all other inputs.
 //
 // Three things overlap: while a commit is under way, requests are served and who hands
 // over many other inputs steps the core with them, and what the commits before it allow
@@ -62,7 +62,9 @@ type Config struct {
 	// MaxInbox bounds the inputs that wait to be handled; default 65536.
 	MaxInbox int
 	// Partitions is how many partitions serve requests side by side; default one for
-	// each processor.
+	// every two processors, as what requests come and go by takes as much as they do.
+	// With one they serve nothing: one goroutine at a time that steps the core with all
+	// is faster than several that take turns.
 	Partitions int
 	// Policy says when entities go to other partitions; nil for never.
 	Policy *control.Policy
@@ -90,9 +92,10 @@ type Engine struct {
 	// parts serve the requests that they can beside all this; the others go through
 	// the inbox.
 	parts *partitions.Partitions
-	// atParts is how many calls are handed over to them right now: any of them may
-	// come to the inbox.
+	// atParts is how many inputs are with them right now: any of them may come back to
+	// the inbox. awaits: the committer waits for that to end.
 	atParts atomic.Int64
+	awaits  atomic.Bool
 	// closing: no request goes to the parts any more.
 	closing atomic.Bool
 
@@ -128,7 +131,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.MaxInbox = 65536
 	}
 	if cfg.Partitions == 0 {
-		cfg.Partitions = min(runtime.GOMAXPROCS(0), partitions.MaxCount)
+		cfg.Partitions = min(max(1, runtime.GOMAXPROCS(0)/2), partitions.MaxCount)
 	}
 	e := &Engine{
 		cfg: cfg, start: time.Now(),

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -92,6 +93,7 @@ func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() er
 // newEngine makes an engine, in which entities come to the partitions where they belong.
 func newEngine(tb testing.TB, cfg engine.Config) *engine.Engine {
 	tb.Helper()
+	cfg.Partitions = cmp.Or(cfg.Partitions, 2)
 	if cfg.Policy == nil {
 		cfg.Policy = new(kvcontrol.Policy)
 	}

@@ -97,10 +97,16 @@ var rich = core.Restored{
 // TestStepsDuringACommit: what comes while a commit is under way is handled then,
 // and all of it is in the next one; what the commit before allows leaves
 // meanwhile, in order.
-func TestStepsDuringACommit(t *testing.T) {
+func TestStepsDuringACommit(t *testing.T) { duringACommit(t, true) }
+
+// TestServesDuringACommit is that of what partitions serve.
+func TestServesDuringACommit(t *testing.T) { duringACommit(t, false) }
+
+func duringACommit(t *testing.T, leases bool) {
+	t.Helper()
 	bubble(t, func(t *testing.T) {
 		t.Helper()
-		w, r := &world{gate: make(chan error)}, &told{leases: true}
+		w, r := &world{gate: make(chan error)}, &told{leases: leases}
 		e, stop := runOn(t, w, 0, rich)
 		r.ask(t, e, 0, 300)
 		if n := e.Waiting(); n != 0 {
@@ -136,49 +142,8 @@ func TestStepsDuringACommit(t *testing.T) {
 		if got := r.answers(); !slices.Equal(got, upTo(640)) {
 			t.Fatalf("after the third commit: %v", got)
 		}
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestServesDuringACommit is that of what partitions serve: nothing of it ever waits for
-// a commit to end.
-func TestServesDuringACommit(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		t.Helper()
-		w, r := &world{gate: make(chan error)}, new(told)
-		e, stop := runOn(t, w, 0, rich)
-		r.ask(t, e, 0, 1)
-		r.ask(t, e, 1, 299)
-		r.ask(t, e, 300, 10)
-		if n := e.Waiting(); n != 0 {
-			t.Fatalf("%d wait", n)
-		}
-		if st, err := e.Status(t.Context()); err != nil || st.Requests != 310 {
-			t.Fatalf("during the commit %d requests are handled, %v", st.Requests, err)
-		}
-		if got := r.answers(); len(got) > 0 {
-			t.Fatalf("%d answers before the first commit", len(got))
-		}
-		w.gate <- nil
-		synctest.Wait()
-		if got := r.answers(); !slices.Equal(got, upTo(1)) {
-			t.Fatalf("after the first commit: %v", got)
-		}
-		r.ask(t, e, 310, 40)
-		w.gate <- nil
-		synctest.Wait()
-		if got := r.answers(); !slices.Equal(got, upTo(310)) {
-			t.Fatalf("after the second commit: %v", got)
-		}
-		w.gate <- nil
-		synctest.Wait()
-		if got := r.answers(); !slices.Equal(got, upTo(350)) {
-			t.Fatalf("after the third commit: %v", got)
-		}
-		if st := e.Inspect(); st.Served != 350 || st.Passed != 0 {
-			t.Errorf("%d served, %d passed", st.Served, st.Passed)
+		if st := e.Inspect(); leases != (st.Served == 0) {
+			t.Errorf("partitions served %d", st.Served)
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/samya-db/samya/site/core"
@@ -23,6 +25,9 @@ func (e *Engine) drive(ctx context.Context) {
 	// What was handed over by now is handled. At a stop the core can have gathered
 	// more than one transaction.
 	e.closing.Store(true)
+	for e.atParts.Load() > 0 {
+		runtime.Gosched()
+	}
 	e.turn.Lock()
 	if !e.broken() {
 		e.handle()
@@ -70,9 +75,13 @@ func (e *Engine) handle() int {
 // then waits in the inbox, which is bounded.
 const mostGathered = 1 << 14
 
-// help handles what was handed over, if a commit is under way and nobody else
-// does: the committer need not then.
+// help handles what was handed over: by the partitions if there are several, which
+// others may do at the same time, and else, or what they do not serve, alone, if a
+// commit is under way and nobody else does: the committer need not then.
 func (e *Engine) help() {
+	if e.cfg.Partitions > 1 && e.serve() {
+		return
+	}
 	if !e.turn.TryLock() {
 		return
 	}
@@ -82,29 +91,93 @@ func (e *Engine) help() {
 	e.turn.Unlock()
 }
 
+// serve has the partitions serve what was handed over, in its order up to the first
+// that they do not, and puts back what is left. It reports whether there was anything,
+// and nothing is left.
+func (e *Engine) serve() bool {
+	if e.closing.Load() || e.parts.Full() {
+		return false
+	}
+	memory := inboxes.Get().(*[]core.Input)
+	e.mu.Lock()
+	ins := e.inbox
+	e.inbox = *memory
+	e.atParts.Add(int64(len(ins)))
+	e.mu.Unlock()
+	now, served := e.now(), 0
+	for _, in := range ins {
+		if !core.Servable(in) || !e.parts.Serve(now, in) {
+			break
+		}
+		served++
+	}
+	if served < len(ins) {
+		e.mu.Lock()
+		e.inbox = append(slices.Clone(ins[served:]), e.inbox...)
+		e.mu.Unlock()
+	}
+	e.atParts.Add(-int64(len(ins)))
+	all := served == len(ins) && served > 0
+	clear(ins)
+	*memory = ins[:0]
+	inboxes.Put(memory)
+	if e.awaits.Load() && !e.unserved() {
+		e.nudge()
+	}
+	if e.idle.Load() && e.idle.CompareAndSwap(true, false) {
+		e.nudge()
+	}
+	return all
+}
+
+// inboxes are memory of inboxes that were served.
+var inboxes = sync.Pool{New: func() any { return new([]core.Input) }}
+
 // maxYields bounds how often one commit is put off for others to join.
 const maxYields = 3
 
+// worthACommit is how many requests served are not kept waiting for others to be
+// served as well.
+const worthACommit = 1024
+
 // gather lets those who were just answered ask again before the next commit
 // begins, so that closed-loop callers share commits instead of taking turns in
-// many: while fewer have asked than were answered last, it yields the processor
-// as long as new inputs come, a few times at most. It never waits.
+// many: it waits for what partitions are serving right now, and while fewer
+// have asked than were answered last, it yields the processor as long as new inputs
+// come, a few times at most.
 func (e *Engine) gather() {
 	e.turn.Lock()
 	defer e.turn.Unlock()
 	e.handle()
 	for range maxYields {
-		before, served := e.gathered+e.parts.Gathered(), e.atParts.Load()
-		if before >= e.last && served == 0 {
+		before := e.gathered + e.parts.Gathered()
+		if before >= e.last && e.atParts.Load() == 0 {
 			return
 		}
 		e.turn.Unlock()
+		e.awaitParts()
 		runtime.Gosched()
 		e.turn.Lock()
-		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before && served == 0 {
+		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before {
 			return
 		}
 	}
+}
+
+// awaitParts waits until nobody is at the parts, or enough was served there.
+func (e *Engine) awaitParts() {
+	for e.unserved() {
+		e.awaits.Store(true)
+		// Whoever leaves the parts from here on looks at awaits.
+		if e.unserved() {
+			<-e.work
+		}
+		e.awaits.Store(false)
+	}
+}
+
+func (e *Engine) unserved() bool {
+	return e.atParts.Load() > 0 && e.parts.Gathered() < worthACommit
 }
 
 // commit makes durable what the core has gathered, and sees that it leaves then.
