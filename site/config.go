@@ -85,8 +85,8 @@ type Config struct {
 	CheckpointInterval time.Duration
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
-	// Partitions is how many partitions serve requests side by side; 0: one for each
-	// processor. At most 64.
+	// Partitions is how many partitions serve requests side by side; 0: one for every
+	// two processors. At most 64.
 	Partitions int
 	// Fixed leaves entities in the partitions in which they come, and splits none:
 	// else those that are used together come together.

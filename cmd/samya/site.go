@@ -77,7 +77,7 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:7001", "address to serve gRPC on: the API and the other sites")
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
-	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for each processor")
+	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing together those that are used together, and split none")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
 	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")

@@ -104,6 +104,7 @@ const patience = 30 * time.Second
 func start(t *testing.T, cfg proc.Config) *proc.Cluster {
 	t.Helper()
 	cfg.Cluster = "failuretest"
+	cfg.SiteArgs = append(cfg.SiteArgs, "--partitions", "3")
 	if cfg.Bin == "" {
 		cfg.Bin = samya(t)
 	}

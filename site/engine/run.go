@@ -51,10 +51,15 @@ func (e *Engine) handle() int {
 	wakes := at != 0 && at <= now.Tick
 	if len(taken) > 0 || wakes {
 		e.parts.Alone(func() {
+			servable := 0
 			for i, in := range taken {
+				if core.Servable(in) {
+					servable++
+				}
 				c.Step(now, in)
 				taken[i] = nil
 			}
+			e.parts.Stepped(servable)
 			if at := c.WakeAt(); at != 0 && at <= now.Tick {
 				c.Step(now, core.Wake{})
 			}

@@ -59,6 +59,8 @@ type Partitions struct {
 	control *control.Controller[*entry]
 	lanes   []laneLock
 	passed  atomic.Uint64
+	// stepped counts what was not offered to any partition.
+	stepped uint64
 	// most is how many requests make a lane full.
 	most int64
 	full atomic.Bool
@@ -129,6 +131,17 @@ func (p *Partitions) Alone(fn func()) {
 	}()
 	fn()
 	p.o.Core.Resume()
+}
+
+// Stepped counts requests with which the core was stepped that a partition might have
+// served: with one partition they are that one's. What was passed on by Pass is counted
+// already. It is called under Alone.
+func (p *Partitions) Stepped(n int) {
+	if len(p.lanes) == 1 {
+		p.lanes[0].served += uint64(n) //nolint:gosec // a count
+		return
+	}
+	p.stepped += uint64(n) //nolint:gosec // a count
 }
 
 // Gathered is how many requests were served since Drained. It may be called at any

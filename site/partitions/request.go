@@ -96,7 +96,7 @@ func (p *Partitions) ended(r *request, err error) bool {
 		failIfPanicked(err)
 	}
 	served := r.served
-	if !served {
+	if !served && p.o.Mode != sched.Callers {
 		p.passed.Add(1)
 	}
 	r.free()

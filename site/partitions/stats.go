@@ -11,7 +11,8 @@ type Stats struct {
 	// Partitions are their own figures, by number.
 	Partitions []PartitionStats
 	// Served counts the requests that partitions served, Cross those of them that
-	// were of several partitions, and Passed those that none served.
+	// were of several partitions, and Passed those that none served: the core was stepped
+	// with them alone.
 	Served, Cross, Passed uint64
 	// Imbalance is the load of the partition with most over the mean.
 	Imbalance float64
@@ -64,6 +65,10 @@ func (p *Partitions) Stats() Stats {
 		st.Control = p.control.Stats()
 	}
 	p.Alone(func() {
+		st.Passed += p.stepped
+		if len(p.lanes) == 1 {
+			st.Partitions[0].Served = p.lanes[0].served
+		}
 		for i := range p.lanes {
 			st.Served += p.lanes[i].served
 			st.Cross += p.lanes[i].cross

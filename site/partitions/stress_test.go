@@ -94,6 +94,9 @@ func TestBooksUnderLoad(t *testing.T) {
 					for {
 						select {
 						case in := <-alone:
+							if mode == sched.Callers {
+								p.Stepped(1)
+							}
 							c.Step(now(), in)
 							continue
 						default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/kvpart/control"
+	"github.com/samya-db/samya/kvpart/sched"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/partitions"
 )
@@ -226,6 +227,9 @@ func (s *site) drain() {
 			passed[i] = nil
 		}
 		s.taken = passed
+		if s.mode() == sched.Callers {
+			s.parts.Stepped(len(passed))
+		}
 		if at := s.core.WakeAt(); at != 0 && at <= now.Tick {
 			s.core.Step(now, core.Wake{})
 		}
