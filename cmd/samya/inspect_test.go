@@ -129,7 +129,7 @@ func TestInspectionWatched(t *testing.T) {
 		for looks < 3 && lines.Scan() {
 			switch {
 			case form == "text" && strings.HasPrefix(lines.Text(), "Requests "):
-				if want := "Requests         980 by partitions; 5 passed on and served alone (0.5 %)"; lines.Text() != want {
+				if want := "Requests         980 by partitions; 5 served alone (0.5 %)"; lines.Text() != want {
 					t.Errorf("look %d tells %q", looks, lines.Text())
 				}
 				looks++

@@ -63,7 +63,7 @@ func siteLines(s inspection.Site) []string {
 		cross = fmt.Sprintf("%s of what partitions served (%s)", percent(s.Cross, s.Served), grouped(s.Cross))
 	}
 	facts := [][2]string{
-		{"Requests", fmt.Sprintf("%s by partitions; %s passed on and served alone (%s)",
+		{"Requests", fmt.Sprintf("%s by partitions; %s served alone (%s)",
 			grouped(s.Served), grouped(s.Passed), percent(s.Passed, s.Served+s.Passed))},
 		{"Cross-partition", cross},
 		{"Imbalance", fmt.Sprintf("%.2f: load of the partition with most over the mean", s.Imbalance)},
