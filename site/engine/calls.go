@@ -154,6 +154,22 @@ func (e *Engine) Cancel(c *Call) bool {
 	return true
 }
 
+// cancelled reports whether the call of an input that nobody has handled was given up:
+// what says so to the core may have been handled before it. e.mu is held.
+func cancelled(in core.Input) bool {
+	var call core.Call
+	switch in := in.(type) {
+	case *core.Acquire:
+		call = in.Call
+	case *core.AcquireAll:
+		call = in.Call
+	default:
+		return false // it does not wait
+	}
+	c, ok := call.(*Call)
+	return ok && !c.open
+}
+
 // refuses says why so many more inputs are not taken. e.mu is held.
 func (e *Engine) refuses(more int) error {
 	switch {

@@ -118,7 +118,8 @@ func (e *Engine) serve() bool {
 	}
 	if served < len(ins) {
 		e.mu.Lock()
-		e.inbox = append(slices.Clone(ins[served:]), e.inbox...)
+		left := slices.DeleteFunc(slices.Clone(ins[served:]), cancelled)
+		e.inbox = append(left, e.inbox...)
 		e.mu.Unlock()
 	}
 	e.atParts.Add(-int64(len(ins)))
