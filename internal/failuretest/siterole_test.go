@@ -37,6 +37,7 @@ func playSite(args []string) int {
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 0, "")
 	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 0, "")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", 0, "")
+	f.IntVar(&cfg.Partitions, "partitions", 0, "")
 	f.StringVar(&members, "members", "", "")
 	f.StringVar(&join, "join", "", "")
 	f.StringVar(&cuts, strings.TrimPrefix(cutsFlag, "--"), "", "")
