@@ -91,6 +91,9 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// longest is how many times the time asked for a measurement lasts at most.
+const longest = 100
+
 // measure makes requests for a warm-up and then for so long, of which it tells.
 func measure(ctx context.Context, s subject, o *Options) (r Run, err error) {
 	err = s.under(ctx, func(ctx context.Context) error {
@@ -101,12 +104,17 @@ func measure(ctx context.Context, s subject, o *Options) (r Run, err error) {
 		if err != nil {
 			return err
 		}
-		if err := wait(ctx, o.Time); err != nil {
-			return err
+		// On a machine that had no time for it a while without an answer tells nothing.
+		for range longest {
+			if err := wait(ctx, o.Time); err != nil {
+				return err
+			}
+			to, err := lookAt(s, o.now)
+			if r = between(&from, &to); err != nil || r.Rate > 0 {
+				return err
+			}
 		}
-		to, err := lookAt(s, o.now)
-		r = between(&from, &to)
-		return err
+		return nil
 	})
 	return r, err
 }
