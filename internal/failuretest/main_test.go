@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -104,7 +105,9 @@ const patience = 30 * time.Second
 func start(t *testing.T, cfg proc.Config) *proc.Cluster {
 	t.Helper()
 	cfg.Cluster = "failuretest"
-	cfg.SiteArgs = append(cfg.SiteArgs, "--partitions", "3")
+	if !slices.Contains(cfg.SiteArgs, "--partitions") {
+		cfg.SiteArgs = append(cfg.SiteArgs, "--partitions", "3")
+	}
 	if cfg.Bin == "" {
 		cfg.Bin = samya(t)
 	}

@@ -39,7 +39,7 @@ func (e *entity) Name() string { return e.name }
 // nothing else, and must not call the core.
 type Home interface {
 	// Came is told of a machine before any request can need it, and returns a Place for
-	// it alone.
+	// it alone; nil if no lane is to serve it.
 	Came(m *Machine) *Place
 	// Gone is told of one that no request needs any more.
 	Gone(m *Machine)

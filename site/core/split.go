@@ -75,7 +75,7 @@ func (c *Core) Split(name string, on bool) bool {
 	}
 	e := c.space.find(name)
 	switch {
-	case e == nil || (e.split() != nil) == on:
+	case e == nil || e.place == nil || (e.split() != nil) == on:
 		return false
 	case on:
 		e.place.split.Store(&split{slots: make([]slot, len(c.lanes.all))})

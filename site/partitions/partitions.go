@@ -59,6 +59,8 @@ type Partitions struct {
 	control *control.Controller[*entry]
 	lanes   []laneLock
 	passed  atomic.Uint64
+	// entities counts those that have no entry; see bare.
+	entities atomic.Int64
 	// stepped counts what was not offered to any partition.
 	stepped uint64
 	// most is how many requests make a lane full.

@@ -17,6 +17,10 @@ var (
 
 // Came implements core.Home.
 func (p *Partitions) Came(m *core.Machine) *core.Place {
+	if p.bare() {
+		p.entities.Add(1)
+		return nil
+	}
 	e, err := p.sched.Insert(m.Name(), sched.Unplaced, core.Place{})
 	if err != nil {
 		// The core has one machine of a name at a time.
@@ -27,7 +31,17 @@ func (p *Partitions) Came(m *core.Machine) *core.Place {
 }
 
 // Gone implements core.Home.
-func (p *Partitions) Gone(m *core.Machine) { p.sched.Remove(m.Seat().(*entry)) }
+func (p *Partitions) Gone(m *core.Machine) {
+	if p.bare() {
+		p.entities.Add(-1)
+		return
+	}
+	p.sched.Remove(m.Seat().(*entry))
+}
+
+// bare reports whether there are no entries: one partition that callers run would serve
+// nothing that stepping the core does not do for less, and an entry takes memory.
+func (p *Partitions) bare() bool { return len(p.lanes) == 1 && p.o.Mode == sched.Callers }
 
 // balance stands between the scheduler and what assigns its entities.
 type balance struct {

@@ -42,8 +42,12 @@ func (r *request) free() {
 
 // Serve has an input served, and reports whether it was: if not nothing was done, and
 // it is for the core to be stepped with, alone. In the modes that have queues it
-// reports whether it was handed over; if it is then not served, it is passed on.
+// reports whether it was handed over; if it is then not served, it is passed on. One
+// partition that callers run serves nothing.
 func (p *Partitions) Serve(now core.Now, in core.Input) bool {
+	if p.bare() {
+		return false
+	}
 	r := p.newRequest()
 	r.in, r.now = in, now
 	ms, ok := p.o.Core.Route(in, r.ms[:0])

@@ -56,6 +56,7 @@ func (p *Partitions) Stats() Stats {
 	if sum > 0 {
 		st.Imbalance = float64(most) * float64(len(st.Partitions)) / float64(sum)
 	}
+	st.Partitions[0].Entities = int(p.entities.Load())
 	for _, e := range p.sched.Entries(nil, "", p.sched.Keys()) {
 		if at := p.sched.Partition(e); at >= 0 {
 			st.Partitions[at].Entities++

@@ -44,8 +44,8 @@ func TestBooksUnderLoad(t *testing.T) {
 	for _, mode := range []sched.Mode{sched.Callers, sched.Workers} {
 		t.Run([]string{"callers", "workers"}[mode], func(t *testing.T) {
 			const callers, perCaller = 4, 3000
-			// With queues most acquires are handed over before there is anything to give back.
-			from, leaves := forest([]core.Tokens{5000, 12_000}[mode])
+			// All may be handed over before there is anything to give back.
+			from, leaves := forest(3 * callers * perCaller)
 			c, err := core.New(core.Config{Self: "a", Members: []core.SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 2)), Admission: "refuse"}, from)
 			if err != nil {
 				t.Fatal(err)
