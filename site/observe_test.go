@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -28,6 +29,10 @@ func TestHealthService(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	client := grpc_health_v1.NewHealthClient(c.Conn("us"))
 	resp, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	// A site serves once its core has said so, which is soon after it listens.
+	for until := time.Now().Add(10 * time.Second); err == nil && resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING && time.Now().Before(until); {
+		resp, err = client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	}
 	if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING {
 		t.Errorf("the site: %v, %v", resp, err)
 	}
