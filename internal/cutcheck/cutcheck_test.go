@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )
@@ -231,9 +232,7 @@ func TestGpmetis(t *testing.T) {
 
 // TestQuick is the suite on small graphs.
 func TestQuick(t *testing.T) {
-	if raced {
-		t.Skip("one goroutine, which takes ten times as long")
-	}
+	race.OneGoroutine(t)
 	told := 0
 	r, err := Run(t.Context(), gpmetis(t), Options{Vertices: 3000, Seeds: 1, Progress: func(p Progress) {
 		if told++; p.Done != told || p.Done > p.Of {

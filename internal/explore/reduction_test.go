@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // walk takes random steps without any of the engine: nothing is remembered,
@@ -114,6 +116,7 @@ func durable(nodes [Sites]Node) (k [Sites]string) {
 }
 
 func TestReductionsLoseNothing(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, b := range []Bounds{
 		{Instances: 1, Leaders: 2, Ballots: 1, Tokens: 2},
 		{Instances: 1, Leaders: 1, Ballots: 2, Crashes: 1, Tokens: 2},
@@ -142,6 +145,7 @@ func TestWalksAreFound(t *testing.T) {
 // against looking at everything: the same states, the same steps out of them,
 // and nothing broken in a state that is not checked.
 func TestOnlyWhatAStepTouches(t *testing.T) {
+	race.OneGoroutine(t)
 	s := searched(t, NewMajority(Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}))
 	steps := 0
 	for i, g := range s.seen.states {

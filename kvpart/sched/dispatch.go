@@ -226,6 +226,9 @@ func (s *Scheduler[V]) current(r *Request[V], state uint64) bool {
 // enqueue hands r to workers. It tells whether they have it; if they do not and
 // there is no error, it has run.
 func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, s.lost(r, "hand over", err)
+	}
 	for try := 0; ; try++ {
 		state, err := s.resolve(ctx, r, wait, try >= patience)
 		if err != nil {

@@ -55,6 +55,53 @@ func occupy(t *testing.T, s *sched.Scheduler[int64], m sched.Mode, key string) (
 	return func() { close(leave); <-left }
 }
 
+// waited is a context that tells when its end is waited for.
+type waited struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+func (w *waited) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.waits) })
+	return w.Context.Done()
+}
+
+// yielding is a context that lets workers run before its end is looked for.
+type yielding struct{ context.Context }
+
+func (y yielding) Done() <-chan struct{} {
+	for range 100 {
+		runtime.Gosched()
+	}
+	return y.Context.Done()
+}
+
+// TestGivenUpBeforeItBegan: what is asked for too late is not done, not even by a
+// worker that would have taken it at once.
+func TestGivenUpBeforeItBegan(t *testing.T) {
+	modes(t, func(t *testing.T, m sched.Mode) {
+		t.Helper()
+		s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: m})
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		ctx := yielding{ended}
+		for range 100 {
+			p := newProbe(nothing)
+			p.req.One("a", sched.Create, p)
+			if err := s.Do(ctx, &p.req); !errors.Is(err, context.Canceled) || errors.Is(err, sched.ErrUnknown) {
+				t.Fatalf("%v, want it given up", err)
+			}
+			if err := <-p.ended; err == nil {
+				t.Fatal("it ended as if it had run")
+			}
+		}
+		if n := s.Stats().Ran; n != 0 {
+			t.Errorf("%d requests ran", n)
+		}
+	})
+}
+
 func TestGivenUpBeforeItRan(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -64,9 +111,11 @@ func TestGivenUpBeforeItRan(t *testing.T) {
 			for _, access := range []sched.Access{sched.Share, sched.Create} {
 				p := newProbe(nothing)
 				p.req.Several(keys, access, p)
-				ctx, cancel := context.WithCancel(t.Context())
+				ended, cancel := context.WithCancel(t.Context())
+				ctx := &waited{Context: ended, waits: make(chan struct{})}
 				got := make(chan error)
 				go func() { got <- s.Do(ctx, &p.req) }()
+				<-ctx.waits
 				cancel()
 				if err := <-got; !errors.Is(err, context.Canceled) || errors.Is(err, sched.ErrUnknown) {
 					t.Errorf("%v: %v, want it given up", keys, err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // explore takes all orders of the steps of a world, but those that lead where an
@@ -52,9 +54,7 @@ func explore(t *testing.T, start func() *world) {
 
 // Small worlds in all orders: the invariants of a moving map hold, nobody is stuck.
 func TestEveryOrder(t *testing.T) {
-	if raced {
-		t.Skip("one goroutine takes all steps")
-	}
+	race.OneGoroutine(t)
 	for _, c := range []struct {
 		name       string
 		partitions int

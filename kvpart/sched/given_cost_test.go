@@ -3,6 +3,8 @@ package sched
 import (
 	"context"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // none is a job that does nothing.
@@ -49,7 +51,7 @@ func TestOfPinsNothing(t *testing.T) {
 // TestOfAllocatesNothing: a request of given entries that is used again runs without
 // an allocation.
 func TestOfAllocatesNothing(t *testing.T) {
-	if raced {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	for _, m := range []Mode{Callers, Workers} {

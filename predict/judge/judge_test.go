@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/trace"
 	"github.com/samya-db/samya/predict"
 )
@@ -95,6 +96,7 @@ func checkAuto(t *testing.T, s *trace.Series, bound float64) {
 // TestAutoOnRealSeries: nobody has to choose a model. The mentions are judged on
 // their last 30 days.
 func TestAutoOnRealSeries(t *testing.T) {
+	race.OneGoroutine(t)
 	const days = 30 * 288
 	for file, bound := range map[string]float64{
 		"nab_tweets_aapl_5m": .87, "nab_tweets_goog_5m": .82, "nab_tweets_amzn_5m": 1.02,
@@ -128,6 +130,7 @@ func shifted() *trace.Series {
 }
 
 func TestAutoOnSyntheticSeries(t *testing.T) {
+	race.OneGoroutine(t)
 	azure, err := trace.AzureLike(2, "single", 0)
 	if err != nil {
 		t.Fatal(err)

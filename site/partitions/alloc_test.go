@@ -1,11 +1,15 @@
 package partitions_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/samya-db/samya/internal/race"
+)
 
 // TestServingAllocatesNothing: an acquire that a partition serves allocates nothing, but
 // for what it leaves behind, which grows in large steps.
 func TestServingAllocatesNothing(t *testing.T) {
-	if raced {
+	if race.Enabled {
 		t.Skip("the race detector has pools forget at random")
 	}
 	from, names := flat(100)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
@@ -49,6 +50,7 @@ func check(t rapid.TB, g *cut.Graph, vertices int) {
 }
 
 func TestFamiliesAreWellFormed(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, f := range Families() {
 		t.Run(f.Name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
