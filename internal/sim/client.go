@@ -58,7 +58,7 @@ func (s *sim) startClients() {
 // next does a client's next operation.
 func (c *client) next() {
 	s := c.s
-	if s.now >= s.faultsEnd {
+	if s.healed {
 		return
 	}
 	again := func() { s.after(micros(1+s.r.IntN(2*c.pause))*millisecond, c.next) }
@@ -142,7 +142,7 @@ func (c *client) took(p *op, a *core.Answer) {
 // next does the next administrative change.
 func (a *admin) next() {
 	s := a.s
-	if s.now >= s.faultsEnd {
+	if s.healed {
 		return
 	}
 	p := &op{

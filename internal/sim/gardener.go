@@ -62,6 +62,23 @@ func (g *gardener) next() {
 	}
 }
 
+// deletions is how many of its changes of entities that are there are deletions, in
+// thousandths, and all others are moves. A run that goes on gets more of what it
+// lacks: deletions of what others stand below, or moves, and both lack entities that
+// stay below others for a while.
+func (g *gardener) deletions() int {
+	r := &g.s.report
+	switch {
+	case g.s.extended == 0:
+		return 250
+	case r.Prunes >= minFeature:
+		return 50
+	case r.Moves >= minFeature:
+		return 500
+	}
+	return 250
+}
+
 func (g *gardener) change() {
 	s := g.s
 	names := s.admin.names
@@ -79,7 +96,7 @@ func (g *gardener) change() {
 		if s.chance(800) {
 			p.parent = other
 		}
-	case s.chance(250 + 250*s.extended):
+	case s.chance(g.deletions()):
 		p.kind, p.subtree = remove, s.chance(800)
 		if inner := s.inner(); len(inner) > 0 && s.chance(850) {
 			p.entity = inner[s.r.IntN(len(inner))]

@@ -102,7 +102,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Self: id, Members: s.names,
 		Offer: pick([]string{"spare", "spare", "all"}), Policy: pick([]string{"equal-risk", "equal-risk", "demand", "paper"}),
 		Forecast:  pick([]string{"mean-rate", "none", "random-walk", "auto"}),
-		Admission: pick([]string{"wait", "wait", "wait", "wait", "refuse"}),
+		Admission: pick([]string{"wait", "wait", "wait", "proof", "refuse"}),
 		Trigger:   pick([]string{"low-water", "ahead", "paper", "reactive"}),
 		Want:      pick([]string{"quantile", "quantile", "paper"}),
 		Wait:      s.wait,

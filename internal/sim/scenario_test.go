@@ -3,11 +3,13 @@ package sim_test
 import (
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/sim"
 )
 
 // TestScenarios plays every scenario in every mode that it speaks of.
 func TestScenarios(t *testing.T) {
+	race.OneGoroutine(t)
 	most := 5
 	if testing.Short() {
 		most = 1

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/samya-db/samya/internal/due"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -140,8 +141,7 @@ type sim struct {
 	o      Options
 	r      *rand.Rand
 	now    micros
-	queue  eventQueue
-	seq    uint64
+	queue  due.Queue[micros, func()]
 	events uint64
 	hash   uint64
 	// violation is the first thing that did not hold.
@@ -179,7 +179,8 @@ type sim struct {
 	// handed counts the requests handed over to sites.
 	handed uint64
 	// pending are the operations whose clients still wait.
-	pending   int
+	pending int
+	// faultsEnd is when faults end, unless the run is made longer then.
 	faultsEnd micros
 	// extended is 1 once the run goes on as it has not done enough, else 0.
 	extended int
@@ -325,10 +326,12 @@ const copyEvery = 8000
 const readPause = 300
 
 // every does something again and again, at random intervals of a given mean,
-// until faults end.
+// until the run heals. Nothing that repeats ends at faultsEnd: that is only the end
+// of a stretch while the run may still be made longer, and what ends with a stretch
+// is missing in all further ones.
 func (s *sim) every(mean int, do func()) {
 	s.after(micros(1+s.r.IntN(2*mean))*millisecond, func() {
-		if s.now < s.faultsEnd {
+		if !s.healed {
 			do()
 			s.every(mean, do)
 		}
@@ -340,19 +343,21 @@ func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths
 // after does something later. Things at the same time happen in the order in
 // which they were asked for.
 func (s *sim) after(d micros, do func()) {
-	s.seq++
-	s.queue.push(event{at: s.now + max(d, 0), seq: s.seq, do: do})
+	s.queue.Push(s.now+max(d, 0), do)
 }
 
 // runUntil lets things happen until a time, or until something does not hold.
 func (s *sim) runUntil(end micros) {
-	for s.violation == nil && len(s.queue) > 0 && s.queue[0].at <= end {
-		e := s.queue.pop()
-		s.now = e.at
+	for s.violation == nil {
+		e, ok := s.queue.Pop(end)
+		if !ok {
+			break
+		}
+		s.now = e.At
 		s.events++
-		s.mix(uint64(e.at))
-		s.mix(e.seq)
-		e.do()
+		s.mix(uint64(e.At))
+		s.mix(e.Number)
+		e.What()
 	}
 	s.now = max(s.now, end)
 }

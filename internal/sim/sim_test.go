@@ -3,6 +3,7 @@ package sim_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
@@ -40,28 +42,46 @@ func run(t *testing.T, o sim.Options) sim.Report {
 // TestSeeds runs clusters under every fault. To run one seed again:
 //
 //	go test ./internal/sim -run TestSeeds -sim.seed=N
+//
+// What is rare, as a checkpoint cut off while a transfer is under way, comes in
+// one run of some hundreds: while something has not happened it goes on, to
+// five times the runs that were asked for.
 func TestSeeds(t *testing.T) {
+	race.OneGoroutine(t)
 	first, last := uint64(1), *seeds
 	if *seed != 0 {
 		first, last = *seed, *seed
 	}
+	judged := last-first >= 100
 	var all sim.Report
-	for n := first; n <= last; n++ {
-		r := run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long})
-		all.Add(r)
+	n := first
+	for ; n <= last || judged && n <= 5*last && len(missing(&all)) > 0; n++ {
+		all.Add(run(t, sim.Options{Seed: n, Protocol: *mode, Strategy: *strategy, Long: *long}))
 	}
-	t.Logf("%d runs: %v", last-first+1, &all)
-	if missing := all.Missing(); last-first >= 100 && len(missing)+len(all.MissingFaults(sim.AllFaults)) > 0 {
-		t.Errorf("never happened: %v, %v", missing, all.MissingFaults(sim.AllFaults))
+	t.Logf("%d runs: %v", n-first, &all)
+	if never := missing(&all); judged && len(never) > 0 {
+		t.Errorf("never happened: %v", never)
 	}
-	if missing := all.MissingUnderWay(sim.AllFaults); last-first >= 100 && *strategy != "instance" && len(missing) > 0 {
-		t.Errorf("never happened while a transfer was under way: %v", missing)
+}
+
+// missing names what no run of the report had happen and should have.
+func missing(all *sim.Report) []string {
+	never := all.Missing()
+	for _, f := range all.MissingFaults(sim.AllFaults) {
+		never = append(never, fmt.Sprint(f))
 	}
+	if *strategy != "instance" {
+		for _, f := range all.MissingUnderWay(sim.AllFaults) {
+			never = append(never, fmt.Sprint(f, " while a transfer was under way"))
+		}
+	}
+	return never
 }
 
 // TestSeedsThatFailed runs the seeds that ever found something wrong, of sites
 // or of the checks.
 func TestSeedsThatFailed(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, o := range []sim.Options{
 		{Protocol: "star", Sites: 5, Long: true, Seed: 5291},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 11122},
@@ -86,10 +106,13 @@ func TestSeedsThatFailed(t *testing.T) {
 
 // TestModes runs clusters under the other protocols.
 func TestModes(t *testing.T) {
-	for _, mode := range []string{"star", "auto", sim.Switching} {
+	race.OneGoroutine(t)
+	// Under auto one seed in thirty has a star instance aborted: it takes a minority, and
+	// that one fails.
+	for mode, seeds := range map[string]uint64{"star": 80, "auto": 240, sim.Switching: 80} {
 		t.Run(mode, func(t *testing.T) {
 			var all sim.Report
-			for n := range uint64(80) {
+			for n := range seeds {
 				all.Add(run(t, sim.Options{Seed: 5000 + n, Protocol: mode}))
 			}
 			if all.StarDecided == 0 || all.StarAborted == 0 || all.Instances == 0 {
@@ -105,6 +128,7 @@ func TestModes(t *testing.T) {
 
 // TestStrategies runs clusters in which all sites get tokens by the same means.
 func TestStrategies(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, strategy := range core.StrategyNames() {
 		t.Run(strategy, func(t *testing.T) {
 			var all sim.Report
@@ -124,6 +148,7 @@ func TestStrategies(t *testing.T) {
 
 // TestLong runs seeds at full length: they do enough.
 func TestLong(t *testing.T) {
+	race.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("seeds at full length")
 	}
@@ -148,13 +173,14 @@ func TestShortSeedsAreTrivial(t *testing.T) {
 
 // TestFaults runs seeds with some faults only, and sees no others.
 func TestFaults(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, list := range []string{"crash,lost-writes", "partition*", "drop,delay,pause", "sync-error"} {
 		set, err := sim.ParseFaults(list)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var all sim.Report
-		for n := range uint64(25) {
+		for n := range uint64(50) {
 			all.Add(run(t, sim.Options{Seed: 7000 + n, Sites: 5, Faults: set}))
 		}
 		if missing := all.MissingFaults(set); len(missing) > 0 {
@@ -258,6 +284,7 @@ func TestMessagesEncoded(t *testing.T) {
 // nothing that fails: each token of the limit is granted before any is refused,
 // by whatever means sites get them.
 func TestRefusedOnlyIfNowhere(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, strategy := range append(core.StrategyNames(), "") {
 		var all sim.Report
 		for n := range uint64(40) {

@@ -274,7 +274,7 @@ func TestDroughtAbove(t *testing.T) {
 		r.wantCode(r.acquire(site, "org", 1, "all "+string(site)), core.OK)
 	}
 	call := r.acquireAsync("a", "leaf", 1, "finds out", 20_000)
-	r.advance(2000)
+	r.advance(3000)
 	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
 	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 40, "x", 20_000)), core.OutOfTokens, "org")
 	if v := r.view("a", "leaf"); v.Waiting != 0 || v.Left != 30 {

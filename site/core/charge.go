@@ -128,6 +128,7 @@ func (c *Core) freed(e *entity) {
 
 func (c *Core) freedOne(e *entity) {
 	c.serveQueue(e)
+	c.tellGain(e)
 	c.pursue(e)
 	c.schedule(e)
 }

@@ -18,6 +18,8 @@ type Core struct {
 	machine         avantan.Config
 	starMachine     star.Config
 	transferMachine transfer.Config
+	// applied is the last instance applied in the current step of a machine, if any.
+	applied *settled
 
 	space    space
 	cat      catalogue
@@ -291,6 +293,8 @@ func (c *Core) Pending() bool {
 // Status is what a health check and a gauge want to know of a core.
 type Status struct {
 	Entities, Waiting, Requests, Changes, Leases, Watchers int
+	// Waited counts the acquires that ever waited for tokens, those that do included.
+	Waited uint64
 	// Claims are the requests about which other members have not answered yet.
 	Claims int
 	// Missing is how many members must vouch for the site's data before it
@@ -309,7 +313,7 @@ func (c *Core) Status() Status {
 		c.joinLanes()
 	}
 	return Status{
-		Entities: c.space.len(), Waiting: len(c.waiting), Requests: c.requests.len(),
+		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
 		Surplus: c.surplus,
 		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
@@ -347,7 +351,13 @@ func (c *Core) dirtyRecord(e *entity) {
 }
 
 func (c *Core) situation(e *entity) Situation {
+	c.keepApart(e)
 	s := e.situation(c.now.Tick, c.forecast(e))
+	if left, told := c.elsewhere(e); told && left+max(0, e.left) < e.limit/worthwhilePart {
+		s.Scarce = true
+	}
+	c.loans(e, &s)
+	s.Direct = c.mods.strategy.Direct()
 	if c.gossip.lackingOf == e {
 		s.Lacking = c.gossip.lacking
 	}

@@ -22,6 +22,9 @@ type demand struct {
 	// while bins are closed that no stored state counts, and idles while the entity
 	// waits to be found idle.
 	counting, unstored, idles bool
+	// pace is the rate of the last moments, as of rateTick too: it shows a burst while
+	// most of it is still to come, and that it is over.
+	pace float32
 }
 
 // model is the forecasting model of one entity.
@@ -37,6 +40,8 @@ type model struct {
 
 const (
 	rateMemory = 250.0 // milliseconds
+	// paceMemory is a fifth of that, so that one exponential does for both.
+	paceMemory = rateMemory / 5
 	// gapBins bounds how many empty bins are told to the model after a pause: the
 	// others count as missing, as many bins would take long.
 	gapBins = 16
@@ -54,9 +59,22 @@ func (d *demand) rateAt(now Tick) float64 {
 	return d.rate * math.Exp(-float64(now-d.rateTick)/rateMemory)
 }
 
+func (d *demand) paceAt(now Tick) float64 {
+	if d.pace == 0 || now <= d.rateTick {
+		return float64(d.pace)
+	}
+	return float64(d.pace) * math.Exp(-float64(now-d.rateTick)/paceMemory)
+}
+
 // acquired counts an acquire in the bin being filled.
 func (d *demand) acquired(now Tick, tokens Tokens) {
-	d.rate = d.rateAt(now) + float64(tokens)*1000/rateMemory
+	if now > d.rateTick {
+		faded := math.Exp(-float64(now-d.rateTick) / rateMemory)
+		d.rate *= faded
+		d.pace *= float32(faded * faded * faded * faded * faded)
+	}
+	d.rate += float64(tokens) * 1000 / rateMemory
+	d.pace += float32(tokens) * 1000 / paceMemory
 	d.rateTick = now
 	d.net += float64(tokens)
 	d.peak = max(d.peak, d.net)

@@ -78,6 +78,13 @@ func TestRate(t *testing.T) {
 	if got := d.rateAt(4990 + 250); math.Abs(got-200/math.E) > 5 {
 		t.Errorf("rate %v after a quarter of a second, want %v", got, 200/math.E)
 	}
+	// The pace is the same, and of moments.
+	if got := d.paceAt(4990); math.Abs(got-200) > 40 {
+		t.Errorf("pace %v, want 200", got)
+	}
+	if got := d.paceAt(4990+50) / d.paceAt(4990); math.Abs(got-1/math.E) > .01 {
+		t.Errorf("a twentieth of a second leaves %v of the pace, want %v", got, 1/math.E)
+	}
 	if got := d.rateAt(10); got < 190 {
 		t.Errorf("rate %v at an earlier time", got)
 	}

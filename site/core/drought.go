@@ -11,11 +11,19 @@ import "github.com/samya-db/samya/avantan"
 // While it lasts, tokens that others tell of are asked for in the background, the
 // more rarely the less that brings. It ends once that has brought a good deal, or
 // when not all sites in reach have told lately: what they tell after a silence says
-// nothing of what became of tokens in between.
+// nothing of what became of tokens in between. Where they tell of many it is not
+// believed, and acquires wait.
+//
+// Many droughts last seconds. While one is young small acquires wait a moment, no
+// more of them than are asked for in a second, and tokens are looked for more often.
 type drought struct {
 	// since is when it began; 0 for no drought. shown is when an instance has last
 	// shown it, also after the drought has ended.
 	since, shown Tick
+	// ended is when the last one did; 0 for never.
+	ended Tick
+	// began is when the first instance has shown it.
+	began Tick
 	// until is before when nobody is asked for a few tokens, and pause the length
 	// of the present pause.
 	until, pause Tick
@@ -49,6 +57,12 @@ const worthMost = 40
 // dry has the belief begin, or go on.
 func (c *Core) dry(e *entity) {
 	d := e.itsDrought()
+	if d.since == 0 {
+		d.began = c.now.Tick
+		if d.ended != 0 && c.now.Tick < d.ended+calm {
+			d.began -= youngDrought
+		}
+	}
 	d.since = max(1, c.now.Tick)
 	d.shown = d.since
 	c.pauseDrought(d)
@@ -65,7 +79,7 @@ func (c *Core) pauseDrought(d *drought) {
 func (c *Core) came(e *entity, tokens Tokens) {
 	if tokens >= max(worth(e), e.limit/50) {
 		if d := e.drought; d != nil {
-			*d = drought{shown: d.shown}
+			*d = drought{shown: d.shown, ended: c.now.Tick}
 		}
 	}
 }
@@ -91,7 +105,7 @@ const memory = 60_000
 // be had elsewhere; 0 if that is not believed.
 func (c *Core) emptyFor(e *entity) Tick {
 	d := e.droughtNow()
-	if d.since == 0 {
+	if d.since == 0 || c.mods.admission.Patient() && c.toldOfMany(e) {
 		return 0
 	}
 	if c.now.Tick < d.until {
@@ -103,12 +117,54 @@ func (c *Core) emptyFor(e *entity) Tick {
 	return c.cfg.Tell
 }
 
+// toldOfMany reports whether others tell of so many tokens that nobody need be
+// refused: a fiftieth of the limit. What becomes free before that is told is less
+// than as much again.
+func (c *Core) toldOfMany(e *entity) bool {
+	left, told := c.elsewhere(e)
+	return told && left >= max(1, e.limit/manyPart)
+}
+
+const (
+	// manyPart is of which part of the limit that is told, and fewPart of which it is
+	// worth while to look for tokens for those that wait in a drought.
+	manyPart, fewPart = 50, 100
+	// youngDrought is for how many milliseconds a drought is young, and keepWaiting for
+	// how many an acquire waits in one.
+	youngDrought, keepWaiting = 5000, 2500
+	// smallPart is of which part of the limit releases bring enough within that.
+	smallPart = 1000
+)
+
+// calm is how long after a drought another one is young again: where they come one after
+// the other, waiting does not see them over.
+const calm = 30_000
+
+// small is the largest acquire that waits in a drought.
+func small(e *entity) Tokens { return max(1, e.limit/smallPart) }
+
+// refusesFor is for how long it is believed that an acquire would wait in vain; 0 if
+// it may wait. Without a majority any may, as long as its client lets it. A small one
+// may in a young drought, as many are over within seconds, behind no more than are
+// asked for in one.
+func (c *Core) refusesFor(e *entity, tokens Tokens) Tick {
+	if e.apart() {
+		return 0
+	}
+	empty := c.emptyFor(e)
+	if empty > 0 && c.mods.admission.Patient() && c.now.Tick < e.droughtNow().began+youngDrought && tokens <= small(e) &&
+		float64(e.queue.asked()) < max(1, e.demand.rateAt(c.now.Tick)) {
+		return 0
+	}
+	return empty
+}
+
 // doubt ends a drought that others have not gone on telling of since it was shown.
 // It is looked at before they are believed again: word that comes after a silence
 // proves nothing.
 func (c *Core) doubt(e *entity) {
 	if d := e.drought; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.heardAll(e, d.since) {
-		d.since, d.refused = 0, 0
+		d.since, d.refused, d.ended = 0, 0, c.now.Tick
 	}
 }
 
@@ -144,8 +200,16 @@ func (c *Core) probe(e *entity, s *Situation) {
 			spare += max(0, e.views[i].left-e.views[i].Median)
 		}
 	}
+	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
+	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
+		e.hunt.short = false
+		c.redistribute(e, s, droughtReason, false)
+		return
+	}
 	switch {
-	case d.refused == 0 || left == 0 || s.SinceTrigger < c.cfg.Tell:
+	case waits && !e.apart():
+		return
+	case d.refused == 0 && !waits || left == 0 || s.SinceTrigger < c.cfg.Tell:
 		return
 	case spare < worth(e) && c.now.Tick < d.until:
 		return

@@ -38,11 +38,13 @@ func TestADroughtIsShownOnce(t *testing.T) {
 			r.wantCode(r.acquire(site, "e", 3, id("all", i)), core.OK)
 		}
 		first := r.acquireAsync("a", "e", 1, "first", 60_000)
-		r.advance(2000)
+		r.advance(4000)
 		r.wantCode(r.answer(first), core.OutOfTokens)
 		if n := r.count(core.GaveUp); n == 0 {
 			t.Error("nobody gave up")
 		}
+		// It is young no more.
+		r.advance(3000)
 		before := total(r.begun())
 		for i := range 300 {
 			a := r.answer(r.acquireAsync("a", "e", 1, id("m", i), 60_000))
@@ -59,6 +61,146 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		r.advance(2500)
 		r.wantCode(r.answer(r.acquireAsync("a", "e", 1, "late", 0)), core.OK)
 	})
+}
+
+// TestAYoungDrought: in a drought that has just begun small acquires wait a moment
+// for what is released, no more of them than are asked for in a second, and large
+// ones are refused at once. What waited before goes on waiting like that.
+func TestAYoungDrought(t *testing.T) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
+		t.Helper()
+		r := newRig(t, 3, choose)
+		r.create("e", 9000)
+		for i, site := range r.names {
+			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
+		}
+		large := r.acquireAsync("a", "e", 10, "large", 60_000)
+		small := r.acquireAsync("a", "e", 9, "small", 60_000)
+		for r.count(core.GaveUp) == 0 {
+			r.advance(10)
+		}
+		r.wantCode(r.answer(large), core.OutOfTokens)
+		r.unanswered(small)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 10, "another large", 60_000)), core.OutOfTokens)
+		// One each 10 ms is 100 in a second: more do not wait.
+		var waiting []core.Call
+		refused := 0
+		for i := range 140 {
+			call := r.acquireAsync("a", "e", 1, id("one", i), 60_000)
+			if _, ok := r.answers[call]; ok {
+				refused++
+			} else {
+				waiting = append(waiting, call)
+			}
+			r.advance(10)
+		}
+		if n := len(waiting); n < 60 || refused == 0 {
+			t.Errorf("%d wait, %d are refused", n, refused)
+		}
+		r.wantCode(r.release("a", "e", 10, "back"), core.OK)
+		r.wantCode(r.answer(small), core.OK)
+		r.wantCode(r.answer(waiting[0]), core.OK)
+		r.unanswered(waiting[1])
+		r.advance(2500)
+		for _, call := range waiting[1:] {
+			r.wantCode(r.answer(call), core.OutOfTokens)
+		}
+	})
+}
+
+// TestTheNextDroughtIsNotYoung: a drought soon after another one has nobody wait.
+func TestTheNextDroughtIsNotYoung(t *testing.T) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
+		t.Helper()
+		r := newRig(t, 3, choose)
+		r.create("e", 9000)
+		for i, site := range r.names {
+			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
+		}
+		first := r.acquireAsync("a", "e", 1, "first", 60_000)
+		r.advance(2000)
+		r.unanswered(first)
+		r.advance(1000)
+		r.wantCode(r.answer(first), core.OutOfTokens)
+		// After a silence it is not believed any more, and shown again.
+		r.advance(60_000)
+		gaveUp := r.count(core.GaveUp)
+		second := r.acquireAsync("a", "e", 1, "second", 60_000)
+		for r.count(core.GaveUp) == gaveUp {
+			r.advance(10)
+		}
+		third := r.acquireAsync("a", "e", 1, "third", 60_000)
+		r.wantCode(r.answer(third), core.OutOfTokens)
+		r.advance(2500)
+		r.wantCode(r.answer(second), core.OutOfTokens)
+	})
+}
+
+// TestGainsAreToldAtOnce: where all have little, a site that has a good deal more all of
+// a sudden says so at once, or others would refuse for a second what it could serve.
+func TestGainsAreToldAtOnce(t *testing.T) {
+	variants(t, func(t *testing.T, choose func(*core.Config)) {
+		t.Helper()
+		r := newRig(t, 3, choose)
+		r.create("e", 9000)
+		for i, site := range r.names {
+			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
+		}
+		for i := range 20 {
+			for _, site := range r.names {
+				r.acquireAsync(site, "e", 1, id("busy "+string(site), i), 500)
+			}
+			r.advance(500)
+		}
+		refused := r.acquireAsync("a", "e", 1, "refused", 5000)
+		r.wantCode(r.answer(refused), core.OutOfTokens)
+		r.wantCode(r.release("b", "e", 270, "back"), core.OK)
+		r.advance(50)
+		served := r.acquireAsync("a", "e", 1, "served", 5000)
+		r.advance(500)
+		r.wantCode(r.answer(served), core.OK)
+	})
+}
+
+// TestProof: where a proof is enough nobody waits in a young drought, and what was
+// shown is believed though others tell of many tokens since.
+func TestProof(t *testing.T) {
+	for admission, waits := range map[string]bool{"proof": false, "wait": true} {
+		t.Run(admission, func(t *testing.T) {
+			variants(t, func(t *testing.T, choose func(*core.Config)) {
+				t.Helper()
+				r := newRig(t, 3, func(c *core.Config) {
+					choose(c)
+					c.Admission = admission
+				})
+				r.create("e", 9000)
+				for i, site := range r.names {
+					r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
+				}
+				first := r.acquireAsync("a", "e", 9, "first", 60_000)
+				for r.count(core.GaveUp) == 0 {
+					r.advance(10)
+				}
+				next := r.acquireAsync("a", "e", 1, "next", 60_000)
+				for _, call := range []core.Call{first, next} {
+					if _, answered := r.answers[call]; answered == waits {
+						t.Errorf("small acquires wait: %v, want %v", !answered, waits)
+					}
+				}
+				r.advance(5000)
+				r.wantCode(r.answer(first), core.OutOfTokens)
+				r.cut["a"] = true // what it hears below is all
+				r.wantCode(r.release("b", "e", 1000, "many"), core.OK)
+				r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{From: "b", To: "a", Summaries: []core.Summary{
+					{Entity: "e", Generation: r.view("b", "e").Generation, Left: 1000, Net: 2000},
+				}}}}})
+				late := r.acquireAsync("a", "e", 1000, "late", 60_000)
+				if _, answered := r.answers[late]; answered == waits {
+					t.Errorf("waits while others tell of many: %v, want %v", !answered, waits)
+				}
+			})
+		})
+	}
 }
 
 // TestADroughtEndsInSilence: a site that does not hear from the others does not
@@ -94,7 +236,7 @@ func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 				r.wantCode(r.acquire(site, "e", 100, id("all", i)), core.OK)
 			}
 			first := r.acquireAsync("a", "e", 1, "first", 60_000)
-			r.advance(2000)
+			r.advance(3000)
 			r.wantCode(r.answer(first), core.OutOfTokens)
 			// Nobody tells of what is not asked for.
 			r.advance(60_000)
@@ -120,7 +262,7 @@ func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 		}
 		for i := range 2 {
 			call := r.acquireAsync("a", "e", 1, id("late", i), 60_000)
-			r.advance(2000)
+			r.advance(4000)
 			r.wantCode(r.answer(call), core.OutOfTokens)
 			r.advance(60_000)
 		}

@@ -117,6 +117,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		Queued:    e.queue.asked(),
 		First:     e.queue.first(),
 		Rate:      e.demand.rateAt(now),
+		Pace:      e.demand.paceAt(now),
 		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,
 		Changing:  firstDue(e.changes) != nil,

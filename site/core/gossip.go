@@ -103,6 +103,7 @@ func (c *Core) tellBusy() {
 		g.next++
 		own := c.summary(e)
 		summaries = append(summaries, own)
+		c.hasTold(e)
 		g.lackingOf, g.lacking = e, c.lacking(e, &own)
 		c.pursue(e)
 		g.lackingOf = nil
@@ -121,6 +122,44 @@ func (c *Core) tellBusy() {
 		}
 	}
 }
+
+// hasTold notes what the others are told.
+func (c *Core) hasTold(e *entity) {
+	if e.views == nil {
+		return
+	}
+	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	own.Left, own.told = e.left, c.now.Tick
+}
+
+// tellGain tells the other sites ahead of time that the site has a good deal more left
+// than they were told, where all have little: they would go on refusing for want of it.
+func (c *Core) tellGain(e *entity) {
+	if e.views == nil || !e.told || !c.mods.admission.Patient() {
+		return
+	}
+	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	if e.left < own.Left+max(1, e.limit/gainPart) || c.now.Tick < own.told+gainPause {
+		return
+	}
+	if left, told := c.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
+		return
+	}
+	summaries := []Summary{c.summary(e)}
+	c.hasTold(e)
+	for _, m := range c.cfg.Members {
+		if m != c.cfg.Self {
+			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
+		}
+	}
+}
+
+const (
+	// gainPart is what part of the limit is a good deal more, scarcePart what part is
+	// little, and gainPause for how many milliseconds after it was told of an entity is
+	// not told of ahead of time.
+	gainPart, scarcePart, gainPause = 100, 10, 100
+)
 
 func (c *Core) summary(e *entity) Summary {
 	s := c.situation(e)

@@ -111,6 +111,9 @@ type RenewLease struct {
 	Lease RequestKey
 	// TTL is that from now on; 0 for as long as before.
 	TTL Tick
+	// Touches says which entities the caller may touch; nil: any. A lease of another is
+	// none to it.
+	Touches func(entity string) bool
 }
 
 // CommitLease turns tokens of a lease of this site into tokens held without an
@@ -121,6 +124,8 @@ type CommitLease struct {
 	// Tokens to keep; 0 for all.
 	Tokens  Tokens
 	Request RequestKey
+	// Touches is as in RenewLease.
+	Touches func(entity string) bool
 }
 
 // ListLeases asks for leases of this site, in the order of their numbers.

@@ -185,7 +185,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 		e.demand.acquired(l.now.Tick, tokens)
 		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 		l.touch(e)
-		if e.left < c.mods.trigger.Enough(e.demand.rate) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
+		if e.left < c.enough(e) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
 			l.lookLater(e)
 		}
 	}
@@ -222,7 +222,7 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 		l.roll(c, e)
 		e.demand.released(tokens)
 		l.touch(e)
-		if e.left < c.mods.trigger.Enough(e.demand.rate) {
+		if e.left < c.enough(e) {
 			l.lookLater(e)
 		}
 	}

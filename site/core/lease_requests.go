@@ -18,7 +18,7 @@ func (c *Core) renewLease(r *RenewLease) {
 		return
 	}
 	l, ok := c.leaseOf(r.Lease)
-	if !ok {
+	if !ok || r.Touches != nil && !r.Touches(l.Entity) {
 		c.reply(r.Call, Answer{Code: NoLease})
 		return
 	}
@@ -54,7 +54,7 @@ func (c *Core) commitLease(m *CommitLease) {
 	}
 	l, ok := c.leaseOf(m.Lease)
 	switch {
-	case !ok:
+	case !ok || m.Touches != nil && !m.Touches(l.Entity):
 		c.reply(m.Call, Answer{Code: NoLease})
 		return
 	case m.Tokens > l.Tokens:

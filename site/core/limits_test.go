@@ -57,6 +57,26 @@ func TestLowerBelowUsage(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
+// TestLowerWhileBusy: what sites would keep for themselves counts as well when a limit
+// is lowered.
+func TestLowerWhileBusy(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 9000)
+	for i := range 300 {
+		r.wantCode(r.acquire("a", "e", 1, id("busy", i)), core.OK)
+		r.advance(20)
+	}
+	lowered := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 299, RequestID: "lower", Wait: 10_000})
+	for _, decided := r.answers[lowered]; !decided; _, decided = r.answers[lowered] {
+		r.advance(10)
+	}
+	r.wantCode(r.answer(lowered), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "late"), core.OutOfTokens)
+	if v := r.view("a", "e"); v.Left > 0 {
+		t.Errorf("%d are left, with 300 of 299 out", v.Left)
+	}
+}
+
 // TestDebtBacksOff: a debt that nobody can pay does not keep the sites busy.
 func TestDebtBacksOff(t *testing.T) {
 	for name, strategies := range map[string]map[core.SiteID]string{

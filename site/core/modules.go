@@ -16,6 +16,8 @@ type Situation struct {
 	Queued, First Tokens
 	// Rate is the tokens acquired a second, an exponential mean over 0.25 s.
 	Rate float64
+	// Pace is the same over 0.05 s.
+	Pace float64
 	// Forecast is of the horizon of a redistribution; zero while nothing is known.
 	Forecast predict.Forecast
 	// Limit is the entity's, as known here.
@@ -25,9 +27,20 @@ type Situation struct {
 	// lately.
 	Elsewhere Tokens
 	Told      bool
+	// Scarce says that by what all have told less than a twentieth of the limit is
+	// left at all sites together.
+	Scarce bool
+	// Direct says that direct transfers are tried first, which bring tokens within a
+	// round trip.
+	Direct bool
 	// LastGrant is what the site had after the last redistribution it took
 	// part in, or else when the entity was created.
 	LastGrant Tokens
+	// Apart says that the site goes on without a majority. Own is what it would have
+	// left then if it still held what it held when a majority was there last, and Lent
+	// what it lacks of that, as far as others can spare it.
+	Apart     bool
+	Own, Lent Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
 	// Refused is the largest acquire refused in a drought since others were asked
@@ -58,6 +71,10 @@ type Admission interface {
 	// instance has just shown that no tokens are to be had and for how many
 	// milliseconds that is believed.
 	Short(s Situation, tokens Tokens, emptyFor Tick) Verdict
+	// Patient says that what an instance has shown is not believed while others tell of
+	// many tokens, which they do at once, and that small acquires wait a moment all the
+	// same.
+	Patient() bool
 }
 
 // OfferPolicy says how much of an escrow goes into an instance.
@@ -72,10 +89,10 @@ type OfferPolicy interface {
 type Trigger interface {
 	// Due returns the reason to begin an instance now, or "" for none.
 	Due(s Situation) string
-	// Enough returns with how many tokens left, at a rate of tokens acquired a
-	// second, Due is sure to find nothing of the site's own to do: a bound that is
-	// cheap to look at after each grant.
-	Enough(rate float64) Tokens
+	// Enough returns with how many tokens left, at such a Pace and Rate, Due is sure
+	// to find nothing of the site's own to do: a bound that is cheap to look at after
+	// each grant. The rate is 0 where the situation is Direct.
+	Enough(pace, rate float64) Tokens
 }
 
 // Variant is a way for sites to agree on moving tokens.
@@ -103,7 +120,8 @@ type Protocol interface {
 
 var (
 	admissions = map[string]Admission{
-		"wait":   waitAdmission{},
+		"proof":  waitAdmission{},
+		"wait":   waitAdmission{patient: true},
 		"refuse": refuseAdmission{},
 	}
 	offerPolicies = map[string]OfferPolicy{
@@ -153,7 +171,9 @@ func (autoProtocol) Choose(majority bool) Variant {
 }
 
 // waitAdmission lets acquires wait unless the system is known to be empty.
-type waitAdmission struct{}
+type waitAdmission struct{ patient bool }
+
+func (a waitAdmission) Patient() bool { return a.patient }
 
 func (waitAdmission) Short(_ Situation, _ Tokens, emptyFor Tick) Verdict {
 	if emptyFor > 0 {
@@ -164,6 +184,8 @@ func (waitAdmission) Short(_ Situation, _ Tokens, emptyFor Tick) Verdict {
 
 // refuseAdmission never lets an acquire wait: a bare escrow.
 type refuseAdmission struct{}
+
+func (refuseAdmission) Patient() bool { return false }
 
 func (refuseAdmission) Short(Situation, Tokens, Tick) Verdict { return RefuseNow }
 

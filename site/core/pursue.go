@@ -1,11 +1,9 @@
 package core
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/redistribute"
 )
 
 // hunt is where a site stands in getting the tokens an entity is short of.
@@ -35,8 +33,9 @@ type hunt struct {
 	looked Tick
 	// triggered is when a redistribution was last begun here.
 	triggered Tick
-	// settled is the last instance applied in the current step, if any.
-	settled *settled
+	// own is what the site held, with what was out, when a majority was there last;
+	// nil while one is. See loans.go.
+	own *Tokens
 }
 
 // settled is what an applied instance meant for this site.
@@ -58,10 +57,19 @@ type settled struct {
 // believes that there is none.
 const noQuorumPatiences = 4
 
+// enough is with how many tokens left nothing need be looked at.
+func (c *Core) enough(e *entity) Tokens {
+	rate := e.demand.rate
+	if c.mods.strategy.Direct() {
+		rate = 0
+	}
+	return c.mods.trigger.Enough(float64(e.demand.pace), rate)
+}
+
 // look looks after a grant whether it is time to ask for tokens, once a
 // millisecond.
 func (c *Core) look(e *entity) {
-	if e.left >= c.mods.trigger.Enough(e.demand.rate) && len(e.changes) == 0 {
+	if e.left >= c.enough(e) && len(e.changes) == 0 {
 		return
 	}
 	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
@@ -99,6 +107,10 @@ func (c *Core) pursue(e *entity) {
 		c.probe(e, &s)
 		return
 	case reason == "":
+		if s.Rate < idleRate {
+			// Else the next acquire waits, and has others asked.
+			c.probe(e, &s)
+		}
 		return
 	}
 	if reason == aheadReason {
@@ -178,12 +190,17 @@ func (c *Core) majorityThere(e *entity) bool {
 	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
 }
 
-// begin has the protocol begin an instance, with the first change that waits.
+// begin has the protocol begin an instance, with the first change that waits. If that
+// lowers the limit sites are asked for all they have: what one keeps it could still
+// grant, while more is out than the limit.
 func (c *Core) begin(e *entity) {
 	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
 	if ch := firstDue(e.changes); ch != nil {
 		p.Change = ch.encoded
 		ch.proposed = true
+		if r, err := e.judge(ch.encoded); err == nil && r.delta(e) < 0 {
+			p.Press = avantan.PressAll
+		}
 	}
 	c.stepMajority(e, avantan.Input{Begin: &p})
 }
@@ -191,7 +208,7 @@ func (c *Core) begin(e *entity) {
 // stepMajority hands an input to an entity's protocol and carries out what
 // follows within the core.
 func (c *Core) stepMajority(e *entity, in avantan.Input) {
-	e.hunt.settled = nil
+	c.applied = nil
 	if e.majority == nil {
 		e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, avantan.State{})
 	}
@@ -210,7 +227,7 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	if out.Failed == avantan.FailedNoQuorum {
 		e.hunt.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
 	}
-	settled := e.hunt.settled
+	settled := c.applied
 	if settled != nil {
 		c.answerChanges(e)
 		c.afterInstance(e, *settled)
@@ -264,137 +281,19 @@ func (c *Core) afterInstance(e *entity, s settled) {
 }
 
 // giveUp refuses what waits, as there are no tokens to be had anywhere, and
-// believes so for a while.
+// believes so for a while. What a few releases can serve goes on waiting for these a
+// moment: many droughts are over soon. Without a majority all go on waiting.
 func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
 	c.dry(e)
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
-	c.endWaiting(e, func(*waiting) bool { return true })
-}
-
-// entityLedger shows an entity's books to its protocol.
-type entityLedger struct {
-	c *Core
-	e *entity
-}
-
-// Pledge implements avantan.Ledger.
-func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
-	l.e.hunt.pledged = l.c.counted(l.e)
-	return l.pledge(press), true
-}
-
-// counted is the number of the last waiting acquire that a want covers.
-func (c *Core) counted(e *entity) uint64 {
-	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.asked() {
-		return e.queue.items[0].number
+	if e.apart() {
+		return
 	}
-	return e.queue.last()
-}
-
-// pledge moves an offer out of what is left.
-func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
-	c, e := l.c, l.e
-	s := c.situation(e)
-	offer := c.mods.offer.Offer(s, press)
-	kept := max(0, e.left-offer)
-	target, median := c.mods.want.Target(s)
-	queued := max(0, c.mods.want.Waiting(s)-kept)
-	e.left -= offer
-	c.dirtyBooks(e)
-	return avantan.Contribution{
-		Site: c.cfg.Self, Offered: offer, Kept: kept + c.inFlight(e), Queued: queued,
-		Median: max(queued+max(0, median-kept), s.Refused-kept), Wanted: max(queued+max(0, target-kept), s.Refused-kept),
+	mostNeeded := Tokens(0)
+	if c.mods.admission.Patient() {
+		mostNeeded = small(e)
 	}
-}
-
-// TakeBack implements avantan.Ledger.
-func (l *entityLedger) TakeBack(_ avantan.Instance, pledge avantan.Contribution) { l.takeBack(pledge) }
-
-func (l *entityLedger) takeBack(pledge avantan.Contribution) {
-	l.e.left += pledge.Offered
-	l.c.dirtyBooks(l.e)
-}
-
-// CanApply implements avantan.Ledger.
-func (l *entityLedger) CanApply(v *avantan.Value) error {
-	_, _, err := l.outcome(v)
-	return err
-}
-
-// outcome computes what deciding a value would mean: the result of its limit
-// change, if it has one, and this site's grant.
-func (l *entityLedger) outcome(v *avantan.Value) (*LimitResult, Tokens, error) {
-	var result *LimitResult
-	var delta Tokens
-	if len(v.Change) > 0 {
-		r, err := l.e.judge(v.Change)
-		if err != nil {
-			return nil, 0, err
-		}
-		result, delta = &r, r.delta(l.e)
-	}
-	if len(v.Contributions) == 0 {
-		if delta != 0 {
-			return nil, 0, fmt.Errorf("a limit change of %d falls on no site", delta)
-		}
-		return result, 0, nil
-	}
-	policy, err := redistribute.ByName(v.Policy)
-	if err != nil {
-		return nil, 0, fmt.Errorf("choosing the decided policy: %w", err)
-	}
-	grants, err := policy.Grants(v.Contributions, delta)
-	if err != nil {
-		return nil, 0, fmt.Errorf("sharing out the pool: %w", err)
-	}
-	var grant Tokens
-	for i, contribution := range v.Contributions {
-		if contribution.Site == l.c.cfg.Self {
-			grant = grants[i]
-		}
-	}
-	return result, grant, nil
-}
-
-// Apply implements avantan.Ledger.
-func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
-	c, e := l.c, l.e
-	result, grant, err := l.outcome(v)
-	if err != nil {
-		panic(fmt.Sprintf("core: entity %q, instance %d: applying what CanApply found good: %v", e.name, t, err))
-	}
-	_, member := v.Of(c.cfg.Self)
-	e.left += grant
-	if member {
-		e.hunt.lastGrant = e.left
-	}
-	if result != nil {
-		e.settleLimit(*result)
-		c.keepOut(e, e.surplus+result.setAside)
-	}
-	e.hunt.settled = c.settledBy(v)
-	e.hunt.settled.counted = e.hunt.pledged
-	e.hunt.noQuorum = 0
-	c.dirtyBooks(e)
-	c.dirtyRecord(e)
-}
-
-// settledBy says what applying a value means for this site's waiting acquires.
-func (c *Core) settledBy(v *avantan.Value) *settled {
-	s := new(settled)
-	_, s.member = v.Of(c.cfg.Self)
-	var offered, queued Tokens
-	for _, contribution := range v.Contributions {
-		s.kept += contribution.Kept
-		offered += contribution.Offered
-		queued += contribution.Queued
-	}
-	s.used = offered <= queued
-	for _, site := range c.cfg.Members {
-		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
-			s.absent = true
-		}
-	}
-	return s
+	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)
+	c.endWaiting(e, func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick })
 }

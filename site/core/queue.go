@@ -120,3 +120,16 @@ func (q *queue) soonest() {
 		}
 	}
 }
+
+// hasten has those that need no more than so many tokens wait until a time at most.
+func (q *queue) hasten(until Tick, needs Tokens) {
+	if q == nil {
+		return
+	}
+	for _, w := range q.items {
+		if w.needs <= needs {
+			w.until = min(w.until, until)
+		}
+	}
+	q.soonest()
+}

@@ -90,6 +90,9 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 		w := &waiting{
 			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []Call{call},
 		}
+		if c.emptyFor(at.of) > 0 && !at.of.apart() {
+			w.until = min(w.until, c.now.Tick+keepWaiting)
+		}
 		c.enlist(w)
 		c.waitingCalls[call] = w
 		c.join(w, at)
@@ -154,7 +157,7 @@ func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
 		least, free := min(r.least, x.tokens), x.of.freeAt(&t)
 		switch {
 		case free >= x.tokens, t.content && free >= least:
-		case t.mayWait && x.of != t.at && c.mods.admission.Short(c.situation(x.of), x.tokens, c.emptyFor(x.of)) != RefuseNow:
+		case t.mayWait && x.of != t.at && c.mods.admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != RefuseNow:
 			if at == nil {
 				at = x
 			}

@@ -33,8 +33,8 @@ func (l *entityLedger) Install(_ avantan.Instance, snapshot []byte) error {
 	}
 	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
 	l.c.keepOut(l.e, s.Surplus)
-	if l.e.hunt.settled == nil {
-		l.e.hunt.settled = new(settled)
+	if l.c.applied == nil {
+		l.c.applied = new(settled)
 	}
 	l.c.dirtyRecord(l.e)
 	return nil

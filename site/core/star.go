@@ -40,7 +40,7 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
-	e.hunt.settled = nil
+	c.applied = nil
 	out := e.star.Step(c.now.Tick, in)
 	if out.Persist {
 		c.dirtyRecord(e)
@@ -53,7 +53,7 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 	if out.Err != nil {
 		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
 	}
-	settled := e.hunt.settled
+	settled := c.applied
 	if settled == nil {
 		// An offer may have been taken back.
 		c.serveQueue(e)
@@ -114,7 +114,7 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	if id.Leader == c.cfg.Self {
 		s.counted = e.hunt.led
 	}
-	e.hunt.settled = s
+	c.applied = s
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
 }

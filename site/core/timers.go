@@ -93,8 +93,9 @@ func (c *Core) schedule(e *entity) {
 		t = earlier(t, max(1, e.queue.next))
 	}
 	switch d := e.droughtNow(); {
-	case e.left < 0:
-		// Nobody waits who would have a debt looked at again, also after a restart.
+	case e.left < 0, e.apart() && e.queue.len() > 0:
+		// Nobody need come who would have a debt looked at again, also after a restart, or
+		// what waits for a majority.
 		t = earlier(t, max(d.until, c.now.Tick+c.cfg.Tell))
 	case d.until > c.now.Tick && e.queue.len() > 0:
 		t = earlier(t, d.until)

@@ -11,7 +11,7 @@ func TestTriggers(t *testing.T) {
 	// calm is a site with demand that has just enough.
 	calm := func(change func(*Situation)) Situation {
 		s := Situation{
-			Left: 50, Rate: 80, Limit: 5000, LastGrant: 1000, SinceTrigger: 1000,
+			Left: 50, Rate: 80, Pace: 60, Limit: 5000, LastGrant: 1000, SinceTrigger: 1000, Direct: true,
 			Forecast: predict.Forecast{Expected: 40, Median: 60, High: 90, Next: 30},
 		}
 		change(&s)
@@ -26,17 +26,26 @@ func TestTriggers(t *testing.T) {
 		"a limit waits":        {func(s *Situation) { s.Changing = true }, "limit", "limit", "limit"},
 		"waiting comes first":  {func(s *Situation) { s.Queued, s.Changing, s.Left = 1, true, -1 }, "reactive", "reactive", "reactive"},
 		"debt":                 {func(s *Situation) { s.Left = -1 }, "debt", "debt", "debt"},
-		"at half of the next":  {func(s *Situation) { s.Left = 15 }, "", "", "proactive"},
-		"below it":             {func(s *Situation) { s.Left = 14 }, "", "proactive", "proactive"},
+		"0.25 s of the pace":   {func(s *Situation) { s.Left = 15 }, "", "", "proactive"},
+		"less":                 {func(s *Situation) { s.Left = 14 }, "", "proactive", "proactive"},
 		"more than expected":   {func(s *Situation) { s.Left, s.Forecast.Expected = 14, 13 }, "", "proactive", ""},
-		"0.7 s of the rate":    {func(s *Situation) { s.Left, s.Rate = 13, 20 }, "", "proactive", "proactive"},
-		"a low rate":           {func(s *Situation) { s.Left, s.Rate = 14, 20 }, "", "", "proactive"},
-		"untrained":            {func(s *Situation) { s.Left, s.Forecast = 55, predict.Forecast{} }, "", "proactive", ""},
-		"untrained, enough":    {func(s *Situation) { s.Left, s.Forecast = 56, predict.Forecast{} }, "", "", ""},
-		"a few":                {func(s *Situation) { s.Left, s.Rate = 3, 1 }, "", "proactive", "proactive"},
-		"a few of a few":       {func(s *Situation) { s.Left, s.Rate, s.Limit = 3, 1, 100 }, "", "", "proactive"},
-		"nobody asks":          {func(s *Situation) { s.Left, s.Rate = 3, 0.05 }, "", "", ""},
-		"just tried":           {func(s *Situation) { s.Left, s.SinceTrigger = 3, 999 }, "", "", ""},
+		"a burst":              {func(s *Situation) { s.Left, s.Pace, s.SinceTrigger = 49, 200, 300 }, "", "proactive", ""},
+		"just tried in it":     {func(s *Situation) { s.Left, s.Pace, s.SinceTrigger = 49, 200, 299 }, "", "", ""},
+		"a large burst":        {func(s *Situation) { s.Left, s.Pace = 250, 2000 }, "", "", ""},
+		"and less left":        {func(s *Situation) { s.Left, s.Pace = 249, 2000 }, "", "proactive", ""},
+		"a burst is over":      {func(s *Situation) { s.Left, s.Pace = 14, 40 }, "", "", "proactive"},
+		"instances alone":      {func(s *Situation) { s.Left, s.Direct, s.Forecast.Next = 55, false, 200 }, "", "proactive", ""},
+		"and enough":           {func(s *Situation) { s.Left, s.Direct, s.Forecast.Next = 56, false, 200 }, "", "", ""},
+		"and half of a bin":    {func(s *Situation) { s.Left, s.Direct = 15, false }, "", "", "proactive"},
+		"untrained":            {func(s *Situation) { s.Left, s.Forecast = 14, predict.Forecast{} }, "", "proactive", ""},
+		"untrained, enough":    {func(s *Situation) { s.Left, s.Forecast = 15, predict.Forecast{} }, "", "", ""},
+		"a few":                {func(s *Situation) { s.Left, s.Rate, s.Pace = 3, 1, 1 }, "", "proactive", "proactive"},
+		"a few of a few":       {func(s *Situation) { s.Left, s.Rate, s.Pace, s.Limit = 3, 1, 1, 100 }, "", "", "proactive"},
+		"lent":                 {func(s *Situation) { s.Lent, s.SinceTrigger, s.Rate = 10, 2000, 0 }, "", "lent", ""},
+		"little is lent":       {func(s *Situation) { s.Lent, s.SinceTrigger = 9, 2000 }, "", "", ""},
+		"lent, and just tried": {func(s *Situation) { s.Lent, s.SinceTrigger = 10, 1999 }, "", "", ""},
+		"nobody asks":          {func(s *Situation) { s.Left, s.Rate, s.Pace = 3, 0.05, 0 }, "", "", ""},
+		"just tried":           {func(s *Situation) { s.Left, s.Pace, s.SinceTrigger = 3, 4, 999 }, "", "", ""},
 		"others have it":       {func(s *Situation) { s.Left, s.Told, s.Elsewhere = 3, true, 250 }, "", "proactive", "proactive"},
 		"others have little":   {func(s *Situation) { s.Left, s.Told, s.Elsewhere = 3, true, 249 }, "", "", "proactive"},
 		"alone":                {func(s *Situation) { s.Left, s.Told, s.Limit = 1, true, 9 }, "", "", "proactive"},
@@ -51,7 +60,11 @@ func TestTriggers(t *testing.T) {
 				if got := triggers[trigger].Due(s); got != want {
 					t.Errorf("%s: due for %q, want %q", trigger, got, want)
 				}
-				enough := triggers[trigger].Enough(s.Rate)
+				rate := s.Rate
+				if s.Direct {
+					rate = 0
+				}
+				enough := triggers[trigger].Enough(s.Pace, rate)
 				if want == "proactive" && s.Left >= enough {
 					t.Errorf("%s: due, with %d of %d that are enough", trigger, s.Left, enough)
 				}
@@ -92,6 +105,8 @@ func TestWants(t *testing.T) {
 		"a forecast":               {Situation{Left: 10, Forecast: forecast}, 90, 60, 40, 0},
 		"a rate above the median":  {Situation{Left: 10, Rate: 70, Forecast: forecast}, 90, 70, 40, 0},
 		"a rate above the want":    {Situation{Left: 10, Rate: 100, Forecast: forecast}, 100, 100, 40, 0},
+		"without a majority":       {Situation{Left: 10, Rate: 10, Apart: true, Forecast: forecast}, 11, 11, 40, 0},
+		"and a loan":               {Situation{Left: 10, Rate: 10, Apart: true, Own: 70, Forecast: forecast}, 70, 60, 40, 0},
 		"waiting":                  {Situation{Left: 10, Queued: 9, First: 4, Forecast: forecast}, 90, 60, 10, 4},
 		"waiting in debt":          {Situation{Left: -3, Queued: 9, First: 4}, 0, 0, 0, 4},
 		"more released than taken": {Situation{Left: 10, Forecast: predict.Forecast{Expected: -5, Median: 1, High: 2}}, 2, 1, 0, 0},

@@ -22,12 +22,27 @@ func WantNames() []string { return namesOf(wants) }
 // quantileWant covers all that waits, and the peak of the demand over the horizon
 // of a redistribution at a high quantile. The median is that of the peak. Both
 // are at least a second of the present rate: a forecast is of bins that are over.
+// Where tokens are scarce it covers two seconds: what one site keeps for later,
+// another one refuses now. Without a majority it covers less, unless more is the site's
+// own: what it has borrowed is lost to the others if it crashes.
 type quantileWant struct{}
 
 func (quantileWant) Target(s Situation) (target, median Tokens) {
 	median = tokensOf(max(s.Forecast.Median, s.Rate))
+	if s.Scarce || s.Apart {
+		time := scarceTime
+		if s.Apart {
+			time = loanTime
+		}
+		target = max(tokensOf(4+time*s.Rate), s.Own)
+		return target, min(target, median)
+	}
 	return max(tokensOf(s.Forecast.High), median), median
 }
+
+// scarceTime is how long, in seconds, what a site wants lasts where tokens are scarce,
+// and loanTime how long what it borrows without a majority.
+const scarceTime, loanTime = 2.0, 0.75
 
 func (quantileWant) Waiting(s Situation) Tokens { return s.Queued }
 

@@ -1,0 +1,128 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// minority has five sites of which only a and b are left, each with a thousand
+// tokens of its own.
+func minority(t *testing.T, tweak func(*core.Config)) *rig {
+	t.Helper()
+	r := newRig(t, 5, func(c *core.Config) {
+		c.Protocol = "auto"
+		tweak(c)
+	})
+	r.create("e", 5000)
+	r.advance(5000)
+	for _, name := range r.names[2:] {
+		r.cut[name] = true
+	}
+	r.step("a", core.Reachable{Sites: []core.SiteID{"b"}})
+	r.step("b", core.Reachable{Sites: []core.SiteID{"a"}})
+	return r
+}
+
+// strategies runs a test with direct transfers and without.
+func strategies(t *testing.T, f func(t *testing.T, tweak func(*core.Config))) {
+	t.Helper()
+	for _, s := range core.StrategyNames() {
+		t.Run(s, func(t *testing.T) { f(t, func(c *core.Config) { c.Strategy = s }) })
+	}
+}
+
+// TestLoans: without a majority a site is lent what it needs, and gives back what it
+// has beyond its own once that is free again.
+func TestLoans(t *testing.T) {
+	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
+		t.Helper()
+		r := minority(t, tweak)
+		r.wantCode(r.acquire("b", "e", 1, "busy"), core.OK) // keeps b telling
+		borrowed := r.acquireAsync("a", "e", 1300, "burst", 5000)
+		r.advance(2000)
+		r.wantCode(r.answer(borrowed), core.OK)
+		if v := r.view("b", "e"); v.Left > 700 {
+			t.Fatalf("b has %d left, after a took 1300", v.Left)
+		}
+		r.wantCode(r.release("a", "e", 1300, "back"), core.OK)
+		r.advance(8000)
+		a, b := r.view("a", "e"), r.view("b", "e")
+		if a.Left < 980 || a.Left > 1020 || a.Left+b.Left != 1999 {
+			t.Errorf("a has %d left and b %d, of a thousand each", a.Left, b.Left)
+		}
+	})
+}
+
+// TestNothingIsGivenBackThatIsNeeded: what is out at the borrower stays there.
+func TestNothingIsGivenBackThatIsNeeded(t *testing.T) {
+	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
+		t.Helper()
+		r := minority(t, tweak)
+		borrowed := r.acquireAsync("a", "e", 1300, "burst", 5000)
+		r.advance(2000)
+		r.wantCode(r.answer(borrowed), core.OK)
+		begun := total(r.begun())
+		for i := range 20 {
+			r.wantCode(r.acquire("b", "e", 1, id("busy", i)), core.OK)
+			r.advance(500)
+		}
+		if a := r.view("a", "e"); a.Net != 1300 || a.Left < 0 {
+			t.Errorf("a has %d out and %d left", a.Net, a.Left)
+		}
+		if n := total(r.begun()) - begun; n > 4 {
+			t.Errorf("%d redistributions for what nobody can spare: %v", n, r.begun())
+		}
+	})
+}
+
+// TestAMinorityDoesNotRefuse: without a majority nobody can know that there are no
+// tokens, so that acquires wait as long as they may, and tokens that are released go
+// to them. With one they are refused.
+func TestAMinorityDoesNotRefuse(t *testing.T) {
+	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
+		t.Helper()
+		r := minority(t, tweak)
+		r.wantCode(r.acquire("a", "e", 1000, "all of a"), core.OK)
+		r.wantCode(r.acquire("b", "e", 1000, "all of b"), core.OK)
+		first := r.acquireAsync("a", "e", 900, "first", 60_000)
+		r.advance(20_000)
+		second := r.acquireAsync("a", "e", 7, "second", 30_000)
+		third := r.acquireAsync("a", "e", 1, "third", 30_000)
+		r.advance(20_000)
+		r.unanswered(first)
+		begun := total(r.begun())
+		r.advance(10_000)
+		if n := total(r.begun()) - begun; n > 2 {
+			t.Errorf("%d redistributions in 10 s for what nobody has: %v", n, r.begun())
+		}
+		r.wantCode(r.release("b", "e", 903, "back"), core.OK)
+		r.advance(9000)
+		r.wantCode(r.answer(first), core.OK)
+		r.advance(2000)
+		r.wantCode(r.answer(second), core.OutOfTokens)
+		r.wantCode(r.answer(third), core.OutOfTokens)
+	})
+}
+
+// TestAMajorityEndsLoans: what all sites have is shared out again once a majority is
+// there, and what nobody has is refused.
+func TestAMajorityEndsLoans(t *testing.T) {
+	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
+		t.Helper()
+		r := minority(t, tweak)
+		r.wantCode(r.acquire("b", "e", 1000, "all of b"), core.OK)
+		waits := r.acquireAsync("a", "e", 4500, "more than there is", 60_000)
+		r.advance(20_000)
+		r.unanswered(waits)
+		for _, name := range r.names {
+			delete(r.cut, name)
+		}
+		for _, name := range r.names {
+			r.step(name, core.Reachable{Sites: r.names})
+		}
+		r.advance(20_000)
+		r.wantCode(r.answer(waits), core.OutOfTokens)
+		r.wantCode(r.answer(r.acquireAsync("a", "e", 4000, "all there is", 60_000)), core.OK)
+	})
+}
