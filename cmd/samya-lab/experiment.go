@@ -8,16 +8,23 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/internal/experiment"
+	"github.com/samya-db/samya/internal/experiment/realtime"
 	"github.com/samya-db/samya/internal/experiment/repartitioning"
+	"github.com/samya-db/samya/internal/experiment/samya"
 )
 
 // experiments are all of them, in the order of the report.
 var experiments = []*experiment.Experiment{
 	&repartitioning.Experiment,
 	&repartitioning.Pause,
+	&realtime.Experiment,
 }
+
+// groups are experiments that are rerun together; they come after the others.
+var groups = []*experiment.Group{&samya.Group}
 
 // experimentOptions are the flags of all experiments.
 type experimentOptions struct {
@@ -51,37 +58,49 @@ beside ours and why they differ. Fails if a goal is missed.`,
 	f.Uint64Var(&o.seed, "seed", 1, "what is left to chance")
 	f.StringVar(&o.out, "out", filepath.Join("bin", "experiments"), "directory of the results")
 
-	var named []experiment.Run
-	for _, e := range experiments {
-		one := &cobra.Command{Use: e.Name, Short: e.Short, Long: e.Long, Args: noArgs}
-		run := e.New(one.Flags())
-		one.RunE = func(cmd *cobra.Command, _ []string) error {
-			return l.experiment(cmd, &o, []*experiment.Experiment{e}, []experiment.Run{run})
-		}
+	var all []experiment.Member
+	add := func(name, short, long string, build func(*pflag.FlagSet) []experiment.Member) {
+		one := &cobra.Command{Use: name, Short: short, Long: long, Args: noArgs}
+		members := build(one.Flags())
+		one.RunE = func(cmd *cobra.Command, _ []string) error { return l.experiment(cmd, &o, members) }
 		cmd.AddCommand(one)
-		named = append(named, run)
+	}
+	single := func(e *experiment.Experiment) {
+		add(e.Name, e.Short, e.Long, func(f *pflag.FlagSet) []experiment.Member {
+			return []experiment.Member{{Experiment: e, Run: e.New(f)}}
+		})
+	}
+	for _, e := range experiments {
+		single(e)
+		all = append(all, experiment.Member{Experiment: e, Run: e.New(pflag.NewFlagSet(e.Name, pflag.ContinueOnError))})
+	}
+	for _, g := range groups {
+		members := g.New(pflag.NewFlagSet(g.Name, pflag.ContinueOnError))
+		for _, m := range members {
+			single(m.Experiment)
+		}
+		all = append(all, members...)
+		add(g.Name, g.Short, g.Long, g.New)
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "all", Short: "Rerun all of them, as their flags are by default", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.experiment(cmd, &o, experiments, named) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return l.experiment(cmd, &o, all) },
 	})
 	return cmd
 }
 
 // experiment runs some experiments, one after the other. What those before a
 // failure found is written.
-func (l *lab) experiment(cmd *cobra.Command, o *experimentOptions, which []*experiment.Experiment, runs []experiment.Run) error {
-	began := time.Now()
+func (l *lab) experiment(cmd *cobra.Command, o *experimentOptions, which []experiment.Member) error {
 	var results []*experiment.Result
 	var failed error
-	for i, e := range which {
+	for _, e := range which {
 		env := &experiment.Env{
 			Quick: o.quick, Seed: o.seed, Now: time.Now,
-			Progress: func(step, steps int, what string) {
-				_, _ = fmt.Fprintf(l.stderr, "%6.1fs %s %d/%d: %s\n", time.Since(began).Seconds(), e.Name, step, steps, what) // progress may be lost
-			},
+			Progress: l.steps(e.Name, time.Now),
 		}
-		r, err := experiment.Do(cmd.Context(), e, runs[i], env)
+		r, err := experiment.Do(cmd.Context(), e.Experiment, e.Run, env)
+		l.progressDone()
 		if err != nil {
 			failed = err
 			break

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,9 @@ import (
 // withExperiments replaces the list for a test.
 func withExperiments(t *testing.T, of ...*experiment.Experiment) {
 	t.Helper()
-	before := experiments
-	experiments = of
-	t.Cleanup(func() { experiments = before })
+	before, together := experiments, groups
+	experiments, groups = of, nil
+	t.Cleanup(func() { experiments, groups = before, together })
 }
 
 // counting is an experiment that finds what its flag says.
@@ -99,10 +100,54 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
+// A group runs its members with one set of flags; each is also there alone.
+func TestExperimentGroup(t *testing.T) {
+	withExperiments(t, counting("one", nil))
+	groups = []*experiment.Group{{Name: "both", Short: "count twice", New: func(f *pflag.FlagSet) []experiment.Member {
+		two, three := counting("two", nil), counting("three", nil)
+		run := two.New(f)
+		return []experiment.Member{{Experiment: two, Run: run}, {Experiment: three, Run: run}}
+	}}}
+	for name, c := range map[string]struct {
+		args   []string
+		status int
+		files  string
+	}{
+		"group":  {[]string{"both", "--got", "4"}, exitOK, "report.md three.csv three.svg two.csv two.svg"},
+		"missed": {[]string{"both", "--got", "2"}, exitFailed, "report.md three.csv three.svg two.csv two.svg"},
+		"member": {[]string{"three", "--got", "3"}, exitOK, "report.md three.csv three.svg"},
+		"all":    {[]string{"all"}, exitOK, "one.csv one.svg report.md three.csv three.svg two.csv two.svg"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, said strings.Builder
+			to := t.TempDir()
+			l := &lab{stdout: &out, stderr: &said}
+			if status := l.run(t.Context(), append([]string{"experiment", "--out", to}, c.args...)); status != c.status {
+				t.Fatalf("status %d, want %d: %s", status, c.status, said.String())
+			}
+			entries, err := os.ReadDir(to)
+			var files []string
+			for _, e := range entries {
+				files = append(files, e.Name())
+			}
+			if got := strings.Join(files, " "); err != nil || got != c.files {
+				t.Errorf("wrote %s, want %s: %v", got, c.files, err)
+			}
+		})
+	}
+}
+
 // Every experiment has a name of its own that can name files.
 func TestExperimentNames(t *testing.T) {
 	seen := make(map[string]bool)
-	for _, e := range experiments {
+	list := slices.Clone(experiments)
+	for _, g := range groups {
+		list = append(list, &experiment.Experiment{Name: g.Name, Short: g.Short, New: func(*pflag.FlagSet) experiment.Run { return nil }})
+		for _, m := range g.New(pflag.NewFlagSet(g.Name, pflag.ContinueOnError)) {
+			list = append(list, m.Experiment)
+		}
+	}
+	for _, e := range list {
 		if e.Name == "" || e.Name == "all" || seen[e.Name] || strings.Trim(e.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || e.Short == "" || e.New == nil {
 			t.Errorf("experiment %q", e.Name)
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/samya-db/samya/internal/replay"
+	"github.com/samya-db/samya/internal/replay/sites"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -50,6 +51,8 @@ of each further setting their ratios to the first.
                  counter without latency refuses too
   waited %       acquires that waited for tokens from other sites
   p50 … max      latency of acquires in ms, from when they were due
+  plenty …       of the acquires alone that came while a twentieth of the limit
+                 was free: latency, and how many were refused all the same
   begun, failed  redistributions; gave up: times a site found that all was out
   messages       between sites, for redistributions
   moved          tokens that sites got from others
@@ -143,7 +146,7 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
 					}
-					r, err := replay.Run(replay.Options{Demand: demand, Configure: setting.Configure, Limit: core.Tokens(o.limit)})
+					r, err := replay.Run(replay.Options{Demand: demand, Limit: core.Tokens(o.limit)}, sites.New(setting.Configure))
 					if err != nil {
 						return fmt.Errorf("setting %s: %w", setting.Name, err)
 					}

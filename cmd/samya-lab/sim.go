@@ -43,8 +43,8 @@ A seed is one cluster: two minutes or more under faults and load, then healing,
 after which everything must come to rest. The same seed gives the same events.
 
 A seed that does too little (below 2,000 requests, 10 redistributions, 10 faults,
-or no crash with a direct transfer under way) is refused as trivial. More than one
-of them and more than 1 in 100 fail the run, and so does a fault that never
+or no crash with a direct transfer under way) is refused as trivial, and named. More
+than one of them and more than 1 in 100 fail the run, and so does a fault that never
 happened in 20 seeds or more, or never while a direct transfer was under way. On a violation the
 command tells the invariant, the seed and how to replay it; replayed alone, a seed
 also tells what happened before.`,
@@ -96,7 +96,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	}
 	r := &simResult{
 		Mode: o.mode, Strategy: o.strategy, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
-		NotHit: []string{}, NotHitUnderWay: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{},
+		NotHit: []string{}, NotHitUnderWay: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{}, Refused: []simRefused{},
 	}
 	// Little is live at any time: collecting it less often costs memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(600))
@@ -125,7 +125,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	case r.Seeds >= enoughSeeds && r.Mode == sim.Switching && r.Switches == 0:
 		return errors.New("sim: the mode was never switched")
 	case r.Trivial > max(1, r.Seeds/100):
-		return fmt.Errorf("sim: %d of %d seeds are trivial, the last with %s", r.Trivial, r.Seeds, r.trivial)
+		return fmt.Errorf("sim: %d of %d seeds are trivial: %s", r.Trivial, r.Seeds, r.refusals())
 	}
 	return nil
 }

@@ -22,6 +22,12 @@ type simViolation struct {
 	Replay    string        `json:"replay"`
 }
 
+// simRefused is a seed that does too little.
+type simRefused struct {
+	Seed uint64 `json:"seed"`
+	Why  string `json:"why"`
+}
+
 // simServing tells whether serving stops while an instance runs.
 type simServing struct {
 	// WaitedThoughKept counts requests that waited for an instance although their
@@ -122,10 +128,11 @@ type simResult struct {
 	// sim.Report.Features.
 	Features []simFeature   `json:"features"`
 	Failures []simViolation `json:"failures"`
+	// Refused are the trivial seeds, in their order.
+	Refused []simRefused `json:"refused"`
 
-	total   sim.Report
-	hash    uint64
-	trivial string
+	total sim.Report
+	hash  uint64
 }
 
 // add takes in the runs of one seed.
@@ -148,7 +155,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if v == nil {
 		if run.Long && trivial != "" {
 			r.Trivial++
-			r.trivial = fmt.Sprintf("seed %d: %s", run.Seed, trivial)
+			r.Refused = append(r.Refused, simRefused{run.Seed, trivial})
 		}
 		return
 	}
@@ -185,6 +192,7 @@ func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 	r.SpeedupCore = r.Simulated / r.Processor
 	r.Requests, r.Switches = t.Requests, t.Switches
 	r.Hash, r.simServing = hash(r.hash), serving(t)
+	slices.SortFunc(r.Refused, func(a, b simRefused) int { return cmp.Compare(a.Seed, b.Seed) })
 	slices.SortFunc(r.PerSeed, func(a, b simSeed) int { return cmp.Compare(a.Seed, b.Seed) })
 	r.Shares = map[string]float64{
 		"granted":       share(t.Grants, t.Grants+t.Refusals),
@@ -268,6 +276,11 @@ func (r *simResult) tell(w io.Writer) error {
 	if len(r.NotCovered) > 0 {
 		line("not covered", "%s", strings.Join(r.NotCovered, ", "))
 	}
+	name = "refused"
+	for _, seed := range r.Refused {
+		line(name, "seed %d: %s", seed.Seed, seed.Why)
+		name = ""
+	}
 	line("violations", "%d", r.Violations)
 	for _, v := range r.Failures {
 		fmt.Fprintf(&b, "\n%s\nreplay: %s\n", v.Detail, v.Replay)
@@ -278,6 +291,21 @@ func (r *simResult) tell(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// maxRefusals bounds the trivial seeds that an error names.
+const maxRefusals = 10
+
+// refusals names trivial seeds, and why they are.
+func (r *simResult) refusals() string {
+	var told []string
+	for _, seed := range r.Refused[:min(len(r.Refused), maxRefusals)] {
+		told = append(told, fmt.Sprintf("seed %d: %s", seed.Seed, seed.Why))
+	}
+	if left := len(r.Refused) - len(told); left > 0 {
+		told = append(told, fmt.Sprintf("and %d more", left))
+	}
+	return strings.Join(told, "; ")
 }
 
 // waiting tells the parts of the acquires that waited.

@@ -108,6 +108,33 @@ func TestSimTellsViolations(t *testing.T) {
 	}
 }
 
+// TestSimTellsRefused names the trivial seeds in their order, in the result and in
+// what fails the run.
+func TestSimTellsRefused(t *testing.T) {
+	o := &simOptions{seeds: 12, mode: "star", faults: "all", trees: true}
+	r := &simResult{Mode: o.mode, Workers: 1}
+	for seed := uint64(12); seed > 0; seed-- {
+		r.add(o, sim.Options{Seed: seed, Long: true}, []sim.Report{{Micros: int64(seed) * 1_000_000}}, nil)
+	}
+	r.sum(time.Second, sim.AllFaults)
+	var out bytes.Buffer
+	if err := r.tell(&out); err != nil {
+		t.Fatal(err)
+	}
+	const first = "refused          seed 1: 1s simulated, below 120 s\n                 seed 2: 2s simulated, below 120 s\n"
+	if !strings.Contains(out.String(), first) || !strings.Contains(out.String(), "seed 12: 12s simulated") {
+		t.Errorf("no %q, or no seed 12 in\n%s", first, &out)
+	}
+	if told := r.refusals(); !strings.HasPrefix(told, "seed 1: 1s simulated, below 120 s; seed 2: ") || !strings.HasSuffix(told, "; and 2 more") {
+		t.Errorf("the error names %q", told)
+	}
+	flat := new(simResult)
+	flat.add(o, sim.Options{Seed: 1}, []sim.Report{{}}, nil)
+	if len(flat.Refused) > 0 {
+		t.Errorf("short seeds are refused: %+v", flat.Refused)
+	}
+}
+
 // TestSimWorkers runs the same seeds with one worker and with two: not an event
 // differs.
 func TestSimWorkers(t *testing.T) {

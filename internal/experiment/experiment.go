@@ -30,6 +30,9 @@ type Experiment struct {
 	Name string
 	// Short says in one line what is shown; Long tells how.
 	Short, Long string
+	// Brief says that a quick run is not expected to measure all goals: what it has not
+	// measured is not missed.
+	Brief bool
 	// New declares the experiment's own flags, and returns what runs it with their
 	// values as they are then.
 	New func(flags *pflag.FlagSet) Run
@@ -38,6 +41,22 @@ type Experiment struct {
 // Run runs an experiment. It fails with ErrOptions before it measures anything if
 // a flag is wrong, and with the cause of ctx if that ends.
 type Run func(ctx context.Context, env *Env) (*Result, error)
+
+// Group is experiments that are rerun together under one name, and share flags and
+// what they have measured.
+type Group struct {
+	// Name, Short and Long are as those of an Experiment.
+	Name, Short, Long string
+	// New declares the flags of all, and returns what runs each with their values as
+	// they are then.
+	New func(flags *pflag.FlagSet) []Member
+}
+
+// Member is an experiment of a group and what runs it.
+type Member struct {
+	*Experiment
+	Run Run
+}
 
 // Env is what an experiment runs in.
 type Env struct {
@@ -57,6 +76,8 @@ type Result struct {
 	Title string `json:"title"`
 	// Quick says that it was measured too briefly to be held against a paper.
 	Quick bool `json:"quick,omitempty"`
+	// brief is set if it was not expected to measure all goals either.
+	brief bool
 	// Cores is how many processors it ran on, Seconds how long it took.
 	Cores   int     `json:"cores"`
 	Seconds float64 `json:"seconds"`
@@ -72,9 +93,10 @@ type Result struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Met tells whether all goals are met.
+// Met tells whether all goals are met. One that was not measured is not, unless the
+// run was not expected to measure all.
 func (r *Result) Met() bool {
-	return !slices.ContainsFunc(r.Goals, func(g Goal) bool { return !g.Met })
+	return !slices.ContainsFunc(r.Goals, func(g Goal) bool { return !g.Met && (g.Measured || !r.brief) })
 }
 
 // Comparison is a number of a paper beside ours.
@@ -91,10 +113,12 @@ type Comparison struct {
 // Goal is something to be shown, and what was.
 type Goal struct {
 	What string `json:"what"`
-	// Bound is the least, or with Below what Got must be below.
-	Bound float64 `json:"bound"`
-	Below bool    `json:"below,omitempty"`
-	Unit  string  `json:"unit,omitempty"`
+	// Bound is the least that Got may be, with AtMost the most, with Below what it
+	// must be below.
+	Bound  float64 `json:"bound"`
+	AtMost bool    `json:"at_most,omitempty"`
+	Below  bool    `json:"below,omitempty"`
+	Unit   string  `json:"unit,omitempty"`
 	// Got is what was measured, if anything was.
 	Got      float64 `json:"got"`
 	Measured bool    `json:"measured"`
@@ -104,6 +128,11 @@ type Goal struct {
 // AtLeast judges a goal that got is at least bound.
 func AtLeast(what string, got, bound float64, unit string) Goal {
 	return Goal{What: what, Bound: bound, Unit: unit, Got: got, Measured: true, Met: got >= bound}
+}
+
+// AtMost judges a goal that got is at most bound.
+func AtMost(what string, got, bound float64, unit string) Goal {
+	return Goal{What: what, Bound: bound, AtMost: true, Unit: unit, Got: got, Measured: true, Met: got <= bound}
 }
 
 // Below judges a goal that got is below bound.
@@ -138,7 +167,7 @@ func Do(ctx context.Context, e *Experiment, run Run, env *Env) (*Result, error) 
 	if err != nil {
 		return nil, fmt.Errorf("experiment %s: %w", e.Name, err)
 	}
-	r.Name, r.Title, r.Quick = e.Name, e.Short, env.Quick
+	r.Name, r.Title, r.Quick, r.brief = e.Name, e.Short, env.Quick, env.Quick && e.Brief
 	r.Cores, r.Seconds = runtime.GOMAXPROCS(0), env.Now().Sub(began).Round(time.Millisecond).Seconds()
 	if len(r.Tables) == 0 || len(r.Figures) == 0 {
 		return nil, fmt.Errorf("experiment %s: no table or no figure", e.Name)

@@ -31,7 +31,7 @@ func do(t *testing.T, run Run) (*Result, error) {
 	t.Helper()
 	clock := time.Unix(0, 0)
 	env := &Env{Quick: true, Now: func() time.Time { clock = clock.Add(3 * time.Second); return clock }}
-	return Do(t.Context(), &Experiment{Name: "speed", Short: "how fast it is"}, run, env)
+	return Do(t.Context(), &Experiment{Name: "speed", Short: "how fast it is", Brief: true}, run, env)
 }
 
 func TestReport(t *testing.T) {
@@ -48,6 +48,7 @@ func TestReport(t *testing.T) {
 	}
 	report := read(t, dir, ReportFile)
 	for _, want := range []string{
+		"Goals: 2 met, 0 missed, 0 not measured.",
 		"## speed: how fast it is", "Two things were compared.", "--quick", "| speed | ≥ 1.2 × | 1.25 × | yes |", "| pause | < 1 ms | 0.5 ms | yes |",
 		"| speed | 1.5 × | 1.25 × | Ours is smaller. |", "| size | – | 12,345 | The paper has none. |",
 		"![Speed.](speed.svg)", "* A note.", "[speed.csv](speed.csv), [speed-time.csv](speed-time.csv)",
@@ -72,6 +73,20 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// What is missed is told at the top.
+func TestReportTellsMisses(t *testing.T) {
+	r := sampleResult()
+	r.Name, r.Goals = "speed", append(r.Goals, AtMost("waits", 3, 2, "%"), Unmeasured(AtLeast("", 3, 2, "")))
+	dir := t.TempDir()
+	if err := Write(dir, []*Result{r, r}); err != nil {
+		t.Fatal(err)
+	}
+	report := read(t, dir, ReportFile)
+	if want := "Goals: 4 met, 2 missed, 2 not measured.\n\nMissed:\n\n* speed: waits: 3 %\n"; !strings.Contains(report, want) {
+		t.Errorf("no %q in\n%s", want, report)
+	}
+}
+
 func read(t *testing.T, dir, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))
@@ -90,6 +105,8 @@ func TestGoals(t *testing.T) {
 		{AtLeast("", 1.99, 2, ""), false},
 		{Below("", 2, 2, ""), false},
 		{Below("", 1.99, 2, ""), true},
+		{AtMost("", 2, 2, ""), true},
+		{AtMost("", 2.01, 2, ""), false},
 		{Unmeasured(AtLeast("", 3, 2, "")), false},
 	} {
 		if c.goal.Met != c.met {
@@ -99,7 +116,22 @@ func TestGoals(t *testing.T) {
 			t.Errorf("%+v: all met %v", c.goal, r.Met())
 		}
 	}
-	r := &Result{Goals: []Goal{Unmeasured(AtLeast("x", 3, 2, ""))}}
+	r := &Result{Goals: []Goal{Unmeasured(AtLeast("x", 3, 2, "")), AtMost("y", 1, 2, "")}}
+	if row := r.goals()[1]; row[1] != "≤ 2" {
+		t.Errorf("row %q", row)
+	}
+	// A quick run need not measure all, but what it measured must be met.
+	r.Quick = true
+	if r.Met() {
+		t.Error("a quick run that should measure all is met without")
+	}
+	r.brief = true
+	if !r.Met() {
+		t.Error("a goal that a quick run did not measure is missed")
+	}
+	if r.Goals[1].Met = false; r.Met() {
+		t.Error("a goal that a quick run missed is met")
+	}
 	if row := r.goals()[0]; row[2] != "not measured" || row[3] != "no" {
 		t.Errorf("row %q", row)
 	}

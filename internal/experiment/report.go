@@ -36,12 +36,35 @@ func Write(dir string, results []*Result) error {
 	return create(filepath.Join(dir, ReportFile), func(w io.Writer) error {
 		var b strings.Builder
 		b.WriteString("# Experiments\n")
+		tellGoals(&b, results)
 		for _, r := range results {
 			r.section(&b)
 		}
 		_, err := io.WriteString(w, b.String())
 		return err
 	})
+}
+
+// tellGoals says how many goals are met, and which are not.
+func tellGoals(b *strings.Builder, results []*Result) {
+	var met, unmeasured int
+	var missed []string
+	for _, r := range results {
+		for _, g := range r.Goals {
+			switch {
+			case g.Met:
+				met++
+			case !g.Measured:
+				unmeasured++
+			default:
+				missed = append(missed, fmt.Sprintf("* %s: %s: %s", r.Name, g.What, with(g.Got, g.Unit)))
+			}
+		}
+	}
+	fmt.Fprintf(b, "\nGoals: %d met, %d missed, %d not measured.\n", met, len(missed), unmeasured)
+	if len(missed) > 0 {
+		b.WriteString("\nMissed:\n\n" + strings.Join(missed, "\n") + "\n")
+	}
 }
 
 // file is the name of a file of the result.
@@ -124,10 +147,14 @@ func with(v float64, unit string) string {
 func (r *Result) goals() [][]string {
 	rows := make([][]string, 0, len(r.Goals))
 	for _, g := range r.Goals {
-		bound := "≥ " + with(g.Bound, g.Unit)
-		if g.Below {
-			bound = "< " + with(g.Bound, g.Unit)
+		bound := "≥ "
+		switch {
+		case g.AtMost:
+			bound = "≤ "
+		case g.Below:
+			bound = "< "
 		}
+		bound += with(g.Bound, g.Unit)
 		got, met := "not measured", "no"
 		if g.Measured {
 			got = with(g.Got, g.Unit)

@@ -93,7 +93,7 @@ func TestBatchTiming(t *testing.T) {
 func TestShape(t *testing.T) {
 	const ms = time.Millisecond
 	d := &Demand{Span: 100 * ms, Leases: []Lease{
-		{Due: 0, Hold: 50 * ms, Region: 0}, {Due: 0, Hold: 200 * ms, Region: 1}, {Due: 50 * ms, Hold: 10 * ms, Region: 0},
+		{Due: 0, Hold: 50 * ms, Place: 0}, {Due: 0, Hold: 200 * ms, Place: 1}, {Due: 50 * ms, Hold: 10 * ms, Place: 0},
 	}}
 	s := d.Shape()
 	// The second release is due after the end. At 50 ms one goes before one comes.
@@ -123,7 +123,7 @@ func TestOracle(t *testing.T) {
 	d := &Demand{Span: 100 * ms, Leases: []Lease{
 		{Due: 0, Hold: 30 * ms},
 		{Due: 10 * ms, Hold: 90 * ms},
-		{Due: 20 * ms, Hold: ms, Region: 1},
+		{Due: 20 * ms, Hold: ms, Place: 1},
 		{Due: 30 * ms, Hold: 10 * ms},
 		{Due: 35 * ms, Hold: 10 * ms},
 		{Due: 40 * ms, Hold: 10 * ms},

@@ -1,6 +1,11 @@
 package replay
 
-import "github.com/samya-db/samya/site/core"
+import (
+	"time"
+
+	"github.com/samya-db/samya/internal/due"
+	"github.com/samya-db/samya/site/core"
+)
 
 // Oracle is what one global counter without latency would have done: what it
 // refuses no system can be blamed for. Only what it granted is released. It lets
@@ -14,22 +19,24 @@ type Oracle struct {
 // Oracle serves the demand from one counter.
 func (d *Demand) Oracle(limit core.Tokens) Oracle {
 	var o Oracle
-	var releases eventQueue
-	release := func(to int64) {
-		for len(releases) > 0 && int64(releases[0].at) <= to {
-			releases.pop()
+	var releases due.Queue[time.Duration, struct{}]
+	release := func(to time.Duration) {
+		for {
+			if _, ok := releases.Pop(to); !ok {
+				break
+			}
 			o.Releases++
 		}
 	}
-	for i, l := range d.Leases {
-		release(int64(l.Due))
+	for _, l := range d.Leases {
+		release(l.Due)
 		if core.Tokens(o.Granted-o.Releases) >= limit {
 			o.Refused++
 			continue
 		}
 		o.Granted++
-		releases.push(event{at: l.Due + l.Hold, seq: uint64(i)})
+		releases.Push(l.Due+l.Hold, struct{}{})
 	}
-	release(int64(d.Span) - 1)
+	release(d.Span - 1)
 	return o
 }

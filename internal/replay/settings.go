@@ -65,7 +65,7 @@ var settings = []Setting{
 // paper is the control (Samya, Sections 4.2 to 4.4 and 5.1).
 func paper(c *core.Config) {
 	c.Protocol, c.Strategy, c.Policy, c.Offer, c.Wait = "majority", "instance", "paper", "all", "quorum"
-	c.Trigger, c.Want, c.Forecast, c.Admission = "paper", "paper", "auto", "wait"
+	c.Trigger, c.Want, c.Forecast, c.Admission = "paper", "paper", "auto", "proof"
 }
 
 // ours are the policies that did best, with instances alone.

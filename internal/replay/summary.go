@@ -20,13 +20,16 @@ func Measures() []Measure {
 	const milliseconds = 1
 	return []Measure{
 		{"tps", "tps", (*Result).TPS, 2},
-		{"refused", "refused", func(r *Result) float64 { return float64(r.Refused) }, 0},
+		{"refused", "refused", func(r *Result) float64 { return float64(r.Refused + r.TimedOut) }, 0},
 		{"refused_beyond_oracle", "beyond oracle", func(r *Result) float64 { return float64(r.BeyondOracle) }, 0},
 		{"waited_percent", "waited %", func(r *Result) float64 { return 100 * r.WaitedShare() }, 2},
 		{"p50_ms", "p50", func(r *Result) float64 { return r.Latency.P50 }, milliseconds},
 		{"p99_ms", "p99", func(r *Result) float64 { return r.Latency.P99 }, milliseconds},
 		{"p999_ms", "p99.9", func(r *Result) float64 { return r.Latency.P999 }, milliseconds},
 		{"max_ms", "max", func(r *Result) float64 { return r.Latency.Max }, milliseconds},
+		{"plenty_p99_ms", "plenty p99", func(r *Result) float64 { return r.Plenty.Latency.P99 }, milliseconds},
+		{"plenty_p999_ms", "plenty p99.9", func(r *Result) float64 { return r.Plenty.Latency.P999 }, milliseconds},
+		{"plenty_refused", "plenty refused", func(r *Result) float64 { return float64(r.Plenty.Refused) }, 0},
 		{"begun", "begun", func(r *Result) float64 { return float64(r.Redistributions()) }, 0},
 		{"failed", "failed", func(r *Result) float64 { return float64(r.Failed) }, 0},
 		{"gave_up", "gave up", func(r *Result) float64 { return float64(r.GaveUp) }, 0},

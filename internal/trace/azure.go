@@ -25,6 +25,9 @@ const FirstBin = -warmUp
 // phases are the shifts of the regions' local time, in hours.
 var phases = [...]int{0, 16, 8, 18, 5}
 
+// Phase is by how many hours the local time of a region is ahead.
+func (r Region) Phase() int { return phases[r] }
+
 // variant are the constants that differ between variants of AzureLike.
 type variant struct {
 	scale, cap float64
@@ -63,6 +66,12 @@ type Lease struct{ At, Life float64 }
 // by deployment, whose bins never go back; within a bin the leases are in no
 // order. They begin with FirstBin.
 func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], error) {
+	return AzureLikeLeasesOf(seed, name, region, 0)
+}
+
+// AzureLikeLeasesOf draws the demand of another place of a region, from 0: it has
+// the local time of the region and a source of its own.
+func AzureLikeLeasesOf(seed uint64, name string, region Region, nth uint64) (iter.Seq[Lease], error) {
 	v, ok := variants[name]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(variants)), ", ")
@@ -72,7 +81,7 @@ func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], 
 		return nil, fmt.Errorf("%w: region %d, must be within 0 and %d", ErrParameter, region, Regions-1)
 	}
 	return func(yield func(Lease) bool) {
-		r := rand.New(rand.NewPCG(10*seed+uint64(region), 0)) //nolint:gosec // a simulation, to be repeated
+		r := rand.New(rand.NewPCG(10*seed+uint64(region), nth)) //nolint:gosec // a simulation, to be repeated
 		shift := 12 * phases[region]
 		for bin := -warmUp; bin < syntheticBins; bin++ {
 			local := bin + shift

@@ -31,30 +31,52 @@ var ErrFormat = errors.New("not a series")
 // if the name begins with vmtable, else CSV with a header (see ReadCSV). A name
 // that ends in .gz is decompressed.
 func ReadFile(path, column string) (*Series, error) {
+	var s *Series
+	err := readFile(path, func(r io.Reader, isVMTable bool) (err error) {
+		if isVMTable {
+			s, err = ReadVMTable(r)
+		} else {
+			s, err = ReadCSV(r, column)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv")
+	return s, nil
+}
+
+// IsVMTable tells by a file's name whether ReadFile takes it for a VM table.
+func IsVMTable(path string) bool { return strings.HasPrefix(filepath.Base(path), "vmtable") }
+
+// ReadVMLeasesFile is ReadVMLeases of a file, decompressed as by ReadFile.
+func ReadVMLeasesFile(path string) ([]Lease, error) {
+	var leases []Lease
+	err := readFile(path, func(r io.Reader, _ bool) (err error) {
+		leases, err = ReadVMLeases(r)
+		return err
+	})
+	return leases, err
+}
+
+// readFile opens a file, and decompresses it if its name ends in .gz.
+func readFile(path string, read func(r io.Reader, isVMTable bool) error) error {
 	f, err := os.Open(path) //nolint:gosec // whoever runs the program names the file
 	if err != nil {
-		return nil, fmt.Errorf("read a series: %w", err)
+		return fmt.Errorf("read a series: %w", err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
-	base := filepath.Base(path)
-	if name, ok := strings.CutSuffix(base, ".gz"); ok {
-		base = name
+	if strings.HasSuffix(path, ".gz") {
 		if r, err = gzip.NewReader(r); err != nil {
-			return nil, fmt.Errorf("read %s: %w", path, err)
+			return fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	var s *Series
-	if strings.HasPrefix(base, "vmtable") {
-		s, err = ReadVMTable(r)
-	} else {
-		s, err = ReadCSV(r, column)
+	if err := read(r, IsVMTable(path)); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	s.Name = strings.TrimSuffix(base, ".csv")
-	return s, nil
+	return nil
 }
 
 // ReadCSV reads rows of a header, then times and numbers. The column t holds

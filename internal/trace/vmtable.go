@@ -26,9 +26,6 @@ const (
 // were there before (created at 0) were not created, and those still there at
 // the end (deleted at 2591700) not deleted: neither is an event.
 func ReadVMTable(r io.Reader) (*Series, error) {
-	rows := csv.NewReader(r)
-	rows.FieldsPerRecord = vmColumns
-	rows.ReuseRecord = true
 	var net []float64
 	count := func(seconds int64, vms float64) {
 		for bin := int(seconds / vmStep); ; {
@@ -39,31 +36,60 @@ func ReadVMTable(r io.Reader) (*Series, error) {
 			net = append(net, 0)
 		}
 	}
+	err := eachVM(r, func(created, deleted int64) {
+		if created > 0 {
+			count(created, 1)
+		}
+		if deleted < vmAlive {
+			count(deleted, -1)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(net) == 0 {
+		return nil, fmt.Errorf("%w: no VM was created or deleted", ErrFormat)
+	}
+	return &Series{Name: "vmtable", Step: vmStep, Bins: fromNet(net)}, nil
+}
+
+// ReadVMLeases reads the same table VM by VM, in the order of the table: each is a
+// lease of one token. VMs that were there before are left out, and those still
+// there at the end are held until then, or for no time if they come later.
+func ReadVMLeases(r io.Reader) ([]Lease, error) {
+	var leases []Lease
+	err := eachVM(r, func(created, deleted int64) {
+		if created > 0 {
+			leases = append(leases, Lease{At: float64(created) / vmStep, Life: float64(max(0, deleted-created)) / vmStep})
+		}
+	})
+	if err == nil && len(leases) == 0 {
+		err = fmt.Errorf("%w: no VM was created", ErrFormat)
+	}
+	return leases, err
+}
+
+// eachVM reads the times of all VMs.
+func eachVM(r io.Reader, vm func(created, deleted int64)) error {
+	rows := csv.NewReader(r)
+	rows.FieldsPerRecord = vmColumns
+	rows.ReuseRecord = true
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("row: %w", err)
+			return fmt.Errorf("row: %w", err)
 		}
 		var at [2]int64
 		for i, column := range [...]int{vmCreated, vmDeleted} {
 			at[i], err = strconv.ParseInt(row[column], 10, 64)
 			if err != nil || at[i] < 0 || at[i] > vmLast {
 				line, _ := rows.FieldPos(column)
-				return nil, fmt.Errorf("%w: line %d: time %q is no number of seconds within a year", ErrFormat, line, row[column])
+				return fmt.Errorf("%w: line %d: time %q is no number of seconds within a year", ErrFormat, line, row[column])
 			}
 		}
-		if created := at[0]; created > 0 {
-			count(created, 1)
-		}
-		if deleted := at[1]; deleted < vmAlive {
-			count(deleted, -1)
-		}
+		vm(at[0], at[1])
 	}
-	if len(net) == 0 {
-		return nil, fmt.Errorf("%w: no VM was created or deleted", ErrFormat)
-	}
-	return &Series{Name: "vmtable", Step: vmStep, Bins: fromNet(net)}, nil
 }

@@ -1,0 +1,62 @@
+package sites
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core"
+)
+
+// train starts all sites again on what they have stored, with forecasting models
+// that have seen the history. Forecasts of bins of another length stay untrained.
+func (s *Sites) train() {
+	s.started = true
+	for i, at := range s.sites {
+		if at.entity.Name != entityName {
+			s.fail("site %s has no entity", at.id)
+			return
+		}
+		if i >= len(s.history) || s.history[i] == nil || at.cfg.Bin != core.Tick(s.bin.Milliseconds()) {
+			continue
+		}
+		if err := at.train(s.history[i]); err != nil {
+			s.fail("training site %s: %w", at.id, err)
+			return
+		}
+	}
+}
+
+func (at *site) train(history []predict.Bin) error {
+	state, err := trained(&at.cfg, history)
+	if err != nil {
+		return err
+	}
+	if at.busy || at.core.Pending() {
+		return errBusy
+	}
+	at.forecast = core.ForecastRecord{
+		Name: entityName, Generation: at.entity.Generation, Model: at.cfg.Forecast, Bin: at.cfg.Bin,
+		Wall: at.now().Wall, State: state,
+	}
+	if err := at.start(at.stored()); err != nil {
+		return err
+	}
+	at.settle()
+	return nil
+}
+
+// trained is the state of a site's model after a history.
+func trained(cfg *core.Config, history []predict.Bin) ([]byte, error) {
+	m, err := predict.ByName(cfg.Forecast, predict.Options{Horizon: cfg.Horizon, Day: max(0, cfg.Day)})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range history {
+		m.Observe(b)
+	}
+	state, err := m.MarshalBinary()
+	if err != nil {
+		return nil, fmt.Errorf("storing the model %s: %w", cfg.Forecast, err)
+	}
+	return state, nil
+}

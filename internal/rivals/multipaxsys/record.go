@@ -1,0 +1,159 @@
+package multipaxsys
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// What a lease is.
+const (
+	leaseNone byte = iota
+	leaseHeld
+	leaseEnded
+)
+
+// mostLeases is how many leases there may be.
+const mostLeases = 1 << 24
+
+// op is a transaction.
+type op struct {
+	of      int32
+	release bool
+	// latest is when an acquire may be proposed at the latest.
+	latest time.Duration
+}
+
+// verdict is what came of it.
+type verdict uint8
+
+const (
+	granted verdict = iota + 1
+	refused
+	tooLate
+)
+
+// record is the replicated state: what all replicas have after the same entries.
+type record struct {
+	limit, out int
+	leases     []byte
+	// applied is the index of the last entry it has seen.
+	applied uint64
+}
+
+// lease tells what a lease is.
+func (r *record) lease(of int32) byte {
+	if int(of) >= len(r.leases) {
+		return leaseNone
+	}
+	return r.leases[of]
+}
+
+func (r *record) set(of int32, to byte) {
+	if n := int(of) + 1; n > len(r.leases) {
+		r.leases = append(r.leases, make([]byte, n-len(r.leases))...)
+	}
+	r.leases[of] = to
+}
+
+// do does one transaction, which was proposed at a time.
+func (r *record) do(o op, proposed time.Duration) verdict {
+	was := r.lease(o.of)
+	switch {
+	case o.release:
+		if was == leaseHeld {
+			r.out--
+		}
+		r.set(o.of, leaseEnded)
+		return granted
+	case was == leaseHeld:
+		return granted
+	case was == leaseEnded || proposed > o.latest:
+		return tooLate
+	case r.out >= r.limit:
+		return refused
+	}
+	r.out++
+	r.set(o.of, leaseHeld)
+	return granted
+}
+
+// errEntry is the error of an entry that is not one.
+var errEntry = errors.New("not an entry")
+
+// appendEntry encodes transactions that are proposed together.
+func appendEntry(b []byte, proposed time.Duration, ops []op) []byte {
+	b = binary.AppendUvarint(b, uint64(proposed)) //nolint:gosec // times of a run are not negative
+	for _, o := range ops {
+		if o.release {
+			b = binary.AppendUvarint(b, uint64(o.of)<<1|1) //nolint:gosec // leases are numbered from 0
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(o.of)<<1) //nolint:gosec // as above
+		b = binary.AppendVarint(b, int64(o.latest-proposed))
+	}
+	return b
+}
+
+// apply does an entry; done is told of each of its transactions.
+func (r *record) apply(index uint64, entry []byte, done func(op, verdict)) error {
+	r.applied = index
+	if len(entry) == 0 {
+		return nil
+	}
+	at, n := binary.Uvarint(entry)
+	if n <= 0 {
+		return errEntry
+	}
+	proposed := time.Duration(at) //nolint:gosec // as it was encoded
+	for entry = entry[n:]; len(entry) > 0; {
+		v, n := binary.Uvarint(entry)
+		if n <= 0 || v>>1 >= mostLeases {
+			return errEntry
+		}
+		entry = entry[n:]
+		o := op{of: int32(v >> 1), release: v&1 == 1} //nolint:gosec // as it was encoded
+		if !o.release {
+			left, n := binary.Varint(entry)
+			if n <= 0 {
+				return errEntry
+			}
+			entry = entry[n:]
+			o.latest = proposed + time.Duration(left)
+		}
+		what := r.do(o, proposed)
+		if done != nil {
+			done(o, what)
+		}
+	}
+	return nil
+}
+
+// snapshot encodes the leases; the index is the log's to know.
+func (r *record) snapshot() []byte { return slices.Clone(r.leases) }
+
+// restore takes up a snapshot.
+func (r *record) restore(index uint64, leases []byte) {
+	r.applied, r.leases, r.out = index, slices.Clone(leases), 0
+	for _, l := range leases {
+		if l == leaseHeld {
+			r.out++
+		}
+	}
+}
+
+// check looks whether it adds up.
+func (r *record) check() error {
+	held := 0
+	for _, l := range r.leases {
+		if l == leaseHeld {
+			held++
+		}
+	}
+	if held != r.out || r.out > r.limit {
+		return fmt.Errorf("%d leases are held and %d counted, the limit is %d", held, r.out, r.limit)
+	}
+	return nil
+}
