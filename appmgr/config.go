@@ -11,8 +11,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/tlsconf"
 )
 
 // The defaults of Config.
@@ -66,6 +68,18 @@ type Config struct {
 	// the sites' retention less their clock skew, or they refuse.
 	RepeatTime time.Duration
 
+	// TLS is what both listeners and the links to sites are encrypted with; nil: in
+	// clear. Run has it read again.
+	TLS *tlsconf.Store
+	// Access judges who may call what; nil: everybody may everything. Run has it read
+	// again.
+	Access *access.Guard
+	// Restricted tells that Access has an access file.
+	Restricted bool
+	// Insecure lets listeners be reached from other machines without TLS, an access
+	// file or a key of gossip.
+	Insecure bool
+
 	// Registry gets the metrics, and /metrics shows it; nil: a new one.
 	Registry *prometheus.Registry
 	// Logger gets the log; nil: none.
@@ -77,7 +91,7 @@ type Gossip struct {
 	Bind, Advertise string
 	Join            []string
 	Preset          membership.Preset
-	Key             []byte
+	KeyFile         string
 }
 
 // Validate checks c; the error names every field at fault.
@@ -102,6 +116,9 @@ func (c Config) Validate() error {
 			errs = append(errs, &name.Error{Field: f.field, Problem: "negative, at least 0 (the default)"})
 		}
 	}
+	if err := c.exposure(); err != nil {
+		errs = append(errs, err)
+	}
 	if c.Directory == nil {
 		gossip := c.membership("", "")
 		// The names are checked above.
@@ -113,6 +130,23 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// exposure refuses what others could reach or listen in on.
+func (c Config) exposure() error {
+	if c.TLS != nil {
+		if id, ok := c.TLS.Own(); !ok || id.Kind != tlsconf.AppManager {
+			return &name.Error{Field: "tls-cert", Problem: fmt.Sprintf("is the certificate of %.128s, must be that of an app manager", id)}
+		}
+	}
+	if c.Insecure {
+		return nil
+	}
+	e := access.Exposure{
+		Calls: map[string]string{"http": c.HTTPAddr, "grpc": c.GRPCAddr}, Gossip: c.Gossip.Bind,
+		TLS: c.TLS != nil, Access: c.Restricted, GossipKey: c.Gossip.KeyFile != "" || c.Directory != nil,
+	}
+	return e.Check()
+}
+
 func (c Config) membership(httpAddr, grpcAddr string) membership.Config {
 	return membership.Config{
 		Self: membership.Node{
@@ -120,7 +154,7 @@ func (c Config) membership(httpAddr, grpcAddr string) membership.Config {
 			HTTP: httpAddr, GRPC: grpcAddr,
 		},
 		Bind: c.Gossip.Bind, Advertise: c.Gossip.Advertise, Join: c.Gossip.Join,
-		Preset: c.Gossip.Preset, Key: c.Gossip.Key, Logger: c.Logger,
+		Preset: c.Gossip.Preset, KeyFile: c.Gossip.KeyFile, Logger: c.Logger,
 	}
 }
 

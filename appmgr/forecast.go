@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
@@ -126,7 +127,7 @@ func (a *api) getForecast(w http.ResponseWriter, r *http.Request, _ string) erro
 	if _, err := query(r); err != nil {
 		return err
 	}
-	out, err := a.service.GetForecast(r.Context(), &samyav1.GetForecastRequest{})
+	out, err := access.Call(r.Context(), &samyav1.GetForecastRequest{}, a.service.GetForecast)
 	if err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (a *api) setForecast(w http.ResponseWriter, r *http.Request, _ string) erro
 	if in.GetModel() == "" {
 		return apierr.Invalid("model", "missing")
 	}
-	out, err := a.service.SetForecast(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.SetForecast)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -26,45 +27,47 @@ type api struct {
 // nothing and returns an error.
 type operation struct {
 	name string
-	do   func(*api, http.ResponseWriter, *http.Request, string) error
+	// method is the one of gRPC whose rule holds.
+	method string
+	do     func(*api, http.ResponseWriter, *http.Request, string) error
 }
 
 // operations are the methods of each resource. HEAD is what GET is, but for
 // watches, which have no end.
 var operations = map[resource]map[string]operation{
 	resEntities: {
-		http.MethodGet:  {"ListEntities", (*api).listEntities},
-		http.MethodPost: {"CreateEntity", (*api).createEntity},
+		http.MethodGet:  {"ListEntities", samyav1.EntityService_ListEntities_FullMethodName, (*api).listEntities},
+		http.MethodPost: {"CreateEntity", samyav1.EntityService_CreateEntity_FullMethodName, (*api).createEntity},
 	},
 	resEntity: {
-		http.MethodGet:    {"GetEntity", (*api).getEntity},
-		http.MethodPatch:  {"UpdateEntity", (*api).updateEntity},
-		http.MethodDelete: {"DeleteEntity", (*api).deleteEntity},
+		http.MethodGet:    {"GetEntity", samyav1.EntityService_GetEntity_FullMethodName, (*api).getEntity},
+		http.MethodPatch:  {"UpdateEntity", samyav1.EntityService_UpdateEntity_FullMethodName, (*api).updateEntity},
+		http.MethodDelete: {"DeleteEntity", samyav1.EntityService_DeleteEntity_FullMethodName, (*api).deleteEntity},
 	},
-	resAcquire: {http.MethodPost: {"Acquire", (*api).acquire}},
-	resRelease: {http.MethodPost: {"Release", (*api).release}},
-	resWatch:   {http.MethodGet: {"WatchEntity", (*api).watchEntity}},
-	resMove:    {http.MethodPost: {"MoveEntity", (*api).moveEntity}},
-	resBatch:   {http.MethodPost: {"Batch", (*api).batch}},
-	resLeases:  {http.MethodGet: {"ListLeases", (*api).listLeases}},
-	resRenew:   {http.MethodPost: {"RenewLease", (*api).renewLease}},
-	resCommit:  {http.MethodPost: {"CommitLease", (*api).commitLease}},
-	resVoid:    {http.MethodPost: {"VoidLease", (*api).voidLease}},
-	resSites:   {http.MethodGet: {"ListSites", (*api).listSites}},
-	resInspect: {http.MethodGet: {"InspectSites", (*api).inspectSites}},
+	resAcquire: {http.MethodPost: {"Acquire", samyav1.TokenService_Acquire_FullMethodName, (*api).acquire}},
+	resRelease: {http.MethodPost: {"Release", samyav1.TokenService_Release_FullMethodName, (*api).release}},
+	resWatch:   {http.MethodGet: {"WatchEntity", samyav1.EntityService_WatchEntity_FullMethodName, (*api).watchEntity}},
+	resMove:    {http.MethodPost: {"MoveEntity", samyav1.EntityService_MoveEntity_FullMethodName, (*api).moveEntity}},
+	resBatch:   {http.MethodPost: {"Batch", samyav1.TokenService_Batch_FullMethodName, (*api).batch}},
+	resLeases:  {http.MethodGet: {"ListLeases", samyav1.TokenService_ListLeases_FullMethodName, (*api).listLeases}},
+	resRenew:   {http.MethodPost: {"RenewLease", samyav1.TokenService_RenewLease_FullMethodName, (*api).renewLease}},
+	resCommit:  {http.MethodPost: {"CommitLease", samyav1.TokenService_CommitLease_FullMethodName, (*api).commitLease}},
+	resVoid:    {http.MethodPost: {"VoidLease", samyav1.TokenService_Release_FullMethodName, (*api).voidLease}},
+	resSites:   {http.MethodGet: {"ListSites", samyav1.ClusterService_ListSites_FullMethodName, (*api).listSites}},
+	resInspect: {http.MethodGet: {"InspectSites", samyav1.ClusterService_InspectSites_FullMethodName, (*api).inspectSites}},
 	resMode: {
-		http.MethodGet: {"GetMode", (*api).getMode},
-		http.MethodPut: {"SetMode", (*api).setMode},
+		http.MethodGet: {"GetMode", samyav1.ClusterService_GetMode_FullMethodName, (*api).getMode},
+		http.MethodPut: {"SetMode", samyav1.ClusterService_SetMode_FullMethodName, (*api).setMode},
 	},
 	resForecast: {
-		http.MethodGet: {"GetForecast", (*api).getForecast},
-		http.MethodPut: {"SetForecast", (*api).setForecast},
+		http.MethodGet: {"GetForecast", samyav1.ClusterService_GetForecast_FullMethodName, (*api).getForecast},
+		http.MethodPut: {"SetForecast", samyav1.ClusterService_SetForecast_FullMethodName, (*api).setForecast},
 	},
-	resOpenAPIYAML: {http.MethodGet: {"OpenAPIYAML", (*api).openAPIYAML}},
-	resOpenAPIJSON: {http.MethodGet: {"OpenAPIJSON", (*api).openAPIJSON}},
-	resLive:        {http.MethodGet: {"livez", (*api).live}},
-	resReady:       {http.MethodGet: {"readyz", (*api).ready}},
-	resMetrics:     {http.MethodGet: {"metrics", (*api).showMetrics}},
+	resOpenAPIYAML: {http.MethodGet: {"OpenAPIYAML", access.Alive, (*api).openAPIYAML}},
+	resOpenAPIJSON: {http.MethodGet: {"OpenAPIJSON", access.Alive, (*api).openAPIJSON}},
+	resLive:        {http.MethodGet: {"livez", access.Alive, (*api).live}},
+	resReady:       {http.MethodGet: {"readyz", access.Alive, (*api).ready}},
+	resMetrics:     {http.MethodGet: {"metrics", access.Metrics, (*api).showMetrics}},
 }
 
 // handler returns the HTTP API.
@@ -90,6 +93,13 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, apierr.New(apierr.MethodNotAllowed, "no method %.32q here; there are %s", r.Method, allow))
 		return
 	}
+	ctx, err := a.access.HTTP(r, op.method)
+	if err != nil {
+		a.metrics.requests.WithLabelValues("http", op.name, string(apierr.ReasonOf(err))).Inc()
+		apierr.WriteProblem(w, r, err)
+		return
+	}
+	r = r.WithContext(ctx)
 	switch res {
 	case resLive, resReady, resMetrics:
 		// Asked by those who watch over the process, however busy it is.
@@ -99,6 +109,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if res == resWatch {
+		ctx, release := a.access.Lasting(ctx, r)
+		defer release()
+		r = r.WithContext(ctx)
 		// A watch is long; it has a bound of its own and no part in the others'.
 		if err := a.guard.lasting(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
 			apierr.WriteProblem(w, r, err)
@@ -163,7 +176,7 @@ func (a *api) createEntity(w http.ResponseWriter, r *http.Request, _ string) err
 		return apierr.Invalid("limit", "missing")
 	}
 	in.Limit = limit
-	out, err := a.service.CreateEntity(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.CreateEntity)
 	if err != nil {
 		return err
 	}
@@ -185,7 +198,7 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 		return apierr.Invalid("limit", "missing")
 	}
 	in.Limit, in.ExpectedVersion = limit, uint64(version)
-	out, err := a.service.UpdateEntity(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.UpdateEntity)
 	if err != nil {
 		return err
 	}
@@ -206,7 +219,7 @@ func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string
 		return err
 	}
 	in.ExpectedGeneration = uint64(generation)
-	if _, err := a.service.DeleteEntity(r.Context(), in); err != nil {
+	if _, err := access.Call(r.Context(), in, a.service.DeleteEntity); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -231,7 +244,7 @@ func (a *api) moveEntity(w http.ResponseWriter, r *http.Request, entity string) 
 		return apierr.Invalid("parent", "missing; empty for none")
 	}
 	in.ExpectedGeneration = uint64(generation)
-	out, err := a.service.MoveEntity(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.MoveEntity)
 	if err != nil {
 		return err
 	}
@@ -247,9 +260,9 @@ func (a *api) listEntities(w http.ResponseWriter, r *http.Request, _ string) err
 	if err := q.whole("page_size", 0, name.MaxPageSize, &size); err != nil {
 		return err
 	}
-	out, err := a.service.ListEntities(r.Context(), &samyav1.ListEntitiesRequest{
+	out, err := access.Call(r.Context(), &samyav1.ListEntitiesRequest{
 		Prefix: q["prefix"], PageSize: int32(size), PageToken: q["page_token"],
-	})
+	}, a.service.ListEntities)
 	if err != nil {
 		return err
 	}
@@ -262,7 +275,7 @@ func (a *api) listSites(w http.ResponseWriter, r *http.Request, _ string) error 
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	out, err := a.service.ListSites(ctx, &samyav1.ListSitesRequest{})
+	out, err := access.Call(ctx, &samyav1.ListSitesRequest{}, a.service.ListSites)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/parts"
@@ -34,6 +35,9 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request, _ string) error {
 	}
 	if in.GetAtomic() {
 		return a.batchAtomic(w, r, in, made)
+	}
+	if err := access.Permit(r.Context(), in); err != nil {
+		return err
 	}
 	operations := in.GetOperations()
 	a.service.batch(r.Context(), "http", operations, made)
@@ -86,7 +90,7 @@ func (a *api) batchAtomic(w http.ResponseWriter, r *http.Request, in *samyav1.Ba
 	if err := parts.Check(in); err != nil {
 		return apierr.FromName(err)
 	}
-	out, err := a.service.acquireAll(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.acquireAll)
 	if err != nil {
 		return err
 	}

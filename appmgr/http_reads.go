@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -36,7 +37,7 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 			return apierr.FromName(err)
 		}
 	}
-	out, err := a.service.GetEntity(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.GetEntity)
 	if err != nil {
 		return err
 	}
@@ -87,11 +88,18 @@ func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string)
 		}
 		return nil
 	}
-	err = a.service.watchEntity(r.Context(), &samyav1.WatchEntityRequest{Name: entity, ResumeToken: q["resume_token"]},
+	in := &samyav1.WatchEntityRequest{Name: entity, ResumeToken: q["resume_token"]}
+	if err := access.Permit(r.Context(), in); err != nil {
+		return err
+	}
+	err = a.service.watchEntity(r.Context(), in,
 		func(m *samyav1.WatchEntityResponse) error {
 			s := statusJSON(m.GetEntity(), m.GetUsage())
 			return tell(watched{&s, m.GetDeleted(), m.GetResumeToken()})
 		})
+	if over := access.Over(r.Context()); over != nil {
+		err = over
+	}
 	if err == nil || !began {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -38,7 +39,7 @@ func (a *api) acquire(w http.ResponseWriter, r *http.Request, entity string) err
 	if err := acquireLacks(in); err != nil {
 		return err
 	}
-	out, err := a.service.acquire(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.acquire)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func releaseLacks(in *samyav1.ReleaseRequest) error {
 
 // releaseOf makes a release and writes its answer.
 func (a *api) releaseOf(w http.ResponseWriter, r *http.Request, in *samyav1.ReleaseRequest) error {
-	out, err := a.service.release(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.release)
 	if err != nil {
 		return err
 	}
@@ -157,9 +158,9 @@ func (a *api) listLeases(w http.ResponseWriter, r *http.Request, _ string) error
 	if err := q.whole("page_size", 0, name.MaxPageSize, &size); err != nil {
 		return err
 	}
-	out, err := a.service.ListLeases(r.Context(), &samyav1.ListLeasesRequest{
+	out, err := access.Call(r.Context(), &samyav1.ListLeasesRequest{
 		Holder: q["holder"], Entity: q["entity"], PageSize: int32(size), PageToken: q["page_token"],
-	})
+	}, a.service.ListLeases)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (a *api) renewLease(w http.ResponseWriter, r *http.Request, _ string) error
 	}); err != nil {
 		return err
 	}
-	out, err := a.service.RenewLease(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.RenewLease)
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) erro
 	}); err != nil {
 		return err
 	}
-	out, err := a.service.CommitLease(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.CommitLease)
 	if err != nil {
 		return err
 	}

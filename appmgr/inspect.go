@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/inspection"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -62,7 +63,7 @@ func (a *api) inspectSites(w http.ResponseWriter, r *http.Request, _ string) err
 	if err != nil {
 		return err
 	}
-	out, err := a.service.InspectSites(r.Context(), &samyav1.InspectSitesRequest{Site: q["site"]})
+	out, err := access.Call(r.Context(), &samyav1.InspectSitesRequest{Site: q["site"]}, a.service.InspectSites)
 	if err != nil {
 		return err
 	}

@@ -9,14 +9,17 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/mux"
+	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -65,7 +68,7 @@ type link struct {
 // newLink makes a link, which connects in the background.
 func (r *router) newLink(info SiteInfo) (*link, error) {
 	conn, err := grpc.NewClient("passthrough:///"+info.Address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(r.cfg.credentials(info.Name)),
 		grpc.WithContextDialer(r.cfg.Dial),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
@@ -88,6 +91,15 @@ func (r *router) newLink(info SiteInfo) (*link, error) {
 		calls: r.metrics.siteFates(info.Name), changed: &r.changed, up: make(chan struct{}),
 	}
 	return l, nil
+}
+
+// credentials are those of a connection to a site: to the one that the certificate at
+// its other end names, and to nobody else.
+func (c *Config) credentials(site string) credentials.TransportCredentials {
+	if c.TLS == nil {
+		return insecure.NewCredentials()
+	}
+	return c.TLS.ClientCredentials(tlsconf.Identity{Kind: tlsconf.Site, Name: site})
 }
 
 // life returns a channel that is closed when the site is found to be down.
@@ -181,7 +193,7 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 		return unsent, err
 	}
 	w := &watch{}
-	err := l.conn.Invoke(context.WithValue(ctx, watchKey{}, w), method, req, resp)
+	err := l.conn.Invoke(access.Relay(context.WithValue(ctx, watchKey{}, w)), method, req, resp)
 	f := w.fate(err)
 	if perr := pause(ctx, l.delay); perr != nil && f == answered {
 		return lost, perr

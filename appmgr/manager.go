@@ -12,11 +12,13 @@ import (
 
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -42,6 +44,7 @@ type Manager struct {
 	log     *slog.Logger
 	metrics *metrics
 	guard   *guard
+	access  *access.Guard
 	router  *router
 	service *service
 
@@ -61,8 +64,16 @@ func New(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	if cfg.Access == nil {
+		if cfg.Access, err = access.Open(access.Config{TLS: cfg.TLS, Logger: cfg.Logger}); err != nil {
+			return nil, fmt.Errorf("app manager settings: %w", err)
+		}
+	}
+	if err := cfg.Registry.Register(cfg.Access); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
 	return &Manager{
-		cfg: cfg, log: cfg.Logger, metrics: m, guard: newGuard(cfg.MaxConcurrent, m, cfg.Logger),
+		cfg: cfg, log: cfg.Logger, metrics: m, guard: newGuard(cfg.MaxConcurrent, m, cfg.Logger), access: cfg.Access,
 		listening: make(chan struct{}),
 	}, nil
 }
@@ -108,6 +119,10 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	defer loops.Wait()
 	defer stopLife()
 	loops.Go(func() { m.router.run(life) })
+	loops.Go(func() { m.access.Run(life) })
+	if m.cfg.TLS != nil {
+		loops.Go(func() { m.cfg.TLS.Run(life) })
+	}
 	return m.serve(ctx, life)
 }
 
@@ -128,6 +143,9 @@ func (m *Manager) listen(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("listen for gRPC: %w", err), h.Close())
 	}
 	m.http, m.grpc = netutil.LimitListener(h, m.cfg.MaxConns), netutil.LimitListener(g, m.cfg.MaxConns)
+	if m.cfg.TLS != nil {
+		m.http = m.cfg.TLS.Listen(m.http)
+	}
 	close(m.listening)
 	return nil
 }
@@ -209,7 +227,12 @@ func (m *Manager) httpServer(base context.Context) *http.Server {
 }
 
 func (m *Manager) grpcServer() (*grpc.Server, *checks) {
+	creds := insecure.NewCredentials()
+	if m.cfg.TLS != nil {
+		creds = m.cfg.TLS.ServerCredentials()
+	}
 	gs := grpc.NewServer(
+		grpc.Creds(creds),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(grpcWorkers),
 		grpc.ForceServerCodecV2(grpccodec.Codec()),
@@ -221,8 +244,8 @@ func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 		grpc.ConnectionTimeout(headerTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idleTime, Time: time.Minute}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
-		grpc.UnaryInterceptor(m.guard.unary),
-		grpc.StreamInterceptor(m.guard.stream),
+		grpc.ChainUnaryInterceptor(m.guard.unary, m.access.Unary),
+		grpc.ChainStreamInterceptor(m.guard.stream, m.access.Stream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
 	samyav1.RegisterTokenServiceServer(gs, m.service)

@@ -307,7 +307,6 @@ func TestConfig(t *testing.T) {
 		"http":           func(c *Config) { c.HTTPAddr = "8080" },
 		"grpc":           func(c *Config) { c.GRPCAddr = "127.0.0.1:99999" },
 		"bind":           func(c *Config) { c.Gossip.Bind = "" },
-		"key":            func(c *Config) { c.Gossip.Key = []byte("x") },
 		"max_body":       func(c *Config) { c.MaxBody = -1 },
 		"probe_interval": func(c *Config) { c.ProbeInterval = -1 },
 	} {

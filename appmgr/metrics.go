@@ -74,6 +74,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.resumed = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "samya_appmgr_watches_resumed_total", Help: "Watches that went on at another site, or anew at the same.",
 	})
+	// A series that appears with its first event would be missed by the rates over it.
+	for _, outcome := range []string{"consistent", "inconsistent", "incomplete"} {
+		m.exact.WithLabelValues(outcome)
+	}
 	for _, c := range []prometheus.Collector{
 		m.exact, m.rounds, m.watches, m.resumed,
 		m.requests, m.seconds, m.outstanding, m.siteCalls, m.siteRTT, m.siteUp,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -82,7 +83,7 @@ func (a *api) getMode(w http.ResponseWriter, r *http.Request, _ string) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	out, err := a.service.GetMode(r.Context(), &samyav1.GetModeRequest{})
+	out, err := access.Call(r.Context(), &samyav1.GetModeRequest{}, a.service.GetMode)
 	if err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (a *api) setMode(w http.ResponseWriter, r *http.Request, _ string) error {
 		return apierr.Invalid("protocol", "missing")
 	}
 	in.ExpectedVersion = uint64(expected)
-	out, err := a.service.SetMode(r.Context(), in)
+	out, err := access.Call(r.Context(), in, a.service.SetMode)
 	if err != nil {
 		return err
 	}

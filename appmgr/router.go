@@ -301,6 +301,11 @@ func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate,
 		case apierr.ShuttingDown:
 			l.update((*health.Health).Broken)
 			return true, r.annotate(e, c, site)
+		case apierr.Unauthenticated, apierr.PermissionDenied:
+			// It is this app manager that the site does not take, not its caller.
+			e = unreachable(site)
+			e.Err = err
+			return true, r.annotate(e, c, site)
 		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
 		case apierr.DeadlineExceeded:

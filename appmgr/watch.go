@@ -234,6 +234,10 @@ func (r *relay) lost(ctx context.Context, l *link, w *watch, err error) error {
 	}
 	e := apierr.FromGRPC(err)
 	switch e.Reason {
+	case apierr.Unauthenticated, apierr.PermissionDenied:
+		// It is this app manager that the site does not take, not its caller.
+		e = unreachable(l.info.Name)
+		e.Err = err
 	case apierr.Overloaded:
 		l.update(func(h *health.Health) { h.Refused(time.Now(), e.RetryAfter) })
 	case apierr.ShuttingDown:

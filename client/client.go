@@ -46,7 +46,7 @@ func New(cfg Config) (*Client, error) {
 		if cfg.dial != nil {
 			conn, err = cfg.dial(info)
 		} else {
-			conn, err = dial(info, cfg.DialOptions)
+			conn, err = dial(info, &cfg)
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("target %s: %w", info.Address, err), c.shut())

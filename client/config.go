@@ -2,12 +2,16 @@ package client
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/samya-db/samya/internal/tlsconf"
 )
 
 // Defaults of Config.
@@ -45,8 +49,13 @@ type Config struct {
 	TryTime time.Duration
 	// ProbeInterval is how often the round trip to each target is measured; 0: 2s.
 	ProbeInterval time.Duration
-	// DialOptions are added to those of the connections. Without credentials among
-	// them connections are not encrypted.
+	// Security says who this program is, and whom it believes; nil: connections are not
+	// encrypted. See TLSFiles.
+	Security credentials.TransportCredentials
+	// Token returns the bearer token that is shown with every call, such as that of
+	// TokenFile; nil: none. It needs Security, unless all targets are on this machine.
+	Token func(context.Context) (string, error)
+	// DialOptions are added to those of the connections.
 	DialOptions []grpc.DialOption
 	// Random returns a number in [0, 1), by which pauses are varied; nil: a random
 	// one. It may be called from several goroutines at once.
@@ -95,6 +104,13 @@ func (c Config) complete() (Config, error) {
 			errs = append(errs, fmt.Errorf("%s %v, at least 0", f.name, *f.d))
 		}
 		*f.d = cmp.Or(*f.d, f.def)
+	}
+	if c.Token != nil {
+		for _, t := range c.Targets {
+			if c.Security == nil && !tlsconf.Loopback(t.Address) {
+				errs = append(errs, fmt.Errorf("target %s: a token is not sent to another machine in clear", t.Address))
+			}
+		}
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64

@@ -38,8 +38,13 @@ var (
 	ErrRequestExpired = errors.New("request expired")
 	// ErrSuperseded: somebody else has made a later attempt of the same request.
 	ErrSuperseded = errors.New("superseded")
-	// ErrOverloaded: all targets have more work than they can do in time. Nothing was
-	// done.
+	// ErrUnauthenticated: the targets do not know who asks: there are no credentials, or
+	// none that are good. Nothing was done.
+	ErrUnauthenticated = errors.New("unauthenticated")
+	// ErrPermissionDenied: the caller may not do this. Nothing was done.
+	ErrPermissionDenied = errors.New("permission denied")
+	// ErrOverloaded: all targets have more work than they can do in time, or this caller
+	// asks for more in a second than it may. Nothing was done.
 	ErrOverloaded = errors.New("overloaded")
 	// ErrUnavailable: no target, or none of its sites, could be reached. Nothing was
 	// done.
@@ -51,24 +56,27 @@ var (
 // kinds maps the reasons of the API to the errors of this package. Reasons that
 // are not in it have no kind; the Error tells their names.
 var kinds = map[apierr.Reason]error{
-	apierr.OutOfTokens:     ErrOutOfTokens,
-	apierr.OutcomeUnknown:  ErrOutcomeUnknown,
-	apierr.EntityNotFound:  ErrEntityNotFound,
-	apierr.EntityExists:    ErrEntityExists,
-	apierr.ParentNotFound:  ErrParentNotFound,
-	apierr.HasChildren:     ErrHasChildren,
-	apierr.LeaseNotFound:   ErrLeaseNotFound,
-	apierr.InvalidField:    ErrInvalid,
-	apierr.OutOfRange:      ErrInvalid,
-	apierr.BodyTooLarge:    ErrInvalid,
-	apierr.RequestIDReused: ErrRequestIDReused,
-	apierr.RequestExpired:  ErrRequestExpired,
-	apierr.Superseded:      ErrSuperseded,
-	apierr.Overloaded:      ErrOverloaded,
-	apierr.QueueFull:       ErrOverloaded,
-	apierr.SiteUnavailable: ErrUnavailable,
-	apierr.NoQuorum:        ErrUnavailable,
-	apierr.ShuttingDown:    ErrUnavailable,
+	apierr.OutOfTokens:      ErrOutOfTokens,
+	apierr.OutcomeUnknown:   ErrOutcomeUnknown,
+	apierr.EntityNotFound:   ErrEntityNotFound,
+	apierr.EntityExists:     ErrEntityExists,
+	apierr.ParentNotFound:   ErrParentNotFound,
+	apierr.HasChildren:      ErrHasChildren,
+	apierr.LeaseNotFound:    ErrLeaseNotFound,
+	apierr.InvalidField:     ErrInvalid,
+	apierr.OutOfRange:       ErrInvalid,
+	apierr.BodyTooLarge:     ErrInvalid,
+	apierr.RequestIDReused:  ErrRequestIDReused,
+	apierr.RequestExpired:   ErrRequestExpired,
+	apierr.Superseded:       ErrSuperseded,
+	apierr.Unauthenticated:  ErrUnauthenticated,
+	apierr.PermissionDenied: ErrPermissionDenied,
+	apierr.Overloaded:       ErrOverloaded,
+	apierr.RateLimited:      ErrOverloaded,
+	apierr.QueueFull:        ErrOverloaded,
+	apierr.SiteUnavailable:  ErrUnavailable,
+	apierr.NoQuorum:         ErrUnavailable,
+	apierr.ShuttingDown:     ErrUnavailable,
 }
 
 // Error is why a call failed.

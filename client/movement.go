@@ -106,8 +106,9 @@ func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site 
 		m.last = &apierr.Error{Reason: apierr.OutcomeUnknown, Site: site, Err: err}
 	default:
 		m.last = ended(err)
-		if e := apierr.From(err); e.Reason == apierr.InvalidField || e.Reason == apierr.BodyTooLarge {
-			// It cannot be sent to anybody.
+		switch e := apierr.From(err); e.Reason {
+		case apierr.InvalidField, apierr.BodyTooLarge, apierr.Unauthenticated, apierr.PermissionDenied:
+			// It cannot be sent to anybody, or nobody takes it of this caller.
 			m.last = e
 			return true
 		}
@@ -124,7 +125,7 @@ func (m *movement) answeredBy(r *samyav1.Result) bool {
 func (m *movement) refused(e *apierr.Error, site string) (settled bool) {
 	m.last = e
 	switch e.Reason {
-	case apierr.Overloaded, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
 		// Nothing of this attempt was done.
 		return false
 	case apierr.OutcomeUnknown, apierr.Canceled, apierr.Internal:

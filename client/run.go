@@ -235,7 +235,7 @@ func (c *Client) ask(ctx context.Context, q question) error {
 			last = apierr.FromGRPC(err)
 			t.learn(at, fate, last, now)
 			switch last.Reason {
-			case apierr.Overloaded, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+			case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
 			case apierr.OutcomeUnknown, apierr.Canceled:
 				lost = true
 			default:

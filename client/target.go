@@ -60,9 +60,17 @@ type target struct {
 }
 
 // dial makes a connection, which is set up in the background.
-func dial(t Target, more []grpc.DialOption) (connection, error) {
+func dial(t Target, c *Config) (connection, error) {
+	security := c.Security
+	if security == nil {
+		security = insecure.NewCredentials()
+	}
+	more := c.DialOptions
+	if c.Token != nil {
+		more = append([]grpc.DialOption{grpc.WithPerRPCCredentials(bearer{c.Token, c.Security != nil})}, more...)
+	}
 	opts := append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(security),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithIdleTimeout(0),

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/samya-db/samya/internal/buildtest"
 	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -170,11 +171,11 @@ func buildSamya(b *testing.B) samya {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := samya{filepath.Join(dir, "samya"), dir}
-	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", s.binary, "../cmd/samya").CombinedOutput(); err != nil {
-		b.Fatalf("building samya: %v\n%s", err, out)
+	binary, err := buildtest.Samya(b.Context(), dir)
+	if err != nil {
+		b.Fatal(err)
 	}
-	return s
+	return samya{binary, dir}
 }
 
 // siteProcess is a site that is a cluster by itself.

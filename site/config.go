@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/internal/wan"
 	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/redistribute"
@@ -54,8 +56,24 @@ type Config struct {
 	Join   []string
 	// GossipPreset is local, lan or wan; empty: wan.
 	GossipPreset string
-	// GossipKey encrypts gossip: 16, 24 or 32 bytes, or none.
-	GossipKey []byte
+	// GossipKeyFile has the keys of gossip, see membership.Config; empty: gossip in
+	// clear.
+	GossipKeyFile string
+
+	// TLS is what the gRPC and HTTP listeners and the links to other sites are encrypted
+	// with; nil: in clear. The site has it read again while it runs.
+	TLS *tlsconf.Store
+	// Access judges who may call what; nil: everybody may everything. The site has it
+	// read again while it runs.
+	Access *access.Guard
+	// Restricted tells that Access has an access file.
+	Restricted bool
+	// Insecure lets listeners be reached from other machines without TLS, an access
+	// file or a key of gossip.
+	Insecure bool
+	// MaxConns bounds the connections of each listener; a further one waits to be
+	// accepted. 0: 16384.
+	MaxConns int
 	// WAN holds back messages to other regions; nil for none.
 	WAN *wan.Matrix
 
@@ -139,6 +157,9 @@ func (c *Config) Validate() error {
 		bad("data", "empty, must be a directory of the site's own")
 	}
 	errs = append(errs, c.checkMembers(), listenAddr("listen", c.Listen), listenAddr("http", c.HTTP))
+	if err := c.exposure(); err != nil {
+		errs = append(errs, err)
+	}
 	gossip := c.membership("", "")
 	// The names are checked above.
 	gossip.Self.Name, gossip.Self.Region, gossip.Self.Cluster = "x", "x", "x"
@@ -171,10 +192,33 @@ func (c *Config) Validate() error {
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
+	if c.MaxConns < 0 {
+		bad("max-conns", "%d, at least 0 (the default)", c.MaxConns)
+	}
 	if c.Partitions < 0 || c.Partitions > partitions.MaxCount {
 		bad("partitions", "%d, want 0 (the default) to %d", c.Partitions, partitions.MaxCount)
 	}
 	return errors.Join(errs...)
+}
+
+// exposure refuses what others could reach or listen in on.
+func (c *Config) exposure() error {
+	if c.Restricted && c.TLS == nil {
+		return &name.Error{Field: "access-file", Problem: "needs certificates: app managers prove by theirs who they are"}
+	}
+	if c.TLS != nil {
+		want := tlsconf.Identity{Kind: tlsconf.Site, Name: c.Name}
+		if id, ok := c.TLS.Own(); !ok || id != want {
+			return &name.Error{Field: "tls-cert", Problem: fmt.Sprintf("is the certificate of %.128s, must be that of %s", id, want)}
+		}
+	}
+	if c.Insecure {
+		return nil
+	}
+	return access.Exposure{
+		Calls: map[string]string{"listen": c.Listen, "http": c.HTTP}, Gossip: c.Gossip,
+		TLS: c.TLS != nil, Access: c.Restricted, GossipKey: c.GossipKeyFile != "",
+	}.Check()
 }
 
 // The bounds of CheckpointBytes.
@@ -234,7 +278,7 @@ func (c *Config) membership(grpcAddr, httpAddr string) membership.Config {
 		Self: membership.Node{
 			Name: c.Name, Region: c.Region, Role: membership.RoleSite, Cluster: c.Cluster, GRPC: grpcAddr, HTTP: httpAddr,
 		},
-		Bind: c.Gossip, Join: c.Join, Preset: membership.Preset(c.GossipPreset), Key: c.GossipKey, Logger: c.Logger,
+		Bind: c.Gossip, Join: c.Join, Preset: membership.Preset(c.GossipPreset), KeyFile: c.GossipKeyFile, Logger: c.Logger,
 	}
 }
 

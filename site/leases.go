@@ -11,6 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -34,7 +35,7 @@ func (s tokens) RenewLease(ctx context.Context, r *samyav1.RenewLeaseRequest) (*
 	if err := expired(ctx); err != nil {
 		return nil, err
 	}
-	in := &core.RenewLease{Lease: keyOf(id), TTL: ticks(ttl)}
+	in := &core.RenewLease{Lease: keyOf(id), TTL: ticks(ttl), Touches: touches(ctx)}
 	q := asked{requestID: id}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
 	if err != nil {
@@ -58,7 +59,7 @@ func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) 
 		return nil, err
 	}
 	q := asked{requestID: cmp.Or(r.GetRequestId(), ulid.Make().String()), tokens: r.GetTokens()}
-	in := &core.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID)}
+	in := &core.CommitLease{Lease: keyOf(id), Tokens: core.Tokens(r.GetTokens()), Request: keyOf(q.requestID), Touches: touches(ctx)}
 	a, err := s.engine.Do(ctx, func(c core.Call) core.Input { in.Call = c; return in })
 	if err != nil {
 		return nil, s.broken(err, q)
@@ -115,6 +116,16 @@ func (s *Site) lease(v *core.LeaseView) *samyav1.Lease {
 		Name: s.cfg.Name + "/" + v.ID, Entity: v.Entity, Tokens: int64(v.Tokens),
 		Remaining: durationpb.New(time.Duration(v.Remaining) * time.Millisecond), Holder: v.Holder,
 	}
+}
+
+// touches says which entities the caller may touch: the name of a lease does not tell
+// its entity.
+func touches(ctx context.Context) func(string) bool {
+	scope := access.ScopeOf(ctx)
+	if scope.All() {
+		return nil
+	}
+	return scope.Covers
 }
 
 // ownLease returns the request id in the name of a lease of this site.

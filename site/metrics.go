@@ -129,6 +129,9 @@ func newMetrics(s *Site) *metrics {
 			vec.WithLabelValues(v)
 		}
 	}
+	if s.access != nil {
+		m.registry.MustRegister(s.access)
+	}
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -300,6 +303,7 @@ type gauges struct{ site *Site }
 var (
 	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
+	descWaited   = prometheus.NewDesc("samya_site_waited_total", "Acquires that had to wait for tokens.", nil, nil)
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
 	descClaims   = prometheus.NewDesc("samya_site_claims", "Requests about which other members have not answered yet.", nil, nil)
 	descSurplus  = prometheus.NewDesc("samya_site_surplus_tokens", "Tokens released and never acquired, kept out of circulation, as known here.", nil, nil)
@@ -319,7 +323,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
 		descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -345,6 +349,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(descEntities, st.Entities)
 	gauge(descWaiting, st.Waiting)
+	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, float64(st.Waited))
 	gauge(descRequests, st.Requests)
 	gauge(descLeases, st.Leases)
 	gauge(descClaims, st.Claims)

@@ -217,8 +217,8 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 	known := map[string]*regexp.Regexp{
 		"method":      regexp.MustCompile(`^/(samya\.v1|grpc\.health\.v1)\.[A-Za-z]+/[A-Za-z]+$`),
 		"reason":      regexp.MustCompile(`^[A-Z_]+$`),
-		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens|transferred|nothing_transferred|begun|found|computed|skipped|failed)$`),
-		"trigger":     regexp.MustCompile(`^(reactive|proactive|ahead|drought|limit|debt)$`),
+		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens|transferred|nothing_transferred|begun|found|computed|skipped|done|failed|unwritten)$`),
+		"trigger":     regexp.MustCompile(`^(reactive|proactive|ahead|drought|limit|debt|lent)$`),
 		"event":       regexp.MustCompile(`^(granted|renewed|committed|expired|returned)$`),
 		"verdict":     regexp.MustCompile(`^(never_ran|did_run|forgotten)$`),
 		"mode":        regexp.MustCompile(`^(auto|majority|star)$`),

@@ -4,6 +4,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +16,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/samya-db/samya/internal/access"
+	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/kvpart/control"
@@ -43,6 +48,7 @@ type Site struct {
 	engine  *engine.Engine
 	links   *peer.Links
 	metrics *metrics
+	access  *access.Guard
 	// inspect tells what the partitions did, whenever it is asked; nil where there
 	// are none.
 	inspect func() partitions.Stats
@@ -78,6 +84,13 @@ func New(cfg Config) (*Site, error) {
 	s := &Site{cfg: cfg, log: cfg.Logger, run: core.Run(rand.Uint64() | 1), closing: make(chan struct{}), began: time.Now()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.access = s.cfg.Access
+	if s.access == nil {
+		var err error
+		if s.access, err = access.Open(access.Config{TLS: s.cfg.TLS, Relays: true}); err != nil {
+			return nil, fmt.Errorf("configuring the site: %w", err)
+		}
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -117,7 +130,7 @@ func (s *Site) open() error {
 	s.links = peer.New(peer.Config{
 		Cluster: s.cfg.Cluster, Self: core.SiteID(s.cfg.Name),
 		Members: s.members.Sites, MembersVersion: s.members.Version,
-		Address: s.address, Latency: s.latency(), Fault: s.fault(),
+		Address: s.address, TLS: s.cfg.TLS, Latency: s.latency(), Fault: s.fault(),
 		Receive: func(from core.SiteID, messages []core.Envelope) {
 			// A batch that finds the engine busy is lost, as the protocol allows.
 			if err := s.engine.Submit(core.Deliver{From: from, Messages: messages}); err != nil {
@@ -140,6 +153,11 @@ func (s *Site) open() error {
 	}
 	if s.httpListener, err = listen.Listen(context.Background(), "tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("listening for HTTP: %w", err)
+	}
+	conns := cmp.Or(s.cfg.MaxConns, defaultConns)
+	s.grpcListener, s.httpListener = netutil.LimitListener(s.grpcListener, conns), netutil.LimitListener(s.httpListener, conns)
+	if s.cfg.TLS != nil {
+		s.httpListener = s.cfg.TLS.Listen(s.httpListener)
 	}
 	s.serveOn()
 	if many {
@@ -186,12 +204,18 @@ const (
 	connBytes        = 4 << 20 // unread, of a connection
 	streamWorkers    = 256
 	maxHeaderBytes   = 16 << 10
+	defaultConns     = 16384
 	headerPatience   = 5 * time.Second
 	shutdownPatience = 3 * time.Second
 )
 
 func (s *Site) serveOn() {
+	creds := insecure.NewCredentials()
+	if s.cfg.TLS != nil {
+		creds = s.cfg.TLS.ServerCredentials()
+	}
 	s.grpcServer = grpc.NewServer(
+		grpc.Creds(creds), grpc.ConnectionTimeout(headerPatience),
 		// Workers keep their grown stacks from call to call.
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ForceServerCodecV2(grpccodec.Codec()),
@@ -201,7 +225,8 @@ func (s *Site) serveOn() {
 		grpc.StaticStreamWindowSize(streamBytes), grpc.StaticConnWindowSize(connBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
-		grpc.UnaryInterceptor(s.metrics.count), grpc.StreamInterceptor(s.metrics.countStream),
+		grpc.ChainUnaryInterceptor(s.metrics.count, s.access.Unary),
+		grpc.ChainStreamInterceptor(s.metrics.countStream, s.access.Stream),
 	)
 	s.health = health.NewServer()
 	// Until the core says that the data is vouched for.
@@ -214,13 +239,25 @@ func (s *Site) serveOn() {
 	reflection.Register(s.grpcServer)
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", s.livez)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /livez", s.guarded(access.Alive, http.HandlerFunc(s.livez)))
+	mux.Handle("GET /readyz", s.guarded(access.Alive, http.HandlerFunc(s.readyz)))
+	mux.Handle("GET /metrics", s.guarded(access.Metrics, promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})))
 	s.httpServer = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerPatience, ReadTimeout: 2 * headerPatience,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+}
+
+// guarded lets those in who may.
+func (s *Site) guarded(method string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := s.access.HTTP(r, method)
+		if err != nil {
+			apierr.WriteProblem(w, r, err)
+			return
+		}
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // GRPCAddr returns where the gRPC listener listens.
@@ -284,6 +321,10 @@ func (s *Site) Run(ctx context.Context) error {
 	})
 	group.Go(func() error { s.links.Run(linksCtx); return nil })
 	group.Go(func() error { s.watch(linksCtx); return nil })
+	group.Go(func() error { s.access.Run(linksCtx); return nil })
+	if s.cfg.TLS != nil {
+		group.Go(func() error { s.cfg.TLS.Run(linksCtx); return nil })
+	}
 	group.Go(func() error { return ignoreClosed(s.grpcServer.Serve(s.grpcListener)) })
 	group.Go(func() error { return ignoreClosed(s.httpServer.Serve(s.httpListener)) })
 	group.Go(func() error {

@@ -106,6 +106,9 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Content-Type", ProblemType)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if e.Reason == Unauthenticated {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(ceil(e.RetryAfter, time.Second), 10))
 	}

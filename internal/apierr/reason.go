@@ -67,6 +67,15 @@ const (
 	// expected. Its HTTP status is 409, not 412, which RFC 9110 keeps for
 	// conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
+	// Unauthenticated: the caller has shown no credentials, or none that are good.
+	Unauthenticated Reason = "UNAUTHENTICATED"
+	// PermissionDenied: the caller is known and may not do this.
+	PermissionDenied Reason = "PERMISSION_DENIED"
+	// RateLimited: the caller asks for more in a second than it may.
+	RateLimited Reason = "RATE_LIMITED"
+	// AuditFailed: the process cannot write to its audit log, and makes no change that
+	// it could not write down.
+	AuditFailed Reason = "AUDIT_FAILED"
 	// Overloaded: the process has more work than it can do in time and refused
 	// the request before beginning it.
 	Overloaded Reason = "OVERLOADED"
@@ -126,6 +135,10 @@ var table = map[Reason]row{
 	MethodNotAllowed:     {codes.Unimplemented, http.StatusMethodNotAllowed, "Method not allowed", true},
 	RouteNotFound:        {codes.Unimplemented, http.StatusNotFound, "No such resource", true},
 	VersionMismatch:      {codes.FailedPrecondition, http.StatusConflict, "Not the version expected", true},
+	Unauthenticated:      {codes.Unauthenticated, http.StatusUnauthorized, "Not known who asks", true},
+	PermissionDenied:     {codes.PermissionDenied, http.StatusForbidden, "Not allowed to this caller", true},
+	RateLimited:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Too many requests of one caller", true},
+	AuditFailed:          {codes.FailedPrecondition, http.StatusInternalServerError, "The audit log cannot be written", true},
 	Overloaded:           {codes.Unavailable, http.StatusServiceUnavailable, "Overloaded", true},
 	SiteUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, "No site can be reached", true},
 	NoQuorum:             {codes.Unavailable, http.StatusServiceUnavailable, "No majority of sites can be reached", true},

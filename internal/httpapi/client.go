@@ -6,6 +6,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -277,6 +278,13 @@ func (c *Client) problem(resp *http.Response, body []byte) error {
 
 // notSent reports whether the error proves that the request never left.
 func notSent(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if alert, ok := errors.AsType[tls.AlertError](err); ok {
+		// What the server says of our certificate it says before it reads anything.
+		return alert >= 42 && alert <= 48 || alert == 116
+	}
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }

@@ -40,9 +40,11 @@ type Config struct {
 	Join []string
 	// Preset is local, lan or wan; empty: wan.
 	Preset Preset
-	// Key encrypts and authenticates gossip with AES: 16, 24 or 32 bytes, the
-	// same at every node; empty: gossip in clear.
-	Key []byte
+	// KeyFile has the keys that encrypt and authenticate gossip with AES, as ReadKeys
+	// takes them; empty: gossip in clear. The first encrypts, and all are accepted. It
+	// is looked at every ten seconds, so that keys can be exchanged: first everybody
+	// accepts the new one, then everybody uses it, then nobody accepts the old one.
+	KeyFile string
 	// Logger gets the log; nil: none.
 	Logger *slog.Logger
 
@@ -83,11 +85,6 @@ func (c Config) Validate() error {
 	}
 	if _, ok := presets[c.preset()]; !ok {
 		bad("preset", "%.32q, must be local, lan or wan", string(c.Preset))
-	}
-	switch len(c.Key) {
-	case 0, 16, 24, 32:
-	default:
-		bad("key", "%d bytes, must be 16, 24 or 32", len(c.Key))
 	}
 	return errors.Join(errs...)
 }

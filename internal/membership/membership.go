@@ -34,6 +34,13 @@ type Membership struct {
 	stop   func() bool
 	loop   sync.WaitGroup
 
+	// keyFile and keyring are the keys of gossip; keyProblem is what the last look at
+	// the file failed with.
+	keyFile    string
+	keyring    *memberlist.Keyring
+	keyMu      sync.Mutex
+	keyProblem string
+
 	// mu serializes what memberlist does not allow side by side: updates of
 	// this node, leaving and shutting down.
 	mu     sync.Mutex
@@ -68,7 +75,17 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 		}
 		conf.AdvertiseAddr, conf.AdvertisePort = aip.String(), aport
 	}
-	conf.SecretKey = c.Key
+	var keyring *memberlist.Keyring
+	if c.KeyFile != "" {
+		keys, err := ReadKeys(c.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		if keyring, err = memberlist.NewKeyring(keys, keys[0]); err != nil {
+			return nil, fmt.Errorf("gossip keys: %w", err)
+		}
+		conf.Keyring = keyring
+	}
 	conf.Logger = log.New(lineWriter{logger}, "", 0)
 	// A process that died and came back at another address takes its name over
 	// as soon as it is known to be dead.
@@ -78,7 +95,7 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
-	m := &Membership{log: logger, seeds: slices.Clone(c.Join), pace: p, cancel: cancel}
+	m := &Membership{log: logger, seeds: slices.Clone(c.Join), pace: p, cancel: cancel, keyFile: c.KeyFile, keyring: keyring}
 	m.table = newTable(c.Self)
 	conf.Delegate, conf.Events, conf.Alive = m.table, m.table, m.table
 	conf.Merge, conf.Ping = m.table, m.table
@@ -95,6 +112,9 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 	self := m.list.LocalNode()
 	m.addr = net.JoinHostPort(self.Addr.String(), strconv.Itoa(int(self.Port)))
 	m.loop.Go(func() { m.keepJoined(ctx) })
+	if keyring != nil {
+		m.loop.Go(func() { m.followKeys(ctx) })
+	}
 	m.stop = context.AfterFunc(ctx, func() { _ = m.shutdown() })
 	return m, nil
 }

@@ -2,9 +2,12 @@ package membership
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -95,13 +98,104 @@ func sees(t *testing.T, m *Membership, want string) {
 	until(t, m, "alive: "+want, func() bool { return alive(m) == want })
 }
 
+// keyFile makes a file of keys.
+func keyFile(t *testing.T, keys ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "keys")
+	writeKeys(t, path, keys...)
+	return path
+}
+
+func writeKeys(t *testing.T, path string, keys ...string) {
+	t.Helper()
+	text := "# keys of gossip\n"
+	for _, k := range keys {
+		text += base64.StdEncoding.EncodeToString([]byte(k)) + "\n"
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestExchangeOfKeys: the key of running nodes is exchanged in three steps, at none of
+// which any two of them fall out; whoever has the old key alone is kept out then.
+func TestExchangeOfKeys(t *testing.T) {
+	const before, after = "0123456789abcdef", "fedcba9876543210"
+	files := []string{keyFile(t, before), keyFile(t, before)}
+	us := start(t, Config{Self: site("us"), KeyFile: files[0]})
+	eu := start(t, Config{Self: site("eu"), KeyFile: files[1], Join: []string{us.Addr()}})
+	sees(t, us, "site/eu site/us")
+	load := uint8(0)
+	for _, step := range [][]string{{before, after}, {after, before}, {after}} {
+		for i, m := range []*Membership{us, eu} {
+			writeKeys(t, files[i], step...)
+			m.lookAtKeys()
+			// One has the new keys and the other the old: what each says is heard.
+			for from, to := range map[*Membership]*Membership{us: eu, eu: us} {
+				load++
+				n := from.table.self
+				n.Load = load
+				if err := from.UpdateSelf(n, time.Second); err != nil {
+					t.Fatal(err)
+				}
+				until(t, to, "news of "+n.Name, func() bool {
+					return slices.ContainsFunc(to.Nodes(), func(m Member) bool { return m.Name == n.Name && m.Load == load && m.Health == Alive })
+				})
+			}
+		}
+	}
+	if keys := us.keyring.GetKeys(); len(keys) != 1 || string(keys[0]) != after {
+		t.Errorf("the keys are %q", keys)
+	}
+	// A file out of order changes nothing.
+	if err := os.WriteFile(files[0], []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	us.lookAtKeys()
+	if keys := us.keyring.GetKeys(); len(keys) != 1 || string(keys[0]) != after {
+		t.Errorf("the keys are %q", keys)
+	}
+	late := start(t, Config{Self: site("late"), KeyFile: keyFile(t, before), Join: []string{us.Addr()}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := late.list.Join([]string{us.Addr()}); err == nil {
+		t.Error("the old key is accepted")
+	}
+	<-ctx.Done()
+	if got := alive(us); got != "site/eu site/us" {
+		t.Errorf("alive: %s", got)
+	}
+}
+
+// TestKeyFiles: what a file of keys may hold.
+func TestKeyFiles(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for text, want := range map[string]int{
+		key: 1, "# x\n\n" + key + "\r\n": 1, key + "\n" + key: 1, "": 0, "x": 0, "# x": 0,
+		base64.StdEncoding.EncodeToString(make([]byte, 17)): 0, strings.Repeat("\n", maxKeyFile+1) + key: 0,
+		"0123456789abcdef\n": 0, key + "\nAAAAAAAAAAAAAAAAAAAAAA==": 2,
+	} {
+		path := filepath.Join(t.TempDir(), "keys")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		keys, err := ReadKeys(path)
+		if len(keys) != want || (err == nil) != (want > 0) {
+			t.Errorf("%.40q: %d keys, %v", text, len(keys), err)
+		}
+	}
+	if _, err := ReadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
 func TestNodesFindEachOther(t *testing.T) {
-	key := []byte("0123456789abcdef")
-	us := start(t, Config{Self: site("us"), Key: key})
-	eu := start(t, Config{Self: site("eu"), Key: key, Join: []string{us.Addr()}})
+	key := keyFile(t, "0123456789abcdef")
+	us := start(t, Config{Self: site("us"), KeyFile: key})
+	eu := start(t, Config{Self: site("eu"), KeyFile: key, Join: []string{us.Addr()}})
 	// An app manager may bear the name of a site.
 	mgr := Node{Name: "us", Region: "us", Role: RoleAppMgr, Cluster: "test"}
-	am := start(t, Config{Self: mgr, Key: key, Join: []string{us.Addr()}})
+	am := start(t, Config{Self: mgr, KeyFile: key, Join: []string{us.Addr()}})
 	for _, m := range []*Membership{us, eu, am} {
 		sees(t, m, "appmgr/us site/eu site/us")
 	}
@@ -206,17 +300,17 @@ func TestLeave(t *testing.T) {
 // TestStrangersStayOut joins a cluster with the wrong cluster name and with the
 // wrong key; a third, right node shows when the others would have been seen.
 func TestStrangersStayOut(t *testing.T) {
-	us := start(t, Config{Self: site("us"), Key: []byte("0123456789abcdef")})
+	us := start(t, Config{Self: site("us"), KeyFile: keyFile(t, "0123456789abcdef")})
 	foreign := site("foreign")
 	foreign.Cluster = "other"
-	f := start(t, Config{Self: foreign, Key: []byte("0123456789abcdef"), Join: []string{us.Addr()}})
-	k := start(t, Config{Self: site("wrongkey"), Key: []byte("fedcba9876543210"), Join: []string{us.Addr()}})
+	f := start(t, Config{Self: foreign, KeyFile: keyFile(t, "0123456789abcdef"), Join: []string{us.Addr()}})
+	k := start(t, Config{Self: site("wrongkey"), KeyFile: keyFile(t, "fedcba9876543210"), Join: []string{us.Addr()}})
 	for _, m := range []*Membership{f, k} {
 		if n, err := m.list.Join([]string{us.Addr()}); n != 0 || err == nil {
 			t.Errorf("%s joined", m.Nodes()[0].ID())
 		}
 	}
-	eu := start(t, Config{Self: site("eu"), Key: []byte("0123456789abcdef"), Join: []string{us.Addr()}})
+	eu := start(t, Config{Self: site("eu"), KeyFile: keyFile(t, "0123456789abcdef"), Join: []string{us.Addr()}})
 	sees(t, us, "site/eu site/us")
 	sees(t, eu, "site/eu site/us")
 	if len(f.Nodes()) != 1 || len(k.Nodes()) != 1 {
@@ -307,7 +401,6 @@ func TestValidate(t *testing.T) {
 		{"join[0]", func(c *Config) { c.Join = []string{""} }},
 		{"join", func(c *Config) { c.Join = slices.Repeat(c.Join, 65) }},
 		{"preset", func(c *Config) { c.Preset = "moon" }},
-		{"key", func(c *Config) { c.Key = []byte("short") }},
 	} {
 		cfg := good()
 		c.spoil(&cfg)

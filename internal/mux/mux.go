@@ -279,9 +279,15 @@ func (m *Mux) end(s *stream, err error) {
 			m.unary = true
 		}
 		fate := Lost
-		if apierr.ReasonOf(err) == apierr.ShuttingDown {
+		switch apierr.ReasonOf(err) {
+		case apierr.ShuttingDown:
 			// A server that ends a stream so has begun nothing that it has not answered.
 			fate = Unsent
+		case apierr.Unauthenticated, apierr.PermissionDenied:
+			// One that has said nothing before has not let the stream in.
+			if !s.heard {
+				fate = Unsent
+			}
 		}
 		for _, c := range s.table.drain() {
 			c.finish(fate, err)

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/internal/wan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
@@ -114,7 +116,7 @@ func (k *link) connect(ctx context.Context) error {
 		return fmt.Errorf("its address is not known yet")
 	}
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(k.credentials()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}))
 	if err != nil {
 		return fmt.Errorf("dialling %s: %w", address, err)
@@ -140,6 +142,15 @@ func (k *link) connect(ctx context.Context) error {
 	}()
 	k.serve(ctx, cancel, stream)
 	return context.Cause(ctx)
+}
+
+// credentials are those of the connection. It is made to the site that the certificate
+// at its other end names, and to nobody else.
+func (k *link) credentials() credentials.TransportCredentials {
+	if k.owner.cfg.TLS == nil {
+		return insecure.NewCredentials()
+	}
+	return k.owner.cfg.TLS.ClientCredentials(tlsconf.Identity{Kind: tlsconf.Site, Name: string(k.to)})
 }
 
 type clientStream = grpc.BidiStreamingClient[peerv1.LinkRequest, peerv1.LinkResponse]

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/samya-db/samya/internal/tlsconf"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/wire"
@@ -30,6 +31,9 @@ type Config struct {
 	// Address returns where a member's gRPC listener is thought to be, or "" if
 	// that is unknown so far. It is asked anew for every attempt.
 	Address func(core.SiteID) string
+	// TLS has links encrypted, and both ends prove by their certificates which sites
+	// they are. Nil: links in clear, whose ends are believed.
+	TLS *tlsconf.Store
 	// Latency is held back on everything sent to a member; nil for none.
 	Latency func(to core.SiteID) time.Duration
 	// Fault drops what is sent to a member while it returns true: the hook of

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/samya-db/samya/avantan"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
@@ -79,7 +80,11 @@ func start(t *testing.T, b *book, self core.SiteID, tweak func(*peer.Config)) *e
 		tweak(&cfg)
 	}
 	e.links = peer.New(cfg)
-	server := grpc.NewServer()
+	security := insecure.NewCredentials()
+	if cfg.TLS != nil {
+		security = cfg.TLS.ServerCredentials()
+	}
+	server := grpc.NewServer(grpc.Creds(security))
 	peerv1.RegisterPeerServiceServer(server, e.links)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/tlsconf"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/wire"
@@ -26,6 +28,10 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
+	if err := l.vouched(stream.Context(), first.GetHello().GetSite()); err != nil {
+		l.cfg.Logger.LogAttrs(stream.Context(), slog.LevelWarn, "a peer is refused", slog.Any("error", err))
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
 	if err := stream.Send(&peerv1.LinkResponse{Hello: l.hello()}); err != nil {
 		return err
 	}
@@ -35,9 +41,27 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	select {
 	case err := <-ended:
 		return err
+	case <-stream.Context().Done():
+		return status.FromContextError(stream.Context().Err()).Err()
 	case <-l.closing:
 		return status.Error(codes.Unavailable, "the site is shutting down")
 	}
+}
+
+// vouched says why whoever calls itself by the name of a site is not believed, or nil:
+// no member speaks for another.
+func (l *Links) vouched(ctx context.Context, name string) error {
+	if l.cfg.TLS == nil {
+		return nil
+	}
+	id, err := tlsconf.PeerIdentity(ctx)
+	if err != nil {
+		return fmt.Errorf("site %q does not prove that it is: %w", name, err)
+	}
+	if want := (tlsconf.Identity{Kind: tlsconf.Site, Name: name}); id != want {
+		return fmt.Errorf("%w: %s introduces itself as %s", tlsconf.ErrIdentity, id, want)
+	}
+	return nil
 }
 
 // take receives a member's frames until the stream ends.

@@ -1,0 +1,195 @@
+package access
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/samya-db/samya/internal/tlsconf"
+)
+
+// maxCallers bounds the callers of an access file.
+const maxCallers = 100_000
+
+// file is what an access file has, in YAML.
+type file struct {
+	Callers []struct {
+		Name string `yaml:"name"`
+		Role string `yaml:"role"`
+		// Prefixes are the entities: needed by clients, and all for others by default.
+		Prefixes []string `yaml:"prefixes"`
+		// Tokens are the SHA-256 of the caller's bearer tokens, in hexadecimal: several
+		// while they are exchanged.
+		Tokens texts `yaml:"token_sha256"`
+		// Certificate is the name in the caller's client certificate.
+		Certificate string `yaml:"certificate"`
+	} `yaml:"callers"`
+	Issuers []struct {
+		Issuer   string `yaml:"issuer"`
+		Audience string `yaml:"audience"`
+		// Keys is a file with a JWK set, or with public keys in PEM.
+		Keys string `yaml:"keys"`
+		// MostRole is the most that a token of this issuer may be.
+		MostRole string `yaml:"most_role"`
+		// Prefixes are the most entities that its tokens may be for.
+		Prefixes []string `yaml:"prefixes"`
+		// RoleClaim and PrefixesClaim name the claims.
+		RoleClaim     string `yaml:"role_claim"`
+		PrefixesClaim string `yaml:"prefixes_claim"`
+	} `yaml:"issuers"`
+}
+
+// texts is one text or a list of them.
+type texts []string
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (t *texts) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*t = texts{n.Value}
+		return nil
+	}
+	return n.Decode((*[]string)(t))
+}
+
+// policy is what an access file means. It is not changed once made.
+type policy struct {
+	raw     [][]byte
+	tokens  map[[sha256.Size]byte]*Caller
+	certs   map[string]*Caller
+	issuers map[string]*issuer
+}
+
+// readPolicy reads an access file and the files of keys that it names, relative to it.
+// What is the same as in the policy before is that one.
+func readPolicy(path string, before *policy) (*policy, error) {
+	b, err := readFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the access file: %w", err)
+	}
+	f, err := parseFile(b)
+	if err != nil {
+		return nil, fmt.Errorf("access file %s: %w", path, err)
+	}
+	raw := [][]byte{b}
+	for i := range f.Issuers {
+		keys := f.Issuers[i].Keys
+		if !filepath.IsAbs(keys) {
+			keys = filepath.Join(filepath.Dir(path), keys)
+		}
+		k, err := readFile(keys)
+		if err != nil {
+			return nil, fmt.Errorf("access file %s: issuers[%d].keys: %w", path, i, err)
+		}
+		raw = append(raw, k)
+	}
+	if before != nil && slices.EqualFunc(raw, before.raw, bytes.Equal) {
+		return before, nil
+	}
+	p, err := f.policy(raw[1:])
+	if err != nil {
+		return nil, fmt.Errorf("access file %s: %w", path, err)
+	}
+	p.raw = raw
+	return p, nil
+}
+
+// parseFile reads YAML of which every key is known.
+func parseFile(b []byte) (*file, error) {
+	d := yaml.NewDecoder(bytes.NewReader(b))
+	d.KnownFields(true)
+	f := new(file)
+	if err := d.Decode(f); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one document")
+	}
+	if n := len(f.Callers); n > maxCallers {
+		return nil, fmt.Errorf("%d callers, at most %d", n, maxCallers)
+	}
+	return f, nil
+}
+
+// policy checks the file and makes a policy of it, with the keys of its issuers.
+func (f *file) policy(keys [][]byte) (*policy, error) {
+	p := &policy{tokens: make(map[[sha256.Size]byte]*Caller), certs: make(map[string]*Caller), issuers: make(map[string]*issuer)}
+	names := make(map[string]bool)
+	for i := range f.Callers {
+		in := &f.Callers[i]
+		if err := (tlsconf.Identity{Kind: tlsconf.Client, Name: in.Name}).Validate(); err != nil {
+			return nil, fmt.Errorf("callers[%d]: %w", i, err)
+		}
+		bad := func(format string, args ...any) error {
+			return fmt.Errorf("callers[%d] (%s): %s", i, in.Name, fmt.Sprintf(format, args...))
+		}
+		if names[in.Name] {
+			return nil, bad("the name stands there twice")
+		}
+		names[in.Name] = true
+		c := &Caller{Name: in.Name}
+		var err error
+		if c.Role, c.Scope, err = grant(in.Role, in.Prefixes); err != nil {
+			return nil, bad("%v", err)
+		}
+		if len(in.Tokens) == 0 && in.Certificate == "" {
+			return nil, bad("neither token_sha256 nor certificate: nobody could be it")
+		}
+		for _, t := range in.Tokens {
+			var sum [sha256.Size]byte
+			if n, err := hex.Decode(sum[:], []byte(t)); err != nil || n != len(sum) || len(t) != 2*len(sum) {
+				return nil, bad("token_sha256 must be 64 hexadecimal digits, the SHA-256 of a token")
+			}
+			if p.tokens[sum] != nil {
+				return nil, bad("its token is also that of %s", p.tokens[sum].Name)
+			}
+			p.tokens[sum] = c
+		}
+		if in.Certificate != "" {
+			if p.certs[in.Certificate] != nil {
+				return nil, bad("its certificate is also that of %s", p.certs[in.Certificate].Name)
+			}
+			p.certs[in.Certificate] = c
+		}
+	}
+	for i := range f.Issuers {
+		in := &f.Issuers[i]
+		is, err := newIssuer(in.Issuer, in.Audience, in.MostRole, in.Prefixes, in.RoleClaim, in.PrefixesClaim, keys[i])
+		if err != nil {
+			return nil, fmt.Errorf("issuers[%d]: %w", i, err)
+		}
+		if p.issuers[in.Issuer] != nil {
+			return nil, fmt.Errorf("issuers[%d]: %s stands there twice", i, in.Issuer)
+		}
+		p.issuers[in.Issuer] = is
+	}
+	return p, nil
+}
+
+// grant reads a role and the prefixes it is for.
+func grant(role string, prefixes []string) (Role, Scope, error) {
+	r, err := ParseRole(role)
+	if err != nil {
+		return Nobody, nil, err
+	}
+	if len(prefixes) == 0 {
+		if r == Client {
+			return Nobody, nil, fmt.Errorf("a client needs prefixes; %q for all entities", Everything)
+		}
+		return r, nil, nil
+	}
+	scope, err := newScope(prefixes)
+	if err != nil {
+		return Nobody, nil, err
+	}
+	if r == Admin && !scope.All() {
+		return Nobody, nil, errors.New("an admin has no prefixes")
+	}
+	return r, scope, nil
+}

@@ -1,0 +1,253 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/tlsconf"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// What an app manager tells a site of its caller. Of nobody else it is believed.
+const (
+	callerKey = "samya-caller"
+	scopeKey  = "samya-scope"
+)
+
+// Unary is the guard as an interceptor of unary calls.
+func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	s, err := g.admit(info.FullMethod, shown(ctx))
+	if err != nil {
+		return nil, g.refusal(err)
+	}
+	s.relayed(ctx)
+	release, err := g.begin(s, req)
+	if err != nil {
+		return nil, g.refusal(err)
+	}
+	defer release()
+	var resp any
+	err = g.audited(s, req, func() (err error) {
+		resp, err = handler(context.WithValue(ctx, sessionKey{}, s), req)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	cut(s.scope, resp)
+	return resp, nil
+}
+
+// begin lets a request in, or says why not.
+func (g *Guard) begin(s *session, req any) (release func(), err error) {
+	if s.rule.Least == Nobody {
+		return func() {}, nil
+	}
+	if err := permit(s.scope, req); err != nil {
+		return nil, err
+	}
+	if s.caller.Kind == "" {
+		if err := g.buckets.take(s.caller.Name, weight(req)); err != nil {
+			return nil, err
+		}
+	}
+	if g.slots == nil {
+		return func() {}, nil
+	}
+	select {
+	case g.slots <- struct{}{}:
+		return func() { <-g.slots }, nil
+	default:
+		return nil, apierr.Overload("", time.Second)
+	}
+}
+
+// audited makes a change between its two lines of the audit log, and all else as it
+// is. A change that cannot be written down is not begun.
+func (g *Guard) audited(s *session, req any, do func() error) error {
+	if !s.rule.Change {
+		return do()
+	}
+	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
+	if s.behalf != "" {
+		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
+	}
+	r.Entity, r.RequestID = target(req)
+	if m, ok := req.(proto.Message); ok && g.audit != nil {
+		if b, err := protojson.Marshal(m); err == nil {
+			r.Request = b
+		}
+	}
+	if err := g.audit.add(&r); err != nil {
+		g.metrics.changes.WithLabelValues("unwritten").Inc()
+		g.log.ErrorContext(context.Background(), "a change is refused: it cannot be written down", "error", err)
+		return apierr.New(apierr.AuditFailed, "the change cannot be written down; nothing was done")
+	}
+	err := do()
+	outcome := "done"
+	r.Time, r.Request, r.Outcome = g.now().UTC(), nil, "OK"
+	if err != nil {
+		outcome, r.Outcome = "failed", string(apierr.ReasonOf(err))
+	}
+	g.metrics.changes.WithLabelValues(outcome).Inc()
+	if auditErr := g.audit.add(&r); auditErr != nil {
+		g.log.ErrorContext(context.Background(), "what became of a change cannot be written down", "error", auditErr)
+		if err == nil {
+			_, id := target(req)
+			return apierr.Unknown(id, "", auditErr)
+		}
+	}
+	return err
+}
+
+// Stream is the guard as an interceptor of streams.
+func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	shows := shown(stream.Context())
+	s, err := g.admit(info.FullMethod, shows)
+	if err != nil {
+		return g.refusal(err)
+	}
+	ctx, release := g.lasting(context.WithValue(stream.Context(), sessionKey{}, s), func() error { return g.again(s, shows) })
+	defer release()
+	err = handler(srv, &guarded{ServerStream: stream, ctx: ctx, session: s})
+	if over := context.Cause(ctx); ctx.Err() != nil && stream.Context().Err() == nil {
+		return g.refusal(over)
+	}
+	return err
+}
+
+// again says why a caller may not go on with what it began, or nil.
+func (g *Guard) again(s *session, c credentials) error {
+	now, err := g.admit(s.method, c)
+	if err != nil {
+		return err
+	}
+	if !now.caller.equal(s.caller) {
+		return unauthenticated("what the caller may do has changed; connect again")
+	}
+	return nil
+}
+
+// guarded is a stream of which every message is looked at.
+type guarded struct {
+	grpc.ServerStream
+	ctx     context.Context //nolint:containedctx // it stands for that of the stream
+	session *session
+	// sending: the guard answers some operations itself.
+	sending sync.Mutex
+}
+
+// Context returns that of the stream, which ends as well when its caller may not go on.
+func (g *guarded) Context() context.Context { return g.ctx }
+
+// SendMsg sends an answer.
+func (g *guarded) SendMsg(m any) error {
+	g.sending.Lock()
+	defer g.sending.Unlock()
+	return g.ServerStream.SendMsg(m)
+}
+
+// RecvMsg receives a request that the caller may make. Of a stream of operations those
+// that it may not make are answered here and taken out.
+func (g *guarded) RecvMsg(m any) error {
+	if err := g.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	s := g.session
+	if operations, ok := m.(*samyav1.StreamRequest); ok {
+		return g.sift(operations)
+	}
+	if s.rule.Least == Nobody {
+		return nil
+	}
+	if err := permit(s.scope, m); err != nil {
+		return s.guard.refusal(err)
+	}
+	if s.caller.Kind != "" {
+		return nil
+	}
+	return s.guard.refusal(s.guard.buckets.take(s.caller.Name, 1))
+}
+
+// sift answers the operations that the caller may not make.
+func (g *guarded) sift(m *samyav1.StreamRequest) error {
+	s := g.session
+	if s.caller.Kind != "" || s.scope.All() && s.guard.buckets == nil {
+		return nil
+	}
+	slow := s.guard.refusal(s.guard.buckets.take(s.caller.Name, len(m.GetCalls())))
+	kept := m.GetCalls()[:0]
+	var replies []*samyav1.Reply
+	for _, c := range m.GetCalls() {
+		err := slow
+		if err == nil {
+			err = s.guard.refusal(permitOperation(s.scope, c.GetOperation()))
+		}
+		if err == nil {
+			kept = append(kept, c)
+			continue
+		}
+		replies = append(replies, &samyav1.Reply{
+			Tag: c.GetTag(), Result: &samyav1.Result{Result: &samyav1.Result_Failure{Failure: apierr.From(err).Failure()}},
+		})
+	}
+	m.Calls = kept
+	if len(replies) == 0 {
+		return nil
+	}
+	return g.SendMsg(&samyav1.StreamResponse{Replies: replies})
+}
+
+// shown returns the credentials of a call.
+func shown(ctx context.Context) credentials {
+	c := credentials{chain: tlsconf.PeerCertificates(ctx)}
+	if v := metadata.ValueFromIncomingContext(ctx, "authorization"); len(v) > 0 {
+		c.authorization = v[0]
+	}
+	return c
+}
+
+// relayed takes in what an app manager tells of its caller.
+func (s *session) relayed(ctx context.Context) {
+	if s.caller.Kind != tlsconf.AppManager {
+		return
+	}
+	if v := metadata.ValueFromIncomingContext(ctx, callerKey); len(v) == 1 {
+		s.behalf = v[0]
+	}
+	if v := metadata.ValueFromIncomingContext(ctx, scopeKey); len(v) > 0 {
+		s.scope = Scope(v)
+	}
+}
+
+// Relay returns a context whose calls tell a site on whose behalf an app manager
+// makes them.
+func Relay(ctx context.Context) context.Context {
+	s := sessionOf(ctx)
+	if s == nil || s.caller == anonymous {
+		return ctx
+	}
+	pairs := []string{callerKey, printable(s.caller.Name)}
+	for _, p := range s.scope {
+		pairs = append(pairs, scopeKey, p)
+	}
+	return metadata.AppendToOutgoingContext(ctx, pairs...)
+}
+
+// printable makes a name fit for a header.
+func printable(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if c < ' ' || c > '~' {
+			b[i] = '?'
+		}
+	}
+	return string(b[:min(len(b), 512)])
+}

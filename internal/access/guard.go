@@ -1,0 +1,194 @@
+package access
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/samya-db/samya/internal/tlsconf"
+)
+
+// PollInterval is how often the access file is looked at for changes.
+const PollInterval = 10 * time.Second
+
+// maxFile bounds a file that is read, in bytes.
+const maxFile = 64 << 20
+
+// Config is what a Guard is made of. The zero Config lets everybody do everything.
+type Config struct {
+	// File is the access file; empty for none.
+	File string
+	// Audit is where changes are written down; empty for nowhere.
+	Audit string
+	// TLS has verified the certificates of callers; nil without TLS.
+	TLS *tlsconf.Store
+	// Relays: app managers may make all calls, as at a site. They have held their own
+	// callers against the rules.
+	Relays bool
+	// Limits bound what callers may ask for.
+	Limits Limits
+	// Logger gets the log; nil: none.
+	Logger *slog.Logger
+	// Now is the time; nil: that of the system.
+	Now func() time.Time
+}
+
+// Guard stands before the calls of all listeners of a process.
+type Guard struct {
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	policy  atomic.Pointer[policy]
+	buckets *buckets
+	slots   chan struct{}
+	audit   *auditLog
+	metrics *metrics
+
+	mu sync.Mutex
+	// failing is what the last look failed with, so that it is logged once.
+	failing string
+	// held are the calls that last.
+	held map[*hold]struct{}
+	// jwts are those that were verified, with the policy that they were verified by.
+	jwts   map[string]verified
+	jwtsBy *policy
+}
+
+// verified is a JWT that was verified.
+type verified struct {
+	caller *Caller
+	until  time.Time
+}
+
+// Open reads the access file and opens the audit log. Close must follow.
+func Open(cfg Config) (*Guard, error) {
+	g := &Guard{
+		cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), now: cfg.Now,
+		held: make(map[*hold]struct{}), jwts: make(map[string]verified), metrics: newMetrics(),
+	}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	g.buckets = newBuckets(cfg.Limits.Rate, g.now)
+	if n := cfg.Limits.InFlight; n > 0 {
+		g.slots = make(chan struct{}, n)
+	}
+	if cfg.File != "" {
+		p, err := readPolicy(cfg.File, nil)
+		if err != nil {
+			return nil, err
+		}
+		g.policy.Store(p)
+	}
+	if cfg.Audit != "" {
+		var err error
+		if g.audit, err = openAudit(cfg.Audit); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// Close closes the audit log. Changes are refused from then on.
+func (g *Guard) Close() error { return g.audit.close() }
+
+// Run takes up changes of the access file and of the keys it names until ctx ends, and
+// ends the calls whose callers may not make them any more.
+func (g *Guard) Run(ctx context.Context) {
+	tick := time.NewTicker(PollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			g.Look()
+		}
+	}
+}
+
+// Look looks at the files once. If they are not in order, what was read before stands.
+func (g *Guard) Look() {
+	defer g.sweep()
+	before := g.policy.Load()
+	if before == nil {
+		return
+	}
+	p, err := readPolicy(g.cfg.File, before)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	g.mu.Lock()
+	again := g.failing == text
+	g.failing = text
+	g.mu.Unlock()
+	switch {
+	case err != nil:
+		g.metrics.reloads.WithLabelValues("failed").Inc()
+		if !again {
+			g.log.Error("the access file was not read again; what was read before stands", slog.Any("error", err))
+		}
+	case p != before:
+		g.policy.Store(p)
+		g.metrics.reloads.WithLabelValues("done").Inc()
+		g.log.Info("the access file was read again", slog.Int("callers", len(p.tokens)+len(p.certs)))
+	}
+}
+
+// hold is a call that lasts: its caller is asked after again and again.
+type hold struct {
+	again  func() error
+	cancel context.CancelCauseFunc
+}
+
+// lasting returns a context that ends, with the reason as its cause, once again says
+// that the caller may not go on.
+func (g *Guard) lasting(ctx context.Context, again func() error) (_ context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	h := &hold{again, cancel}
+	g.mu.Lock()
+	g.held[h] = struct{}{}
+	g.mu.Unlock()
+	return ctx, func() {
+		g.mu.Lock()
+		delete(g.held, h)
+		g.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// sweep ends the calls whose callers may not make them any more.
+func (g *Guard) sweep() {
+	g.mu.Lock()
+	held := make([]*hold, 0, len(g.held))
+	for h := range g.held {
+		held = append(held, h)
+	}
+	g.mu.Unlock()
+	for _, h := range held {
+		if err := h.again(); err != nil {
+			h.cancel(err)
+		}
+	}
+}
+
+// readFile reads a file of at most maxFile bytes.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s: %d bytes, at most %d", path, info.Size(), maxFile)
+	case info.IsDir():
+		return nil, errors.New(path + " is a directory")
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,86 @@
+package access
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/http"
+
+	"github.com/samya-db/samya/internal/apierr"
+)
+
+// HTTP lets a request of the HTTP API in as a call of a method of gRPC, or says why
+// not. What the request asks for must go through Call or Permit.
+func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
+	s, err := g.admit(method, shownBy(r))
+	if err != nil {
+		return nil, g.refusal(err)
+	}
+	if s.rule.Least != Nobody && s.caller.Kind == "" {
+		if err := g.buckets.take(s.caller.Name, 1); err != nil {
+			return nil, g.refusal(err)
+		}
+	}
+	return context.WithValue(r.Context(), sessionKey{}, s), nil
+}
+
+// Lasting returns a context of one that HTTP gave, for a request that lasts: it ends,
+// with the reason as its cause, when the caller may not go on.
+func (g *Guard) Lasting(ctx context.Context, r *http.Request) (context.Context, func()) {
+	s, shows := sessionOf(ctx), shownBy(r)
+	return g.lasting(ctx, func() error { return g.again(s, shows) })
+}
+
+// Over returns why the caller of a request that lasts may not go on; nil if it may.
+func Over(ctx context.Context) error {
+	if e, ok := errors.AsType[*apierr.Error](context.Cause(ctx)); ok {
+		return e
+	}
+	return nil
+}
+
+func shownBy(r *http.Request) credentials {
+	return credentials{authorization: r.Header.Get("Authorization"), chain: chainOf(r)}
+}
+
+func chainOf(r *http.Request) []*x509.Certificate {
+	if r.TLS == nil {
+		return nil
+	}
+	return r.TLS.PeerCertificates
+}
+
+// Permit says why the caller of a request that HTTP let in may not ask for this, or
+// nil.
+func Permit(ctx context.Context, request any) error {
+	s := sessionOf(ctx)
+	if s == nil {
+		return apierr.New(apierr.PermissionDenied, "nobody has let this request in")
+	}
+	if err := permit(s.scope, request); err != nil {
+		return s.guard.refusal(err)
+	}
+	if n := weight(request); n > 1 && s.caller.Kind == "" {
+		// One was counted when it was let in.
+		return s.guard.refusal(s.guard.buckets.take(s.caller.Name, n-1))
+	}
+	return nil
+}
+
+// Call makes what a request that HTTP let in asks for: held against what its caller
+// may touch, told to the audit log if it is a change, and with nothing in the answer
+// that is not the caller's.
+func Call[In, Out any](ctx context.Context, in In, do func(context.Context, In) (Out, error)) (out Out, err error) {
+	if err := Permit(ctx, in); err != nil {
+		return out, err
+	}
+	s := sessionOf(ctx)
+	err = s.guard.audited(s, in, func() (err error) {
+		out, err = do(ctx, in)
+		return err
+	})
+	if err == nil {
+		cut(s.scope, out)
+	}
+	return out, err
+}

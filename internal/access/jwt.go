@@ -1,0 +1,211 @@
+package access
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const (
+	// maxToken bounds a bearer token, in bytes.
+	maxToken = 8 << 10
+	// leeway is by how much an issuer's clock may differ.
+	leeway = 10 * time.Second
+	// minRSA is the shortest RSA key, in bits.
+	minRSA = 2048
+)
+
+// algorithms are those of JWTs that are taken: none that shares a secret, and not
+// "none".
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
+// issuer is who signs JWTs.
+type issuer struct {
+	name, audience           string
+	keys                     []jose.JSONWebKey
+	most                     Role
+	scope                    Scope
+	roleClaim, prefixesClaim string
+}
+
+func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefixesClaim string, keys []byte) (*issuer, error) {
+	is := &issuer{name: name, audience: audience, most: Client, roleClaim: roleClaim, prefixesClaim: prefixesClaim}
+	if name == "" || audience == "" {
+		return nil, errors.New("issuer and audience must be given")
+	}
+	if is.roleClaim == "" {
+		is.roleClaim = "samya_role"
+	}
+	if is.prefixesClaim == "" {
+		is.prefixesClaim = "samya_prefixes"
+	}
+	var err error
+	if most != "" {
+		if is.most, err = ParseRole(most); err != nil {
+			return nil, fmt.Errorf("most_role: %w", err)
+		}
+	}
+	if len(prefixes) > 0 {
+		if is.scope, err = newScope(prefixes); err != nil {
+			return nil, err
+		}
+	}
+	if is.keys, err = parseKeys(keys); err != nil {
+		return nil, fmt.Errorf("keys of %s: %w", name, err)
+	}
+	return is, nil
+}
+
+// parseKeys reads a JWK set, or public keys and certificates in PEM. There may be none:
+// then nothing of the issuer's is good.
+func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
+	var keys []jose.JSONWebKey
+	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
+		var set jose.JSONWebKeySet
+		if err := json.Unmarshal(b, &set); err != nil {
+			return nil, fmt.Errorf("no JWK set: %w", err)
+		}
+		keys = set.Keys
+	} else {
+		for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
+			key, err := x509.ParsePKIXPublicKey(block.Bytes)
+			if err != nil {
+				cert, certErr := x509.ParseCertificate(block.Bytes)
+				if certErr != nil {
+					return nil, fmt.Errorf("a PEM block of %.32q that is no public key: %w", block.Type, err)
+				}
+				key = cert.PublicKey
+			}
+			keys = append(keys, jose.JSONWebKey{Key: key})
+		}
+		if len(keys) == 0 && len(bytes.TrimSpace(b)) > 0 {
+			return nil, errors.New("neither a JWK set nor PEM")
+		}
+	}
+	for i := range keys {
+		switch k := keys[i].Key.(type) {
+		case *ecdsa.PublicKey, ed25519.PublicKey:
+		case *rsa.PublicKey:
+			if n := k.N.BitLen(); n < minRSA {
+				return nil, fmt.Errorf("an RSA key of %d bits, at least %d", n, minRSA)
+			}
+		default:
+			return nil, fmt.Errorf("a key of kind %T, must be a public key", k)
+		}
+	}
+	return keys, nil
+}
+
+// looksLikeJWT reports whether a token has the three parts of a JWT.
+func looksLikeJWT(token string) bool { return strings.Count(token, ".") == 2 }
+
+// callerOf verifies a JWT and returns whom it names.
+func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return nil, fmt.Errorf("no JWT that is taken: %w", err)
+	}
+	var unsafe jwt.Claims
+	if err := parsed.UnsafeClaimsWithoutVerification(&unsafe); err != nil {
+		return nil, fmt.Errorf("its claims: %w", err)
+	}
+	is := p.issuers[unsafe.Issuer]
+	if is == nil {
+		return nil, errors.New("its issuer is none that is known")
+	}
+	var claims jwt.Claims
+	var all map[string]any
+	if err := is.verify(parsed, &claims, &all); err != nil {
+		return nil, err
+	}
+	if claims.Expiry == nil || claims.Subject == "" {
+		return nil, errors.New("it has no exp or no sub")
+	}
+	if err := claims.ValidateWithLeeway(jwt.Expected{
+		Issuer: is.name, AnyAudience: jwt.Audience{is.audience}, Time: now,
+	}, leeway); err != nil {
+		return nil, err
+	}
+	return is.caller(claims.Subject, all)
+}
+
+// verify holds a JWT against the issuer's keys: those of its key id, or all if it or
+// the keys have none.
+func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
+	kid := ""
+	if len(token.Headers) > 0 {
+		kid = token.Headers[0].KeyID
+	}
+	for i := range is.keys {
+		k := &is.keys[i]
+		if kid != "" && k.KeyID != "" && k.KeyID != kid {
+			continue
+		}
+		if k.Use != "" && k.Use != "sig" {
+			continue
+		}
+		if token.Claims(k.Key, into...) == nil {
+			return nil
+		}
+	}
+	return errors.New("none of its issuer's keys has signed it")
+}
+
+// caller reads role and prefixes out of claims.
+func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error) {
+	role, _ := claims[is.roleClaim].(string)
+	var prefixes []string
+	switch v := claims[is.prefixesClaim].(type) {
+	case nil:
+	case string:
+		prefixes = strings.Fields(v)
+	case []any:
+		for _, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return nil, fmt.Errorf("claim %s must be a list of texts", is.prefixesClaim)
+			}
+			prefixes = append(prefixes, s)
+		}
+	default:
+		return nil, fmt.Errorf("claim %s must be a list of texts", is.prefixesClaim)
+	}
+	c := &Caller{Name: is.name + "#" + subject}
+	var err error
+	if c.Role, c.Scope, err = grant(role, prefixes); err != nil {
+		return nil, fmt.Errorf("its claims: %w", err)
+	}
+	c.Role = min(c.Role, is.most)
+	if !is.scope.All() {
+		if c.Scope.All() {
+			c.Scope = is.scope
+		}
+		for _, p := range c.Scope {
+			if !is.scope.includes(p) {
+				return nil, fmt.Errorf("its prefix %.64q is none of the issuer's", p)
+			}
+		}
+	}
+	return c, nil
+}
+
+// includes reports whether the scope has all that a prefix covers.
+func (s Scope) includes(prefix string) bool {
+	if strings.HasSuffix(prefix, "/") {
+		return s.coversAll(prefix)
+	}
+	return s.Covers(prefix) && s.coversAll(prefix+"/")
+}

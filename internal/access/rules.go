@@ -1,0 +1,87 @@
+package access
+
+import (
+	"maps"
+	"slices"
+
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// Rule is who may call a method.
+type Rule struct {
+	// Least is the least role that may.
+	Least Role
+	// Whole: what is told or changed is not of some entities but of all, so that
+	// callers of some entities may not.
+	Whole bool
+	// Sites: other sites alone may, as their certificates name them.
+	Sites bool
+	// Change: it is told to the audit log.
+	Change bool
+}
+
+// The names of what is served over HTTP alone.
+const (
+	// Metrics is /metrics.
+	Metrics = "/http/metrics"
+	// Alive is /livez, /readyz and the description of the API.
+	Alive = "/http/alive"
+)
+
+// peerLink is the only method of the service between sites. The front does not know
+// its package.
+const peerLink = "/samya.peer.v1.PeerService/Link"
+
+// rules has every method that any listener serves.
+var rules = map[string]Rule{
+	samyav1.TokenService_Acquire_FullMethodName:     {Least: Client},
+	samyav1.TokenService_Release_FullMethodName:     {Least: Client},
+	samyav1.TokenService_RenewLease_FullMethodName:  {Least: Client},
+	samyav1.TokenService_CommitLease_FullMethodName: {Least: Client},
+	samyav1.TokenService_Batch_FullMethodName:       {Least: Client},
+	samyav1.TokenService_Stream_FullMethodName:      {Least: Client},
+	samyav1.TokenService_ListLeases_FullMethodName:  {Least: Viewer},
+
+	samyav1.EntityService_GetEntity_FullMethodName:    {Least: Viewer},
+	samyav1.EntityService_ListEntities_FullMethodName: {Least: Viewer},
+	samyav1.EntityService_WatchEntity_FullMethodName:  {Least: Viewer},
+	samyav1.EntityService_CreateEntity_FullMethodName: {Least: Operator, Change: true},
+	samyav1.EntityService_UpdateEntity_FullMethodName: {Least: Operator, Change: true},
+	samyav1.EntityService_DeleteEntity_FullMethodName: {Least: Operator, Change: true},
+	// A move takes an entity out of a tree that its name does not tell of.
+	samyav1.EntityService_MoveEntity_FullMethodName: {Least: Operator, Whole: true, Change: true},
+
+	samyav1.ClusterService_ListSites_FullMethodName:   {Least: Viewer},
+	samyav1.ClusterService_GetMode_FullMethodName:     {Least: Viewer},
+	samyav1.ClusterService_GetForecast_FullMethodName: {Least: Viewer},
+	// It names the entities that are used most.
+	samyav1.ClusterService_InspectSites_FullMethodName: {Least: Viewer, Whole: true},
+	samyav1.ClusterService_SetMode_FullMethodName:      {Least: Admin, Whole: true, Change: true},
+	samyav1.ClusterService_SetForecast_FullMethodName:  {Least: Admin, Whole: true, Change: true},
+
+	peerLink: {Sites: true},
+
+	// Load balancers ask, and have no credentials.
+	healthv1.Health_Check_FullMethodName: {},
+	healthv1.Health_Watch_FullMethodName: {},
+	healthv1.Health_List_FullMethodName:  {},
+
+	reflectionv1.ServerReflection_ServerReflectionInfo_FullMethodName:      {Least: Viewer},
+	reflectionv1alpha.ServerReflection_ServerReflectionInfo_FullMethodName: {Least: Viewer},
+
+	Metrics: {Least: Viewer, Whole: true},
+	Alive:   {},
+}
+
+// RuleOf returns the rule of a method; false if it has none.
+func RuleOf(method string) (Rule, bool) {
+	r, ok := rules[method]
+	return r, ok
+}
+
+// Methods returns all methods that have a rule, sorted.
+func Methods() []string { return slices.Sorted(maps.Keys(rules)) }

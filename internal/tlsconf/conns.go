@@ -1,0 +1,168 @@
+package tlsconf
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// ServerCredentials are those of a gRPC listener. A connection is closed when the
+// certificate of its caller is not good any more.
+func (s *Store) ServerCredentials() credentials.TransportCredentials {
+	return &transport{credentials.NewTLS(s.Server()), s}
+}
+
+// ClientCredentials are those of gRPC connections to the one that is named. A
+// connection is closed when the certificate of its server is not good any more.
+func (s *Store) ClientCredentials(to Identity) credentials.TransportCredentials {
+	return &transport{credentials.NewTLS(s.Client(to)), s}
+}
+
+// DialCredentials are those of gRPC connections to hosts; see Dial. The host is that
+// of the address unless it is given.
+func (s *Store) DialCredentials(host string) credentials.TransportCredentials {
+	return &dialed{credentials.NewTLS(s.Dial(host)), s, host}
+}
+
+// dialed holds each connection against the host that it is for.
+type dialed struct {
+	credentials.TransportCredentials
+	store *Store
+	host  string
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (d *dialed) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	host := d.host
+	if host == "" {
+		host = authority
+		if h, _, err := net.SplitHostPort(authority); err == nil {
+			host = h
+		}
+	}
+	if host == "" {
+		return nil, nil, fmt.Errorf("%w: the address has no host to hold the certificate against", ErrIdentity)
+	}
+	conn, info, err := credentials.NewTLS(d.store.Dial(host)).ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.store.watch(conn, info), info, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (d *dialed) Clone() credentials.TransportCredentials {
+	return &dialed{d.TransportCredentials.Clone(), d.store, d.host}
+}
+
+// DialHTTP connects to a server of HTTP over TLS, for http.Transport.DialTLSContext.
+// The certificate must be for host; for that of the address if it is empty.
+func (s *Store) DialHTTP(host string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		to := host
+		if to == "" {
+			h, _, err := net.SplitHostPort(addr)
+			if err != nil {
+				return nil, err
+			}
+			to = h
+		}
+		d := tls.Dialer{Config: s.Dial(to)}
+		conn, err := d.DialContext(ctx, network, addr)
+		if op, ok := errors.AsType[*net.OpError](err); err != nil && (!ok || op.Op != "dial") {
+			// Without a handshake nothing was sent, as without a connection.
+			err = &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		return conn, err
+	}
+}
+
+// transport keeps an eye on the connections that were made.
+type transport struct {
+	credentials.TransportCredentials
+	store *Store
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (t *transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := t.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.store.watch(conn, info), info, nil
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (t *transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := t.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.store.watch(conn, info), info, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (t *transport) Clone() credentials.TransportCredentials {
+	return &transport{t.TransportCredentials.Clone(), t.store}
+}
+
+// watched is a connection whose other end has a certificate.
+type watched struct {
+	net.Conn
+	store *Store
+	chain []*x509.Certificate
+	once  sync.Once
+}
+
+func (s *Store) watch(conn net.Conn, info credentials.AuthInfo) net.Conn {
+	state, ok := info.(credentials.TLSInfo)
+	if !ok || len(state.State.PeerCertificates) == 0 {
+		return conn
+	}
+	w := &watched{Conn: conn, store: s, chain: state.State.PeerCertificates}
+	s.mu.Lock()
+	s.conns[w] = struct{}{}
+	s.mu.Unlock()
+	return w
+}
+
+// Close closes the connection and forgets it.
+func (w *watched) Close() error {
+	w.once.Do(func() {
+		w.store.mu.Lock()
+		delete(w.store.conns, w)
+		w.store.mu.Unlock()
+	})
+	return w.Conn.Close()
+}
+
+// sweep closes the connections whose other end's certificate is not good any more.
+func (s *Store) sweep() {
+	s.mu.Lock()
+	open := make([]*watched, 0, len(s.conns))
+	for w := range s.conns {
+		open = append(open, w)
+	}
+	s.mu.Unlock()
+	for _, w := range open {
+		if err := s.Good(w.chain); err != nil {
+			s.log.Warn("a connection is closed", slog.String("remote", w.RemoteAddr().String()), slog.Any("error", err))
+			_ = w.Close()
+		}
+	}
+}
+
+// Listen has a listener speak TLS. It is for servers of HTTP, which ask Good before
+// every request themselves.
+func (s *Store) Listen(l net.Listener) net.Listener {
+	cfg := s.Server()
+	cfg.NextProtos = []string{"http/1.1"}
+	return tls.NewListener(l, cfg)
+}

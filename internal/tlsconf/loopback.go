@@ -1,0 +1,17 @@
+package tlsconf
+
+import "net"
+
+// Loopback reports whether only this machine can reach a host:port. Of host names
+// localhost alone is taken for such.
+func Loopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

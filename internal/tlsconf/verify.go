@@ -1,0 +1,150 @@
+package tlsconf
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Why a certificate is refused, beside what package x509 says.
+var (
+	// ErrRevoked: a revocation list has it.
+	ErrRevoked = errors.New("the certificate is revoked")
+	// ErrNone: there is none.
+	ErrNone = errors.New("no certificate")
+)
+
+// maxJudged bounds the certificates that are remembered as verified.
+const maxJudged = 16384
+
+// Server returns the settings of a listener: callers may have no certificate, and
+// one that they have must be good. Who may do what is not judged here.
+func (s *Store) Server() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS13,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate() },
+		// The chain is verified below, with what the files say by then.
+		ClientAuth: tls.RequestClientCert,
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if len(cs.PeerCertificates) == 0 {
+				return nil
+			}
+			_, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageClientAuth, "", s.now())
+			return err
+		},
+		// A session that is taken up again would leave out what may have changed.
+		SessionTicketsDisabled: true,
+	}
+}
+
+// Client returns the settings of a connection to the one that is named, by whatever
+// address: an address out of gossip proves nothing, the certificate does.
+func (s *Store) Client(to Identity) *tls.Config {
+	return s.client(func(cs tls.ConnectionState) error {
+		leaf, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageServerAuth, "", s.now())
+		if err != nil {
+			return err
+		}
+		id, err := IdentityOf(leaf)
+		if err != nil {
+			return err
+		}
+		if id != to {
+			return fmt.Errorf("%w: %s answers instead of %s", ErrIdentity, id, to)
+		}
+		return nil
+	})
+}
+
+// Dial returns the settings of a connection to a host, by its name or IP address,
+// which the certificate must be for. They are for callers of the API.
+func (s *Store) Dial(host string) *tls.Config {
+	cfg := s.client(func(cs tls.ConnectionState) error {
+		_, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageServerAuth, host, s.now())
+		return err
+	})
+	cfg.ServerName = host
+	return cfg
+}
+
+func (s *Store) client(verify func(tls.ConnectionState) error) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		// The chain is verified by verify, with what the files say by then.
+		InsecureSkipVerify: true,
+		VerifyConnection:   verify,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			if own := s.current.Load().own; own != nil {
+				return own, nil
+			}
+			return &tls.Certificate{}, nil
+		},
+	}
+}
+
+func (s *Store) certificate() (*tls.Certificate, error) {
+	if own := s.current.Load().own; own != nil {
+		return own, nil
+	}
+	return nil, ErrNone
+}
+
+// Good reports whether the certificate of a chain that a handshake let in is still
+// good: nil, or why not. Servers ask before every call of a connection.
+func (s *Store) Good(chain []*x509.Certificate) error {
+	if len(chain) == 0 {
+		return ErrNone
+	}
+	leaf, snap, now := chain[0], s.current.Load(), s.now()
+	if now.After(leaf.NotAfter) {
+		return x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.judgedBy != snap || len(s.judged) >= maxJudged {
+		clear(s.judged)
+		s.judgedBy = snap
+	}
+	err, known := s.judged[leaf]
+	if !known {
+		// What it may be used for does not change.
+		_, err = snap.verify(chain, x509.ExtKeyUsageAny, "", now)
+		s.judged[leaf] = err
+	}
+	return err
+}
+
+// verify returns the first of the certificates if the CAs vouch for it at the time.
+func (s *snapshot) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, host string, now time.Time) (*x509.Certificate, error) {
+	if len(chain) == 0 {
+		return nil, ErrNone
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	chains, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: s.pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}, DNSName: host,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chains {
+		if !s.isRevoked(c) {
+			return chain[0], nil
+		}
+	}
+	return nil, ErrRevoked
+}
+
+// isRevoked reports whether a list has any certificate of the chain.
+func (s *snapshot) isRevoked(chain []*x509.Certificate) bool {
+	for _, c := range chain {
+		if _, ok := s.revoked[revocation{string(c.RawIssuer), string(c.SerialNumber.Bytes())}]; ok {
+			return true
+		}
+	}
+	return false
+}
