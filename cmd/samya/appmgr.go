@@ -31,19 +31,22 @@ them can run, in any region.`,
 			if err != nil {
 				return err
 			}
-			key, err := s.gossipKey()
-			if err != nil {
-				return err
-			}
 			latency, err := s.latency()
 			if err != nil {
 				return err
 			}
 			cfg := appmgr.Config{
 				Name: s.name, Region: cmp.Or(s.region, s.name), Cluster: s.cluster, HTTPAddr: s.http, GRPCAddr: grpc,
-				Gossip:     appmgr.Gossip{Bind: s.gossip, Join: s.join, Preset: membership.Preset(s.preset), Key: key},
+				Gossip:     appmgr.Gossip{Bind: s.gossip, Join: s.join, Preset: membership.Preset(s.preset), KeyFile: s.keyFile},
 				RepeatTime: repeatTime, Logger: log,
 			}
+			guarded, err := s.security.open(guardConfig{keyFile: s.keyFile, judging: p.judging, log: log})
+			if err != nil {
+				return err
+			}
+			defer guarded.close()
+			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
+			cfg.MaxConns, cfg.MaxConcurrent = s.security.conns, s.security.inFlight
 			if latency != nil {
 				cfg.Latency = latency.OneWay
 			}
@@ -65,6 +68,8 @@ them can run, in any region.`,
 		},
 	}
 	f := cmd.Flags()
+	settingsOf(cmd, kindAppmgr)
+	configFlag(f)
 	s.flags(f, "127.0.0.1:8080", "127.0.0.1:8280")
 	f.StringVar(&grpc, "grpc", "127.0.0.1:8180", "address to serve gRPC on")
 	f.DurationVar(&repeatTime, "repeat-time", appmgr.DefaultRepeatTime, "how long beyond its wait a request without a not_after can be repeated at any site")

@@ -1,37 +1,118 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/samya-db/samya/internal/settings"
 )
 
-// envName is the environment variable of a flag.
-func envName(flag string) string {
-	return "SAMYA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// The kinds of process that take settings from a file: its top-level keys.
+const (
+	kindSite   = "site"
+	kindAppmgr = "appmgr"
+	kindClient = "client"
+)
+
+// kindKey is the annotation of commands that tells their kind.
+const kindKey = "samya.settings"
+
+// settingsOf says that a command, and those below it that say nothing else, take
+// their settings from a kind's part of the file.
+func settingsOf(cmd *cobra.Command, kind string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = make(map[string]string)
+	}
+	cmd.Annotations[kindKey] = kind
 }
 
-// environment sets the command's flags that the command line leaves alone from
-// the environment.
-func (p *program) environment(cmd *cobra.Command) error {
-	var errs []error
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed || f.Hidden || f.Name == "help" {
-			return
+// kindOf returns the kind of a command; empty for one that takes no file.
+func kindOf(cmd *cobra.Command) string {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		if kind := cmd.Annotations[kindKey]; kind != "" {
+			return kind
 		}
-		value, ok := p.lookupEnv(envName(f.Name))
-		if !ok || value == "" {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("environment variable %s: %w", envName(f.Name), err))
-		}
-	})
-	if err := errors.Join(errs...); err != nil {
+	}
+	return ""
+}
+
+// configFlag defines --config.
+func configFlag(f *pflag.FlagSet) {
+	f.String(settings.ConfigFlag, "", "file of settings, YAML; see samya config")
+	must(cobra.MarkFlagFilename(f, settings.ConfigFlag, "yaml", "yml"))
+}
+
+// commandOf makes the command whose flags are the settings of a kind. For clients
+// it is one that has what all of them share, and does nothing with it.
+func (p *program) commandOf(kind string) *cobra.Command {
+	switch kind {
+	case kindSite:
+		return p.siteCommand()
+	case kindAppmgr:
+		return p.appmgrCommand()
+	}
+	var t *talker
+	cmd := &cobra.Command{
+		Use: kindClient,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := t.client()
+			return err
+		},
+	}
+	t = p.talk(cmd)
+	return cmd
+}
+
+// kinds returns all kinds, with flags that nobody else has.
+func (p *program) kinds() []settings.Kind {
+	kinds := []settings.Kind{
+		{Name: kindSite, About: "`samya site`"},
+		{Name: kindAppmgr, About: "`samya appmgr`"},
+		{Name: kindClient, About: "all commands that talk to a cluster: `samya acquire`, `samya entity`, `samya sites`, …", Optional: true},
+	}
+	for i := range kinds {
+		kinds[i].Flags = flagsOf(p.commandOf(kinds[i].Name))
+	}
+	return kinds
+}
+
+// flagsOf returns the flags that a command defines.
+func flagsOf(cmd *cobra.Command) *pflag.FlagSet {
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	flags.AddFlagSet(cmd.Flags())
+	flags.AddFlagSet(cmd.PersistentFlags())
+	return flags
+}
+
+// settle sets the command's flags that the command line leaves alone from the
+// environment and from the file that --config or SAMYA_CONFIG names.
+func (p *program) settle(cmd *cobra.Command) error {
+	settled, err := p.settlement(cmd.Flags(), kindOf(cmd))
+	p.settled = settled
+	if err != nil {
 		return &usageError{err}
 	}
 	return nil
+}
+
+// settlement is settle for flags of a kind of process.
+func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settled, error) {
+	var k settings.Kind
+	var file *settings.File
+	if f := flags.Lookup(settings.ConfigFlag); f != nil && kind != "" {
+		if _, err := settings.FromEnvironment(flags, f, p.lookupEnv); err != nil {
+			return nil, err
+		}
+		kinds := p.kinds()
+		k = kinds[slices.IndexFunc(kinds, func(k settings.Kind) bool { return k.Name == kind })]
+		if path := f.Value.String(); path != "" {
+			var err error
+			if file, err = settings.Read(path, kinds); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return settings.Settle(flags, k, file, p.lookupEnv)
 }

@@ -126,6 +126,12 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 		return say(exitFailed, "change its limit with: samya entity set-limit "+entity+" N")
 	case apierr.VersionMismatch:
 		return say(exitFailed, "somebody else changed it; read it again with: samya entity get "+entity)
+	case apierr.Unauthenticated:
+		return say(exitFailed, "show who you are with --token-file, or --tls-cert and --tls-key")
+	case apierr.PermissionDenied:
+		return say(exitFailed, "the access file of the app manager says what this caller may do")
+	case apierr.RateLimited:
+		return say(exitUnreachable, "nothing was done; "+retry)
 	case apierr.InvalidField, apierr.OutOfRange:
 		return say(exitUsage)
 	case apierr.RequestIDReused:

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
@@ -82,7 +81,7 @@ func (in *inspector) look() (func(context.Context) (inspection.Status, error), e
 		return nil, err
 	}
 	if strings.Contains(in.site, ":") {
-		return func(ctx context.Context) (inspection.Status, error) { return inspectAt(ctx, in.site) }, nil
+		return func(ctx context.Context) (inspection.Status, error) { return inspectAt(ctx, in.site, &in.secrets) }, nil
 	}
 	if in.site != "" {
 		if err := name.Site("site", in.site); err != nil {
@@ -164,8 +163,12 @@ func (e *siteUnreachableError) Error() string {
 func (e *siteUnreachableError) Unwrap() error { return e.err }
 
 // inspectAt asks a site itself.
-func inspectAt(ctx context.Context, addr string) (inspection.Status, error) {
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+func inspectAt(ctx context.Context, addr string, secrets *secrets) (inspection.Status, error) {
+	opts, err := secrets.dial(addr)
+	if err != nil {
+		return inspection.Status{}, err
+	}
+	conn, err := grpc.NewClient("passthrough:///"+addr, append(opts, grpc.WithNoProxy())...)
 	if err != nil {
 		return inspection.Status{}, &usageError{fmt.Errorf("site: address %q: %w", addr, err)}
 	}

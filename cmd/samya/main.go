@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/settings"
 )
 
 func main() {
@@ -32,6 +34,11 @@ type program struct {
 	stdout, stderr io.Writer
 	lookupEnv      func(key string) (string, bool)
 	hurry          <-chan struct{} // closed when a second signal came
+
+	// judging says that a process is to check its settings and not to run.
+	judging bool
+	// settled tells where the settings of the command that runs are from.
+	settled *settings.Settled
 }
 
 // run executes one command line and returns its exit status.
@@ -42,7 +49,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	code, text := explain(err, cmd)
+	code, text := explain(p.settled.Locate(err), cmd)
 	if text != "" {
 		_, _ = fmt.Fprintln(p.stderr, text) // nowhere is left to report to
 	}
@@ -58,8 +65,11 @@ func (p *program) root() *cobra.Command {
 limit, answering almost every request inside its own region.
 
 Every flag can also be set by an environment variable: SAMYA_ and the flag's
-name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). A flag
-goes before the environment, the environment before the default.
+name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). What a
+process of a cluster needs, and what all commands that talk to one share, can
+stand in a file as well: --config FILE, or SAMYA_CONFIG (samya config --help).
+A flag goes before the environment, the environment before the file, the file
+before the default.
 
 Exit status:
   0    done
@@ -73,7 +83,7 @@ Exit status:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			return p.environment(cmd)
+			return p.settle(cmd)
 		},
 	}
 	root.SetIn(p.stdin)
@@ -85,10 +95,10 @@ Exit status:
 		&cobra.Group{ID: groupTalk, Title: titleTalk},
 	)
 	root.AddCommand(
-		p.siteCommand(), p.appmgrCommand(), p.demoCommand(),
+		p.siteCommand(), p.appmgrCommand(), p.localCommand(), p.demoCommand(),
 		p.entityCommand(), p.acquireCommand(), p.releaseCommand(), p.leaseCommand(), p.sitesCommand(), p.modeCommand(),
 		p.forecastCommand(),
-		p.versionCommand(),
+		p.certsCommand(), p.configCommand(), p.manCommand(), p.versionCommand(),
 	)
 	return root
 }

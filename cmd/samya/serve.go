@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,6 +22,7 @@ type served struct {
 	gossip                string
 	join                  []string
 	preset, keyFile       string
+	security              security
 	wan                   string
 	logFormat, logLevel   string
 	exitWithStdin         bool
@@ -39,7 +37,8 @@ func (s *served) flags(f *pflag.FlagSet, http, gossip string) {
 	f.StringVar(&s.gossip, "gossip", gossip, "address for gossip between the cluster's processes")
 	f.StringSliceVar(&s.join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
 	f.StringVar(&s.preset, "gossip-preset", string(membership.PresetWAN), "intervals of gossip: local, lan or wan")
-	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the key of gossip: 16, 24 or 32 bytes, or those in base64")
+	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the keys of gossip, one a line in base64: the first encrypts, all are accepted; looked at every 10s")
+	s.security.flags(f)
 	f.StringVar(&s.wan, "wan", "none", "latency injected between regions: none, samya or a file of round trips")
 	f.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	f.StringVar(&s.logLevel, "log-level", "info", "least level that is logged: debug, info, warn or error")
@@ -78,35 +77,6 @@ func (s *served) logger(w io.Writer) (*slog.Logger, error) {
 	return slog.New(handler).With(slog.String("name", s.name)), nil
 }
 
-// gossipKey reads the key of gossip; nil without a file.
-func (s *served) gossipKey() ([]byte, error) {
-	if s.keyFile == "" {
-		return nil, nil
-	}
-	b, err := os.ReadFile(s.keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("gossip-key-file: %w", err)
-	}
-	return parseKey(b)
-}
-
-// parseKey takes a key as it stands, or in base64 with white space around it.
-func parseKey(b []byte) ([]byte, error) {
-	for _, key := range [][]byte{b, bytes.TrimRight(b, "\r\n")} {
-		if isKey(key) {
-			return key, nil
-		}
-	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(b)))
-	if err != nil || !isKey(key) {
-		return nil, &usageError{errors.New("gossip-key-file: must hold 16, 24 or 32 bytes, or those in base64")}
-	}
-	return key, nil
-}
-
-// isKey reports whether the length is one of AES.
-func isKey(b []byte) bool { return len(b) == 16 || len(b) == 24 || len(b) == 32 }
-
 // latency opens the matrix of latencies to inject; nil for none.
 func (s *served) latency() (*wan.Matrix, error) {
 	if s.wan == "" || s.wan == "none" {
@@ -134,7 +104,11 @@ func (s *served) lifeline(ctx context.Context, stdin io.Reader) (context.Context
 }
 
 // serve runs a process of a cluster until it is told to stop, which is no error.
+// All that a process can tell of its settings it tells before.
 func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context) error) error {
+	if p.judging {
+		return nil
+	}
 	ctx, cancel := s.lifeline(cmd.Context(), p.stdin)
 	defer cancel()
 	go func() {

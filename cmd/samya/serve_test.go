@@ -1,33 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"time"
 )
-
-func TestParseKey(t *testing.T) {
-	key := bytes.Repeat([]byte{7}, 32)
-	for name, file := range map[string][]byte{
-		"as it stands":  key,
-		"with its line": append(bytes.Clone(key), '\n'),
-		"base64":        []byte(base64.StdEncoding.EncodeToString(key) + "\n"),
-	} {
-		if got, err := parseKey(file); err != nil || !bytes.Equal(got, key) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-	for _, bad := range []string{"", "short", strings.Repeat("x", 33), base64.StdEncoding.EncodeToString([]byte("short"))} {
-		if key, err := parseKey([]byte(bad)); err == nil {
-			t.Errorf("%q is taken as the key %v", bad, key)
-		}
-	}
-}
 
 func TestLifelineEndsTheProcess(t *testing.T) {
 	stdin, other := io.Pipe()

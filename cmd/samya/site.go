@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/samya-db/samya/internal/settings"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/store"
@@ -28,15 +29,12 @@ func (p *program) siteCommand() *cobra.Command {
 The members are needed for the first start alone: they are kept in the data
 directory, and from then on a decision of the sites changes them, no flag.`,
 		Example: `  samya site --name us --members us,eu,as --data /var/lib/samya \
-    --listen 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201`,
+    --listen 10.0.0.1:7001 --http 10.0.0.1:7101 --gossip 10.0.0.1:7201 --join 10.1.0.1:7201 \
+    --tls-cert site-us.pem --tls-key site-us-key.pem --tls-ca ca.pem --access-file access.yaml --gossip-key-file gossip.key`,
 		GroupID: groupServe,
 		Args:    exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := s.logger(p.stderr)
-			if err != nil {
-				return err
-			}
-			key, err := s.gossipKey()
 			if err != nil {
 				return err
 			}
@@ -46,7 +44,14 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 			}
 			cfg.Cluster, cfg.Name, cfg.Region = s.cluster, s.name, cmp.Or(s.region, s.name)
 			cfg.HTTP, cfg.Gossip, cfg.Join = s.http, s.gossip, s.join
-			cfg.GossipPreset, cfg.GossipKey, cfg.WAN, cfg.Logger = s.preset, key, latency, log
+			cfg.GossipPreset, cfg.GossipKeyFile, cfg.WAN, cfg.Logger = s.preset, s.keyFile, latency, log
+			guarded, err := s.security.open(guardConfig{data: cfg.DataDir, keyFile: s.keyFile, relays: true, judging: p.judging, log: log})
+			if err != nil {
+				return err
+			}
+			defer guarded.close()
+			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
+			cfg.MaxConns = s.security.conns
 			if err := cfg.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -70,6 +75,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 		},
 	}
 	f := cmd.Flags()
+	settingsOf(cmd, kindSite)
+	configFlag(f)
 	s.flags(f, "127.0.0.1:7101", "127.0.0.1:7201")
 	f.StringVar(&cfg.DataDir, "data", "", "directory of the site's state, its own for ever")
 	f.StringSliceVar(&cfg.Members, "members", nil, "names of all sites of the cluster, for the first start")
@@ -80,12 +87,12 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")
 	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing together those that are used together, and split none")
 	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids are remembered at most, about 100 bytes each; beyond, requests are refused")
-	f.Int64Var(&cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
+	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
 	f.DurationVar(&cfg.CheckpointInterval, "checkpoint-interval", time.Minute, "how often the log is carried over to the database at least")
 	f.DurationVar(&cfg.ForecastBin, "forecast-bin", 5*time.Second, "length of the bins in which demand is counted and forecast")
 	f.IntVar(&cfg.ForecastHorizon, "forecast-horizon", 6, "how many bins a redistribution provides for")
 	for _, m := range cfg.Modules() {
-		f.StringVar(m.Choice, m.Name, "", fmt.Sprintf("%s: %s (default %s)", moduleUses[m.Name], strings.Join(m.Known, ", "), m.Default))
+		f.StringVar(m.Choice, m.Name, m.Default, fmt.Sprintf("%s: %s", moduleUses[m.Name], strings.Join(m.Known, ", ")))
 		must(cmd.RegisterFlagCompletionFunc(m.Name, cobra.FixedCompletions(m.Known, cobra.ShellCompDirectiveNoFileComp)))
 	}
 	s.completions(cmd)

@@ -34,13 +34,17 @@ type talker struct {
 	addr    string
 	output  string
 	json    bool
+	secrets secrets
 }
 
 // talk makes cmd a command that talks to a cluster, and gives it the flags of
 // such commands.
 func (p *program) talk(cmd *cobra.Command) *talker {
 	t := &talker{program: p}
-	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager")
+	settingsOf(cmd, kindClient)
+	configFlag(cmd.PersistentFlags())
+	cmd.PersistentFlags().StringVar(&t.addr, "addr", defaultAddr, "HTTP address of an app manager; https://… for TLS")
+	t.secrets.flags(cmd.PersistentFlags())
 	cmd.PersistentFlags().StringVarP(&t.output, "output", "o", "text", "form of the result: text or json")
 	cmd.PersistentFlags().BoolVar(&t.json, "json", false, "print JSON, as -o json does")
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)))
@@ -65,9 +69,13 @@ func (t *talker) client() (*httpapi.Client, error) {
 	if t.output != "text" && t.output != "json" {
 		return nil, &usageError{fmt.Errorf("output: %q, must be text or json", t.output)}
 	}
-	client, err := httpapi.New(t.addr, nil)
+	addr, transport, err := t.secrets.transport(t.addr)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, err
+	}
+	client, err := httpapi.New(addr, transport)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("addr: %w", err)}
 	}
 	return client, nil
 }
@@ -104,7 +112,7 @@ func row(w io.Writer, cells ...any) {
 
 // completeEntities completes the first argument with the names of entities.
 func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 || t.program.environment(cmd) != nil {
+	if len(args) > 0 || t.program.settle(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	client, err := t.client()

@@ -7,6 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// What a release is told while it is linked, with -X: it is built without a
+// look at the repository, so that it comes out the same wherever it is built.
+var (
+	releaseVersion  string
+	releaseRevision string
+)
+
 // versionCommand is `samya version`.
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -37,5 +44,9 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("samya %s%s%s, %s", info.Main.Version, revision, dirty, info.GoVersion)
+	number := info.Main.Version
+	if releaseVersion != "" {
+		number, revision, dirty = releaseVersion, " "+releaseRevision[:min(12, len(releaseRevision))], ""
+	}
+	return fmt.Sprintf("samya %s%s%s, %s", number, revision, dirty, info.GoVersion)
 }

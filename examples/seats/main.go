@@ -2,6 +2,7 @@
 // them back.
 //
 //	go run ./examples/seats --targets 127.0.0.1:7000 --entity acme/seats --tokens 3
+//	go run ./examples/seats --targets 127.0.0.1:7000 --tls-ca ca.pem --token-file shop.token
 package main
 
 import (
@@ -22,20 +23,36 @@ func main() {
 	entity := flag.String("entity", "acme/seats", "the entity")
 	tokens := flag.Int64("tokens", 1, "how many seats")
 	hold := flag.Duration("hold", 5*time.Second, "for how long")
+	ca := flag.String("tls-ca", "", "file with the CA that the targets' certificates are of; without one nothing is encrypted")
+	token := flag.String("token-file", "", "file with the token to be known by")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, strings.Split(*targets, ","), *entity, *tokens, *hold); err != nil {
+	cfg, err := config(ctx, strings.Split(*targets, ","), *ca, *token)
+	if err == nil {
+		err = run(ctx, cfg, *entity, *tokens, *hold)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, addresses []string, entity string, tokens int64, hold time.Duration) error {
-	var cfg client.Config
+// config says whom to ask, whom to believe and what to be known by.
+func config(ctx context.Context, addresses []string, ca, token string) (cfg client.Config, err error) {
 	for _, a := range addresses {
 		cfg.Targets = append(cfg.Targets, client.Target{Address: a})
 	}
+	if ca != "" {
+		cfg.Security, err = client.TLSFiles{CA: ca}.Credentials(ctx)
+	}
+	if token != "" {
+		cfg.Token = client.TokenFile(token)
+	}
+	return cfg, err
+}
+
+func run(ctx context.Context, cfg client.Config, entity string, tokens int64, hold time.Duration) error {
 	c, err := client.New(cfg)
 	if err != nil {
 		return err

@@ -3,11 +3,10 @@ package compare
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/buildtest"
 	"github.com/samya-db/samya/internal/proc"
 )
 
@@ -115,9 +114,9 @@ func TestRealPostgresURL(t *testing.T) {
 }
 
 func TestRealSamya(t *testing.T) {
-	bin := filepath.Join(diskDir(t), "samya")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../../cmd/samya").CombinedOutput(); err != nil {
-		t.Fatalf("build samya: %v\n%s", err, out)
+	bin, err := buildtest.Samya(t.Context(), diskDir(t))
+	if err != nil {
+		t.Fatal(err)
 	}
 	briefly(t, SamyaSystem{Bin: bin})
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -17,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/samya-db/samya/internal/buildtest"
 	"github.com/samya-db/samya/internal/proc"
 )
 
@@ -77,13 +77,7 @@ func TestMain(m *testing.M) {
 }
 
 var build = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(scratch, "samya")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", bin, "github.com/samya-db/samya/cmd/samya")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build samya: %w\n%s", err, out)
-	}
-	return bin, nil
+	return buildtest.Samya(context.Background(), scratch)
 })
 
 // samya returns the path of the program, built from this tree.

@@ -1,0 +1,285 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrBusy says that another command changes the cluster of that directory.
+var ErrBusy = errors.New("another command is changing this cluster")
+
+// ErrMembers says that other sites are wanted than those that the cluster began
+// with.
+var ErrMembers = errors.New("the sites of a cluster are fixed with its first start")
+
+// Change says what became of a process.
+type Change struct {
+	// Name is the process's, and Did one of "started", "restarted", "stopped", "kept".
+	Name, Did string
+}
+
+// Apply makes the cluster be what the configuration says, and waits until every
+// process is ready. Told is told each change as it is done; nil: nobody is. If it
+// fails, what was done stays; calling it again goes on from there.
+//
+// Sites that run and have to start again do so one after the other, each ready
+// before the next, and app managers likewise; app managers that are wanted no
+// more go last.
+func Apply(ctx context.Context, cfg Config, told func(Change)) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	sum, err := checksum(cfg.Samya)
+	if err != nil {
+		return err
+	}
+	// The state is looked at before anything is made in a foreign directory, and
+	// again once nobody else can change it.
+	if _, err := Read(cfg.Dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the directory of the cluster: %w", err)
+	}
+	release, err := lock(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	state, err := Read(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	a := &applier{cfg: cfg, sum: sum, state: state, told: told}
+	return a.apply(ctx)
+}
+
+// applier is one call of [Apply].
+type applier struct {
+	cfg   Config
+	sum   string
+	state State
+	told  func(Change)
+	ask   *asker
+}
+
+func (a *applier) apply(ctx context.Context) error {
+	wanted := a.cfg.Processes()
+	if err := a.adopt(wanted); err != nil {
+		return err
+	}
+	for _, dir := range []string{dataDir, logDir} {
+		if err := os.MkdirAll(filepath.Join(a.cfg.Dir, dir), 0o700); err != nil {
+			return fmt.Errorf("make the directories of the cluster: %w", err)
+		}
+	}
+	if a.cfg.TLS {
+		if err := a.cfg.secure(wanted); err != nil {
+			return err
+		}
+	}
+	var err error
+	if a.ask, err = newAsker(a.cfg); err != nil {
+		return err
+	}
+	if err := a.switchTLS(ctx); err != nil {
+		return err
+	}
+	for _, kind := range []string{KindSite, KindAppManager} {
+		if err := a.settle(ctx, slices.DeleteFunc(slices.Clone(wanted), func(p Process) bool { return p.Kind != kind })); err != nil {
+			return err
+		}
+	}
+	return a.retire(ctx, wanted)
+}
+
+// adopt takes the state for that of the wanted cluster.
+func (a *applier) adopt(wanted []Process) error {
+	var members []string
+	for _, p := range wanted {
+		if p.Kind == KindSite {
+			members = append(members, p.Name)
+		}
+	}
+	switch {
+	case !a.state.known():
+		a.state = State{Version: stateVersion, Cluster: a.cfg.Cluster, Members: members}
+	case a.state.Cluster != a.cfg.Cluster:
+		return fmt.Errorf("%s holds the cluster %q, not %q: %w", a.cfg.Dir, a.state.Cluster, a.cfg.Cluster, ErrForeign)
+	case !slices.Equal(a.state.Members, members):
+		return fmt.Errorf("%s are wanted, it began with %s: %w", strings.Join(members, ", "), strings.Join(a.state.Members, ", "), ErrMembers)
+	}
+	if boot := bootID(); a.state.Boot != boot {
+		// None of the former boot's processes runs; their numbers are kept.
+		for name, r := range a.state.Processes {
+			r.PID, r.Start = 0, ""
+			a.state.Processes[name] = r
+		}
+		a.state.Boot = boot
+	}
+	if a.state.Processes == nil {
+		a.state.Processes = make(map[string]Run)
+	}
+	return a.state.write(a.cfg.Dir)
+}
+
+// switchTLS ends all processes if they are to speak otherwise from now on: one
+// after the other, those before would not understand those after.
+func (a *applier) switchTLS(ctx context.Context) error {
+	if a.state.TLS == a.cfg.TLS {
+		return nil
+	}
+	if err := a.state.stop(ctx); err != nil {
+		return err
+	}
+	a.state.TLS = a.cfg.TLS
+	return a.state.write(a.cfg.Dir)
+}
+
+// settle brings the processes of one kind to what is wanted.
+func (a *applier) settle(ctx context.Context, wanted []Process) error {
+	var missing, outdated []Process
+	for _, p := range wanted {
+		switch r := a.state.Processes[p.Name]; {
+		case !a.state.Runs(p.Name):
+			missing = append(missing, p)
+		case r.Spec != a.spec(p) || a.cfg.Runs[p.Name] > r.Number:
+			outdated = append(outdated, p)
+		}
+	}
+	// Those that are missing start together: none of them may be ready without the
+	// others.
+	for _, p := range missing {
+		if err := a.start(p); err != nil {
+			return err
+		}
+	}
+	group, waiting := errgroup.WithContext(ctx)
+	for _, p := range wanted {
+		if !slices.ContainsFunc(outdated, func(o Process) bool { return o.Name == p.Name }) {
+			group.Go(func() error { return a.ready(waiting, p) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, p := range wanted {
+		switch {
+		case slices.ContainsFunc(missing, func(m Process) bool { return m.Name == p.Name }):
+			a.tell(p.Name, "started")
+		case slices.ContainsFunc(outdated, func(o Process) bool { return o.Name == p.Name }):
+			if err := a.state.Processes[p.Name].stop(ctx, a.state.Boot); err != nil {
+				return err
+			}
+			if err := a.start(p); err != nil {
+				return err
+			}
+			if err := a.ready(ctx, p); err != nil {
+				return err
+			}
+			a.tell(p.Name, "restarted")
+		default:
+			a.tell(p.Name, "kept")
+		}
+	}
+	return nil
+}
+
+// start starts a process and writes that it was, at once: should this command
+// die, the next one knows of it.
+func (a *applier) start(p Process) error {
+	pid, at, err := start(a.cfg.Samya, a.cfg.Dir, p)
+	if err != nil {
+		return err
+	}
+	number := a.cfg.Runs[p.Name]
+	if number == 0 {
+		number = a.state.Processes[p.Name].Number + 1
+	}
+	a.state.Processes[p.Name] = Run{Process: p, PID: pid, Start: at, Number: number, Spec: a.spec(p)}
+	return a.state.write(a.cfg.Dir)
+}
+
+// ready waits until a process serves, or has ended.
+func (a *applier) ready(ctx context.Context, p Process) error {
+	r := a.state.Processes[p.Name]
+	last := errors.New("no answer yet")
+	ended := false
+	err := poll(ctx, func() bool {
+		if ended = !r.alive(a.state.Boot); ended {
+			return true
+		}
+		err := a.ask.serves(ctx, p)
+		if err != nil && ctx.Err() == nil {
+			last = err
+		}
+		return err == nil
+	})
+	if ended {
+		return fmt.Errorf("%s has ended; its log closes with:\n%s", p.Name, tail(a.cfg.Dir, p.Name))
+	}
+	if err != nil {
+		return fmt.Errorf("wait for %s to be ready (%w): %w", p.Name, last, err)
+	}
+	return nil
+}
+
+// retire stops what runs and is wanted no more, and forgets it.
+func (a *applier) retire(ctx context.Context, wanted []Process) error {
+	for _, name := range a.state.Names() {
+		if slices.ContainsFunc(wanted, func(p Process) bool { return p.Name == name }) {
+			continue
+		}
+		if err := a.state.Processes[name].stop(ctx, a.state.Boot); err != nil {
+			return err
+		}
+		if err := os.Remove(logOf(a.cfg.Dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove the log of %s: %w", name, err)
+		}
+		delete(a.state.Processes, name)
+		if err := a.state.write(a.cfg.Dir); err != nil {
+			return err
+		}
+		a.tell(name, "stopped")
+	}
+	return nil
+}
+
+// spec is a hash of all that makes a running process outdated when it changes.
+func (a *applier) spec(p Process) string {
+	h := sha256.New()
+	for _, part := range append([]string{a.sum}, p.Args...) {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes all
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (a *applier) tell(name, did string) {
+	if a.told != nil {
+		a.told(Change{Name: name, Did: did})
+	}
+}
+
+// checksum is the hash of a program.
+func checksum(program string) (string, error) {
+	f, err := os.Open(program)
+	if err != nil {
+		return "", fmt.Errorf("read the program: %w", err)
+	}
+	defer func() { _ = f.Close() }() // read only
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read the program: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,231 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a [Config]. Ports are handed out by region and number, so that
+// scaling one region moves no port of another.
+const (
+	// MaxRegions bounds the regions of a cluster.
+	MaxRegions = 10
+	// MaxPerRegion bounds the sites and the app managers of a region.
+	MaxPerRegion = 10
+	// DefaultSitePort is the gRPC port of the first site.
+	DefaultSitePort = 7001
+	// DefaultAppManagerPort is the HTTP port of the first app manager.
+	DefaultAppManagerPort = 8080
+
+	// stride is how far the three kinds of ports of a process lie apart.
+	stride = MaxRegions * MaxPerRegion
+)
+
+// ErrConfig is matched by the errors of a [Config] that does not hold.
+var ErrConfig = errors.New("not a cluster that can be run here")
+
+// Config is the cluster that is wanted.
+type Config struct {
+	// Dir is the cluster's directory: data, logs and what is known of its
+	// processes. An absolute path.
+	Dir string `json:"dir"`
+	// Samya is the program. An absolute path.
+	Samya string `json:"samya"`
+	// Cluster is the cluster's name.
+	Cluster string `json:"cluster"`
+	// Regions are the regions by name.
+	Regions map[string]Region `json:"regions"`
+	// SiteSettings are further flags of all sites, by name without dashes.
+	SiteSettings map[string]string `json:"site_settings,omitempty"`
+	// AppManagerSettings are further flags of all app managers.
+	AppManagerSettings map[string]string `json:"app_manager_settings,omitempty"`
+	// SitePort and AppManagerPort are the first of 300 ports each.
+	SitePort       int `json:"site_port"`
+	AppManagerPort int `json:"app_manager_port"`
+	// TLS has the cluster encrypt and know its callers: by certificates of an
+	// authority of its own, below the directory.
+	TLS bool `json:"tls"`
+	// Runs is the number that the present run of a process goes by, by name. A
+	// process that runs under a lower one, or does not run, is to be started.
+	// What is not named goes on with the number that it has.
+	Runs map[string]int64 `json:"runs,omitempty"`
+}
+
+// Region says what stands in a region.
+type Region struct {
+	// Sites hold tokens; their number is fixed with the first start.
+	Sites int `json:"sites"`
+	// AppManagers serve clients; their number may change at any time.
+	AppManagers int `json:"app_managers"`
+}
+
+var (
+	goodName    = regexp.MustCompile(`\A[a-z](?:[a-z0-9-]{0,30}[a-z0-9])?\z`)
+	goodSetting = regexp.MustCompile(`\A[a-z](?:[a-z0-9-]*[a-z0-9])?\z`)
+)
+
+// reserved are the flags that a cluster's layout decides.
+var reserved = []string{
+	"access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
+	"insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+}
+
+// Validate says what keeps the cluster from being run; errors match [ErrConfig].
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrConfig}, args...)...))
+	}
+	if !filepath.IsAbs(c.Dir) || filepath.Clean(c.Dir) != c.Dir || c.Dir == "/" {
+		bad("dir: %q, must be a clean absolute path below /", c.Dir)
+	}
+	if !filepath.IsAbs(c.Samya) {
+		bad("samya: %q, must be an absolute path", c.Samya)
+	}
+	if !goodName.MatchString(c.Cluster) {
+		bad("cluster: %q, must be of a-z, 0-9 and '-', 32 at most, and begin with a letter", c.Cluster)
+	}
+	if n := len(c.Regions); n < 1 || n > MaxRegions {
+		bad("regions: %d, must be 1 to %d", n, MaxRegions)
+	}
+	sites := 0
+	for _, name := range slices.Sorted(maps.Keys(c.Regions)) {
+		r := c.Regions[name]
+		if !goodName.MatchString(name) {
+			bad("regions: %q, must be of a-z, 0-9 and '-', 32 at most, and begin with a letter", name)
+		}
+		if r.Sites < 0 || r.Sites > MaxPerRegion {
+			bad("regions: %s: sites: %d, must be 0 to %d", name, r.Sites, MaxPerRegion)
+		}
+		if r.AppManagers < 0 || r.AppManagers > MaxPerRegion {
+			bad("regions: %s: app_managers: %d, must be 0 to %d", name, r.AppManagers, MaxPerRegion)
+		}
+		sites += r.Sites
+	}
+	if sites == 0 {
+		bad("regions: no region has a site")
+	}
+	for what, settings := range map[string]map[string]string{"site_settings": c.SiteSettings, "app_manager_settings": c.AppManagerSettings} {
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			if !goodSetting.MatchString(name) || slices.Contains(reserved, name) {
+				bad("%s: %q, must be the name of a flag that the layout does not decide", what, name)
+			}
+		}
+	}
+	for what, port := range map[string]int{"site_port": c.SitePort, "app_manager_port": c.AppManagerPort} {
+		if port < 1 || port+3*stride > 65536 {
+			bad("%s: %d, must be 1 to %d", what, port, 65536-3*stride)
+		}
+	}
+	if d := c.SitePort - c.AppManagerPort; d > -3*stride && d < 3*stride {
+		bad("site_port, app_manager_port: %d and %d, must lie %d apart", c.SitePort, c.AppManagerPort, 3*stride)
+	}
+	return errors.Join(errs...)
+}
+
+// Kinds of processes.
+const (
+	KindSite       = "site"
+	KindAppManager = "appmgr"
+)
+
+// Process is one process of a cluster as it is wanted.
+type Process struct {
+	// Name is unique in the cluster: eu-1, am-eu-1.
+	Name string `json:"name"`
+	// Kind is [KindSite] or [KindAppManager].
+	Kind string `json:"kind"`
+	// Region is where it stands.
+	Region string `json:"region"`
+	// GRPC, HTTP and Gossip are where it listens.
+	GRPC   string `json:"grpc"`
+	HTTP   string `json:"http"`
+	Gossip string `json:"gossip"`
+	// Args is the command line behind the program.
+	Args []string `json:"-"`
+}
+
+// Processes lays the cluster out: the sites, then the app managers, each sorted
+// by region. The same configuration always gives the same.
+func (c Config) Processes() []Process {
+	var sites, managers []Process
+	for i, region := range slices.Sorted(maps.Keys(c.Regions)) {
+		for n := range c.Regions[region].Sites {
+			at := i*MaxPerRegion + n
+			sites = append(sites, Process{
+				Name: SiteName(region, n+1), Kind: KindSite, Region: region,
+				GRPC: loopback(c.SitePort + at), HTTP: loopback(c.SitePort + stride + at), Gossip: loopback(c.SitePort + 2*stride + at),
+			})
+		}
+		for n := range c.Regions[region].AppManagers {
+			at := i*MaxPerRegion + n
+			managers = append(managers, Process{
+				Name: AppManagerName(region, n+1), Kind: KindAppManager, Region: region,
+				HTTP: loopback(c.AppManagerPort + at), GRPC: loopback(c.AppManagerPort + stride + at), Gossip: loopback(c.AppManagerPort + 2*stride + at),
+			})
+		}
+	}
+	var names, seeds []string
+	for _, s := range sites {
+		names, seeds = append(names, s.Name), append(seeds, s.Gossip)
+	}
+	all := slices.Concat(sites, managers)
+	for i := range all {
+		p := &all[i]
+		p.Args = []string{
+			p.Kind, "--name", p.Name, "--region", p.Region, "--cluster", c.Cluster,
+			"--http", p.HTTP, "--gossip", p.Gossip, "--join", strings.Join(others(seeds, p.Gossip), ","),
+		}
+		settings := c.AppManagerSettings
+		if p.Kind == KindSite {
+			settings = c.SiteSettings
+			p.Args = append(p.Args, "--listen", p.GRPC, "--data", c.data(p.Name), "--members", strings.Join(names, ","))
+		} else {
+			p.Args = append(p.Args, "--grpc", p.GRPC)
+		}
+		p.Args = append(p.Args, c.secureFlags(*p)...)
+		if _, told := settings["gossip-preset"]; !told {
+			p.Args = append(p.Args, "--gossip-preset", "local")
+		}
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			p.Args = append(p.Args, "--"+name+"="+settings[name])
+		}
+	}
+	return all
+}
+
+// SiteName names the nth site of a region, from 1.
+func SiteName(region string, n int) string { return region + "-" + strconv.Itoa(n) }
+
+// AppManagerName names the nth app manager of a region, from 1.
+func AppManagerName(region string, n int) string { return "am-" + region + "-" + strconv.Itoa(n) }
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// others are the addresses but for one; all of them if there is no other.
+func others(addrs []string, one string) []string {
+	rest := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return a == one })
+	if len(rest) == 0 {
+		return addrs
+	}
+	return rest
+}
+
+// The names within a cluster's directory.
+const (
+	stateFile = "run.json"
+	lockFile  = "lock"
+	dataDir   = "data"
+	logDir    = "logs"
+)
+
+func (c Config) data(name string) string { return filepath.Join(c.Dir, dataDir, name) }
+
+func logOf(dir, name string) string { return filepath.Join(dir, logDir, name+".log") }

@@ -1,0 +1,55 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/samya-db/samya/internal/tlsconf"
+)
+
+// askTimeout bounds one question for /readyz.
+const askTimeout = 2 * time.Second
+
+// asker asks processes whether they are ready.
+type asker struct {
+	scheme string
+	client *http.Client
+}
+
+// newAsker reads the administrator's credentials, if the cluster has some.
+func newAsker(cfg Config) (*asker, error) {
+	t := &http.Transport{DisableKeepAlives: true}
+	a := &asker{scheme: "http", client: &http.Client{Transport: t}}
+	if cfg.TLS {
+		store, err := tlsconf.Open(cfg.Credentials(), nil)
+		if err != nil {
+			return nil, fmt.Errorf("read the credentials of the cluster: %w", err)
+		}
+		a.scheme, t.DialTLSContext = "https", store.DialHTTP("")
+	}
+	return a, nil
+}
+
+// serves asks a process once.
+func (a *asker) serves(ctx context.Context, p Process) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.scheme+"://"+p.HTTP+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // it only explains a refusal
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz answers %s: %s", resp.Status, bytes.TrimSpace(body))
+	}
+	return nil
+}

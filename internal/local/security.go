@@ -1,0 +1,146 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/samya-db/samya/internal/devca"
+	"github.com/samya-db/samya/internal/tlsconf"
+)
+
+// The names below the directory of certificates.
+const (
+	certDir    = "certs"
+	gossipFile = "gossip.key"
+	accessFile = "access.yaml"
+)
+
+// Admin names the caller who may do everything, by certificate.
+const Admin = "admin"
+
+const (
+	caLife   = 10 * 365 * 24 * time.Hour
+	certLife = 365 * 24 * time.Hour
+	// renew is how long before its end a certificate is made anew.
+	renew = 60 * 24 * time.Hour
+)
+
+// access is the access file of a local cluster. Whoever runs it may change it: it is
+// written once.
+const access = `# Who may call what: docs/security.md. Changes count within ten seconds.
+callers:
+  - name: admin
+    role: admin
+    certificate: admin
+`
+
+// Credentials are the files by which a cluster's administrator is known, and knows
+// the cluster; none without TLS.
+func (c Config) Credentials() tlsconf.Files {
+	if !c.TLS {
+		return tlsconf.Files{}
+	}
+	return tlsconf.Files{
+		CA:   filepath.Join(c.Dir, certDir, devca.CertFile),
+		Cert: c.certificate(tlsconf.Client, Admin), Key: c.key(tlsconf.Client, Admin),
+	}
+}
+
+// secure makes what the processes need that is not there yet, or about to end:
+// certificates, a key of gossip and an access file. What runs reads it by itself.
+func (c Config) secure(wanted []Process) error {
+	dir := filepath.Join(c.Dir, certDir)
+	ca, err := devca.Load(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		ca, err = devca.Create(dir, c.Cluster, caLife)
+	}
+	if err != nil {
+		return fmt.Errorf("the certificate authority of the cluster: %w", err)
+	}
+	ca.Replace = true
+	all := []tlsconf.Identity{{Kind: tlsconf.Client, Name: Admin}}
+	for _, p := range wanted {
+		all = append(all, tlsconf.Identity{Kind: p.certificate(), Name: p.Name})
+	}
+	for _, id := range all {
+		if lasts(c.certificate(id.Kind, id.Name)) {
+			continue
+		}
+		hosts := []string{"127.0.0.1", "::1", "localhost"}
+		if id.Kind == tlsconf.Client {
+			hosts = nil
+		}
+		if _, _, err := ca.Issue(id, hosts, certLife); err != nil {
+			return fmt.Errorf("the certificate of %s: %w", id.Name, err)
+		}
+	}
+	key := make([]byte, 32)
+	if _, err := rand.Read(key); err != nil {
+		return fmt.Errorf("make a key of gossip: %w", err)
+	}
+	for name, text := range map[string]string{gossipFile: base64.StdEncoding.EncodeToString(key) + "\n", accessFile: access} {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = f.WriteString(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// lasts reports whether there is a certificate that will do for a while.
+func lasts(path string) bool {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(b)
+	if block == nil {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && time.Until(cert.NotAfter) > renew
+}
+
+// certificate is the kind of certificate that a process has.
+func (p Process) certificate() tlsconf.Kind {
+	if p.Kind == KindSite {
+		return tlsconf.Site
+	}
+	return tlsconf.AppManager
+}
+
+func (c Config) certificate(kind tlsconf.Kind, name string) string {
+	return filepath.Join(c.Dir, certDir, string(kind)+"-"+name+".pem")
+}
+
+func (c Config) key(kind tlsconf.Kind, name string) string {
+	return filepath.Join(c.Dir, certDir, string(kind)+"-"+name+"-key.pem")
+}
+
+// secureFlags are the flags of a process with TLS.
+func (c Config) secureFlags(p Process) []string {
+	if !c.TLS {
+		return nil
+	}
+	dir := filepath.Join(c.Dir, certDir)
+	return []string{
+		"--tls-cert", c.certificate(p.certificate(), p.Name), "--tls-key", c.key(p.certificate(), p.Name),
+		"--tls-ca", filepath.Join(dir, devca.CertFile),
+		"--gossip-key-file", filepath.Join(dir, gossipFile), "--access-file", filepath.Join(dir, accessFile),
+	}
+}

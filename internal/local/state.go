@@ -1,0 +1,107 @@
+package local
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// stateVersion is of the file's form.
+const stateVersion = 1
+
+// ErrForeign says that a directory is not one of a cluster of this package.
+var ErrForeign = errors.New("not the directory of a local cluster")
+
+// State is what a cluster's directory tells of its processes: run.json. The
+// plan of terraform/local reads it as well.
+type State struct {
+	Version int `json:"version"`
+	// Cluster is the cluster's name, and Members the names of its sites, of the
+	// first start on.
+	Cluster string   `json:"cluster"`
+	Members []string `json:"members"`
+	// TLS tells whether the processes were started with it.
+	TLS bool `json:"tls"`
+	// Boot is the boot of the machine in which the processes began; empty where
+	// the system does not tell.
+	Boot string `json:"boot"`
+	// Processes are those that were started, by name.
+	Processes map[string]Run `json:"processes"`
+}
+
+// Run is one run of a process.
+type Run struct {
+	Process
+	// PID is its id, and Start when it began, in the system's own words.
+	PID   int    `json:"pid"`
+	Start string `json:"start"`
+	// Number counts the runs of this name.
+	Number int64 `json:"run"`
+	// Spec is a hash of program and command line.
+	Spec string `json:"spec"`
+}
+
+// Read reads a cluster's state. A directory that is not there, or empty but for
+// a lock, has the zero state; one with other files and no state is refused with [ErrForeign].
+func Read(dir string) (State, error) {
+	b, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return State{}, fmt.Errorf("read %s: %w", dir, err)
+		}
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockFile }) {
+			return State{}, fmt.Errorf("%s has files and no %s: %w", dir, stateFile, ErrForeign)
+		}
+		return State{}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read the state of a local cluster: %w", err)
+	}
+	var s State
+	if err := json.Unmarshal(b, &s); err != nil {
+		return State{}, fmt.Errorf("read %s: %w: %w", filepath.Join(dir, stateFile), err, ErrForeign)
+	}
+	if s.Version != stateVersion {
+		return State{}, fmt.Errorf("%s is of version %d, this program knows %d: %w", filepath.Join(dir, stateFile), s.Version, stateVersion, ErrForeign)
+	}
+	return s, nil
+}
+
+// write puts the state in place of the former at once.
+func (s State) write(dir string) error {
+	b, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the state of a local cluster: %w", err)
+	}
+	name := filepath.Join(dir, stateFile)
+	if err := os.WriteFile(name+".new", append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write the state of a local cluster: %w", err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return fmt.Errorf("write the state of a local cluster: %w", err)
+	}
+	return nil
+}
+
+// known reports whether the state is one that was written.
+func (s State) known() bool { return s.Version != 0 }
+
+// Runs reports whether the process of that name runs now.
+func (s State) Runs(name string) bool {
+	r, ok := s.Processes[name]
+	return ok && r.alive(s.Boot)
+}
+
+// Names are the processes that were started, sites first.
+func (s State) Names() []string {
+	return slices.SortedFunc(maps.Keys(s.Processes), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(s.Processes[a].Kind, s.Processes[b].Kind), cmp.Compare(a, b))
+	})
+}

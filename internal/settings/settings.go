@@ -1,0 +1,290 @@
+// Package settings gives the flags of a command their values: from the command
+// line, else from the environment, else from a file, and it remembers where each
+// value is from. It refuses to know what a setting means: the flags that a command
+// defines are the keys, so that there is no second list of them, and what a value
+// must be is for the command to say.
+//
+// A file is YAML. Its top-level keys are kinds of process; below each stand keys
+// named as the flags. What is not known is an error that tells where it stands.
+package settings
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// A Kind is a kind of process whose settings a file can hold.
+type Kind struct {
+	// Name is the top-level key.
+	Name string
+	// About says in a few words what takes its settings from there.
+	About string
+	// Flags are the flags of the process. The hidden ones are no keys, nor are
+	// --help and --config. Reading a file tries its values on them, so they are
+	// nobody's.
+	Flags *pflag.FlagSet
+	// Optional says that a file may be used without a word of this kind.
+	Optional bool
+}
+
+// ConfigFlag is the flag that names the file.
+const ConfigFlag = "config"
+
+// Keys returns the flags that can be set in a file, sorted by name.
+func (k Kind) Keys() []*pflag.Flag {
+	var keys []*pflag.Flag
+	k.Flags.VisitAll(func(f *pflag.Flag) {
+		if isKey(f) {
+			keys = append(keys, f)
+		}
+	})
+	slices.SortFunc(keys, func(a, b *pflag.Flag) int { return cmp.Compare(a.Name, b.Name) })
+	return keys
+}
+
+func isKey(f *pflag.Flag) bool {
+	return !f.Hidden && f.Name != "help" && f.Name != ConfigFlag
+}
+
+// key returns the flag of a key, or nil.
+func (k Kind) key(name string) *pflag.Flag {
+	if k.Flags == nil {
+		return nil
+	}
+	if f := k.Flags.Lookup(name); f != nil && isKey(f) {
+		return f
+	}
+	return nil
+}
+
+// EnvName is the environment variable of a flag.
+func EnvName(flag string) string {
+	return "SAMYA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// FromEnvironment sets a flag that the command line leaves alone from the
+// environment. It reports whether it did. An empty variable counts as none.
+func FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (bool, error) {
+	if f.Changed || f.Hidden || f.Name == "help" {
+		return false, nil
+	}
+	value, ok := env(EnvName(f.Name))
+	if !ok || value == "" {
+		return false, nil
+	}
+	if err := set(flags, f, value); err != nil {
+		return false, fmt.Errorf("environment variable %s: %w", EnvName(f.Name), err)
+	}
+	return true, nil
+}
+
+// set gives a flag its value, and says of a bad one what is wrong with it alone.
+func set(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
+	err := flags.Set(f.Name, value)
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return fmt.Errorf("%.64q is no %s: %s", value, typeName(f), plain(invalid.Unwrap()))
+	}
+	return err
+}
+
+// plain leaves away which function of the standard library failed.
+func plain(err error) string {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return strings.TrimPrefix(err.Error(), "time: ")
+}
+
+// Settled tells where the values of a command's flags are from.
+type Settled struct {
+	kind    Kind
+	flags   *pflag.FlagSet
+	file    string // as it was named; empty without one
+	origins map[string]origin
+}
+
+// origin is where a value is from; the zero value is the default.
+type origin struct {
+	flag     bool
+	variable string
+	line     int // in the file
+}
+
+// Settle gives the flags that the command line leaves alone their values: from
+// the environment, and those that are keys of the kind from the file, which is
+// nil if there is none. It tells all that is wrong at once.
+//
+// Flags may hold more than the kind's: commands that talk to a cluster have flags
+// of their own beside those that they share.
+func Settle(flags *pflag.FlagSet, kind Kind, file *File, env func(string) (string, bool)) (*Settled, error) {
+	s := &Settled{kind: kind, flags: flags, origins: make(map[string]origin)}
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			s.origins[f.Name] = origin{flag: true}
+			return
+		}
+		switch done, err := FromEnvironment(flags, f, env); {
+		case err != nil:
+			errs = append(errs, err)
+		case done:
+			s.origins[f.Name] = origin{variable: EnvName(f.Name)}
+		}
+	})
+	if file != nil {
+		s.file = file.name
+		section, ok := file.sections[kind.Name]
+		if !ok && !kind.Optional {
+			errs = append(errs, file.missing(kind))
+		}
+		errs = append(errs, s.take(section)...)
+	}
+	return s, errors.Join(errs...)
+}
+
+// take sets the flags that are still free from the section of a file.
+func (s *Settled) take(section []entry) []error {
+	var errs []error
+	for _, e := range section {
+		f := s.flags.Lookup(e.key)
+		if f == nil || f.Changed {
+			continue // no flag of this command, or set already
+		}
+		if err := e.set(s.flags, f); err != nil {
+			errs = append(errs, &Error{File: s.file, Line: e.line, Key: s.kind.Name + "." + e.key, Problem: err.Error()})
+			continue
+		}
+		s.origins[e.key] = origin{line: e.line}
+	}
+	return errs
+}
+
+// Origin says where the value of a flag is from: "--data", "SAMYA_DATA",
+// "site.yaml:3" or "default".
+func (s *Settled) Origin(flag string) string {
+	switch o := s.origins[flag]; {
+	case o.flag:
+		return "--" + flag
+	case o.variable != "":
+		return o.variable
+	case o.line != 0:
+		return fmt.Sprintf("%s:%d", s.file, o.line)
+	}
+	return "default"
+}
+
+// Locate says of an error about settings where they stand: of each of its parts
+// that begins with the name of a setting from the file or from the environment.
+// What it returns matches what err matches.
+func (s *Settled) Locate(err error) error {
+	if s == nil || err == nil {
+		return err
+	}
+	var lines []string
+	changed := false
+	for _, part := range parts(err, "") {
+		at := s.place(part)
+		changed = changed || at != part
+		lines = append(lines, at)
+	}
+	if !changed {
+		return err
+	}
+	return &locatedError{text: strings.Join(lines, "\n"), err: err}
+}
+
+// place returns an error's text with the place of the setting that it is about.
+func (s *Settled) place(text string) string {
+	key, problem := s.field(text)
+	if key == "" {
+		return text
+	}
+	name, _, _ := strings.Cut(key, "[")
+	o, set := s.origins[name]
+	switch {
+	case o.variable != "":
+		return fmt.Sprintf("%s: %s", o.variable, problem)
+	case o.line != 0:
+		return fmt.Sprintf("%s:%d: %s.%s: %s", s.file, o.line, s.kind.Name, key, problem)
+	case !set && s.file != "":
+		// Nobody has set it, and in the file it could be.
+		return fmt.Sprintf("%s: %s.%s: %s", s.file, s.kind.Name, key, problem)
+	}
+	return text
+}
+
+// field finds the key that an error is about, with the index in a list. Errors
+// begin with their field and a colon, and fields of parts with that of the whole:
+// "join[0]: …", and "gossip: preset: …" for gossip-preset.
+func (s *Settled) field(text string) (key, problem string) {
+	words := strings.SplitN(text, ": ", 4)
+	for n := len(words) - 1; n > 0; n-- {
+		last, index, isList := strings.Cut(words[n-1], "[")
+		if isList {
+			index = "[" + index
+		}
+		whole := strings.Join(append(slices.Clone(words[:n-1]), last), "-")
+		for _, key := range []string{whole, whole + "-file", last} {
+			if key = strings.ReplaceAll(key, "_", "-"); s.kind.key(key) != nil {
+				return key + index, strings.Join(words[n:], ": ")
+			}
+		}
+	}
+	return "", ""
+}
+
+// parts takes errors apart that are joined, with what is said before all of them.
+func parts(err error, before string) []string {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []string
+		for _, e := range many.Unwrap() {
+			all = append(all, parts(e, before)...)
+		}
+		return all
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		if head, ok := strings.CutSuffix(err.Error(), inner.Error()); ok {
+			return parts(inner, before+head)
+		}
+	}
+	return []string{before + err.Error()}
+}
+
+// locatedError is an error with a text that tells where its cause stands.
+type locatedError struct {
+	text string
+	err  error
+}
+
+func (e *locatedError) Error() string { return e.text }
+func (e *locatedError) Unwrap() error { return e.err }
+
+// Error says what is wrong with a key of a file.
+type Error struct {
+	// File is the file's name, as it was given.
+	File string
+	// Line counts from 1; 0 if no line is at fault.
+	Line int
+	// Key is the path of the key, as "site.data"; empty if it is the whole file.
+	Key string
+	// Problem says what is wrong.
+	Problem string
+}
+
+// Error returns "file:line: key: problem".
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	if e.Key != "" {
+		b.WriteString(": " + e.Key)
+	}
+	return b.String() + ": " + e.Problem
+}

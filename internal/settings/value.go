@@ -1,0 +1,134 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// SizeVar defines a flag that is a number of bytes: "67108864", "64MiB" or
+// "64MB".
+func SizeVar(f *pflag.FlagSet, p *int64, name string, value int64, usage string) {
+	*p = value
+	f.Var((*size)(p), name, usage)
+}
+
+// size is a number of bytes, printed in the largest unit that is exact.
+type size int64
+
+// units are what a number of bytes can be told in, the largest first.
+var units = []struct {
+	name  string
+	bytes int64
+}{
+	{"TiB", 1 << 40},
+	{"GiB", 1 << 30},
+	{"MiB", 1 << 20},
+	{"KiB", 1 << 10},
+	{"TB", 1e12},
+	{"GB", 1e9},
+	{"MB", 1e6},
+	{"KB", 1e3},
+	{"kB", 1e3},
+	{"B", 1},
+}
+
+// Set implements [pflag.Value].
+func (s *size) Set(text string) error {
+	number, unit := strings.TrimSpace(text), int64(1)
+	for _, u := range units {
+		if before, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(before), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return errors.New("want a whole number of bytes, KiB, MiB, GiB, KB, MB or GB")
+	}
+	if n > math.MaxInt64/unit || n < math.MinInt64/unit {
+		return errors.New("too large")
+	}
+	*s = size(n * unit)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (s *size) String() string {
+	n := int64(*s)
+	for _, u := range units[:4] {
+		if n != 0 && n%u.bytes == 0 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// Type implements [pflag.Value].
+func (s *size) Type() string { return "size" }
+
+// typeName says what the values of a flag are.
+func typeName(f *pflag.Flag) string {
+	switch t := f.Value.Type(); t {
+	case "stringSlice", "stringArray":
+		return "list"
+	case "bool":
+		return "boolean (true or false)"
+	case "int", "int32", "int64":
+		return "whole number"
+	case "uint", "uint16", "uint32", "uint64":
+		return "whole number from 0"
+	case "float32", "float64":
+		return "number"
+	case "duration":
+		return "duration (90s, 5m, 1h30m)"
+	case "size":
+		return "size (64MiB, 64MB)"
+	case "string":
+		return "text"
+	default:
+		return t
+	}
+}
+
+// yamlValue writes a flag's value as it would stand in a file.
+func yamlValue(f *pflag.Flag) string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		quoted := make([]string, 0, 8)
+		for _, v := range list.GetSlice() {
+			quoted = append(quoted, yamlText(v))
+		}
+		return "[" + strings.Join(quoted, ", ") + "]"
+	}
+	if f.Value.Type() == "string" {
+		return yamlText(f.Value.String())
+	}
+	return f.Value.String()
+}
+
+// yamlText quotes what would not be text as it stands.
+func yamlText(s string) string {
+	if s == "" {
+		return `""`
+	}
+	safe := strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-", r)
+	}) < 0
+	if c := s[0]; safe && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '/') && !isWord(s) {
+		return s
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// isWord reports whether YAML, of some version, reads s as something but text.
+func isWord(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "false", "yes", "no", "on", "off", "y", "n", "null":
+		return true
+	}
+	return false
+}
