@@ -1,0 +1,66 @@
+# A cluster on AWS: in each region a network of its own, all of them peered with
+# each other, and in it sites, app managers behind a load balancer, and what they
+# may see of keys and certificates.
+
+# Every resource says itself in which region it is.
+provider "aws" {
+  region = sort(keys(var.regions))[0]
+
+  default_tags {
+    tags = { cluster = var.cluster }
+  }
+}
+
+locals {
+  regions = { for name, r in var.regions : name => merge(r, {
+    cidr = cidrsubnet(var.network_cidr, 4, r.network)
+    # A region's part is cut in eight: four zones of machines, four of load balancers.
+    zones = { for i, z in r.zones : "${name}${z}" => {
+      private = cidrsubnet(cidrsubnet(var.network_cidr, 4, r.network), 3, i)
+      public  = cidrsubnet(cidrsubnet(var.network_cidr, 4, r.network), 3, i + 4)
+    } }
+  }) }
+  # Addresses are chosen, not found: a site keeps its own whatever becomes of its
+  # machine. Sites of a region go round its zones.
+  sites = { for name, r in local.regions : name => {
+    for n in range(r.sites) : "${name}-${n + 1}" => {
+      zone    = sort(keys(r.zones))[n % length(r.zones)]
+      address = cidrhost(r.zones[sort(keys(r.zones))[n % length(r.zones)]].private, 10 + n)
+    }
+  } }
+  all_sites = merge(values(local.sites)...)
+  members   = sort(keys(local.all_sites))
+  seeds     = [for name in local.members : local.all_sites[name].address]
+
+  # Each pair of regions once.
+  pairs = { for pair in setproduct(keys(local.regions), keys(local.regions)) :
+    "${pair[0]}/${pair[1]}" => { from = pair[0], to = pair[1] } if pair[0] != pair[1] && sort(pair)[0] == pair[0]
+  }
+}
+
+module "region" {
+  source   = "./region"
+  for_each = local.regions
+
+  cluster              = var.cluster
+  region               = each.key
+  zones                = each.value.zones
+  cidr                 = each.value.cidr
+  cluster_cidr         = var.network_cidr
+  sites                = local.sites[each.key]
+  members              = local.members
+  seeds                = local.seeds
+  app_managers         = each.value.app_managers
+  app_managers_max     = coalesce(each.value.app_managers_max, each.value.app_managers)
+  release              = var.release
+  client_cidrs         = var.client_cidrs
+  monitoring_cidrs     = var.monitoring_cidrs
+  public               = var.public
+  site_machine         = var.site_machine
+  app_manager_machine  = var.app_manager_machine
+  image                = var.image
+  site_settings        = var.site_settings
+  app_manager_settings = var.app_manager_settings
+  protect_data         = var.protect_data
+  alarm_actions        = lookup(var.alarm_actions, each.key, [])
+}

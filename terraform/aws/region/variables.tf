@@ -1,0 +1,122 @@
+variable "cluster" {
+  description = "Name of the cluster."
+  type        = string
+}
+
+variable "region" {
+  description = "The region, as the cloud names it."
+  type        = string
+}
+
+variable "cidr" {
+  description = "Private addresses of the region."
+  type        = string
+}
+
+variable "cluster_cidr" {
+  description = "Private addresses of the cluster."
+  type        = string
+}
+
+variable "members" {
+  description = "Names of all sites of the cluster."
+  type        = list(string)
+}
+
+variable "seeds" {
+  description = "Private addresses of all sites of the cluster."
+  type        = list(string)
+}
+
+variable "app_managers" {
+  description = "How many app managers there are at least."
+  type        = number
+}
+
+variable "app_managers_max" {
+  description = "How many there are at most."
+  type        = number
+}
+
+variable "release" {
+  description = "The program: where it is fetched, and its checksum."
+  type = object({
+    url    = string
+    sha256 = string
+  })
+}
+
+variable "client_cidrs" {
+  description = "Networks from which clients may come, beside the cluster's own."
+  type        = list(string)
+}
+
+variable "monitoring_cidrs" {
+  description = "Networks from which metrics may be read."
+  type        = list(string)
+}
+
+variable "public" {
+  description = "Whether app managers have a public address."
+  type        = bool
+}
+
+variable "site_machine" {
+  description = "Kind of machine and disk of sites."
+  type = object({
+    type      = string
+    disk_type = string
+    disk_size = number
+  })
+}
+
+variable "app_manager_machine" {
+  description = "Kind of machine of app managers."
+  type = object({
+    type = string
+  })
+}
+
+variable "site_settings" {
+  description = "Further flags of all sites."
+  type        = map(string)
+}
+
+variable "app_manager_settings" {
+  description = "Further flags of all app managers."
+  type        = map(string)
+}
+
+variable "protect_data" {
+  description = "Whether the disks of sites, which hold the books, are refused to be destroyed. To destroy a cluster, apply false first."
+  type        = bool
+}
+
+variable "zones" {
+  description = "The zones over which machines are spread, by name, and the addresses of their subnets."
+  type = map(object({
+    private = string
+    public  = string
+  }))
+}
+
+variable "sites" {
+  description = "The region's sites by name: the zone and the private address of each."
+  type = map(object({
+    zone    = string
+    address = string
+  }))
+}
+
+variable "image" {
+  description = "Images of all machines: whose, and the pattern of their names."
+  type = object({
+    owner = string
+    name  = string
+  })
+}
+
+variable "alarm_actions" {
+  description = "What is told of alarms."
+  type        = list(string)
+}

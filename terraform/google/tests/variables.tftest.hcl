@@ -1,0 +1,88 @@
+# What the variables refuse, and what does not change by accident.
+
+variables {
+  project = "my-project"
+  release = { url = "https://example.com/samya", sha256 = "0000000000000000000000000000000000000000000000000000000000000000" }
+}
+
+run "the_papers_five_regions" {
+  command = plan
+
+  assert {
+    condition     = length(output.sites) == 5 && length(distinct([for _, s in output.sites : s.region])) == 5
+    error_message = "By default there is a site in each of five regions."
+  }
+}
+
+run "addresses_stay_when_a_region_comes" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 4, sites = 2 }, us-west1 = { network = 0, sites = 0 } }
+  }
+
+  assert {
+    condition     = output.sites["europe-west2-1"].address == "10.64.64.10"
+    error_message = "A site's address depends on its region's number alone."
+  }
+}
+
+run "one_network_for_one_region" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 1 }, us-west1 = { network = 1 } }
+  }
+
+  expect_failures = [var.regions]
+}
+
+run "a_cluster_has_a_site" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, sites = 0 } }
+  }
+
+  expect_failures = [var.regions]
+}
+
+run "a_group_does_not_shrink_to_grow" {
+  command = plan
+
+  variables {
+    regions = { europe-west2 = { network = 0, app_managers = 3, app_managers_max = 2 } }
+  }
+
+  expect_failures = [var.regions]
+}
+
+run "a_region_is_one_of_the_cloud" {
+  command = plan
+
+  variables {
+    regions = { europe = { network = 0 } }
+  }
+
+  expect_failures = [var.regions]
+}
+
+run "networks_are_networks" {
+  command = plan
+
+  variables {
+    client_cidrs = ["everywhere"]
+  }
+
+  expect_failures = [var.client_cidrs]
+}
+
+run "a_network_has_room" {
+  command = plan
+
+  variables {
+    network_cidr = "10.64.0.0/24"
+  }
+
+  expect_failures = [var.network_cidr]
+}

@@ -1,0 +1,99 @@
+# A cluster of several regions on this machine, as processes. Nothing is
+# downloaded: the one kind of resource is built in, and the work is done by
+# `samya local`, which says itself what it changes.
+
+locals {
+  reserved_settings = [
+    "access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
+    "insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
+  ]
+
+  directory = abspath(var.directory)
+  samya     = abspath(var.samya)
+  scheme    = var.tls ? "https" : "http"
+
+  # The same layout as internal/local makes of the same variables.
+  regions = sort(keys(var.regions))
+  sites = merge([for i, region in local.regions : {
+    for n in range(var.regions[region].sites) : "${region}-${n + 1}" => {
+      region = region
+      grpc   = "127.0.0.1:${var.site_port + i * 10 + n}"
+      http   = "127.0.0.1:${var.site_port + 100 + i * 10 + n}"
+    }
+  }]...)
+  app_managers = merge([for i, region in local.regions : {
+    for n in range(var.regions[region].app_managers) : "am-${region}-${n + 1}" => {
+      region = region
+      http   = "127.0.0.1:${var.app_manager_port + i * 10 + n}"
+      grpc   = "127.0.0.1:${var.app_manager_port + 100 + i * 10 + n}"
+    }
+  }]...)
+
+  # What samya has written of the processes, and whether each runs: the same
+  # process id, begun at the same instant of the same boot, and not about to be
+  # reaped. `file` in `try`: a process may end while it is looked at.
+  state = try(jsondecode(file("${local.directory}/run.json")), { boot = "", processes = {} })
+  boot  = try(trimspace(file("/proc/sys/kernel/random/boot_id")), "")
+  runs = { for name, run in local.state.processes : name => {
+    number = run.run
+    alive = local.boot == local.state.boot && try(
+      regex("^[^(]*\\(.*\\) ([^ZX]) (?:\\S+ ){18}(\\S+) ", file("/proc/${run.pid}/stat"))[1] == run.start, false
+    )
+  } }
+
+  # The run that each process has to be in. A dead one has to be in a later one
+  # than it was, which is what makes it a change of the plan; once it was started
+  # under that number, there is nothing left to change.
+  wanted = { for name in concat(keys(local.sites), keys(local.app_managers)) :
+    name => try(local.runs[name].alive ? local.runs[name].number : local.runs[name].number + 1, 1)
+  }
+}
+
+# The directory, which goes last.
+resource "terraform_data" "directory" {
+  input = {
+    directory = local.directory
+    samya     = local.samya
+  }
+  triggers_replace = local.directory
+
+  provisioner "local-exec" {
+    when        = destroy
+    interpreter = [self.input.samya, "local", "down", "--dir"]
+    command     = self.input.directory
+  }
+}
+
+# The processes. Replacing this resource ends none of them: `samya local apply`
+# changes those that differ, and leaves the others as they run.
+resource "terraform_data" "cluster" {
+  triggers_replace = {
+    directory            = local.directory
+    cluster              = var.cluster
+    program              = filesha256(var.samya)
+    tls                  = var.tls
+    sites                = local.sites
+    app_managers         = local.app_managers
+    site_settings        = var.site_settings
+    app_manager_settings = var.app_manager_settings
+    runs                 = local.wanted
+  }
+
+  provisioner "local-exec" {
+    interpreter = [local.samya, "local", "apply", "--timeout=5m"]
+    command = jsonencode({
+      dir                  = local.directory
+      samya                = local.samya
+      cluster              = var.cluster
+      tls                  = var.tls
+      regions              = var.regions
+      site_settings        = var.site_settings
+      app_manager_settings = var.app_manager_settings
+      site_port            = var.site_port
+      app_manager_port     = var.app_manager_port
+      runs                 = local.wanted
+    })
+  }
+
+  depends_on = [terraform_data.directory]
+}

@@ -1,0 +1,4 @@
+terraform {
+  # Of OpenTofu, and without a provider: terraform_data is built in.
+  required_version = ">= 1.8.0"
+}

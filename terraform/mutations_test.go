@@ -1,0 +1,76 @@
+package terraform_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/tofutest"
+)
+
+// TestInventedArguments makes mistakes in the roots, one at a time, and holds that
+// each is found. A check that lets one pass would let ours pass as well.
+func TestInventedArguments(t *testing.T) {
+	mirror := tofutest.Mirror(t)
+	for cloud, mutations := range map[string][]struct{ name, file, old, with, want string }{
+		"google": {
+			{"invented argument", "region/main.tf", "  private_ip_google_access = true", "  private_google_access = true", `An argument named "private_google_access" is not expected here`},
+			{"invented argument of a nested block", "region/sites.tf", "    network_ip =", "    private_ip =", `An argument named "private_ip" is not expected here`},
+			{"invented argument two blocks down", "region/sites.tf", "      image = var.image", "      source_image = var.image", `An argument named "source_image" is not expected here`},
+			{"missing argument", "main.tf", "  name                    = var.cluster\n  description             = \"The", "  description             = \"The", `The argument "name" is required`},
+			{"missing argument of a nested block", "region/main.tf", "    protocol = each.value.protocol\n", "", `The argument "protocol" is required`},
+			{"invented block", "region/app_managers.tf", "  auto_healing_policies {", "  healing_policy {", `Blocks of type "healing_policy" are not expected here`},
+			{"missing block", "region/app_managers.tf", "  version {\n    instance_template = google_compute_instance_template.app_manager.self_link\n  }\n", "", "At least 1 \"version\" blocks are required"},
+			{"one block too many", "region/app_managers.tf", "  tcp_health_check {", "  tcp_health_check {\n    port = 1\n  }\n  tcp_health_check {", "No more than 1 \"tcp_health_check\" blocks are allowed"},
+			{"block as an argument", "secrets.tf", "  replication {\n    auto {}\n  }", "  replication = { auto = {} }", `"replication" is not expected here`},
+			{"invented kind", "region/main.tf", `resource "google_compute_router_nat" "region"`, `resource "google_compute_nat" "region"`, `does not support resource type "google_compute_nat"`},
+			{"invented attribute", "region/outputs.tf", "google_compute_address.app_manager.address", "google_compute_address.app_manager.ip", `no argument, nested block, or exported attribute named "ip"`},
+			{"invented attribute of a list of blocks", "region/outputs.tf", "google_compute_address.app_manager.address", `google_compute_instance.site["a"].network_interface[0].ip`, `no argument, nested block, or exported attribute named "ip"`},
+			{"what is only told", "main.tf", "  routing_mode            = \"GLOBAL\"", "  self_link               = \"x\"", `"self_link" is decided by the provider`},
+			{"wrong type", "region/app_managers.tf", "  healthy_threshold   = 1", "  healthy_threshold   = \"one\"", "a number is required"},
+		},
+		"aws": {
+			{"invented argument", "region/main.tf", "  enable_dns_hostnames = true", "  dns_hostnames = true", `An argument named "dns_hostnames" is not expected here`},
+			{"invented argument of a nested block", "region/sites.tf", `    http_tokens                 = "required"`, `    tokens = "required"`, `An argument named "tokens" is not expected here`},
+			{"missing argument", "region/sites.tf", "  device_name = \"/dev/sdf\"\n", "", `The argument "device_name" is required`},
+			{"missing argument of a nested block", "region/app_managers.tf", `    type             = "forward"`, "", `The argument "type" is required`},
+			{"invented block", "region/app_managers.tf", "  launch_template {\n    id ", "  template {\n    id ", `Blocks of type "template" are not expected here`},
+			{"one block too many", "region/app_managers.tf", "  health_check {", "  health_check {\n    port = 1\n  }\n  health_check {", "No more than 1 \"health_check\" blocks are allowed"},
+			{"invented kind", "region/monitoring.tf", `resource "aws_cloudwatch_dashboard" "machines"`, `resource "aws_dashboard" "machines"`, `does not support resource type "aws_dashboard"`},
+			{"invented attribute", "region/outputs.tf", "aws_lb.app_manager.dns_name", "aws_lb.app_manager.address", `no argument, nested block, or exported attribute named "address"`},
+			{"argument of another kind", "peering.tf", "  auto_accept               = true", "  auto_accept               = true\n  peer_region = \"x\"", `"peer_region" is decided by the provider`},
+			{"argument of the provider", "main.tf", "  default_tags {", "  account = \"1\"\n  default_tags {", `An argument named "account" is not expected here`},
+			{"what is only told", "region/main.tf", "  enable_dns_hostnames = true", "  arn = \"x\"", `"arn" is decided by the provider`},
+		},
+	} {
+		t.Run(cloud, func(t *testing.T) {
+			c := tofutest.Copy(t, cloud, mirror)
+			c.Must("init")
+			for _, m := range mutations {
+				t.Run(m.name, func(t *testing.T) {
+					path := filepath.Join(c.Dir, m.file)
+					was, err := os.ReadFile(path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() {
+						if err := os.WriteFile(path, was, 0o600); err != nil {
+							t.Error(err)
+						}
+					}()
+					if n := strings.Count(string(was), m.old); n < 1 {
+						t.Fatalf("%s has no %q: the mutation is of another version", m.file, m.old)
+					}
+					if err := os.WriteFile(path, []byte(strings.Replace(string(was), m.old, m.with, 1)), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					out, err := c.Run("validate")
+					if err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(m.want), " ")) {
+						t.Errorf("error %v, want one with %q:\n%s", err, m.want, out)
+					}
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package terraform_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/samya-db/samya/internal/tfreference"
+	"github.com/samya-db/samya/internal/tofutest"
+)
+
+var update = flag.Bool("update", false, "write the reference anew")
+
+// TestReference holds that the reference says what the configurations do.
+func TestReference(t *testing.T) {
+	dir := filepath.Join(tofutest.Root(t), "terraform")
+	want, err := tfreference.Write(os.DirFS(dir), []tfreference.Section{
+		{Title: "terraform/local", Dir: "local"},
+		{Title: "terraform/google", Dir: "google"},
+		{Title: "terraform/aws", Dir: "aws"},
+		{Title: "terraform/modules/region", Dir: "modules/region"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "reference.md")
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil { //nolint:gosec // to be read by all
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != string(want) {
+		t.Errorf("%s is not what the configurations say (%v): run `make terraform-docs`", path, err)
+	}
+}

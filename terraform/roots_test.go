@@ -1,0 +1,62 @@
+// Package terraform_test holds the configurations of this directory to what
+// OpenTofu, the providers' schemas, systemd and samya itself make of them.
+package terraform_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/samya-db/samya/internal/tofutest"
+)
+
+// clouds are the roots that stand for a cloud.
+var clouds = []string{"google", "aws"}
+
+// TestRoots has OpenTofu validate every root, plan and apply each of its examples
+// on the stand-in of its provider, and plan again, also to destroy.
+func TestRoots(t *testing.T) {
+	mirror := tofutest.Mirror(t)
+	for _, cloud := range clouds {
+		t.Run(cloud, func(t *testing.T) {
+			c := tofutest.Copy(t, cloud, mirror)
+			c.Must("init")
+			c.Must("validate")
+			examples, err := filepath.Glob(filepath.Join(c.Dir, "examples", "*.tfvars"))
+			if err != nil || len(examples) == 0 {
+				t.Fatalf("examples %v, %v", examples, err)
+			}
+			for _, example := range examples {
+				t.Run(filepath.Base(example), func(t *testing.T) {
+					with := "-var-file=" + example
+					if err := os.Remove(filepath.Join(c.Dir, "terraform.tfstate")); err != nil && !os.IsNotExist(err) {
+						t.Fatal(err)
+					}
+					c.Must("apply", "-auto-approve", with)
+					if out, err := c.Run("plan", "-detailed-exitcode", with); err != nil {
+						t.Errorf("a plan after an apply is not empty: %v\n%s", err, out)
+					}
+					if out, err := c.Run("plan", "-destroy", with); err == nil {
+						t.Errorf("disks with books can be destroyed without being asked twice:\n%s", out)
+					}
+					c.Must("plan", "-destroy", with, "-var=protect_data=false")
+				})
+			}
+		})
+	}
+}
+
+// TestModules validates the modules, and runs the tests of those that have some.
+func TestModules(t *testing.T) {
+	mirror := tofutest.Mirror(t)
+	for _, dir := range []string{"local", "modules/region", "google/region", "aws/region", "google", "aws"} {
+		t.Run(dir, func(t *testing.T) {
+			c := tofutest.Copy(t, dir, mirror)
+			c.Must("init")
+			c.Must("validate")
+			if _, err := os.Stat(filepath.Join(c.Dir, "tests")); err == nil {
+				t.Log(c.Must("test"))
+			}
+		})
+	}
+}
