@@ -17,7 +17,7 @@ BENCH ?= .
 BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 10s
 # How much `make test` fuzzes each target.
-FUZZ_BRIEFLY ?= 1000x
+FUZZ_BRIEFLY ?= 2000x
 FUZZ_DIRS := appmgr avantan cmd internal kvpart predict redistribute site
 # What `make sim` runs.
 SEEDS ?= 2000
@@ -52,7 +52,7 @@ test: bin/grpcurl ## Vet, run the unit tests and the clusters in one process, th
 	$(GO) vet $(PKGS)
 	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
 ifeq ($(PKGS)$(TEST_FLAGS),./...)
-	$(MAKE) --no-print-directory fuzz FUZZTIME=$(FUZZ_BRIEFLY)
+	$(MAKE) --no-print-directory fuzz-briefly
 endif
 
 # The real processes of the tests write to the disk of the work tree: /tmp is
@@ -127,13 +127,24 @@ replay: bin/samya-lab ## Play an hour of demand from five regions under each set
 policies: bin/samya-lab ## Hold the default policies against their goals: waits, redistributions, latency
 	bin/samya-lab replay --goals default
 
-# Handed to `samya-lab experiment`, e.g. `make repartitioning EXPERIMENT_FLAGS="--quick"`.
+# Handed to `samya-lab experiment`, e.g. `make experiments EXPERIMENT_FLAGS="--quick"`.
 EXPERIMENT_FLAGS ?=
 
 .PHONY: repartitioning
 repartitioning: bin/samya-lab ## Rerun the papers' comparison of repartitioning, and measure the pause at a switch
 	bin/samya-lab experiment repartitioning --out bin/experiments/repartitioning $(EXPERIMENT_FLAGS)
 	bin/samya-lab experiment pause --out bin/experiments/pause $(EXPERIMENT_FLAGS)
+
+# What `make experiments` runs: samya for all, or one of its names.
+EXPERIMENT ?= samya
+
+.PHONY: experiments
+experiments: bin/samya-lab ## Rerun the Samya paper's experiments in virtual time; EXPERIMENT=crash, EXPERIMENT_FLAGS="--quick"
+	bin/samya-lab experiment $(EXPERIMENT) --out bin/experiments/$(EXPERIMENT) $(EXPERIMENT_FLAGS)
+
+.PHONY: experiments-docs
+experiments-docs: bin/samya-lab ## The same, all of them, into docs/experiments
+	bin/samya-lab experiment samya --out docs/experiments $(EXPERIMENT_FLAGS)
 
 # Handed to `samya-lab hierarchy`, e.g. `make hierarchy HIERARCHY_FLAGS="--quick --goals"`.
 HIERARCHY_FLAGS ?= --goals
@@ -151,6 +162,7 @@ partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian p
 	bin/samya-lab partition --suite $(PARTITION_FLAGS)
 
 .PHONY: race
+# Tests that step machines by the hundred in one goroutine are left out (internal/race).
 race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
 
@@ -168,6 +180,25 @@ fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 200
 	  echo "fuzz $$n/$$of: $$target in $$(dirname "$$file"), $$(grep -oE 'execs: [0-9]+' <<<"$$said" | tail -1)"; \
 	done <<<"$$all"; \
 	echo "fuzz: $$of targets for $(FUZZTIME) each, $$((SECONDS - began)) s, none failed"
+
+# The binaries of the tests do it, which `go test` has compiled: to be led by
+# coverage they would be compiled once more, with all that they import, which takes
+# minutes from a clean clone. A binary without the target succeeds, so what it
+# executed is looked at.
+.PHONY: fuzz-briefly
+fuzz-briefly: ## Run every fuzz target for FUZZ_BRIEFLY inputs that no coverage leads, as make test does
+	rm -rf bin/fuzz; mkdir -p bin/fuzz; root=$$PWD; \
+	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
+	of=$$(wc -l <<<"$$all"); began=$$SECONDS; built=''; \
+	while IFS=: read -r file target; do \
+	  dir=$$(dirname "$$file"); \
+	  if [ "$$dir" != "$$built" ]; then $(GO) test -c -o bin/fuzz/package.test "./$$dir"; built=$$dir; fi; \
+	  if ! said=$$(cd "$$dir" && "$$root/bin/fuzz/package.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
+	    -test.fuzzminimizetime 10x -test.fuzzcachedir "$$root/bin/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
+	    echo "$$said"; echo "FAIL $$target in $$dir"; exit 1; \
+	  fi; \
+	done <<<"$$all"; \
+	echo "fuzz: $$of targets for $(FUZZ_BRIEFLY) each, $$((SECONDS - began)) s, none failed"
 
 # The file system under test is that of the work tree: /tmp is often in memory,
 # where a sync costs nothing.
@@ -209,11 +240,37 @@ kv-bench: bin/samya-lab ## Measure what an operation on the partitioned store co
 kv-cost: bin/samya-lab ## Measure what repartitioning costs where it cannot help, and that its share is bounded
 	bin/samya-lab kv --cost $(KV_FLAGS)
 
+##@ Release
+
+# Handed to what builds releases, e.g. `make release RELEASE_FLAGS="-platforms linux/amd64 -modified"`.
+RELEASE_FLAGS ?=
+
+.PHONY: release
+release: bin/release ## Build what users download into dist/: archives, images, SBOMs, checksums, of what is committed
+	bin/release $(RELEASE_FLAGS) -out dist build
+
+.PHONY: image
+image: bin/release ## Build the container images for linux/amd64 and linux/arm64 into dist/, also of what is not committed
+	bin/release -modified -platforms linux/amd64,linux/arm64 $(RELEASE_FLAGS) -out dist image
+
+# Of one platform: what is compiled is the same way for all.
+.PHONY: release-check
+release-check: bin/release ## Build a release for linux/amd64 twice, in unlike surroundings, and compare the bytes
+	bin/release -platforms linux/amd64 $(RELEASE_FLAGS) check
+
+.PHONY: release-test
+release-test: ## Test what builds releases; as root, run a site and an app manager from the image's root
+	$(GO) vet -C tools/release ./...
+	$(GO) test -C tools/release -timeout 20m ./...
+
 ##@ Code
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters; they also check the format
 	bin/golangci-lint run $(PKGS)
+ifeq ($(PKGS),./...)
+	cd tools/release && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+endif
 
 .PHONY: fmt
 fmt: bin/gofumpt ## Format the hand-written code
@@ -237,13 +294,48 @@ generate-check: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-
 	diff -r --exclude='*.proto' bin/generated/proto proto
 	echo "generated code is up to date, byte for byte"
 
+.PHONY: docs-generate
+docs-generate: ## Write the pages of docs/ that the code tells; tests compare them
+	mkdir -p bin
+	$(GO) run ./cmd/samya config reference >bin/configuration.md
+	mv bin/configuration.md docs/configuration.md
+
+# With what it builds the tests of terraform/ run in `make test` as well.
+.PHONY: terraform-fmt
+terraform-fmt: bin/tofu bin/standin ## Check the format of terraform/
+	TF_CLI_CONFIG_FILE=/dev/null bin/tofu fmt -check -recursive terraform
+
+.PHONY: terraform-check
+terraform-check: terraform-fmt ## Check terraform/: format, every argument against the providers' schemas, tests, a cluster by apply and destroy
+	$(GO) test -count=1 -timeout 15m $(TEST_FLAGS) ./terraform/... ./internal/local ./internal/tfschema/... ./internal/tfreference
+
+# The packages whose bindings the schemas below terraform/schemas are read from.
+GOOGLE_BINDINGS := @cdktf/provider-google@16.12.1
+AWS_BINDINGS := @cdktf/provider-aws@21.22.1
+
+.PHONY: terraform-schemas
+terraform-schemas: ## Read anew what the clouds' providers take, for the resources that terraform/ uses; needs npm
+	for provider in google aws; do \
+	  package=$(GOOGLE_BINDINGS); [ $$provider = google ] || package=$(AWS_BINDINGS); \
+	  rm -rf bin/npm/$$provider; mkdir -p bin/npm/$$provider; \
+	  npm pack --silent --pack-destination bin/npm/$$provider $$package >/dev/null; \
+	  tar -xzf bin/npm/$$provider/*.tgz -C bin/npm/$$provider; \
+	  $(GO) run ./internal/tfschema/extract -provider $$provider -package $$package \
+	    -bindings bin/npm/$$provider/package -out terraform/schemas/$$provider.json; \
+	done
+
+.PHONY: terraform-docs
+terraform-docs: ## Write terraform/reference.md out of the configurations
+	$(GO) test -count=1 ./terraform -run 'TestReference$$' -update
+
 .PHONY: tidy-check
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
 	$(GO) mod tidy -diff
+	$(GO) -C tools/release mod tidy -diff
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist
 
 .PHONY: help
 help: ## List the targets
@@ -268,6 +360,11 @@ bin/grpcurl: tools/grpcurl/go.mod tools/grpcurl/go.sum
 	echo "building $@ (minutes, the first time)"
 	$(GO) build -C tools/grpcurl -o $(BIN)/ github.com/fullstorydev/grpcurl/cmd/grpcurl
 	touch $@
+
+# The go command knows itself whether there is anything to do.
+.PHONY: bin/release
+bin/release:
+	$(GO) build -C tools/release -o $(BIN)/ .
 
 bin/gofumpt: tools/lint/go.mod tools/lint/go.sum
 	echo "building $@"
@@ -299,5 +396,18 @@ bin/benchstat: tools/bench/go.mod tools/bench/go.sum
 	$(GO) build -C tools/bench -o $(BIN)/ golang.org/x/perf/cmd/benchstat
 	touch $@
 
+# Not what its authors call a development build.
+bin/tofu: tools/tofu/go.mod tools/tofu/go.sum
+	echo "building $@ (minutes, the first time)"
+	$(GO) build -C tools/tofu -v -ldflags '-s -w -X github.com/opentofu/opentofu/version.dev=no' -o $(BIN)/ \
+	  github.com/opentofu/opentofu/cmd/tofu 2>&1 | $(count)
+	touch $@
+
+# Stands in for the clouds' providers, which cannot be had offline.
+bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/*.go)
+	echo "building $@"
+	$(GO) build -C tools/standin -o $(BIN)/ .
+	touch $@
+
 # These say themselves what they do.
-.SILENT: bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help
+.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz fuzz-briefly help
