@@ -71,9 +71,13 @@ func (s *service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequ
 	id := s.id(in.GetRequestId())
 	req := &samyav1.CreateEntityRequest{Name: in.GetName(), Limit: in.GetLimit(), Parent: in.GetParent(), RequestId: id}
 	resp := &samyav1.CreateEntityResponse{}
-	return answer(resp, s.admin(ctx, call{
+	if err := s.admin(ctx, call{
 		method: samyav1.EntityService_CreateEntity_FullMethodName, req: req, resp: resp, requestID: id, entity: req.GetName(),
-	}))
+	}); err != nil {
+		return nil, err
+	}
+	s.spread(ctx, resp.GetEntity())
+	return resp, nil
 }
 
 // UpdateEntity implements samyav1.EntityServiceServer.

@@ -71,12 +71,14 @@ func TestCluster(t *testing.T) {
 	}
 	for i := range regions {
 		for n := 11; n <= 12; n++ {
-			eventually(t, all, fmt.Sprintf("app manager %d of %s sees five sites", n-10, regions[i]), func() error {
+			// All machines start at once: an app manager knows of sites that do not
+			// serve yet, and finds out a moment later that they do.
+			eventually(t, all, fmt.Sprintf("app manager %d of %s sees five sites serve", n-10, regions[i]), func() error {
 				sites, err := at(i, n).ListSites(t.Context())
 				if err != nil {
 					return err
 				}
-				if len(sites.Sites) != len(regions) {
+				if len(sites.Sites) != len(regions) || slices.ContainsFunc(sites.Sites, func(s httpapi.Site) bool { return s.Health != "serving" }) {
 					return fmt.Errorf("sees %+v", sites)
 				}
 				return nil

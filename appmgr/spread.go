@@ -1,0 +1,49 @@
+package appmgr
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// spreadTime bounds how long the answer to a create waits for the sites that have
+// not heard of the entity yet: several times the longest way between two regions.
+const spreadTime = time.Second
+
+// spread waits until every member site that answers knows e, which was just
+// created: who created it may acquire of it anywhere at once, where a site that had
+// not heard of it would say that there is none. It waits for spreadTime at most, and
+// ends early enough for the answer to come before the caller's deadline; a site
+// that is behind by then catches up by itself.
+func (s *service) spread(ctx context.Context, e *samyav1.Entity) {
+	ctx, cancel := context.WithTimeout(ctx, within(ctx, spreadTime))
+	defer cancel()
+	members, err := s.router.membersNow(ctx)
+	if err != nil {
+		return
+	}
+	var asking sync.WaitGroup
+	for _, m := range members {
+		asking.Go(func() {
+			for wait := firstAgain; !s.knows(ctx, m.GetName(), e); wait = min(2*wait, lastAgain) {
+				if pause(ctx, wait) != nil {
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// knows reports whether a site knows e, or a later entity of its name. A site that
+// does not answer is not waited for.
+func (s *service) knows(ctx context.Context, site string, e *samyav1.Entity) bool {
+	resp, err := s.share(ctx, site, e.GetName())
+	if err != nil {
+		return apierr.ReasonOf(err) != apierr.EntityNotFound
+	}
+	return resp.GetEntity().GetGeneration() >= e.GetGeneration()
+}
