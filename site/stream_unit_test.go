@@ -56,12 +56,20 @@ func (e *fakeEngine) takeOut(c *engine.Call) bool {
 }
 
 // answer answers the call at i of those under way.
-func (e *fakeEngine) answer(i int) {
+func (e *fakeEngine) answer(i int) { e.answerOne(func(int) int { return i }) }
+
+// answerOne answers the call that pick names of the n under way, and reports
+// whether there was one: others may cancel calls until then.
+func (e *fakeEngine) answerOne(pick func(n int) int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := e.calls[i]
+	if len(e.calls) == 0 {
+		return false
+	}
+	c := e.calls[pick(len(e.calls))]
 	e.takeOut(c)
 	c.To.Receive(c, core.Answer{Code: core.OK, Tokens: c.Input.(*core.Acquire).Tokens}, nil)
+	return true
 }
 
 func (e *fakeEngine) underWay() int {
@@ -313,9 +321,8 @@ func TestStreamAnswersEachOnce(t *testing.T) {
 				}
 			}
 			for range 600 {
-				switch n := f.engine.underWay(); {
-				case rng.IntN(4) == 0 && n > 0:
-					f.engine.answer(rng.IntN(n))
+				switch {
+				case rng.IntN(4) == 0 && f.engine.answerOne(rng.IntN):
 				case rng.IntN(6) == 0:
 					f.in <- &samyav1.StreamRequest{Cancels: []uint64{1 + rng.Uint64N(next), 1 + rng.Uint64N(next)}}
 				case rng.IntN(8) == 0:
@@ -334,7 +341,7 @@ func TestStreamAnswersEachOnce(t *testing.T) {
 			}
 			synctest.Wait()
 			for f.engine.underWay() > 0 {
-				f.engine.answer(0)
+				f.engine.answerOne(func(int) int { return 0 })
 			}
 			close(f.in)
 			for len(open) > 0 {
