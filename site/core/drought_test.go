@@ -17,6 +17,15 @@ func (r *rig) begun() map[string]int {
 	return n
 }
 
+// drained creates an entity whose tokens are all out: so many of each site.
+func (r *rig) drained(entity string, each core.Tokens) {
+	r.t.Helper()
+	r.create(entity, each*core.Tokens(len(r.names)))
+	for i, site := range r.names {
+		r.wantCode(r.acquire(site, entity, each, id("all", i)), core.OK)
+	}
+}
+
 func total(n map[string]int) int {
 	sum := 0
 	for _, k := range n {
@@ -33,10 +42,7 @@ func TestADroughtIsShownOnce(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
-		r.create("e", 9)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 3, id("all", i)), core.OK)
-		}
+		r.drained("e", 3)
 		first := r.acquireAsync("a", "e", 1, "first", 60_000)
 		r.advance(4000)
 		r.wantCode(r.answer(first), core.OutOfTokens)
@@ -70,10 +76,7 @@ func TestAYoungDrought(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
-		r.create("e", 9000)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
-		}
+		r.drained("e", 3000)
 		large := r.acquireAsync("a", "e", 10, "large", 60_000)
 		small := r.acquireAsync("a", "e", 9, "small", 60_000)
 		for r.count(core.GaveUp) == 0 {
@@ -113,10 +116,7 @@ func TestTheNextDroughtIsNotYoung(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
-		r.create("e", 9000)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
-		}
+		r.drained("e", 3000)
 		first := r.acquireAsync("a", "e", 1, "first", 60_000)
 		r.advance(2000)
 		r.unanswered(first)
@@ -142,10 +142,7 @@ func TestGainsAreToldAtOnce(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
-		r.create("e", 9000)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
-		}
+		r.drained("e", 3000)
 		for i := range 20 {
 			for _, site := range r.names {
 				r.acquireAsync(site, "e", 1, id("busy "+string(site), i), 500)
@@ -173,10 +170,7 @@ func TestProof(t *testing.T) {
 					choose(c)
 					c.Admission = admission
 				})
-				r.create("e", 9000)
-				for i, site := range r.names {
-					r.wantCode(r.acquire(site, "e", 3000, id("all", i)), core.OK)
-				}
+				r.drained("e", 3000)
 				first := r.acquireAsync("a", "e", 9, "first", 60_000)
 				for r.count(core.GaveUp) == 0 {
 					r.advance(10)
@@ -207,10 +201,7 @@ func TestProof(t *testing.T) {
 // go on believing that they have nothing.
 func TestADroughtEndsInSilence(t *testing.T) {
 	r := newRig(t, 3, nil)
-	r.create("e", 9)
-	for i, site := range r.names {
-		r.wantCode(r.acquire(site, "e", 3, id("all", i)), core.OK)
-	}
+	r.drained("e", 3)
 	r.acquireAsync("a", "e", 1, "first", 60_000)
 	r.advance(2000)
 	r.cut["a"] = true
@@ -231,10 +222,7 @@ func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 		variants(t, func(t *testing.T, choose func(*core.Config)) {
 			t.Helper()
 			r := newRig(t, sites, choose)
-			r.create("e", core.Tokens(100*sites))
-			for i, site := range r.names {
-				r.wantCode(r.acquire(site, "e", 100, id("all", i)), core.OK)
-			}
+			r.drained("e", 100)
 			first := r.acquireAsync("a", "e", 1, "first", 60_000)
 			r.advance(3000)
 			r.wantCode(r.answer(first), core.OutOfTokens)
@@ -256,10 +244,7 @@ func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 3, choose)
-		r.create("e", 300)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 100, id("all", i)), core.OK)
-		}
+		r.drained("e", 100)
 		for i := range 2 {
 			call := r.acquireAsync("a", "e", 1, id("late", i), 60_000)
 			r.advance(4000)
@@ -276,10 +261,7 @@ func TestNoStorm(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 5, choose)
-		r.create("e", 1000)
-		for i, site := range r.names {
-			r.wantCode(r.acquire(site, "e", 200, id("all", i)), core.OK)
-		}
+		r.drained("e", 200)
 		const seconds = 600
 		refused := 0
 		for i := range 10 * seconds {
