@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/samya-db/samya/internal/dirs"
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
@@ -81,17 +82,7 @@ func (h *home) discard() error {
 	if err := os.Rename(h.dir, h.dir+gone); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(h.dir)), os.RemoveAll(h.dir+gone))
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) (err error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return d.Sync()
+	return errors.Join(dirs.Sync(filepath.Dir(h.dir)), os.RemoveAll(h.dir+gone))
 }
 
 // homes are all engines of a store.
@@ -166,7 +157,7 @@ func (hs *homes) fresh(number uint32) (g *generation, err error) {
 			root := hs.dirs[p%len(hs.dirs)]
 			h.dir = filepath.Join(root, dirName(hs.backend, number, p))
 			c.Dir = h.dir
-			if err := errors.Join(os.MkdirAll(h.dir, 0o700), syncDir(root)); err != nil {
+			if err := dirs.Make(h.dir, 0o700); err != nil {
 				return g, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/samya-db/samya/internal/dirs"
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
@@ -34,7 +35,7 @@ type found struct {
 func (hs *homes) find() ([]found, error) {
 	var all []found
 	for _, root := range hs.dirs {
-		if err := os.MkdirAll(root, 0o700); err != nil {
+		if err := dirs.Make(root, 0o700); err != nil {
 			return nil, err
 		}
 		entries, err := os.ReadDir(root)

@@ -58,6 +58,8 @@ type Disk struct {
 	// full refuses to let files grow.
 	full  bool
 	calls [ops]int
+	// takeBack, if not nil, takes back what [Disk.Do] did and a loss of power undoes.
+	takeBack func()
 }
 
 // renaming changes a name: a creation if from is empty, a removal if to is.
@@ -117,17 +119,45 @@ func (d *Disk) begin(o Op) error {
 }
 
 // Do has the disk carry out what is kept elsewhere and is durable at once, whole
-// or not at all: a transaction of a database. If it fails it may have been.
-func (d *Disk) Do(what func()) error {
+// or not at all: a transaction of a database. If its sync fails it may have been; or
+// it is there for programs to see, also after they were started again, and a loss of
+// power takes it back. The next one that succeeds makes it durable as well. save
+// keeps what there is before such a transaction, and returns what brings it back.
+func (d *Disk) Do(what func(), save func() (takeBack func())) error {
 	if d.Dead() {
 		return ErrCut
 	}
 	err := d.begin(Other)
-	if err == nil || d.r.IntN(2) == 0 {
+	outcome := durably
+	switch {
+	case errors.Is(err, ErrCut):
+		outcome = []outcomes{durably, notAtAll}[d.r.IntN(2)]
+	case err != nil:
+		outcome = []outcomes{durably, notAtAll, cached}[d.r.IntN(3)]
+	}
+	switch outcome {
+	case durably:
 		what()
+		d.takeBack = nil
+	case cached:
+		if d.takeBack == nil {
+			d.takeBack = save()
+		}
+		what()
+	case notAtAll:
 	}
 	return err
 }
+
+// outcomes are what may have become of a transaction.
+type outcomes uint8
+
+const (
+	notAtAll outcomes = iota
+	durably
+	// cached: programs see it, and the disk does not have it.
+	cached
+)
 
 // List returns the names of all files, sorted.
 func (d *Disk) List() ([]string, error) {
@@ -265,6 +295,10 @@ func (d *Disk) cut(keep keeping) {
 	}
 	d.settleNames(keep)
 	d.names = maps.Clone(d.stable)
+	if d.takeBack != nil {
+		d.takeBack()
+		d.takeBack = nil
+	}
 	d.power++
 	d.cutIn, d.fail = 0, [ops]error{}
 }
@@ -304,6 +338,13 @@ func (d *Disk) Used(name string) int64 {
 
 // Flip turns one bit of a file, durably.
 func (d *Disk) Flip(name string, bit int64) { d.names[name].data[bit/8] ^= 1 << (bit % 8) }
+
+// Truncate cuts a file off, durably.
+func (d *Disk) Truncate(name string, size int64) {
+	f := d.names[name]
+	f.settle(keeping{style: everything})
+	f.data = f.data[:size]
+}
 
 // naming wraps an error of a call; nil stays nil.
 func naming(call, name string, err error) error {

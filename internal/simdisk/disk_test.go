@@ -3,6 +3,7 @@ package simdisk_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -295,25 +296,62 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestDo does something else on the disk: once it failed it may have been done.
+// TestDo does something else on the disk: once the power was lost meanwhile it may
+// have been done.
 func TestDo(t *testing.T) {
 	done := 0
 	for seed := range uint64(100) {
 		d := newDisk(seed)
+		never := func() func() { t.Error("nothing is to be taken back"); return func() {} }
 		d.CutIn(1)
-		if err := d.Do(func() { done++ }); !errors.Is(err, simdisk.ErrCut) {
+		if err := d.Do(func() { done++ }, never); !errors.Is(err, simdisk.ErrCut) {
 			t.Fatal(err)
 		}
-		if err := d.Do(func() { t.Error("done without power") }); !errors.Is(err, simdisk.ErrCut) {
+		if err := d.Do(func() { t.Error("done without power") }, never); !errors.Is(err, simdisk.ErrCut) {
 			t.Fatal(err)
 		}
 		d.Cut()
 		before := done
-		if err := d.Do(func() { done++ }); err != nil || done != before+1 {
+		if err := d.Do(func() { done++ }, never); err != nil || done != before+1 {
 			t.Fatal(err, done)
 		}
 	}
 	if done == 100 || done == 200 {
 		t.Errorf("%d of 100 were done as the power was lost", done-100)
+	}
+}
+
+// TestDoFails has the sync of a transaction fail: it is there or not, or is there
+// until the power is lost, unless another one succeeds before.
+func TestDoFails(t *testing.T) {
+	outcomes := make(map[string]int)
+	for seed := range uint64(200) {
+		d := newDisk(seed)
+		value := 0
+		set := func(n int) error {
+			return d.Do(func() { value = n }, func() func() { was := value; return func() { value = was } })
+		}
+		must(t, set(1))
+		d.Fail(simdisk.Other, syscall.EIO)
+		if err := set(2); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+		d.Kill()
+		seen := value
+		again := seed%4 == 0
+		if again {
+			must(t, set(3))
+		}
+		d.Cut()
+		if again {
+			if value != 3 {
+				t.Fatalf("seed %d: %d after a transaction that succeeded", seed, value)
+			}
+			continue
+		}
+		outcomes[fmt.Sprint("seen ", seen, ", then ", value)]++
+	}
+	if len(outcomes) != 3 || outcomes["seen 1, then 1"] == 0 || outcomes["seen 2, then 2"] == 0 || outcomes["seen 2, then 1"] == 0 {
+		t.Errorf("%v", outcomes)
 	}
 }

@@ -11,6 +11,9 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/samya-db/samya/internal/boltfile"
+	"github.com/samya-db/samya/internal/dirs"
 )
 
 var (
@@ -68,12 +71,14 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, boltInUse(err))
 	}
+	// Of a file that exists this writes and syncs the meta page again, before all else:
+	// the one that was read may be in the system's cache alone, if its sync failed.
 	err = db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(bucketValues)
 		return err
 	})
 	if err == nil {
-		err = syncDir(dir)
+		err = dirs.Sync(dir)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making %s: %w", path, err), db.Close())
@@ -88,8 +93,8 @@ func boltInUse(err error) error {
 	return err
 }
 
-// boltWhole refuses a file that was cut off: it is mapped into memory, and reading
-// behind its end would end the process.
+// boltWhole refuses a file that was cut off or is damaged: it is mapped into memory
+// and trusted, and would end the process.
 func boltWhole(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -103,23 +108,7 @@ func boltWhole(path string) (err error) {
 		return boltInUse(err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bolt.Tx) error {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() < tx.Size() {
-			return fmt.Errorf("it has %d bytes of the %d that belong to it", info.Size(), tx.Size())
-		}
-		return err
-	})
-}
-
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) (err error) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.Close()) }()
-	return d.Sync()
+	return boltfile.Check(path)
 }
 
 // Get implements Engine.

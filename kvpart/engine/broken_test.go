@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -72,6 +74,41 @@ func TestBoltBroken(t *testing.T) {
 	}
 }
 
+// TestBoltBrokenForGood: after a transaction that failed all later ones fail, also where
+// whatever failed works again: what the failed one has left is not known.
+func TestBoltBrokenForGood(t *testing.T) {
+	t.Parallel()
+	e, err := openBoltFile(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	if err := e.Put("before", []byte("1")); err != nil {
+		t.Fatal(err)
+	}
+	// The library refuses such a key, and with it the transaction.
+	if err := e.Put(strings.Repeat("k", 1<<16), nil); !errors.Is(err, ErrBroken) {
+		t.Fatalf("a write that failed: %v", err)
+	}
+	for what, write := range map[string]func() error{
+		"put":    func() error { return e.Put("after", []byte("2")) },
+		"delete": func() error { return e.Delete("before") },
+		"apply": func() error {
+			return e.Apply([]Write{{Key: "after", Value: []byte("2")}, {Key: "before", Delete: true}})
+		},
+	} {
+		if err := write(); !errors.Is(err, ErrBroken) {
+			t.Errorf("a %s after a write that failed: %v", what, err)
+		}
+	}
+	if got, err := e.Get("before", nil); err != nil || string(got) != "1" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if _, err := e.Get("after", nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("what was refused is there: %v", err)
+	}
+}
+
 func TestBoltCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -87,6 +124,55 @@ func TestBoltCutOff(t *testing.T) {
 	}
 	if _, err := openBoltFile(dir, nil); err == nil {
 		t.Error("a file that was cut off was opened")
+	}
+}
+
+// TestBoltDamaged spoils one page of a file after the other: it is refused, or what
+// is there can be read. A panic of the library would end the test.
+func TestBoltDamaged(t *testing.T) {
+	t.Parallel()
+	const page = 4096
+	dir := t.TempDir()
+	path := filepath.Join(dir, boltFile)
+	e, err := openBoltFile(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		err = errors.Join(err, e.Put(fmt.Sprint("key ", i), make([]byte, 100)))
+	}
+	good, failed := os.ReadFile(path)
+	if err := errors.Join(err, failed, e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for at := 0; at < len(good); at += page {
+		for _, spoil := range []func([]byte){
+			func(b []byte) { clear(b) },
+			func(b []byte) { b[0] ^= 1 },
+			func(b []byte) { b[8] ^= 0x10 },
+			func(b []byte) { b[10] ^= 0x40 },
+			func(b []byte) { b[20] ^= 0x80 },
+			func(b []byte) { b[25] ^= 0x80 },
+		} {
+			b := slices.Clone(good)
+			spoil(b[at : at+page])
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			e, err := openBoltFile(dir, nil)
+			if err != nil {
+				refused++
+				continue
+			}
+			each := e.Each(func(string, []byte) error { return nil })
+			if err := errors.Join(each, e.Put("new", []byte("v")), e.Close()); err != nil {
+				t.Errorf("page %d: opened, and then: %v", at/page, err)
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
 	}
 }
 
@@ -177,6 +263,40 @@ func TestPebbleBroken(t *testing.T) {
 	defer closeEngine(t, again)
 	if got, err := again.Get("before", nil); err != nil || string(got) != "1" {
 		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// TestPebbleSyncs takes all that is not on the disk away after each kind of write: it
+// is there.
+func TestPebbleSyncs(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewCrashableMem()
+	e, err := openPebbleOn(Config{}, mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"put", func() error { return e.Put("k", []byte("1")) }, "1"},
+		{"put again", func() error { return e.Put("k", []byte("2")) }, "2"},
+		{"delete", func() error { return e.Delete("k") }, ""},
+		{"apply", func() error { return e.Apply([]Write{{Key: "k", Value: []byte("3")}}) }, "3"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := openPebbleOn(Config{}, mem.CrashClone(vfs.CrashCloneCfg{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := again.Get("k", nil); string(got) != step.want || errors.Is(err, ErrNotFound) != (step.want == "") {
+			t.Errorf("%s: read %q, %v", step.name, got, err)
+		}
+		closeEngine(t, again)
 	}
 }
 

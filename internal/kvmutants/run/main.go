@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"slices"
@@ -28,6 +29,7 @@ func run() error {
 	flag.IntVar(&o.Jobs, "jobs", 2, "how many bugs are looked for at once")
 	flag.DurationVar(&o.Timeout, "timeout", 3*time.Minute, "the longest that the look for one bug may take")
 	sample := flag.Int("sample", 0, "so many bugs only, evenly spread; 0 for all")
+	draw := flag.Uint64("draw", 0, "draw the sample by this seed instead of spreading it; 0 spreads it")
 	flag.Parse()
 	bugs, err := kvmutants.Catalogue()
 	if err != nil {
@@ -40,6 +42,9 @@ func run() error {
 		}
 	}
 	if n := len(bugs); *sample > 0 && *sample < n {
+		if *draw != 0 {
+			rand.New(rand.NewPCG(*draw, 0)).Shuffle(n, func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
+		}
 		some := make([]kvmutants.Bug, *sample)
 		for i := range some {
 			some[i] = bugs[i*n / *sample]

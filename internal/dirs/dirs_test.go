@@ -1,0 +1,43 @@
+package dirs_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/samya-db/samya/internal/dirs"
+	"github.com/samya-db/samya/internal/synctrace"
+)
+
+// TestMake makes directories of several levels: all their names are synced.
+func TestMake(t *testing.T) {
+	synctrace.Run(t, nil, func(dir string, durable func()) {
+		for _, path := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "a", "d") + "/", filepath.Join(dir, "a")} {
+			if err := dirs.Make(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			durable()
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
+				t.Fatal(info, err)
+			}
+		}
+	})
+}
+
+func TestMakeFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := dirs.Make(file, 0o700); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("a file in the way: %v", err)
+	}
+	if err := dirs.Make(filepath.Join(file, "below"), 0o700); !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("below a file: %v", err)
+	}
+	if err := dirs.Sync(filepath.Join(file, "none")); err == nil {
+		t.Error("what is not there was synced")
+	}
+}
