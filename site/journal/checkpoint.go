@@ -82,8 +82,12 @@ func (j *Journal) beginCheckpoint() (begun bool, err error) {
 	}
 	s, err := begin(j.dir, j.spare, j.options.Owner, j.next)
 	j.spare = nil
+	before := j.current
 	if s != nil {
-		j.sealed, j.current = append(j.sealed, j.current), s
+		j.sealed, j.current = append(j.sealed, before), s
+	}
+	if err == nil {
+		err = before.followed(j.next)
 	}
 	if err != nil {
 		return false, j.fail(err)

@@ -66,50 +66,80 @@ func (l *logged) open() (journal.Number, error) {
 	return j.Stats().Number, j.Close()
 }
 
-// TestFlips turns one bit of a log. If it is of a commit of which a later one says
-// that it was durable, the log is refused, and it is said where; the end of the
-// log is taken for one that was cut off, and the rest is there.
+// flip turns one bit of a log, and checks what a start makes of that: if the bit is of a
+// commit of which a later one says that it was durable, the log is refused, and it is said
+// where; the end of the log is taken for one that was cut off, and the rest is there.
+func flip(t rapid.TB, lengths []int, unsynced int, bit int64) {
+	t.Helper()
+	l := fill(t, lengths, unsynced)
+	l.disk.Flip(first, bit)
+	hit, inFrame := -1, false
+	for i := range l.at {
+		if bit/8 >= l.at[i] {
+			hit, inFrame = i, bit/8 < l.ends[i]
+		}
+	}
+	n, err := l.open()
+	damage, _ := errors.AsType[*journal.DamageError](err)
+	all := journal.Number(len(lengths))
+	// The last commit synced is known durable by one that was appended after it.
+	synced := len(lengths) - unsynced
+	proven := hit < synced && hit < len(lengths)-1
+	switch {
+	case bit/8 < 36: // what is used of the header
+		if damage == nil || damage.File != first || damage.Offset != 0 {
+			t.Errorf("a damaged header: %d, %v", n, err)
+		}
+	case !inFrame: // padding, and what is not used
+		if err != nil || n != all {
+			t.Errorf("no commit is damaged: %d, %v", n, err)
+		}
+	case proven:
+		if !errors.Is(err, journal.ErrDamaged) || damage.File != first || damage.Offset != l.at[hit] {
+			t.Errorf("bit %d: commit %d at %d is damaged, of %d durable: %d, %v", bit, hit+1, l.at[hit], synced, n, err)
+		}
+	default:
+		if err != nil || n != journal.Number(hit) {
+			t.Errorf("bit %d: the log is cut off at commit %d, %d durable: %d, %v", bit, hit+1, synced, n, err)
+		}
+		if want := lengths[:hit]; hit > 0 && len(l.base.buckets[1]["k"]) != want[hit-1] {
+			t.Errorf("the base has a value of %d bytes", len(l.base.buckets[1]["k"]))
+		}
+	}
+}
+
+// TestFlips turns one bit of a log.
 func TestFlips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lengths := rapid.SliceOfN(rapid.IntRange(1, 1500), 1, 8).Draw(t, "lengths")
 		unsynced := rapid.IntRange(0, len(lengths)).Draw(t, "unsynced")
-		l := fill(t, lengths, unsynced)
-		bit := rapid.Int64Range(0, l.ends[len(l.ends)-1]*8+800).Draw(t, "bit")
-		l.disk.Flip(first, bit)
-		hit, inFrame := -1, false
-		for i := range l.at {
-			if bit/8 >= l.at[i] {
-				hit, inFrame = i, bit/8 < l.ends[i]
-			}
+		end := int64(header)
+		for _, n := range lengths {
+			end += (head + 8 + 1 + int64(n) + 7) / 8 * 8
 		}
-		n, err := l.open()
-		damage, _ := errors.AsType[*journal.DamageError](err)
-		all := journal.Number(len(lengths))
-		// The last commit synced is known durable by one that was appended after it.
-		synced := len(lengths) - unsynced
-		proven := hit < synced && hit < len(lengths)-1
-		switch {
-		case bit/8 < 36: // what is used of the header
-			if damage == nil || damage.File != first || damage.Offset != 0 {
-				t.Errorf("a damaged header: %d, %v", n, err)
-			}
-		case !inFrame: // padding, and what is not used
-			if err != nil || n != all {
-				t.Errorf("no commit is damaged: %d, %v", n, err)
-			}
-		case proven:
-			if !errors.Is(err, journal.ErrDamaged) || damage.File != first || damage.Offset != l.at[hit] {
-				t.Errorf("commit %d at %d is damaged, of %d durable: %d, %v", hit+1, l.at[hit], synced, n, err)
-			}
-		default:
-			if err != nil || n != journal.Number(hit) {
-				t.Errorf("the log is cut off at commit %d, %d durable: %d, %v", hit+1, synced, n, err)
-			}
-			if want := lengths[:hit]; hit > 0 && len(l.base.buckets[1]["k"]) != want[hit-1] {
-				t.Errorf("the base has a value of %d bytes", len(l.base.buckets[1]["k"]))
-			}
-		}
+		flip(t, lengths, unsynced, rapid.Int64Range(0, end*8+800).Draw(t, "bit"))
 	})
+}
+
+// TestFlipsOfShortLogs turns the bits of the first logs that there can be, one at a time:
+// each commit is once the last, the last but one, and the last that was synced.
+func TestFlipsOfShortLogs(t *testing.T) {
+	for commits := 1; commits <= 3; commits++ {
+		lengths := []int{1, 9, 2}[:commits]
+		for unsynced := range commits + 1 {
+			at := int64(header)
+			for _, n := range lengths {
+				end := at + head + 8 + 1 + int64(n)
+				// Each byte of the head, and some of what follows.
+				for b := at; b < end; b++ {
+					if b < at+head || (b-at)%5 == 0 || b == end-1 {
+						flip(t, lengths, unsynced, b*8+(b-at)%8)
+					}
+				}
+				at = (end + 7) / 8 * 8
+			}
+		}
+	}
 }
 
 // TestSegmentsMissing refuses a log of which a file is gone, is another's, or is
@@ -145,7 +175,7 @@ func TestSegmentsMissing(t *testing.T) {
 		offset int64
 	}{
 		"the first is gone":  {func(d *simdisk.Disk) error { return d.Remove(first) }, journal.ErrDamaged, second, 0},
-		"the second is gone": {func(d *simdisk.Disk) error { return d.Remove(second) }, nil, "", 0},
+		"the second is gone": {func(d *simdisk.Disk) error { return d.Remove(second) }, journal.ErrDamaged, second, 0},
 		"both are gone": {func(d *simdisk.Disk) error {
 			return errors.Join(d.Remove(first), d.Remove(second))
 		}, journal.ErrDamaged, first, 0},

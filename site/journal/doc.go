@@ -39,6 +39,12 @@
 // segments, as overwriting is faster to sync than growing. What stays in them of
 // an earlier use never counts, as no two uses have the same seed.
 //
+// The header's sector also has a mark, with a sum of its own: how long the file is at
+// least, and the number that the segment begins with that follows, once there is
+// one. Either is written after what it tells is durable, and before any commit counts
+// on it: a file that is shorter was cut, and a segment that follows and is not there
+// was lost. Marks came later than version 1; a file without one tells neither.
+//
 // # The end of the log
 //
 // Where a frame is not valid, the log ends. It was cut off there by a crash,
@@ -47,6 +53,13 @@
 // a crash are there whole or not at all, and in order. The last commit alone can
 // be damaged without a proof; it is taken for one that was cut off.
 // Nothing is ever written behind such an end: Open begins a new segment.
+//
+// # A sync of the base that failed
+//
+// After a sync that failed, processes read what the disk does not have, until the
+// power is lost. So Open does not count on what the base tells: it carries over again
+// what the log still has, and takes segments out of use only after a call of Apply
+// that stored the last number has succeeded since.
 //
 // # Why not a library
 //

@@ -12,9 +12,12 @@ const (
 	headerBytes = 512
 	// headerSummed is how much of it is summed up, in the 4 bytes that follow.
 	headerSummed = 32
-	frameBytes   = 24
-	alignment    = 8
-	version      = 1
+	// markAt is where the mark stands in the header's sector, markBytes its length.
+	markAt     = 40
+	markBytes  = 20
+	frameBytes = 24
+	alignment  = 8
+	version    = 1
 )
 
 var (
@@ -57,6 +60,34 @@ func decodeHeader(b []byte) (header, error) {
 // seed begins the sums of a segment's frames. It is the header's own sum: the sum
 // of what includes its sum would be the same for all.
 func (h header) seed() uint32 { return crc32.Checksum(h.encode()[:headerSummed], castagnoli) }
+
+// mark stands in the header's sector and tells what a segment has to have. It is
+// written again while the segment is in use, and is not part of the header's sum.
+type mark struct {
+	// size is how long the file is at least, in bytes.
+	size int64
+	// next is the number of the first commit of the segment that follows; 0 while
+	// none is known to.
+	next Number
+}
+
+func (m mark) encode(seed uint32) []byte {
+	b := make([]byte, 0, markBytes)
+	b = le.AppendUint64(b, uint64(m.size))
+	b = le.AppendUint64(b, uint64(m.next))
+	return le.AppendUint32(b, crc32.Update(seed, castagnoli, b))
+}
+
+// decodeMark reads the mark in a header's sector. There is none in files of earlier
+// versions; a mark that is damaged counts as none.
+func decodeMark(header []byte, seed uint32) mark {
+	b := header[markAt : markAt+markBytes]
+	m := mark{size: int64(le.Uint64(b)), next: Number(le.Uint64(b[8:]))}
+	if le.Uint32(b[16:]) != crc32.Update(seed, castagnoli, b[:16]) || m.size < headerBytes {
+		return mark{}
+	}
+	return m
+}
 
 // frame is one that is valid.
 type frame struct {

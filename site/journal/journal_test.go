@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/internal/simdisk"
 	"github.com/samya-db/samya/site/journal"
 )
 
@@ -219,5 +222,99 @@ func TestConcurrent(t *testing.T) {
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// slowDir lets something else happen at the end of each sync of a file.
+type slowDir struct {
+	disk
+	meanwhile func()
+}
+
+func (d slowDir) Create(name string) (journal.File, error) {
+	f, err := d.disk.Create(name)
+	return slowFile{f, d.meanwhile}, err
+}
+
+type slowFile struct {
+	journal.File
+	meanwhile func()
+}
+
+func (f slowFile) Sync() error {
+	err := f.File.Sync()
+	f.meanwhile()
+	return err
+}
+
+// TestCheckpointBesideASync: while a sync is under way more is appended and a checkpoint
+// begins, on a processor of its own. What was known to be durable stays so, and all of it
+// is there after a loss of power.
+func TestCheckpointBesideASync(t *testing.T) {
+	d := simdisk.New(rand.New(rand.NewPCG(1, 0)))
+	base := newBase()
+	var j *journal.Journal
+	var stepped chan error
+	number, appended, durable := uint64(0), false, journal.Number(0)
+	add := func() {
+		var b journal.Batch
+		number++
+		b.Put(1, key(number%7), key(number))
+		if _, err := j.Append(&b); err != nil {
+			t.Error(err)
+		}
+	}
+	dir := slowDir{disk{d}, func() {
+		if j == nil || stepped != nil || !journal.Appends(j) {
+			return // of the first start, of the checkpoint, or not to be disturbed
+		}
+		appended = true
+		add()
+		stepped = make(chan error, 1)
+		go func() {
+			more, err := true, error(nil)
+			for more && err == nil {
+				more, err = j.Step()
+			}
+			stepped <- err
+		}()
+		// The checkpoint comes as far as it can by itself.
+		for range 10_000 {
+			runtime.Gosched()
+		}
+		durable = max(durable, j.Stats().Durable)
+	}}
+	opened, err := journal.Open(dir, base, journal.Options{Owner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j = opened; number < 40; {
+		add()
+		if err := j.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		if stepped != nil {
+			if err := <-stepped; err != nil {
+				t.Fatal(err)
+			}
+			stepped = nil
+		}
+		if got := j.Stats().Durable; got < durable {
+			t.Fatalf("commit %d was durable, and is not any more: %d is", durable, got)
+		}
+		durable = j.Stats().Durable
+	}
+	if !appended {
+		t.Error("nothing came during a sync")
+	}
+	if err := j.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	d.CutHard()
+	if j, err = journal.Open(disk{d}, base, journal.Options{Owner: owner}); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.Stats().Number; got != journal.Number(number) {
+		t.Errorf("the log ends with commit %d of %d", got, number)
 	}
 }

@@ -34,7 +34,7 @@ func (j *Journal) open() error {
 	}
 	j.through = through
 	// Those whose successors begin with what the base lacks, or before, are done with.
-	var done []*segment
+	done := 0
 	for i, first := range firsts {
 		old := i+1 < len(firsts) && firsts[i+1] <= through+1
 		s, err := open(j.dir, first, j.options.Owner)
@@ -45,10 +45,11 @@ func (j *Journal) open() error {
 			return err
 		}
 		if old {
-			done = append(done, s)
+			s.damaged = err != nil
+			done++
 		}
 	}
-	needed := j.sealed[len(done):]
+	needed := j.sealed[done:]
 	if len(needed) == 0 {
 		return &DamageError{File: segmentName(through + 1), What: fmt.Errorf("%w: there is no such file", errMissing)}
 	}
@@ -56,11 +57,65 @@ func (j *Journal) open() error {
 		return &DamageError{File: needed[0].name, What: fmt.Errorf(
 			"%w: it begins with commit %d, and the base ends with %d", errMissing, first, through)}
 	}
-	last, err := j.replay(needed)
+	if last := needed[len(needed)-1]; last.mark.next != 0 {
+		return &DamageError{File: segmentName(last.mark.next), What: fmt.Errorf(
+			"%w: there is no such file, and %s says that it follows", errMissing, last.name)}
+	}
+	from, after, err := j.again(done)
+	if err != nil {
+		return err
+	}
+	last, err := j.replay(j.sealed[from:], after)
 	if err != nil {
 		return err
 	}
 	return j.goOn(last)
+}
+
+// again tells from which segment on, and after which commit, the log is carried
+// over, of segments of which so many are done with. What the base already tells is
+// carried over again as far as the log still has it: the process before may have
+// failed to make the base durable, and then the system's cache has what the disk
+// has not. Values are absolute, so that nothing but time is lost, as long as the
+// log reaches to where the base does.
+func (j *Journal) again(done int) (from int, after Number, err error) {
+	for from = range done + 1 {
+		whole, err := holds(j.sealed[from:], j.through)
+		if err != nil {
+			return 0, 0, err
+		}
+		if whole {
+			return from, j.sealed[from].first - 1, nil
+		}
+	}
+	return done, j.through, nil
+}
+
+// holds reports whether segments have all commits from the first of theirs through
+// a number.
+func holds(segments []*segment, through Number) (bool, error) {
+	var r reader
+	n := segments[0].first
+	for i, s := range segments {
+		if n > through {
+			return true, nil
+		}
+		if s.damaged || s.first != n {
+			return false, nil
+		}
+		r = reader{file: s.file, size: s.size, seed: s.seed, buf: r.buf[:0]}
+		for at := int64(headerBytes); n <= through && (i+1 == len(segments) || n < segments[i+1].first); n++ {
+			f, ok, err := r.frame(at)
+			if err != nil {
+				return false, fmt.Errorf("reading %s at %d: %w", s.name, at, err)
+			}
+			if !ok || f.number != n {
+				return false, nil
+			}
+			at = f.next
+		}
+	}
+	return n > through, nil
 }
 
 // list returns the first numbers of the segments in order. It takes up the spare
@@ -83,13 +138,8 @@ func (j *Journal) list() ([]Number, error) {
 		}
 	}
 	if slices.Contains(names, nameSpare) {
-		s := &segment{name: nameSpare}
-		j.spare = s
-		if s.file, err = j.dir.Open(nameSpare); err != nil {
-			return nil, fmt.Errorf("opening %s: %w", nameSpare, err)
-		}
-		if s.size, err = s.file.Size(); err != nil {
-			return nil, fmt.Errorf("asking for the size of %s: %w", nameSpare, err)
+		if j.spare, err = openSpare(j.dir); err != nil {
+			return nil, err
 		}
 	}
 	return firsts, nil
@@ -167,17 +217,19 @@ func (j *Journal) unused() error {
 	return nil
 }
 
-// replay carries over what segments hold, and returns the number of the last
-// commit that there is.
-func (j *Journal) replay(segments []*segment) (Number, error) {
+// replay carries over what segments hold after a commit, and returns the number of
+// the last commit that there is. The base has stored that number by then, also if
+// there was nothing to carry over.
+func (j *Journal) replay(segments []*segment, after Number) (Number, error) {
 	s := newScan(segments, j.through, 0)
+	s.through = after
 	c := &carry{base: j.base, segments: segments, limit: j.options.ReplayBytes}
 	for done := false; !done; {
 		var err error
 		if done, err = s.piece(); err != nil {
 			return 0, err
 		}
-		if last := s.next - 1; last > s.through && (done || s.overlay.entries > j.options.MaxEntries) {
+		if last := max(s.next-1, s.through); done || last > s.through && s.overlay.entries > j.options.MaxEntries {
 			if err := s.settle(); err != nil {
 				return 0, err
 			}

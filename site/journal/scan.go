@@ -11,8 +11,9 @@ type scan struct {
 	// ends are the numbers that the segments end before; 0 for the last one where
 	// it may end anywhere.
 	ends []Number
-	// through is what the base holds: it is read, and left out.
-	through Number
+	// through is what has been carried over: it is read, and left out. held is what
+	// the base told at first, and needs no proof.
+	through, held Number
 	// next is the number of the next frame, which is expected at an offset of
 	// segment i.
 	next    Number
@@ -32,7 +33,7 @@ const pieceBytes = 1 << 20
 // newScan scans segments that reach to the commit before end; 0 for wherever the
 // last of them ends.
 func newScan(segments []*segment, through, end Number) *scan {
-	s := &scan{segments: segments, through: through, overlay: newOverlay(), i: -1}
+	s := &scan{segments: segments, through: through, held: through, overlay: newOverlay(), i: -1}
 	for i := range segments[1:] {
 		s.ends = append(s.ends, segments[i+1].first)
 	}
@@ -141,11 +142,11 @@ func (s *scan) judge() error {
 		return &DamageError{File: g.name, Offset: s.at, What: fmt.Errorf(
 			"%w: commit %d is not valid, and the segment has to reach to %d", errMissing, s.next, end-1)}
 	}
-	need := max(s.next, s.through+1)
+	need := max(s.next, s.held+1)
 	// A frame takes more than its head, so that numbers cannot be higher.
 	highest := s.next + Number(g.size/frameBytes)
 	at, found, err := s.reader.search(s.at, func(number, durable Number) bool {
-		return number <= highest && (durable >= need || s.next <= s.through && number > s.through)
+		return number <= highest && (durable >= need || s.next <= s.held && number > s.held)
 	})
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", g.name, err)

@@ -38,13 +38,39 @@ type segment struct {
 	seed  uint32
 	// size is the file's, end where the next frame goes.
 	size, end int64
+	// mark is the one in its header; that of a file without a mark is zero.
+	mark mark
+	// damaged tells that the segment cannot be read, and is not needed.
+	damaged bool
 }
 
 var zeros [growLeast]byte
 
-// write puts a frame at the end, which the file reaches beyond or is made to.
+// write puts a frame at the end. A file that is too short grows first: its new
+// size is durable, and then noted in the mark, before any frame counts on it. The
+// sync that makes a frame durable makes the mark durable as well.
 func (s *segment) write(b []byte) error {
-	for s.size < s.end+int64(len(b)) {
+	if s.size < s.end+int64(len(b)) {
+		if err := s.extend(s.end + int64(len(b))); err != nil {
+			return err
+		}
+		if err := s.sync(); err != nil {
+			return err
+		}
+		if err := s.remark(mark{size: s.size, next: s.mark.next}); err != nil {
+			return err
+		}
+	}
+	if _, err := s.file.WriteAt(b, s.end); err != nil {
+		return fmt.Errorf("writing %d bytes to %s at %d: %w", len(b), s.name, s.end, err)
+	}
+	s.end += int64(len(b))
+	return nil
+}
+
+// extend makes the file longer by zeros, to a size at least.
+func (s *segment) extend(size int64) error {
+	for s.size < size {
 		grow := min(max(s.size, growLeast), growMost)
 		for range grow / growLeast {
 			if _, err := s.file.WriteAt(zeros[:], s.size); err != nil {
@@ -53,11 +79,25 @@ func (s *segment) write(b []byte) error {
 			s.size += growLeast
 		}
 	}
-	if _, err := s.file.WriteAt(b, s.end); err != nil {
-		return fmt.Errorf("writing %d bytes to %s at %d: %w", len(b), s.name, s.end, err)
-	}
-	s.end += int64(len(b))
 	return nil
+}
+
+// remark writes another mark to the header. It is not durable before a sync.
+func (s *segment) remark(m mark) error {
+	if _, err := s.file.WriteAt(m.encode(s.seed), markAt); err != nil {
+		return fmt.Errorf("writing to the header of %s: %w", s.name, err)
+	}
+	s.mark = m
+	return nil
+}
+
+// followed notes that the segment that begins with a number has its name, durably.
+// From then on that segment must be there.
+func (s *segment) followed(next Number) error {
+	if err := s.remark(mark{size: s.mark.size, next: next}); err != nil {
+		return err
+	}
+	return s.sync()
 }
 
 // sync makes the segment durable.
@@ -81,9 +121,17 @@ func begin(dir Dir, spare *segment, owner uint64, first Number) (*segment, error
 	}
 	h := header{owner: owner, first: first}
 	was := s.name
-	s.first, s.owner, s.seed, s.end = first, owner, h.seed(), 0
-	if err := s.write(h.encode()); err != nil {
+	s.first, s.owner, s.seed, s.end, s.damaged = first, owner, h.seed(), headerBytes, false
+	// No more of a used file is sure to be on the disk than its mark tells.
+	s.size = s.mark.size
+	if err := s.extend(headerBytes); err != nil {
 		return s, err
+	}
+	s.mark = mark{size: s.size}
+	raw := h.encode()
+	copy(raw[markAt:], s.mark.encode(s.seed))
+	if _, err := s.file.WriteAt(raw, 0); err != nil {
+		return s, fmt.Errorf("writing the header of segment %s: %w", segmentName(first), err)
 	}
 	if err := s.sync(); err != nil {
 		return s, err
@@ -124,6 +172,37 @@ func openAny(dir Dir, first Number) (*segment, error) {
 		return s, &DamageError{File: s.name, What: fmt.Errorf("its header says that it begins with commit %d", h.first)}
 	}
 	s.owner, s.seed = h.owner, h.seed()
+	s.mark = decodeMark(raw, s.seed)
+	if s.size < s.mark.size {
+		return s, &DamageError{File: s.name, Offset: s.size, What: fmt.Errorf(
+			"%w: the file was cut short, it had %d bytes", errMissing, s.mark.size)}
+	}
+	return s, nil
+}
+
+// openSpare opens the file that is to be used again. Its mark is that of its last
+// use, if it can be read.
+func openSpare(dir Dir) (*segment, error) {
+	s := &segment{name: nameSpare}
+	var err error
+	if s.file, err = dir.Open(nameSpare); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", nameSpare, err)
+	}
+	if s.size, err = s.file.Size(); err != nil {
+		return s, fmt.Errorf("asking for the size of %s: %w", nameSpare, err)
+	}
+	if s.size < headerBytes {
+		return s, nil
+	}
+	r := reader{file: s.file, size: s.size}
+	raw, err := r.bytes(0, headerBytes)
+	if err != nil {
+		return s, fmt.Errorf("reading %s: %w", nameSpare, err)
+	}
+	if h, err := decodeHeader(raw); err == nil {
+		s.mark = decodeMark(raw, h.seed())
+		s.mark.size = min(s.mark.size, s.size)
+	}
 	return s, nil
 }
 

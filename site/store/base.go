@@ -12,6 +12,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
+	"github.com/samya-db/samya/internal/boltfile"
 	"github.com/samya-db/samya/site/journal"
 )
 
@@ -35,6 +36,8 @@ type boltBase struct {
 	db *bolt.DB
 	// hasIdentity tells that it was bootstrapped.
 	hasIdentity bool
+	// settled tells that a transaction of this process was synced.
+	settled bool
 }
 
 var _ journal.Base = (*boltBase)(nil)
@@ -73,8 +76,9 @@ func opening(path string, err error) error {
 	}
 }
 
-// whole refuses a file that was cut off. bbolt maps it into memory: the system
-// would end the process as soon as it reads behind the file's end.
+// whole refuses a file that was cut off or is damaged. bbolt maps it into memory and
+// trusts it: it would panic, or the system would end the process. Nobody else writes
+// to the file meanwhile, as bbolt has locked it to read.
 func whole(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -88,13 +92,10 @@ func whole(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bolt.Tx) error {
-		info, err := os.Stat(path)
-		if err == nil && info.Size() < tx.Size() {
-			return fmt.Errorf("%w: it has %d bytes of the %d that belong to it", ErrFormat, info.Size(), tx.Size())
-		}
-		return err
-	})
+	if err = boltfile.Check(path); errors.Is(err, boltfile.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return err
 }
 
 // check finds out whether the file was bootstrapped, and is whole then.
@@ -116,7 +117,7 @@ func (b *boltBase) Close() error { return b.db.Close() }
 
 // Through implements journal.Base.
 func (b *boltBase) Through() (n journal.Number, known bool, err error) {
-	err = b.db.View(func(tx *bolt.Tx) error {
+	err = b.view(func(tx *bolt.Tx) error {
 		j := tx.Bucket(nameJournal)
 		if j == nil {
 			return nil
@@ -133,12 +134,20 @@ func (b *boltBase) Through() (n journal.Number, known bool, err error) {
 
 // Each implements journal.Base.
 func (b *boltBase) Each(bucket journal.Bucket, f func(key, value []byte) error) error {
-	return b.db.View(func(tx *bolt.Tx) error {
+	return b.view(func(tx *bolt.Tx) error {
 		if found := tx.Bucket(bucketNames[bucket]); found != nil {
 			return found.ForEach(f)
 		}
 		return nil
 	})
+}
+
+// view reads, and names the file in errors.
+func (b *boltBase) view(read func(*bolt.Tx) error) error {
+	if err := b.db.View(read); err != nil {
+		return fmt.Errorf("reading %s: %w", b.db.Path(), err)
+	}
+	return nil
 }
 
 // deleteAtOnce bounds the keys that one transaction deletes below another.
@@ -147,6 +156,9 @@ const deleteAtOnce = 4096
 // Apply implements journal.Base. A DeleteBelow that stands first may take several
 // transactions; all else is one.
 func (b *boltBase) Apply(ops []journal.Op, through *journal.Number) error {
+	if err := b.settle(); err != nil {
+		return err
+	}
 	for len(ops) > 0 && ops[0].Kind == journal.DeleteBelow {
 		more := false
 		err := b.db.Update(func(tx *bolt.Tx) error {
@@ -185,6 +197,26 @@ func (b *boltBase) Apply(ops []journal.Op, through *journal.Number) error {
 		}
 		return nil
 	})
+}
+
+// settle makes durable what this process found, before it writes anything else. The
+// sync of the last transaction of the process before may have failed: then the
+// system's cache has a meta page that the disk has not. All other pages of that
+// transaction are on the disk, as bbolt writes the meta page only after their sync
+// has succeeded, and every failure ends the process. So it is enough to write a meta
+// page that tells the same, and to sync it: a transaction that changes nothing.
+// Until then the disk may count on pages of an older state, which are free in the
+// state found: whatever wrote to them first would spoil what a loss of power brings
+// back.
+func (b *boltBase) settle() error {
+	if b.settled {
+		return nil
+	}
+	if err := b.db.Update(func(*bolt.Tx) error { return nil }); err != nil {
+		return fmt.Errorf("making durable what was found: %w", err)
+	}
+	b.settled = true
+	return nil
 }
 
 var errBucket = errors.New("there is no such bucket")

@@ -70,10 +70,15 @@ func encodeEntity(e *core.EntityRecord) ([]byte, error) {
 		Protocol: encodeProtocol(&e.Protocol), Star: encodeStar(&e.Star), Moved: e.Moved,
 		Transfer: encodeTransfer(&e.Transfer), Fetches: e.Fetches, Surplus: int64(e.Surplus),
 		Parent: e.Parent, Shape: e.Shape,
+		Debt: int64(e.Debt), DebtSince: uint64(e.DebtSince), Held: uint64(e.Held),
+	}
+	for _, site := range e.DebtHeard {
+		p.DebtHeard = append(p.DebtHeard, string(site))
 	}
 	for _, r := range e.Results {
 		p.Results = append(p.Results, &storev1.LimitResult{
 			RequestId: r.RequestID, Body: r.Body, Outcome: uint32(r.Outcome), Limit: int64(r.Limit), Version: r.Version,
+			Asked: r.Asked, Keep: r.Keep,
 		})
 	}
 	return proto.Marshal(p)
@@ -89,11 +94,16 @@ func decodeEntity(name string, raw []byte) (core.EntityRecord, error) {
 		Limit: core.Tokens(p.GetLimit()), Version: p.GetVersion(), Protocol: decodeProtocol(p.GetProtocol()),
 		Star: decodeStar(p.GetStar()), Moved: p.GetMoved(), Transfer: decodeTransfer(p.GetTransfer()),
 		Fetches: p.GetFetches(), Surplus: core.Tokens(p.GetSurplus()), Parent: p.GetParent(), Shape: p.GetShape(),
+		Debt: core.Tokens(p.GetDebt()), DebtSince: avantan.Instance(p.GetDebtSince()), Held: avantan.Instance(p.GetHeld()),
+	}
+	for _, site := range p.GetDebtHeard() {
+		e.DebtHeard = append(e.DebtHeard, core.SiteID(site))
 	}
 	for _, r := range p.GetResults() {
 		e.Results = append(e.Results, core.LimitResult{
 			RequestID: r.GetRequestId(), Body: r.GetBody(), Outcome: core.Code(r.GetOutcome()),
 			Limit: core.Tokens(r.GetLimit()), Version: r.GetVersion(),
+			Asked: r.GetAsked(), Keep: r.GetKeep(),
 		})
 	}
 	return e, nil
@@ -123,7 +133,7 @@ func encodeChange(r *core.ChangeRecord) ([]byte, error) {
 		Instance: uint64(r.Instance), Kind: string(ch.Kind), Name: ch.Name, Limit: int64(ch.Limit),
 		Expected: ch.Generation, RequestId: ch.RequestID, Body: ch.Body,
 		Outcome: uint32(r.Outcome), Generation: r.Generation, Mode: ch.Mode,
-		Parent: ch.Parent, Subtree: ch.Subtree,
+		Parent: ch.Parent, Subtree: ch.Subtree, Asked: ch.Asked, NotAfter: ch.NotAfter, Keep: ch.Keep,
 	})
 }
 
@@ -139,6 +149,7 @@ func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
 			Kind: core.ChangeKind(p.GetKind()), Name: p.GetName(), Limit: core.Tokens(p.GetLimit()), Mode: p.GetMode(),
 			Generation: p.GetExpected(), RequestID: p.GetRequestId(), Body: p.GetBody(),
 			Parent: p.GetParent(), Subtree: p.GetSubtree(),
+			ChangeTimes: core.ChangeTimes{Asked: p.GetAsked(), NotAfter: p.GetNotAfter(), Keep: p.GetKeep()},
 		},
 	}, nil
 }

@@ -18,3 +18,12 @@ func Abandon(s *Store) error {
 	}
 	return errors.Join(s.journal.Close(), s.close())
 }
+
+// OpenBase opens a base alone.
+func OpenBase(path string) (journal.Base, func() error, error) {
+	b, err := openBase(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b, b.Close, nil
+}

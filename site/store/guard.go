@@ -20,6 +20,11 @@ func (s *Store) encodeGuard(r *core.Records) error {
 			return binary.BigEndian.AppendUint64(dst, uint64(r.Commits))
 		})
 	}
+	if r.Clock != nil {
+		s.batch.PutWith(bucketGuard, keyClock, func(dst []byte) []byte {
+			return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, uint64(r.Clock.Own)), uint64(r.Clock.Wall))
+		})
+	}
 	for i := range r.Remembered {
 		m := &r.Remembered[i]
 		raw, err := proto.Marshal(&storev1.Remembered{Mark: wire.Mark(m.Mark), Before: uint64(m.Before), Served: m.Served})
@@ -52,6 +57,11 @@ func guarded(k, v []byte, r *core.Restored) error {
 			return fmt.Errorf("number of the last transaction: %w", err)
 		}
 		r.Commits = core.Commits(n)
+	case bytes.Equal(k, keyClock):
+		if len(v) != 16 {
+			return fmt.Errorf("clock: %w: %x", errNumber, v)
+		}
+		r.Clock = &core.ClockRecord{Own: int64(binary.BigEndian.Uint64(v)), Wall: int64(binary.BigEndian.Uint64(v[8:]))} //nolint:gosec // as they were stored
 	case bytes.HasPrefix(k, prefixMember):
 		site := core.SiteID(k[len(prefixMember):])
 		var p storev1.Remembered

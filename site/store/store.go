@@ -40,6 +40,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/samya-db/samya/internal/dirs"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/journal"
 )
@@ -93,6 +94,7 @@ var (
 	// Keys of bucketGuard; a member's mark stands under prefixMember and its name.
 	keyIncarnation = []byte("incarnation")
 	keyCommits     = []byte("commits")
+	keyClock       = []byte("clock")
 	prefixMember   = []byte("of ")
 )
 
@@ -167,7 +169,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	if isNew && len(o.Members) == 0 {
 		return nil, ErrNoMembers
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := dirs.Make(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
 	if isNew {
@@ -181,7 +183,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	}
 	s, err := openOn(journal.OSDir(o.Dir), wrap(b), o, !b.hasIdentity)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the data in %s: %w", o.Dir, err), b.Close())
+		return nil, errors.Join(fmt.Errorf("opening the data of %s: %w", path, err), b.Close())
 	}
 	s.close = b.Close
 	s.checkpoints.start(s)

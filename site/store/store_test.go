@@ -111,6 +111,7 @@ func full() *core.Records {
 					Floors: []star.ID{{Leader: "eu", Counter: 7}},
 				},
 				Moved: 6, Fetches: 8, Parent: 4, Shape: 9,
+				Surplus: 7, Debt: 11, DebtSince: 2, Held: 3, DebtHeard: []core.SiteID{"as", "us"},
 				Transfer: transfer.State{
 					Reserved: 32,
 					Debits:   []transfer.Debit{{Receiver: "as", Asked: 5, Seq: 4, Amount: 3}, {Receiver: "eu", Asked: 1}},
@@ -133,7 +134,7 @@ func full() *core.Records {
 				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
 			}},
 		},
-		Commits: 12,
+		Commits: 12, Clock: &core.ClockRecord{Own: 1 << 50, Wall: -3},
 		Remembered: []core.Remembered{
 			{Site: "as", Mark: core.Mark{Incarnation: 3, Run: 1<<63 + 1, Commits: 1 << 40}, Before: 9, Served: true},
 			{Site: "eu", Mark: core.Mark{Incarnation: 4, Run: 5, Commits: 6}},
@@ -158,7 +159,7 @@ func TestRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, core.Restored{
 		Catalogue: want.Catalogue, Changes: want.Changes, Entities: want.Entities, Books: want.Books,
 		Blocks: []core.RequestBlock{want.Block}, Incarnation: incarnation, Commits: want.Commits, Remembered: want.Remembered,
-		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases,
+		Forecasts: want.Forecasts, Claims: want.Claims, Leases: want.Leases, Clock: want.Clock,
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -272,6 +273,21 @@ func TestAgainstMaps(t *testing.T) {
 				mark := core.Mark{Incarnation: 1, Run: 2, Commits: core.Commits(block)}
 				r.Remembered = append(r.Remembered, core.Remembered{Site: core.SiteID(name), Mark: mark, Before: 1})
 			}
+			// A claim or lease may be made, made again and ended in one batch.
+			few := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 6), 0, 4, func(n uint64) uint64 { return n })
+			for _, n := range few.Draw(rt, "claims") {
+				r.Claims = append(r.Claims, core.ClaimRecord{
+					ClaimAsk: core.ClaimAsk{Number: core.ClaimNumber(n), Kind: core.SettleRelease, Entity: "a", Tokens: core.Tokens(block)},
+					Sites:    []core.SiteID{"eu"},
+				})
+			}
+			for _, n := range few.Draw(rt, "settled claims") {
+				r.SettledClaims = append(r.SettledClaims, core.ClaimNumber(n))
+			}
+			for _, n := range few.Draw(rt, "leases") {
+				r.Leases = append(r.Leases, core.LeaseRecord{Number: n, ID: "id", Entity: "a", Tokens: core.Tokens(block), TTL: 1})
+			}
+			r.EndedLeases = few.Draw(rt, "ended leases")
 			r.ForgetBlocks = rapid.Uint64Range(0, block).Draw(rt, "forget blocks")
 			r.ForgetChanges = rapid.Uint64Range(0, change).Draw(rt, "forget changes")
 			if err := errors.Join(maps.Commit(&r), s.Commit(&r)); err != nil {
