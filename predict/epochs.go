@@ -48,6 +48,7 @@ type epochs struct {
 	// low and high are the range of the bins seen, slowly forgotten.
 	low, high float64
 	trained   bool
+	outliers  outliers
 	// expected and peak are those of the next epoch, first the peak of its first
 	// bin.
 	expected, peak, first float64
@@ -72,7 +73,9 @@ var unknown = told{float32(math.NaN()), 0}
 
 func (e *epochs) Observe(bin Bin) {
 	bin, ok := bin.sane()
-	if !ok {
+	if ok {
+		bin = e.outliers.bound(bin)
+	} else {
 		bin = Missing
 	}
 	e.bins[e.count%len(e.bins)] = smallBin{float32(bin.Net), float32(bin.Peak)}
@@ -204,6 +207,7 @@ func (e *epochs) state(c *codec) {
 		c.value(f)
 	}
 	c.flag(&e.trained)
+	e.outliers.state(c)
 	c.word(&e.fell)
 	if c.reading {
 		for _, f := range [...]float64{e.rise, e.low, e.high, e.expected, e.peak, e.first} {

@@ -14,11 +14,12 @@ var _ Durable = (*meanRate)(nil)
 // also starts from half the first value as the deviation. For a normal
 // distribution, two mean deviations are 1.6 standard deviations: the 95 %
 // quantile. Over more than one bin, means add up and deviations add up as if
-// they were independent, with the root of their number. It keeps 40 bytes.
+// they were independent, with the root of their number. It keeps 48 bytes.
 type meanRate struct {
 	weight    float64
 	net, peak float64
 	deviation float64
+	outliers  outliers
 	horizon   int32
 	trained   bool
 }
@@ -33,6 +34,9 @@ func (m *meanRate) stateOptions() Options {
 
 func (m *meanRate) Observe(bin Bin) {
 	bin, ok := bin.sane()
+	if ok {
+		bin = m.outliers.bound(bin)
+	}
 	w := m.weight
 	switch {
 	case !ok:
@@ -75,6 +79,7 @@ func (m *meanRate) state(c *codec) {
 			*f = min(max(*f, -mostTokens), 2*mostTokens)
 		}
 	}
+	m.outliers.state(c)
 	c.flag(&m.trained)
 }
 

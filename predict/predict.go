@@ -97,9 +97,9 @@ func (f Forecast) Clamp(limit float64) Forecast {
 // time, and the same bins always give the same forecast. Those of this package
 // keep a bounded state, documented with each, and are a [Durable] as well.
 type Model interface {
-	// Observe takes in the next bin. A bin that holds a number that is not
-	// finite counts as Missing; larger numbers than there can be tokens are
-	// clamped.
+	// Observe takes in the next bin. A bin with a number that is not finite, or
+	// beyond MaxTokens, counts as Missing. A bin that exceeds all before it more than
+	// 32 times counts as 32 times the largest of these.
 	Observe(bin Bin)
 	// Forecast returns the forecast of the next epoch; the zero Forecast before
 	// the first observation. It changes nothing.
@@ -225,19 +225,52 @@ func Names() []string {
 	return names
 }
 
-// mostTokens is above any number of tokens, and so far below the largest
-// float64 that sums and small multiples of it stay finite.
+// MaxTokens is the largest number of a bin that a Model takes in, and the most
+// tokens that an entity can have. A bin with a number beyond it is Missing.
+const MaxTokens = 1 << 53
+
+// mostTokens bounds the numbers of a stored state, so far below the largest float64
+// that sums and small multiples of it stay finite.
 const mostTokens = 1 << 63
 
 // sane returns the bin within the bounds that Bin promises, or reports false if
-// it holds a number that is not finite.
+// it holds a number that is not finite or beyond MaxTokens.
 func (b Bin) sane() (Bin, bool) {
 	for _, n := range [...]float64{b.Net, b.Peak} {
-		if math.IsNaN(n) || math.IsInf(n, 0) {
+		if !(math.Abs(n) <= MaxTokens) {
 			return Bin{}, false
 		}
 	}
-	b.Net = min(max(b.Net, -mostTokens), mostTokens)
-	b.Peak = min(max(b.Peak, b.Net, 0), mostTokens)
+	b.Peak = max(b.Peak, b.Net, 0)
 	return b, true
+}
+
+// mostGrowth bounds by how much a bin may exceed all bins before it: it counts for
+// so many times the largest of these, or for so many tokens. A level that is higher
+// still is reached a bin or two later, and one wrong number does little harm.
+const mostGrowth = 32
+
+// outliers bounds bins by those before.
+type outliers struct {
+	// most is the largest number of the bins so far; 0 before the first.
+	most float64
+}
+
+// bound returns the bin within the bound and makes it one of those before.
+func (o *outliers) bound(b Bin) Bin {
+	size := max(math.Abs(b.Net), b.Peak)
+	if o.most > 0 {
+		bound := mostGrowth * o.most
+		b.Net, b.Peak = min(max(b.Net, -bound), bound), min(b.Peak, bound)
+		size = min(size, bound)
+	}
+	o.most = max(o.most, size, 1)
+	return b
+}
+
+func (o *outliers) state(c *codec) {
+	c.float(&o.most)
+	if c.reading {
+		o.most = min(max(o.most, 0), mostTokens)
+	}
 }

@@ -37,7 +37,8 @@ func TestModels(t *testing.T) {
 		{"peak below net", RandomWalk, 0, []Bin{{5, 1}}, Forecast{5, 5, 5, 5}},
 		{"peak below zero", RandomWalk, 0, []Bin{{-5, -1}}, Forecast{-5, 0, 0, 0}},
 		{"not a number", RandomWalk, 0, []Bin{{5, 7}, {nan, 1}, {1, nan}, {inf, 1}, {1, -inf}}, Forecast{5, 7, 7, 7}},
-		{"too large", RandomWalk, 0, []Bin{{-math.MaxFloat64, math.MaxFloat64}}, Forecast{-1 << 63, 1 << 63, 1 << 63, 1 << 63}},
+		{"too large", RandomWalk, 0, []Bin{{5, 7}, {-math.MaxFloat64, 1}, {1, MaxTokens + 2}}, Forecast{5, 7, 7, 7}},
+		{"the largest", RandomWalk, 0, []Bin{{-MaxTokens, MaxTokens}}, Forecast{-1 << 53, 1 << 53, 1 << 53, 1 << 53}},
 
 		{"nothing observed", MeanRate, 0, nil, Forecast{}},
 		{"first bin", MeanRate, 0, []Bin{{4, 8}}, Forecast{4, 8, 16, 16}},
@@ -45,6 +46,8 @@ func TestModels(t *testing.T) {
 		{"second bin", MeanRate, 0.5, []Bin{{4, 8}, {8, 16}}, Forecast{6, 12, 24, 24}},
 		{"default weight", MeanRate, 0, []Bin{{8, 8}, {16, 16}}, Forecast{9, 9, 18, 18}},
 		{"missing", MeanRate, 0.5, []Bin{{4, 8}, Missing, {8, 16}}, Forecast{6, 12, 24, 24}},
+		{"too large", MeanRate, 0.5, []Bin{{4, 8}, {4, MaxTokens + 2}, {-1e300, 8}, {8, 16}}, Forecast{6, 12, 24, 24}},
+		{"more than all before", MeanRate, 1, []Bin{{4, 8}, {8, 8}, {1e9, 1e9}}, Forecast{256, 256, 256 + 2*248, 256 + 2*248}},
 		{"weight 1 keeps the last bin", MeanRate, 1, []Bin{{8, 8}, {4, 6}}, Forecast{4, 6, 10, 10}},
 		{"releases only", MeanRate, 0.5, []Bin{{-4, 0}, {-8, 0}}, Forecast{-6, 0, 0, 0}},
 		{"not a number", MeanRate, 0.5, []Bin{{nan, 8}, {4, 8}, {inf, 8}, {4, nan}}, Forecast{4, 8, 16, 16}},

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // Point is a point of a line.
@@ -19,6 +20,9 @@ type Series struct {
 	Points []Point
 	// Marks draws a mark at each point.
 	Marks bool
+	// Strong makes the line stand out: it is wide and lies on top, and all others of
+	// the panel are thin.
+	Strong bool
 }
 
 // Span is a stretch of the X axis that is shaded, such as the time of a cut.
@@ -58,7 +62,9 @@ func (l *Lines) build() (*plot.Plot, *plot.Legend, error) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = nil, ruler
 	p.Add(grid)
-	for i, s := range l.Series {
+	styles, thumbs := l.styles(), make([][]plot.Thumbnailer, len(l.Series))
+	for _, i := range l.order() {
+		s := l.Series[i]
 		points := make(plotter.XYs, len(s.Points))
 		for j, pt := range s.Points {
 			points[j] = plotter.XY(pt)
@@ -67,7 +73,7 @@ func (l *Lines) build() (*plot.Plot, *plot.Legend, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %s: %w", ErrFigure, s.Name, err)
 		}
-		line.LineStyle = lineOf(i)
+		line.LineStyle = styles[i]
 		p.Add(line)
 		shown := []plot.Thumbnailer{line}
 		if s.Marks {
@@ -75,11 +81,14 @@ func (l *Lines) build() (*plot.Plot, *plot.Legend, error) {
 			if err != nil {
 				return nil, nil, fmt.Errorf("%w: %s: %w", ErrFigure, s.Name, err)
 			}
-			marks.Color, marks.Shape, marks.Radius = colorOf(i), glyphs[i%len(glyphs)], 2.5
+			marks.Color, marks.Shape, marks.Radius = styles[i].Color, glyphs[i%len(glyphs)], 2.5
 			p.Add(marks)
 			shown = append(shown, marks)
 		}
-		legend.Add(s.Name, shown...)
+		thumbs[i] = shown
+	}
+	for i, s := range l.Series {
+		legend.Add(s.Name, thumbs[i]...)
 	}
 	p.Y.Min, p.Y.Max = low, high
 	if l.X.Zero && !l.X.Log {
@@ -90,6 +99,38 @@ func (l *Lines) build() (*plot.Plot, *plot.Legend, error) {
 		legend = nil
 	}
 	return p, legend, nil
+}
+
+// styles are the lines of the series.
+func (l *Lines) styles() []draw.LineStyle {
+	strong := slices.ContainsFunc(l.Series, func(s Series) bool { return s.Strong })
+	styles := make([]draw.LineStyle, len(l.Series))
+	others := 0
+	for i, s := range l.Series {
+		switch {
+		case s.Strong:
+			styles[i] = strongLine()
+		case strong:
+			styles[i] = contextLine(others)
+			others++
+		default:
+			styles[i] = lineOf(i)
+		}
+	}
+	return styles
+}
+
+// order is the order in which series are drawn: strong ones last, on top.
+func (l *Lines) order() []int {
+	order := make([]int, 0, len(l.Series))
+	for _, strong := range []bool{false, true} {
+		for i, s := range l.Series {
+			if s.Strong == strong {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
 }
 
 // heights are the bounds of the Y axis: a little air above, and some width for a

@@ -26,6 +26,26 @@ var palette = []color.RGBA{
 	{R: 0xc8, G: 0x58, B: 0x3a, A: 0xff}, // red
 }
 
+// strongColor is the colour of a series that stands out.
+const strongColor = 0
+
+// contexts are the colours of series beside a strong one, which are thin as well.
+var contexts = []color.RGBA{
+	{R: 0x55, G: 0x5f, B: 0x6b, A: 0xff},
+	{R: 0xc8, G: 0x58, B: 0x3a, A: 0xff},
+	{R: 0x14, G: 0x70, B: 0x4f, A: 0xff},
+	{R: 0xa9, G: 0x7b, B: 0x00, A: 0xff},
+	{R: 0x98, G: 0x1f, B: 0x52, A: 0xff},
+}
+
+// strongLine is the line of a series that stands out, contextLine that of the i-th
+// other series beside it.
+func strongLine() draw.LineStyle { return draw.LineStyle{Color: palette[strongColor], Width: 2.8} }
+
+func contextLine(i int) draw.LineStyle {
+	return draw.LineStyle{Color: contexts[i%len(contexts)], Width: .9, Dashes: dashes[i/len(contexts)%len(dashes)]}
+}
+
 // dashes tell series apart where there are more of them than colours.
 var dashes = [][]vg.Length{nil, {5, 2}, {2, 2}, {7, 2, 2, 2}}
 

@@ -17,12 +17,8 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-const (
-	// maxBins bounds what a file may make of its first and last time.
-	maxBins = 4 << 20
-	// maxSeconds bounds times, so that differences do not overflow.
-	maxSeconds = 1 << 40
-)
+// maxBins bounds what a file may make of its first and last time.
+const maxBins = 4 << 20
 
 // ErrFormat says that a file is not what it should be.
 var ErrFormat = errors.New("not a series")
@@ -79,12 +75,12 @@ func readFile(path string, read func(r io.Reader, isVMTable bool) error) error {
 	return nil
 }
 
-// ReadCSV reads rows of a header, then times and numbers. The column t holds
-// the start of each bin in Unix seconds, in ascending order; column is the
-// demand of the bin; a column named peak, if there is one, the highest running
-// sum within it. The length of a bin is the median distance of two rows. A row
-// counts for the bin nearest to its time, two in one bin are added up, and bins
-// without a row are missing.
+// ReadCSV reads rows of a header, then times and numbers. The column t (or
+// timestamp, or time) holds the start of each bin in ascending order: Unix seconds,
+// or ISO 8601 such as 2015-02-26T21:42:53Z, all of one kind (see readTime). column
+// is the demand of the bin; a column named peak, if there is one, the highest
+// running sum within it. Times are snapped to a grid of bins (see grid). Bins
+// without a row are missing, and so is a number beyond predict.MaxTokens.
 func ReadCSV(r io.Reader, column string) (*Series, error) {
 	rows := csv.NewReader(r)
 	rows.ReuseRecord = true
@@ -93,12 +89,17 @@ func ReadCSV(r io.Reader, column string) (*Series, error) {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	header = slices.Clone(header)
-	at, value, peak := slices.Index(header, "t"), slices.Index(header, column), slices.Index(header, "peak")
+	at, value, peak := timeColumn(header), slices.Index(header, column), slices.Index(header, "peak")
 	if at < 0 || value < 0 {
 		return nil, fmt.Errorf("%w: needs the columns t and %s, has %q", ErrFormat, column, header)
 	}
+	if peak == value {
+		peak = -1
+	}
 	var times []int64
 	var bins []predict.Bin
+	var clock clock
+	beyond := 0
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -108,61 +109,57 @@ func ReadCSV(r io.Reader, column string) (*Series, error) {
 			return nil, fmt.Errorf("row: %w", err)
 		}
 		line, _ := rows.FieldPos(0)
-		t, err := strconv.ParseInt(row[at], 10, 64)
-		if err != nil || t > maxSeconds || t < -maxSeconds || len(times) > 0 && t < times[len(times)-1] {
-			return nil, fmt.Errorf("%w: line %d: time %q is no number or not in order", ErrFormat, line, row[at])
+		t, err := clock.read(row[at])
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, line, err)
 		}
-		bin := predict.Missing
-		if row[value] != "" {
-			if bin.Net, err = strconv.ParseFloat(row[value], 64); err != nil || math.IsInf(bin.Net, 0) {
-				return nil, fmt.Errorf("%w: line %d: %s is %q, no number", ErrFormat, line, column, row[value])
-			}
-			bin.Peak = max(0, bin.Net)
-			if peak >= 0 && peak != value {
-				if bin.Peak, err = strconv.ParseFloat(row[peak], 64); err != nil || math.IsInf(bin.Peak, 0) {
-					return nil, fmt.Errorf("%w: line %d: peak is %q, no number", ErrFormat, line, row[peak])
-				}
-			}
+		bin, err := readBin(row, value, peak)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrFormat, line, err)
+		}
+		if max(math.Abs(bin.Net), math.Abs(bin.Peak)) > predict.MaxTokens {
+			bin = predict.Missing
+			beyond++
 		}
 		times, bins = append(times, t), append(bins, bin)
 		if len(times) > maxBins {
 			return nil, fmt.Errorf("%w: more than %d rows", ErrFormat, maxBins)
 		}
 	}
-	return grid(times, bins)
+	s, err := grid(times, bins)
+	if err != nil {
+		return nil, err
+	}
+	s.Beyond = beyond
+	return s, nil
 }
 
-// grid puts rows into bins of equal length.
-func grid(times []int64, rows []predict.Bin) (*Series, error) {
-	if len(times) < 2 {
-		return nil, fmt.Errorf("%w: %d rows, needs two", ErrFormat, len(times))
-	}
-	steps := make([]int64, len(times)-1)
-	for i := range steps {
-		steps[i] = times[i+1] - times[i]
-	}
-	slices.Sort(steps)
-	step := steps[len(steps)/2]
-	if step <= 0 {
-		return nil, fmt.Errorf("%w: most rows have one time", ErrFormat)
-	}
-	start := times[0]
-	count := (times[len(times)-1]-start+step/2)/step + 1
-	if count > maxBins {
-		return nil, fmt.Errorf("%w: %d bins of %d s, at most %d", ErrFormat, count, step, maxBins)
-	}
-	s := &Series{Start: start, Step: step, Bins: slices.Repeat([]predict.Bin{predict.Missing}, int(count))}
-	for i, t := range times {
-		b := &s.Bins[(t-start+step/2)/step]
-		switch {
-		case math.IsNaN(rows[i].Net):
-		case math.IsNaN(b.Net):
-			*b = rows[i]
-		default:
-			*b = predict.Bin{Net: b.Net + rows[i].Net, Peak: max(b.Peak, b.Net+rows[i].Peak)}
+// timeColumn is the place of the column of times; -1 if there is none.
+func timeColumn(header []string) int {
+	for _, name := range [...]string{"t", "timestamp", "time"} {
+		if at := slices.Index(header, name); at >= 0 {
+			return at
 		}
 	}
-	return s, nil
+	return -1
+}
+
+// readBin reads a row's demand; peak is below zero if there is no such column.
+func readBin(row []string, value, peak int) (predict.Bin, error) {
+	if row[value] == "" {
+		return predict.Missing, nil
+	}
+	net, err := strconv.ParseFloat(row[value], 64)
+	if err != nil || math.IsInf(net, 0) {
+		return predict.Bin{}, fmt.Errorf("demand is %q, no number", row[value])
+	}
+	bin := predict.Bin{Net: net, Peak: max(0, net)}
+	if peak >= 0 {
+		if bin.Peak, err = strconv.ParseFloat(row[peak], 64); err != nil || math.IsInf(bin.Peak, 0) {
+			return predict.Bin{}, fmt.Errorf("peak is %q, no number", row[peak])
+		}
+	}
+	return bin, nil
 }
 
 // WriteCSV writes a series so that ReadCSV reads it again, with the columns t,

@@ -24,15 +24,60 @@ type Series struct {
 	Step int64
 	// Bins are the bins; predict.Missing stands where nothing was measured.
 	Bins []predict.Bin
+	// Beyond is how many rows are missing because their number was beyond
+	// predict.MaxTokens.
+	Beyond int
 }
 
-// Day returns how many bins make a day, or 0 if a day is no whole number of
-// bins.
+// dayDrift is by how much of a day the whole number of bins that is nearest to a
+// day may miss it: 3.6 minutes.
+const dayDrift = .0025
+
+// nominal is how near a length of bins is to a divisor of a day that may be meant.
+const nominal = .01
+
+// Day returns how many bins make a day: the nearest whole number, or 0 if that is
+// off by more than dayDrift. Bins of 301 s may be bins of 300 s whose clock runs
+// ahead: where a divisor of the day is as near as nominal, the number of bins that
+// the series repeats itself after is returned.
 func (s *Series) Day() int {
-	if s.Step <= 0 || secondsPerDay%s.Step != 0 {
+	if s.Step <= 0 || s.Step > secondsPerDay {
 		return 0
 	}
-	return int(secondsPerDay / s.Step)
+	bins := secondsPerDay / float64(s.Step)
+	day := int(math.Round(bins))
+	if secondsPerDay%s.Step == 0 {
+		return day
+	}
+	off := func(n int) float64 { return math.Abs(float64(n)-bins) / bins }
+	meant, within := 0, int(nominal*bins)+1
+	for n := max(1, day-within); n <= day+within; n++ {
+		if secondsPerDay%n == 0 && off(n) <= nominal && (meant == 0 || off(n) < off(meant)) {
+			meant = n
+		}
+	}
+	switch fits := off(day) <= dayDrift; {
+	case meant == 0 && fits, meant != 0 && fits && s.repeats(day) < s.repeats(meant):
+		return day
+	default:
+		return meant
+	}
+}
+
+// repeats is the mean absolute difference of bins so many apart; infinite if there
+// are none.
+func (s *Series) repeats(period int) float64 {
+	sum, n := 0., 0.
+	for i := range max(0, len(s.Bins)-period) {
+		if d := math.Abs(s.Bins[i+period].Net - s.Bins[i].Net); !math.IsNaN(d) {
+			sum += d
+			n++
+		}
+	}
+	if n == 0 {
+		return math.Inf(1)
+	}
+	return sum / n
 }
 
 // MissingBins counts the bins that were not measured.

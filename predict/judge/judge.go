@@ -61,9 +61,12 @@ type Result struct {
 }
 
 // Epoch returns the net demand and the peak of an epoch; NaN if a bin is
-// missing.
+// missing, or holds a number that models take for missing.
 func Epoch(bins []predict.Bin) (net, peak float64) {
 	for _, b := range bins {
+		if !(max(math.Abs(b.Net), math.Abs(b.Peak)) <= predict.MaxTokens) {
+			return math.NaN(), math.NaN()
+		}
 		peak = max(peak, net+b.Peak)
 		net += b.Net
 	}
