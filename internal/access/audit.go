@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// AuditRecord is one line of an audit log. A change has two: one before it is begun,
-// without an outcome, and one before it is answered.
+// AuditRecord is a line of an audit log. A change has two lines: one before it is
+// begun, without an outcome, and one before it is answered. A change that the caller
+// may not make has a single line, with the reason as the outcome.
 type AuditRecord struct {
 	Time time.Time `json:"time"`
 	// Number joins the lines of a change; it counts on from 1 with each start.
@@ -27,6 +28,8 @@ type AuditRecord struct {
 	Entity    string          `json:"entity,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
 	Request   json.RawMessage `json:"request,omitempty"`
+	// Address is where a refused caller called from.
+	Address string `json:"address,omitempty"`
 	// Outcome is OK, or the reason why it failed.
 	Outcome string `json:"outcome,omitempty"`
 }

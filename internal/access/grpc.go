@@ -2,11 +2,13 @@ package access
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -25,12 +27,12 @@ const (
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	s, err := g.admit(info.FullMethod, shown(ctx))
 	if err != nil {
-		return nil, g.refusal(err)
+		return nil, g.refuse(s, peerAddress(ctx), req, err)
 	}
 	s.relayed(ctx)
 	release, err := g.begin(s, req)
 	if err != nil {
-		return nil, g.refusal(err)
+		return nil, g.refuse(s, peerAddress(ctx), req, err)
 	}
 	defer release()
 	var resp any
@@ -75,11 +77,7 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 	if !s.rule.Change {
 		return do()
 	}
-	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
-	if s.behalf != "" {
-		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
-	}
-	r.Entity, r.RequestID = target(req)
+	r := g.record(s, req)
 	if m, ok := req.(proto.Message); ok && g.audit != nil {
 		if b, err := protojson.Marshal(m); err == nil {
 			r.Request = b
@@ -107,6 +105,51 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 	return err
 }
 
+// record begins a line of the audit log about a request; nil for a request that
+// was refused unread.
+func (g *Guard) record(s *session, req any) AuditRecord {
+	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
+	if s.behalf != "" {
+		r.Caller, r.Via, r.Role = s.behalf, s.caller.Name, ""
+	}
+	r.Entity, r.RequestID = target(req)
+	return r
+}
+
+// refuse counts a refusal on its way out, and adds the refusal of a change to the
+// audit log: one line, of at most [refusedPerSecond] of a caller. The request stays
+// refused if the log fails.
+func (g *Guard) refuse(s *session, address string, req any, err error) error {
+	refused := g.refusal(err)
+	if refused == nil || s == nil || !s.rule.Change || g.audit == nil {
+		return refused
+	}
+	if g.refusals.take(s.caller.Name, 1) != nil {
+		g.metrics.unrecorded.Inc()
+		return refused
+	}
+	r := g.record(s, req)
+	// Nobody has checked how long these are.
+	r.Entity, r.RequestID = clip(r.Entity), clip(r.RequestID)
+	r.Address, r.Outcome = address, string(apierr.ReasonOf(refused))
+	if auditErr := g.audit.add(&r); auditErr != nil {
+		g.metrics.unrecorded.Inc()
+		g.log.ErrorContext(context.Background(), "the refusal of a change cannot be written down", "error", auditErr)
+	}
+	return refused
+}
+
+// clip bounds a text of a refused request, in bytes.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 256)], "") }
+
+// peerAddress is the network address of the caller; "" if it is not known.
+func peerAddress(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
 // Stream is the guard as an interceptor of streams.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	shows := shown(stream.Context())
@@ -114,6 +157,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	if err != nil {
 		return g.refusal(err)
 	}
+	s.address = peerAddress(stream.Context())
 	ctx, release := g.lasting(context.WithValue(stream.Context(), sessionKey{}, s), func() error { return g.again(s, shows) })
 	defer release()
 	err = handler(srv, &guarded{ServerStream: stream, ctx: ctx, session: s})

@@ -17,6 +17,10 @@ import (
 // PollInterval is how often the access file is looked at for changes.
 const PollInterval = 10 * time.Second
 
+// refusedPerSecond is how many refused changes of a caller the audit log tells of in
+// a second. Callers without valid credentials count as one.
+const refusedPerSecond = 10
+
 // maxFile bounds a file that is read, in bytes.
 const maxFile = 64 << 20
 
@@ -48,7 +52,9 @@ type Guard struct {
 	buckets *buckets
 	slots   chan struct{}
 	audit   *auditLog
-	metrics *metrics
+	// refusals bounds the lines of the audit log about refused changes.
+	refusals *buckets
+	metrics  *metrics
 
 	mu sync.Mutex
 	// failing is what the last look failed with, so that it is logged once.
@@ -75,6 +81,7 @@ func Open(cfg Config) (*Guard, error) {
 	if g.now == nil {
 		g.now = time.Now
 	}
+	g.refusals = newBuckets(refusedPerSecond, g.now)
 	g.buckets = newBuckets(cfg.Limits.Rate, g.now)
 	if n := cfg.Limits.InFlight; n > 0 {
 		g.slots = make(chan struct{}, n)

@@ -13,12 +13,15 @@ import (
 // not. What the request asks for must go through Call or Permit.
 func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	s, err := g.admit(method, shownBy(r))
+	if s != nil {
+		s.address = r.RemoteAddr
+	}
 	if err != nil {
-		return nil, g.refusal(err)
+		return nil, g.refuse(s, r.RemoteAddr, nil, err)
 	}
 	if s.rule.Least != Nobody && s.caller.Kind == "" {
 		if err := g.buckets.take(s.caller.Name, 1); err != nil {
-			return nil, g.refusal(err)
+			return nil, g.refuse(s, r.RemoteAddr, nil, err)
 		}
 	}
 	return context.WithValue(r.Context(), sessionKey{}, s), nil
@@ -58,7 +61,7 @@ func Permit(ctx context.Context, request any) error {
 		return apierr.New(apierr.PermissionDenied, "nobody has let this request in")
 	}
 	if err := permit(s.scope, request); err != nil {
-		return s.guard.refusal(err)
+		return s.guard.refuse(s, s.address, request, err)
 	}
 	if n := weight(request); n > 1 && s.caller.Kind == "" {
 		// One was counted when it was let in.

@@ -131,11 +131,11 @@ func (g *Guard) admit(method string, c credentials) (*session, error) {
 	}
 	caller, err := g.identify(c)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	s.caller, s.scope = caller, caller.Scope
 	denied := func(why string) (*session, error) {
-		return nil, apierr.New(apierr.PermissionDenied, "%s: %s", caller.Name, why)
+		return s, apierr.New(apierr.PermissionDenied, "%s: %s", caller.Name, why)
 	}
 	switch {
 	case rule.Sites && (g.cfg.TLS == nil || caller.Kind == tlsconf.Site):

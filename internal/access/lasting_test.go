@@ -183,6 +183,31 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditOfRefusals: a change that its caller may not make has one line, with who
+// asked from where and why it was refused; other refused calls have none.
+func TestAuditOfRefusals(t *testing.T) {
+	c := start(t, access.Limits{})
+	before := len(records(t, c.audit))
+	for _, test := range []struct{ caller, outcome string }{{"client", "PERMISSION_DENIED"}, {"", "UNAUTHENTICATED"}} {
+		creds := c.caller("client")
+		if test.caller == "" {
+			creds = c.caller("nobody")
+		}
+		entities := samyav1.NewEntityServiceClient(c.dial(c.site.GRPCAddr(), creds))
+		if _, err := entities.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "acme/vm", Limit: 1, RequestId: "r"}); err == nil {
+			t.Fatal("changed")
+		}
+		added := records(t, c.audit)[before:]
+		before += len(added)
+		if len(added) != 1 {
+			t.Fatalf("%s: %+v", test.caller, added)
+		}
+		if r := added[0]; r.Outcome != test.outcome || r.Address == "" || r.Entity != "acme/vm" || r.RequestID != "r" || !strings.HasSuffix(r.Method, "UpdateEntity") || (test.caller != "" && r.Caller != test.caller) {
+			t.Errorf("%+v, want the outcome %s", r, test.outcome)
+		}
+	}
+}
+
 func records(t *testing.T, path string) []access.AuditRecord {
 	t.Helper()
 	b, err := os.ReadFile(path)

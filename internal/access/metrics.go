@@ -15,6 +15,7 @@ var (
 type metrics struct {
 	refused, reloads *prometheus.CounterVec
 	changes          *prometheus.CounterVec
+	unrecorded       prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -28,6 +29,10 @@ func newMetrics() *metrics {
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_access_changes_total", Help: "Administrative changes asked for, by outcome: done, failed, or unwritten (refused, for want of the audit log).",
 		}, []string{"outcome"}),
+		unrecorded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_access_refusals_unrecorded_total",
+			Help: "Refused administrative changes without a line in the audit log: too many in a second, or the log failed.",
+		}),
 	}
 	for vec, values := range map[*prometheus.CounterVec][]string{
 		m.refused: {"UNAUTHENTICATED", "PERMISSION_DENIED", "RATE_LIMITED", "OVERLOADED"},
@@ -69,5 +74,5 @@ func (g *Guard) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (g *Guard) collectors() []prometheus.Collector {
-	return []prometheus.Collector{g.metrics.refused, g.metrics.reloads, g.metrics.changes}
+	return []prometheus.Collector{g.metrics.refused, g.metrics.reloads, g.metrics.changes, g.metrics.unrecorded}
 }

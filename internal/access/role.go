@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -135,6 +136,32 @@ type session struct {
 	behalf string
 	// scope is that of the caller, or the one that an app manager told.
 	scope Scope
+	// address is where a caller over HTTP, or of a stream, calls from: for the audit log
+	// and to tell callers apart that nobody knows.
+	address string
+}
+
+// CallerOf names who makes a request, to tell callers apart: by what they have shown,
+// and by the address of their machine if nobody need show anything.
+func CallerOf(ctx context.Context) string {
+	s := sessionOf(ctx)
+	switch {
+	case s == nil:
+		return hostOf(peerAddress(ctx))
+	case s.behalf != "":
+		return s.behalf
+	case s.caller != anonymous:
+		return s.caller.Name
+	}
+	return hostOf(cmp.Or(s.address, peerAddress(ctx)))
+}
+
+// hostOf is an address without its port.
+func hostOf(address string) string {
+	if i := strings.LastIndexByte(address, ':'); i >= 0 {
+		return address[:i]
+	}
+	return address
 }
 
 type sessionKey struct{}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -236,6 +238,55 @@ func TestAuditThatFails(t *testing.T) {
 	first, _, _ := strings.Cut(f.String(), "\n")
 	if !strings.Contains(first, `"request":{"name":"acme"`) || !strings.Contains(first, `"entity":"acme"`) || strings.Contains(first, "outcome") {
 		t.Errorf("the line is %s", first)
+	}
+}
+
+// TestRefusalsAreBounded: refused changes neither fill the audit log nor silence the
+// refusals of other callers, and an endless name is cut.
+func TestRefusalsAreBounded(t *testing.T) {
+	now := time.Unix(1000, 0)
+	g, err := Open(Config{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &failing{}
+	g.audit = &auditLog{file: f}
+	rule, _ := RuleOf(samyav1.EntityService_UpdateEntity_FullMethodName)
+	denied := apierr.New(apierr.PermissionDenied, "no")
+	lines := func() int { return strings.Count(f.String(), "\n") }
+	refuse := func(caller string) {
+		s := &session{guard: g, rule: rule, caller: &Caller{Name: caller}}
+		in := &samyav1.UpdateEntityRequest{Name: strings.Repeat("x", 1<<20)}
+		if err := g.refuse(s, "127.0.0.1:1", in, denied); apierr.ReasonOf(err) != apierr.PermissionDenied {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		refuse("a")
+	}
+	if lines() != refusedPerSecond {
+		t.Errorf("%d lines of one caller in a second, want %d", lines(), refusedPerSecond)
+	}
+	refuse("b")
+	if lines() != refusedPerSecond+1 {
+		t.Error("the refusals of a caller silence another's")
+	}
+	now = now.Add(time.Second)
+	refuse("a")
+	if lines() != refusedPerSecond+2 {
+		t.Error("after a second there is no further line")
+	}
+	if n := len(f.String()); n > 1000*lines() {
+		t.Errorf("%d bytes in %d lines", n, lines())
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(g.metrics.unrecorded)
+	told, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := told[0].GetMetric()[0].GetCounter().GetValue(); got != 90 {
+		t.Errorf("%v refusals are counted as unrecorded, want 90", got)
 	}
 }
 

@@ -21,7 +21,7 @@ func Reference(w io.Writer, kinds []Kind) error {
 		b.WriteString("| key | value | default | environment | meaning |\n|---|---|---|---|---|\n")
 		for _, f := range k.Keys() {
 			_, usage := pflag.UnquoteUsage(f)
-			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s |\n", f.Name, typeName(f), defaultOf(f), EnvName(f.Name), cell(usage))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | `%s` | %s |\n", f.Name, typeName(f), defaultOf(f), k.EnvNames(f.Name)[0], cell(usage))
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

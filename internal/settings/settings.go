@@ -30,6 +30,28 @@ type Kind struct {
 	Flags *pflag.FlagSet
 	// Optional says that a file may be used without a word of this kind.
 	Optional bool
+	// Prefix stands before the flag's name in a variable; "" is SAMYA_. With a
+	// prefix of its own a kind reads SAMYA_ as well, for flags that are not Reserved.
+	Prefix string
+	// Reserved are flags of other kinds that share an environment with this kind.
+	Reserved map[string]bool
+}
+
+// defaultPrefix begins the variables of a kind without a prefix of its own.
+const defaultPrefix = "SAMYA_"
+
+// EnvNames returns the environment variables of a flag. The first that is set and
+// not empty counts. --config has a single variable for all kinds.
+func (k Kind) EnvNames(flag string) []string {
+	shared := envName(defaultPrefix, flag)
+	switch {
+	case k.Prefix == "" || k.Prefix == defaultPrefix || flag == ConfigFlag:
+		return []string{shared}
+	case k.Reserved[flag]:
+		return []string{envName(k.Prefix, flag)}
+	default:
+		return []string{envName(k.Prefix, flag), shared}
+	}
 }
 
 // ConfigFlag is the flag that names the file.
@@ -62,25 +84,29 @@ func (k Kind) key(name string) *pflag.Flag {
 	return nil
 }
 
-// EnvName is the environment variable of a flag.
-func EnvName(flag string) string {
-	return "SAMYA_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+// envName is the environment variable of a flag.
+func envName(prefix, flag string) string {
+	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // FromEnvironment sets a flag that the command line leaves alone from the
-// environment. It reports whether it did. An empty variable counts as none.
-func FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (bool, error) {
+// environment. It returns the name of the variable, or "" if none is set. An empty
+// variable counts as none.
+func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (string, error) {
 	if f.Changed || f.Hidden || f.Name == "help" {
-		return false, nil
+		return "", nil
 	}
-	value, ok := env(EnvName(f.Name))
-	if !ok || value == "" {
-		return false, nil
+	for _, name := range k.EnvNames(f.Name) {
+		value, ok := env(name)
+		if !ok || value == "" {
+			continue
+		}
+		if err := set(flags, f, value); err != nil {
+			return "", fmt.Errorf("environment variable %s: %w", name, err)
+		}
+		return name, nil
 	}
-	if err := set(flags, f, value); err != nil {
-		return false, fmt.Errorf("environment variable %s: %w", EnvName(f.Name), err)
-	}
-	return true, nil
+	return "", nil
 }
 
 // set gives a flag its value, and says of a bad one what is wrong with it alone.
@@ -129,11 +155,11 @@ func Settle(flags *pflag.FlagSet, kind Kind, file *File, env func(string) (strin
 			s.origins[f.Name] = origin{flag: true}
 			return
 		}
-		switch done, err := FromEnvironment(flags, f, env); {
+		switch variable, err := kind.FromEnvironment(flags, f, env); {
 		case err != nil:
 			errs = append(errs, err)
-		case done:
-			s.origins[f.Name] = origin{variable: EnvName(f.Name)}
+		case variable != "":
+			s.origins[f.Name] = origin{variable: variable}
 		}
 	})
 	if file != nil {

@@ -55,7 +55,7 @@ type Store struct {
 	conns map[*watched]struct{}
 	// judged are certificates that were verified, by the snapshot that they were
 	// verified with.
-	judged   map[*x509.Certificate]error
+	judged   map[*x509.Certificate]verdict
 	judgedBy *snapshot
 }
 
@@ -78,7 +78,7 @@ type revocation struct{ issuer, serial string }
 func Open(files Files, log *slog.Logger) (*Store, error) {
 	s := &Store{
 		files: files, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now,
-		conns: make(map[*watched]struct{}), judged: make(map[*x509.Certificate]error),
+		conns: make(map[*watched]struct{}), judged: make(map[*x509.Certificate]verdict),
 	}
 	raw, err := s.read()
 	if err != nil {

@@ -98,22 +98,26 @@ func (s *Store) Good(chain []*x509.Certificate) error {
 		return ErrNone
 	}
 	leaf, snap, now := chain[0], s.current.Load(), s.now()
-	if now.After(leaf.NotAfter) {
-		return x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.judgedBy != snap || len(s.judged) >= maxJudged {
 		clear(s.judged)
 		s.judgedBy = snap
 	}
-	err, known := s.judged[leaf]
-	if !known {
+	v, known := s.judged[leaf]
+	if !known || v.err == nil && now.After(v.until) {
 		// What it may be used for does not change.
-		_, err = snap.verify(chain, x509.ExtKeyUsageAny, "", now)
-		s.judged[leaf] = err
+		v.until, v.err = snap.judge(chain, x509.ExtKeyUsageAny, "", now)
+		s.judged[leaf] = v
 	}
-	return err
+	return v.err
+}
+
+// verdict is what became of verifying a certificate: why it is not good, or until when
+// it is.
+type verdict struct {
+	err   error
+	until time.Time
 }
 
 // verify returns the first of the certificates if the CAs vouch for it at the time.
@@ -121,6 +125,15 @@ func (s *snapshot) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, host 
 	if len(chain) == 0 {
 		return nil, ErrNone
 	}
+	if _, err := s.judge(chain, use, host, now); err != nil {
+		return nil, err
+	}
+	return chain[0], nil
+}
+
+// judge says why the CAs do not vouch for the first of the certificates, or until when
+// they do: the end of a certificate between it and its CA counts as well.
+func (s *snapshot) judge(chain []*x509.Certificate, use x509.ExtKeyUsage, host string, now time.Time) (until time.Time, err error) {
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
 		between.AddCert(c)
@@ -129,14 +142,31 @@ func (s *snapshot) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, host 
 		Roots: s.pool, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{use}, DNSName: host,
 	})
 	if err != nil {
-		return nil, err
+		return time.Time{}, err
 	}
 	for _, c := range chains {
-		if !s.isRevoked(c) {
-			return chain[0], nil
+		if s.isRevoked(c) {
+			continue
+		}
+		if end := endOf(c); end.After(until) {
+			until = end
 		}
 	}
-	return nil, ErrRevoked
+	if until.IsZero() {
+		return time.Time{}, ErrRevoked
+	}
+	return until, nil
+}
+
+// endOf returns when the first certificate of a chain ends.
+func endOf(chain []*x509.Certificate) time.Time {
+	end := chain[0].NotAfter
+	for _, c := range chain[1:] {
+		if c.NotAfter.Before(end) {
+			end = c.NotAfter
+		}
+	}
+	return end
 }
 
 // isRevoked reports whether a list has any certificate of the chain.

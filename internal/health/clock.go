@@ -1,0 +1,28 @@
+package health
+
+import (
+	"strconv"
+	"time"
+)
+
+// ClockHeader is the metadata of the answer to a health check that tells what the
+// clock of the server says, in milliseconds since the Unix epoch.
+const ClockHeader = "samya-clock-ms"
+
+// ClockTold is the value of ClockHeader.
+func ClockTold(now time.Time) string { return strconv.FormatInt(now.UnixMilli(), 10) }
+
+// Skew is by how much the clock of a server is ahead of the caller's, negative if
+// it is behind. The check began at a time of the caller's clock and took a round
+// trip; half of that is how exact the result is. Known is false for a server that
+// did not tell.
+func Skew(told []string, began time.Time, rtt time.Duration) (skew time.Duration, known bool) {
+	if len(told) != 1 {
+		return 0, false
+	}
+	ms, err := strconv.ParseInt(told[0], 10, 64)
+	if err != nil || ms < 0 || ms > 1<<45 {
+		return 0, false
+	}
+	return time.UnixMilli(ms).Sub(began.Add(rtt / 2).Round(0)), true
+}
