@@ -3,6 +3,7 @@
 package terraform_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -33,6 +34,9 @@ func TestRoots(t *testing.T) {
 						t.Fatal(err)
 					}
 					c.Must("apply", "-auto-approve", with)
+					if cloud == "aws" {
+						secretsGoAtOnce(t, c.Dir)
+					}
 					if out, err := c.Run("plan", "-detailed-exitcode", with); err != nil {
 						t.Errorf("a plan after an apply is not empty: %v\n%s", err, out)
 					}
@@ -43,6 +47,44 @@ func TestRoots(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// secretsGoAtOnce checks that the names of all secrets in a state are free as soon as
+// they are destroyed: a cluster can be applied again.
+func secretsGoAtOnce(t *testing.T, dir string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "terraform.tfstate"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Resources []struct {
+			Type      string
+			Instances []struct {
+				Attributes struct {
+					RecoveryWindow *int `json:"recovery_window_in_days"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(b, &state); err != nil {
+		t.Fatal(err)
+	}
+	secrets := 0
+	for _, r := range state.Resources {
+		if r.Type != "aws_secretsmanager_secret" {
+			continue
+		}
+		for _, i := range r.Instances {
+			secrets++
+			if w := i.Attributes.RecoveryWindow; w == nil || *w != 0 {
+				t.Fatalf("the name of a destroyed secret stays taken: recovery window %v", w)
+			}
+		}
+	}
+	if secrets == 0 {
+		t.Error("no secret in the state")
 	}
 }
 

@@ -1,10 +1,15 @@
 package monitoring
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -48,7 +53,7 @@ func scrape(t *testing.T) exposed {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cluster, err := proc.Start(ctx, proc.Config{Bin: bin, Dir: dir, Sites: []string{"us", "eu"}, AppManagers: []string{"us"}})
+	cluster, err := proc.Start(ctx, proc.Config{Bin: bin, Dir: dir, Sites: []string{"us", "eu"}, AppManagers: []string{"us"}, SiteArgs: []string{"--metrics-entities", "acme/"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +96,9 @@ func scrape(t *testing.T) exposed {
 	})
 	all := make(exposed)
 	for _, p := range append(cluster.Sites(), cluster.AppManager(0)) {
-		try("metrics of "+p.Name, func() error { return all.from(ctx, p.HTTP) })
+		if err := all.from(ctx, p.HTTP); err != nil {
+			t.Errorf("metrics of %s: %v", p.Name, err)
+		}
 	}
 	guarded(t, all)
 	return all
@@ -144,17 +151,37 @@ func (e exposed) from(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return err
+	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(resp.Body)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
 	for _, f := range families {
 		e.family(f)
 	}
+	return lint(ctx, text)
+}
+
+// lint holds an exposition against the rules of names, help texts and labels.
+func lint(ctx context.Context, text []byte) error {
+	bin, err := exec.LookPath("promtool")
+	if err != nil {
+		return nil //nolint:nilerr // TestSyntax says whether promtool has to be here
+	}
+	cmd := exec.CommandContext(ctx, bin, "check", "metrics")
+	cmd.Stdin = bytes.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		return fmt.Errorf("promtool check metrics: %w: %s", cmp.Or(err, errUnclean), out)
+	}
 	return nil
 }
+
+// errUnclean stands for findings that leave promtool's exit status at zero.
+var errUnclean = errors.New("not clean")
 
 // family adds a metric.
 func (e exposed) family(f *dto.MetricFamily) {

@@ -62,7 +62,7 @@ variable "regions" {
 }
 
 variable "release" {
-  description = "The program: an address from which machines fetch it, and its SHA-256 in hexadecimal."
+  description = "A release: an address from which machines fetch an archive of `make release` or the program alone, and the SHA-256 of the fetched file in hexadecimal."
   type = object({
     url    = string
     sha256 = string

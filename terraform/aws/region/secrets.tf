@@ -16,6 +16,10 @@ resource "aws_secretsmanager_secret" "secret" {
   region      = var.region
   name        = each.key
   description = "Of the samya cluster ${var.cluster}; its value is stored by the operator."
+
+  # A name that waits for its deletion cannot be made again, for 30 days by default: an
+  # apply after a destroy would fail. The operator has the values, or issues new ones.
+  recovery_window_in_days = 0
 }
 
 resource "aws_iam_role" "machine" {

@@ -82,7 +82,7 @@ variable "app_manager_settings" {
 }
 
 variable "release" {
-  description = "The program: an address from which machines fetch it, and its SHA-256 in hexadecimal."
+  description = "A release: an address from which machines fetch an archive of `make release` or the program alone, and the SHA-256 of the fetched file in hexadecimal."
   type = object({
     url    = string
     sha256 = string
