@@ -51,7 +51,7 @@ func (s *step) elect(p Proposal, own bool) {
 	if p.Policy == "" {
 		p.Policy = s.cfg.Policy
 	}
-	p.Press = min(p.Press, PressAll)
+	p.Press = min(p.Press, PressHold)
 	b := Ballot{Number: number + 1, Site: s.cfg.Self}
 	s.state.Promised = b
 	s.out.Persist = true

@@ -30,7 +30,7 @@ type Proposal struct {
 	// is the one decided; empty for none. A change whose value lost is for the
 	// caller to propose again.
 	Change []byte
-	// Press is passed on to those asked for tokens; above PressAll means it.
+	// Press is passed on to those asked for tokens; above PressHold means it.
 	Press Press
 }
 
@@ -225,7 +225,7 @@ func (s *step) receive(m *Message) {
 		s.report(err)
 		return
 	}
-	s.learn(m.From, m.senderApplied())
+	s.learn(m.From, m.SenderApplied())
 	switch {
 	case m.Kind == Applied:
 		s.onApplied(m)
@@ -248,7 +248,7 @@ func (s *step) onPast(m *Message) {
 	switch m.Kind {
 	case Election, ElectionOk, Accept, Status:
 		// Its sender waits for something that will not happen any more.
-		s.catchUp(m.From, m.senderApplied())
+		s.catchUp(m.From, m.SenderApplied())
 	case Decision:
 		s.send(m.From, Message{Kind: Applied, Applied: s.state.Applied})
 	}

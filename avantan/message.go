@@ -46,7 +46,7 @@ func (m *Message) Validate() error {
 	}
 	switch m.Kind {
 	case Election:
-		if m.Press > PressAll {
+		if m.Press > PressHold {
 			return m.malformed("Press is unknown")
 		}
 	case ElectionOk:
@@ -115,10 +115,11 @@ func (m *Message) aboutInstance() bool {
 	}
 }
 
-// senderApplied is the last instance that the sender is known by the message
+// SenderApplied is the last instance that the sender is known by the message
 // to have durably applied: a site takes part in an instance only after it has
-// applied the one before, and announces a decision once it has applied it.
-func (m *Message) senderApplied() Instance {
+// applied the one before, and announces a decision once it has applied it. The
+// message must be a valid one; see Validate.
+func (m *Message) SenderApplied() Instance {
 	switch {
 	case !m.aboutInstance():
 		return m.Applied

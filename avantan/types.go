@@ -97,6 +97,9 @@ const (
 	PressSpare Press = iota
 	// PressAll asks for all that no waiting request needs.
 	PressAll
+	// PressHold is PressAll, and announces a value that may leave less than nothing:
+	// whoever answers uses what comes back to it for nothing before the instance ends.
+	PressHold
 )
 
 // Kept is a decision kept for a peer in its R that has not acknowledged to

@@ -28,6 +28,10 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e := apierr.NoTokens(q.entity, s.cfg.Name, q.tokens, int64(a.Left), retry)
 		e.RequestID = q.requestID
 		return lackedBy(e, &a, &q)
+	case core.ExceedsLimit:
+		e := apierr.Exceeds(q.entity, s.cfg.Name, q.tokens, int64(a.Tokens))
+		e.RequestID = q.requestID
+		return lackedBy(e, &a, &q)
 	case core.NotFound:
 		if q.entity == "" && a.Lacking == "" {
 			return apierr.New(apierr.EntityNotFound, "one of the entities was deleted")
@@ -86,8 +90,8 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
 }
 
-// lackedBy says which entity had not what was asked for, if it is not the one asked
-// for.
+// lackedBy says which entity had not what was asked for, or may not have as much, if it
+// is not the one asked for.
 func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
 	if a.Lacking == "" || a.Lacking == q.entity {
 		return e

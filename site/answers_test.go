@@ -210,6 +210,23 @@ func refusals(generation uint64) []answerCase {
 		}, codes.ResourceExhausted, &apierr.Error{
 			Reason: apierr.OutOfTokens, Entity: "acme/used", RequestID: "anywhere", Site: "us", Left: new(int64(2)), RetryAfter: someTime,
 		}},
+		{"more than the limit", func(c caller) error {
+			return c.acquire(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 10, RequestId: "limit"})
+		}, codes.FailedPrecondition, &apierr.Error{
+			Reason: apierr.ExceedsLimit, Entity: "acme/vm", RequestID: "limit", Site: "us", Limit: new(int64(9)),
+		}},
+		{"more than the limit, again, as it waits", func(c caller) error {
+			return c.acquire(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 10, RequestId: "limit", Wait: durationpb.New(time.Minute)})
+		}, codes.FailedPrecondition, &apierr.Error{
+			Reason: apierr.ExceedsLimit, Entity: "acme/vm", RequestID: "limit", Site: "us", Limit: new(int64(9)),
+		}},
+		{"more than the limit at the least, as a lease", func(c caller) error {
+			return c.acquire(&samyav1.AcquireRequest{
+				Entity: "acme/vm", Tokens: 1000, MinTokens: 10, RequestId: "lease", Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute)},
+			})
+		}, codes.FailedPrecondition, &apierr.Error{
+			Reason: apierr.ExceedsLimit, Entity: "acme/vm", RequestID: "lease", Site: "us", Limit: new(int64(9)),
+		}},
 		{"update of another version", func(c caller) error {
 			return c.update(&samyav1.UpdateEntityRequest{Name: "acme/vm", Limit: 1, ExpectedVersion: 7})
 		}, codes.FailedPrecondition, mismatch},
@@ -321,7 +338,8 @@ func TestExpiredDeadline(t *testing.T) {
 }
 
 // TestRepeatedChanges: a change repeated with its id gets the first answer, at
-// another site too, whatever has become of the entity since.
+// another site too, whatever has become of the entity since. Which sites are known to
+// have applied it changes.
 func TestRepeatedChanges(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
 	ctx := t.Context()
@@ -344,7 +362,7 @@ func TestRepeatedChanges(t *testing.T) {
 	}
 	for _, at := range []string{"us", "eu", "as"} {
 		again, err := c.Entities(at).UpdateEntity(ctx, update)
-		if err != nil || again.String() != changed.String() {
+		if err != nil || again.GetEntity().String() != changed.GetEntity().String() {
 			t.Errorf("update again at %s: %v, %v; first %v", at, again, err, changed)
 		}
 	}

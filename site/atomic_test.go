@@ -64,6 +64,8 @@ func TestAtomicBatch(t *testing.T) {
 		"a parent lacks":         {in: allOf("two", part{"other", 1}, part{"acme/a", 15}, part{"acme/b", 7}), reason: apierr.OutOfTokens, lacking: "acme"},
 		"a parent lacks, again":  {in: allOf("two", part{"other", 1}, part{"acme/a", 15}, part{"acme/b", 7}), reason: apierr.OutOfTokens, lacking: "acme"},
 		"one lacks":              {in: allOf("three", part{"acme/a", 1}, part{"other", 19}), reason: apierr.OutOfTokens, lacking: "other"},
+		"one exceeds its limit":  {in: allOf("excess", part{"acme/a", 1}, part{"other", 21}), reason: apierr.ExceedsLimit, lacking: "other"},
+		"a parent's limit":       {in: allOf("sum", part{"acme/a", 31}, part{"acme/b", 30}), reason: apierr.ExceedsLimit, lacking: "acme"},
 		"one is not there":       {in: allOf("four", part{"acme/a", 1}, part{"acme/c", 1}), reason: apierr.EntityNotFound, entity: "acme/c"},
 		"another site is wanted": {in: &samyav1.BatchRequest{Atomic: true, Site: "eu", Operations: other.GetOperations()}, reason: apierr.InvalidField, field: "site"},
 		"no time":                {in: &samyav1.BatchRequest{Atomic: true, RequestId: "x", Attempt: 2, Operations: other.GetOperations()}, reason: apierr.InvalidField, field: "not_after"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/internal/access"
+	"github.com/samya-db/samya/internal/buildinfo"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -101,6 +102,12 @@ type Config struct {
 	// 16 GiB, and from 100 milliseconds to 1 hour.
 	CheckpointBytes    int64
 	CheckpointInterval time.Duration
+	// MetricsEntities are entities with metrics of their own: names, each with all
+	// that is below it; with a / at the end what is below alone; * is all. At most 100,
+	// for 1,000 entities.
+	MetricsEntities []string
+	// Build is what the program was built from, for its metrics.
+	Build buildinfo.Info
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
 	// Partitions is how many partitions serve requests side by side; 0: one for every
@@ -191,6 +198,9 @@ func (c *Config) Validate() error {
 	}
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
+	}
+	if err := checkMetricsEntities("metrics-entities", c.MetricsEntities); err != nil {
+		errs = append(errs, err)
 	}
 	if c.MaxConns < 0 {
 		bad("max-conns", "%d, at least 0 (the default)", c.MaxConns)

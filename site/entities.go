@@ -48,12 +48,16 @@ func (s entities) UpdateEntity(
 ) (*samyav1.UpdateEntityResponse, error) {
 	a, err := s.change(ctx, &core.Change{
 		Kind: core.SetLimit, Name: r.GetName(), Limit: core.Tokens(r.GetLimit()),
-		Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(),
+		Expected: r.GetExpectedVersion(), RequestID: r.GetRequestId(), Applied: r.GetWaitApplied(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &samyav1.UpdateEntityResponse{Entity: entityOf(a.View())}, nil
+	resp := &samyav1.UpdateEntityResponse{Entity: entityOf(a.View()), MayExceedBy: int64(a.View().MayExceed)}
+	for _, missing := range a.Unapplied() {
+		resp.MissingSites = append(resp.MissingSites, string(missing))
+	}
+	return resp, nil
 }
 
 // DeleteEntity implements samyav1.EntityServiceServer.

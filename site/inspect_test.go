@@ -158,9 +158,9 @@ samya_site_repartition_cut_share 0.03
 # TYPE samya_site_repartition_moved_total counter
 samya_site_repartition_moved_total 33
 # TYPE samya_site_repartition_pause_seconds gauge
-samya_site_repartition_pause_seconds{quantile="0.5"} 4e-05
-samya_site_repartition_pause_seconds{quantile="0.99"} 9e-05
-samya_site_repartition_pause_seconds{quantile="1"} 0.003
+samya_site_repartition_pause_seconds{percentile="100"} 0.003
+samya_site_repartition_pause_seconds{percentile="50"} 4e-05
+samya_site_repartition_pause_seconds{percentile="99"} 9e-05
 # TYPE samya_site_repartition_pauses_total counter
 samya_site_repartition_pauses_total 5
 # TYPE samya_site_repartition_tracking_share gauge

@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // metrics are the site's. Their labels are bounded: methods, reasons, triggers
-// and outcomes, never entities or clients.
+// and outcomes, never clients, and of entities those of entityMetrics alone.
 type metrics struct {
 	registry        *prometheus.Registry
 	requests        *prometheus.CounterVec
@@ -87,7 +88,7 @@ func newMetrics(s *Site) *metrics {
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_site_claim_answers_total",
 			Help: "What other sites answered: never_ran, did_run, forgotten (the records that would tell are no longer kept: " +
-				"tokens of a release stay out).",
+				"tokens of a release stay out), given_up (a member was away for too long: as forgotten).",
 		}, []string{"verdict"}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "samya_site_commit_requests", Help: "Requests that one commit made durable.",
@@ -123,7 +124,7 @@ func newMetrics(s *Site) *metrics {
 		m.started:         core.TriggerReasons(),
 		m.audits:          {"begun", "found"},
 		m.leases:          {"granted", "renewed", "committed", "expired", "returned"},
-		m.verdicts:        {verdictName(core.NeverRan), verdictName(core.DidRun), verdictName(core.Forgotten)},
+		m.verdicts:        {verdictName(core.NeverRan), verdictName(core.DidRun), verdictName(core.Forgotten), givenUp},
 	} {
 		for _, v := range values {
 			vec.WithLabelValues(v)
@@ -135,7 +136,8 @@ func newMetrics(s *Site) *metrics {
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
 		m.asked, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&gauges{site: s}, &partitionMetrics{site: s})
+		&gauges{site: s}, &partitionMetrics{site: s}, &entityMetrics{chosen: s.cfg.MetricsEntities, ask: s.page},
+		s.cfg.Build.Collector())
 	return m
 }
 
@@ -187,6 +189,14 @@ func (s *Site) Happened(e core.Event) {
 		m.asked.Inc()
 	case core.ClaimAnswered:
 		m.verdicts.WithLabelValues(verdictName(e.Verdict)).Inc()
+	case core.ClaimGivenUp:
+		m.verdicts.WithLabelValues(givenUp).Inc()
+	case core.ClaimsFull:
+		s.log.Warn("too many requests wait for a member to answer; repeats are refused until the oldest can be given up",
+			"member", string(e.Site))
+	case core.CreatedWithout:
+		s.log.Warn("an entity was created while a member is out of reach; the member's share of the limit is of no use until it is back",
+			"entity", e.Entity, "member", string(e.Site))
 	case core.ForecastFellBack:
 		m.fallbacks.Add(float64(e.Count))
 	case core.ForecastDropped:
@@ -197,6 +207,9 @@ func (s *Site) Happened(e core.Event) {
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
 	}
 }
+
+// givenUp stands for a verdict that a member never gave.
+const givenUp = "given_up"
 
 func verdictName(v core.ClaimVerdict) string {
 	switch v {
@@ -229,12 +242,13 @@ func (m *metrics) count(
 	return resp, err
 }
 
+// publicAPI is what the names of all methods that clients call begin with.
+const publicAPI = "/samya.v1."
+
 // countStream is the interceptor that counts clients' streams when they end.
 func (m *metrics) countStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	err := handler(srv, stream)
-	switch info.FullMethod {
-	case samyav1.EntityService_WatchEntity_FullMethodName, samyav1.TokenService_Stream_FullMethodName:
-	default:
+	if !strings.HasPrefix(info.FullMethod, publicAPI) {
 		return err
 	}
 	reason := "OK"

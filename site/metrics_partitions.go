@@ -8,7 +8,7 @@ import (
 
 // partitionMetrics asks the partitions what they did whenever metrics are collected.
 // Their labels are numbers of partitions, which partitions.MaxCount bounds, outcomes
-// and quantiles, never entities.
+// and percentiles, never entities.
 type partitionMetrics struct{ site *Site }
 
 var (
@@ -24,7 +24,7 @@ var (
 		[]string{"outcome"}, nil)
 	descMoved    = prometheus.NewDesc("samya_site_repartition_moved_total", "Entities assigned to another partition.", nil, nil)
 	descPauses   = prometheus.NewDesc("samya_site_repartition_pauses_total", "How often requests stood still for a new map.", nil, nil)
-	descPause    = prometheus.NewDesc("samya_site_repartition_pause_seconds", "For how long they stood still, since the start; quantile 1 is the longest.", []string{"quantile"}, nil)
+	descPause    = prometheus.NewDesc("samya_site_repartition_pause_seconds", "For how long they stood still, since the start; percentile 100 is the longest.", []string{"percentile"}, nil)
 	descCut      = prometheus.NewDesc("samya_site_repartition_cut_share", "The share of what was used together that the last map has apart.", nil, nil)
 	descTracking = prometheus.NewDesc("samya_site_repartition_tracking_share", "The share of requests that is tracked.", nil, nil)
 )
@@ -66,9 +66,9 @@ func (p *partitionMetrics) Collect(ch chan<- prometheus.Metric) {
 	counter(descRepartitions, float64(st.Control.Failed), "failed")
 	counter(descMoved, float64(st.Control.Moved))
 	counter(descPauses, float64(st.Pause.Count))
-	gauge(descPause, st.Pause.P50.Seconds(), "0.5")
-	gauge(descPause, st.Pause.P99.Seconds(), "0.99")
-	gauge(descPause, st.Pause.Max.Seconds(), "1")
+	gauge(descPause, st.Pause.P50.Seconds(), "50")
+	gauge(descPause, st.Pause.P99.Seconds(), "99")
+	gauge(descPause, st.Pause.Max.Seconds(), "100")
 	gauge(descCut, st.Control.LastCut)
 	gauge(descTracking, st.Control.Sample)
 }

@@ -220,12 +220,15 @@ func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 		"outcome":     regexp.MustCompile(`^(applied|no_quorum|no_tokens|transferred|nothing_transferred|begun|found|computed|skipped|done|failed|unwritten)$`),
 		"trigger":     regexp.MustCompile(`^(reactive|proactive|ahead|drought|limit|debt|lent)$`),
 		"event":       regexp.MustCompile(`^(granted|renewed|committed|expired|returned)$`),
-		"verdict":     regexp.MustCompile(`^(never_ran|did_run|forgotten)$`),
+		"verdict":     regexp.MustCompile(`^(never_ran|did_run|forgotten|given_up)$`),
 		"mode":        regexp.MustCompile(`^(auto|majority|star)$`),
 		"consistency": regexp.MustCompile(`^(local|bounded)$`),
 		"partition":   regexp.MustCompile(`^[0-9]{1,2}$`),
 		"by":          regexp.MustCompile(`^(one|several|none)$`),
-		"quantile":    regexp.MustCompile(`^(0\.5|0\.99|1)$`),
+		"percentile":  regexp.MustCompile(`^(50|99|100)$`),
+		"version":     regexp.MustCompile(`^[^ ]{1,64}$`),
+		"revision":    regexp.MustCompile(`^[0-9a-z]{1,12}$`),
+		"goversion":   regexp.MustCompile(`^[^ ]{1,64}$`),
 		"le":          regexp.MustCompile(`^([0-9.e+-]+|\+Inf)$`),
 	}
 	_, _, body := fetch(t, http.MethodGet, "http://"+c.Site("us").HTTPAddr()+"/metrics")

@@ -73,7 +73,7 @@ func (a *outcome) refused(s *Site, q *asked) error {
 	if a.code == core.OK {
 		return nil
 	}
-	return s.failure(core.Answer{Code: a.code, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
+	return s.failure(core.Answer{Code: a.code, Tokens: a.tokens, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
 }
 
 // read checks the operation that r asks for and makes it ready to be started.

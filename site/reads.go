@@ -65,6 +65,7 @@ func maxAge(d *durationpb.Duration) error {
 func (s *Site) usage(v *core.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
 		Complete: len(s.members.Sites) == 1, Consistent: false, Surplus: int64(v.Surplus),
+		Available: -int64(v.Debt), Debt: int64(v.Debt), MayExceedBy: int64(v.MayExceed),
 		Shares: []*samyav1.Share{{
 			Site: s.cfg.Name, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 			Age: durationpb.New(0), Known: true, Waiting: int64(v.Waiting), Redistributions: uint64(v.Applied) + v.Moved,
@@ -97,7 +98,7 @@ func heard(o *core.OtherView) *samyav1.Share {
 }
 
 func movesOf(v *core.View) *samyav1.Moves {
-	m := &samyav1.Moves{Applied: uint64(v.Applied), Moved: v.Moved, Pledged: v.Moves.Pledged}
+	m := &samyav1.Moves{Applied: uint64(v.Applied), Moved: v.Moved, Pledged: v.Moves.Pledged, Owed: int64(v.Debt), OwedSince: uint64(v.DebtSince)}
 	for _, st := range v.Moves.Stars {
 		m.Stars = append(m.Stars, &samyav1.StarMove{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
 	}

@@ -27,6 +27,10 @@ type fakeEngine struct {
 	mu     sync.Mutex
 	refuse error
 	calls  []*engine.Call
+	// cancelled are calls that must not be handed over again: their inputs may still be
+	// looked at. again counts those that were.
+	cancelled map[*engine.Call]bool
+	again     int
 }
 
 func (e *fakeEngine) Start(calls []*engine.Call) error {
@@ -35,6 +39,11 @@ func (e *fakeEngine) Start(calls []*engine.Call) error {
 	if e.refuse != nil {
 		return e.refuse
 	}
+	for _, c := range calls {
+		if e.cancelled[c] {
+			e.again++
+		}
+	}
 	e.calls = append(e.calls, calls...)
 	return nil
 }
@@ -42,7 +51,14 @@ func (e *fakeEngine) Start(calls []*engine.Call) error {
 func (e *fakeEngine) Cancel(c *engine.Call) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.takeOut(c)
+	if !e.takeOut(c) {
+		return false
+	}
+	if e.cancelled == nil {
+		e.cancelled = make(map[*engine.Call]bool)
+	}
+	e.cancelled[c] = true
+	return true
 }
 
 func (e *fakeEngine) takeOut(c *engine.Call) bool {
@@ -174,6 +190,55 @@ func (f *fakeRPC) gone() {
 	if n := f.engine.underWay(); n != 0 {
 		f.t.Errorf("%d calls wait on", n)
 	}
+	if f.engine.again != 0 {
+		f.t.Errorf("%d calls that were cancelled were handed over again", f.engine.again)
+	}
+}
+
+// TestStreamKeepsNothingOfBefore: calls are used again for later ones, but not those that
+// were given up; and of an earlier use nothing stays, such as until when its caller waits.
+func TestStreamKeepsNothingOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, 10)
+		tag := uint64(0)
+		begin := func(timeout time.Duration) uint64 {
+			tag++
+			f.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(tag, timeout)}}
+			synctest.Wait()
+			return tag
+		}
+		want := func(tag uint64, result string) {
+			t.Helper()
+			if got := f.message(); len(got) != 1 || got[tag] != result {
+				t.Errorf("answered %v, want %s of %d", got, result, tag)
+			}
+		}
+		answered := func(tag uint64) string { return fmt.Sprintf("acquired %d as id%d, 0 left", tag, tag) }
+		for range 3 {
+			// Answered in time, then used again without a bound.
+			n := begin(time.Second)
+			f.engine.answer(0)
+			want(n, answered(n))
+			n = begin(0)
+			<-time.After(time.Minute)
+			if under := f.engine.underWay(); under != 1 {
+				t.Fatalf("a call without a bound was given up")
+			}
+			f.engine.answer(0)
+			want(n, answered(n))
+			// Given up by time, and by the caller.
+			n = begin(time.Second)
+			<-time.After(2 * time.Second)
+			want(n, "OUTCOME_UNKNOWN")
+			n = begin(0)
+			f.in <- &samyav1.StreamRequest{Cancels: []uint64{n}}
+			want(n, "OUTCOME_UNKNOWN")
+			n = begin(0)
+			f.engine.answer(0)
+			want(n, answered(n))
+		}
+		f.gone()
+	})
 }
 
 // TestStreamGathers: what is answered while a message waits to be taken goes into

@@ -86,18 +86,30 @@ func TestTree(t *testing.T) {
 		}
 	}
 	for _, in := range []*samyav1.AcquireRequest{
-		{Entity: "acme/team/vm", Tokens: 60, Wait: durationpb.New(0), RequestId: "much"},
-		{Entity: "acme/team/vm", Tokens: 60, Wait: durationpb.New(0), RequestId: "much"},
-		{Entity: "acme/team/vm", Tokens: 90, DryRun: true},
+		{Entity: "acme/team/vm", Tokens: 30, Wait: durationpb.New(0), RequestId: "much"},
+		{Entity: "acme/team/vm", Tokens: 30, Wait: durationpb.New(0), RequestId: "much"},
+		{Entity: "acme/team/vm", Tokens: 35, DryRun: true},
 	} {
 		_, err := f.Tokens("us").Acquire(ctx, in)
 		if e := apierr.FromGRPC(err); e == nil || e.Reason != apierr.OutOfTokens || e.Entity != in.GetEntity() || e.Lacking != "acme/team" {
 			t.Errorf("%v: %+v", in, e)
 		}
 	}
-	_, err := f.Tokens("us").Acquire(ctx, &samyav1.AcquireRequest{Entity: "other", Tokens: 60, Wait: durationpb.New(0)})
+	_, err := f.Tokens("us").Acquire(ctx, &samyav1.AcquireRequest{Entity: "other", Tokens: 9, Wait: durationpb.New(0)})
 	if e := apierr.FromGRPC(err); e == nil || e.Reason != apierr.OutOfTokens || e.Lacking != "" {
 		t.Errorf("an entity that lacks tokens itself: %+v", e)
+	}
+	for _, in := range []*samyav1.AcquireRequest{
+		{Entity: "acme/team/vm", Tokens: 41, RequestId: "excess"},
+		{Entity: "acme/team/vm", Tokens: 41, RequestId: "excess"},
+		{Entity: "acme/team/vm", Tokens: 5000, MinTokens: 41},
+		{Entity: "acme/team/vm", Tokens: 41, DryRun: true},
+	} {
+		_, err := f.Tokens("us").Acquire(ctx, in)
+		if e := apierr.FromGRPC(err); e == nil || e.Reason != apierr.ExceedsLimit || e.Entity != in.GetEntity() || e.Lacking != "acme/team" ||
+			e.Limit == nil || *e.Limit != 40 {
+			t.Errorf("%v: %+v", in, e)
+		}
 	}
 
 	for title, c := range map[string]struct {

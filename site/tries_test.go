@@ -19,6 +19,8 @@ import (
 // TestMovementFields: what an acquire or a release may not hold is told by name.
 func TestMovementFields(t *testing.T) {
 	c := sitetest.Start(t, []string{"us", "eu", "as"}, func(cfg *site.Config) { cfg.RequestRetention = 2 * time.Minute })
+	// A site that does not serve yet refuses for that reason.
+	c.Create("acme/vm", 10)
 	tokens := c.Tokens("us")
 	soon := timestamppb.New(time.Now().Add(time.Minute))
 	check := func(what any, err error, field, problem string) {
@@ -68,7 +70,12 @@ func TestMovementFields(t *testing.T) {
 		_, err := tokens.Release(t.Context(), r.in)
 		check(r.in, err, r.field, r.problem)
 	}
-	_, err := tokens.RenewLease(t.Context(), &samyav1.RenewLeaseRequest{Lease: "eu/x"})
+	// The time 0 is a time, and over.
+	_, err := tokens.Acquire(t.Context(), &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: "x", NotAfter: &timestamppb.Timestamp{}})
+	if e := apierr.FromGRPC(err); e == nil || e.Reason != apierr.RequestExpired {
+		t.Errorf("a request that was over in 1970: %v", err)
+	}
+	_, err = tokens.RenewLease(t.Context(), &samyav1.RenewLeaseRequest{Lease: "eu/x"})
 	check("renew", err, "lease", "is one of site eu")
 	_, err = tokens.RenewLease(t.Context(), &samyav1.RenewLeaseRequest{Lease: "us/x", Ttl: durationpb.New(0)})
 	check("renew", err, "ttl", "at least 1s")

@@ -90,6 +90,7 @@ func TestMapping(t *testing.T) {
 		http int
 	}{
 		{apierr.OutOfTokens, codes.ResourceExhausted, 429},
+		{apierr.ExceedsLimit, codes.FailedPrecondition, 400},
 		{apierr.EntityNotFound, codes.NotFound, 404},
 		{apierr.ParentNotFound, codes.NotFound, 404},
 		{apierr.HasChildren, codes.FailedPrecondition, 409},
@@ -126,7 +127,7 @@ func TestMapping(t *testing.T) {
 // full returns an Error with every field set.
 func full(r apierr.Reason) *apierr.Error {
 	return &apierr.Error{
-		Reason: r, Message: "something", Left: new(int64(-7)), RetryAfter: 1500 * time.Millisecond,
+		Reason: r, Message: "something", Left: new(int64(-7)), Limit: new(int64(9)), RetryAfter: 1500 * time.Millisecond,
 		RequestID: "id-1", Site: "eu", Entity: "acme/vm", Lacking: "acme",
 		Attempt: 3, NotAfter: time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC), Tried: []string{"us", "eu"},
 		Violations: []apierr.Violation{{Field: "tokens", Problem: "at least 1"}, {Field: "wait", Problem: "at most 60s"}},
@@ -187,6 +188,16 @@ func TestProblemDocument(t *testing.T) {
 		`"detail":"3 tokens of acme/vm wanted, 0 left","instance":"/v1/entities/acme/vm:acquire",` +
 		`"reason":"OUT_OF_TOKENS","tokens_left":0,"retry_after_ms":250,"site":"us","entity":"acme/vm"}` + "\n"
 	if d := cmp.Diff(want, rec.Body.String()); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+
+	rec = httptest.NewRecorder()
+	apierr.WriteProblem(rec, httptest.NewRequest(http.MethodPost, "/v1/entities/acme/vm:acquire", nil),
+		apierr.Exceeds("acme/vm", "us", 301, 300).LackedBy("acme", 301))
+	const exceeds = `{"type":"tag:samya-db.github.io,2026:exceeds-limit","title":"More than the limit","status":400,` +
+		`"detail":"301 tokens of acme/vm wanted, the limit of acme is 300","instance":"/v1/entities/acme/vm:acquire",` +
+		`"reason":"EXCEEDS_LIMIT","limit":300,"site":"us","entity":"acme/vm","lacking":"acme"}` + "\n"
+	if d := cmp.Diff(exceeds, rec.Body.String()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 

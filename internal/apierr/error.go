@@ -23,6 +23,9 @@ type Error struct {
 	// Left is how many tokens the answering site can still grant; nil where it
 	// says nothing about that. Set with OutOfTokens.
 	Left *int64
+	// Limit is the limit that the tokens asked for exceed, that of Lacking if it is set;
+	// nil where it says nothing about that. Set with ExceedsLimit.
+	Limit *int64
 	// RetryAfter is how long to wait before trying again; zero where there is
 	// no advice.
 	RetryAfter time.Duration
@@ -33,7 +36,7 @@ type Error struct {
 	// Entity is the entity concerned.
 	Entity string
 	// Lacking is the entity that had not the tokens, or room for one that waits for
-	// them, where that is another than Entity: one above it.
+	// them, or whose limit is too low, where that is another than Entity: one above it.
 	Lacking string
 	// Attempt, NotAfter and Tried are given with OutcomeUnknown where the request
 	// can be repeated at any site: with RequestID, the same body, this attempt,
@@ -114,12 +117,28 @@ func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration)
 	}
 }
 
+// Exceeds returns an ExceedsLimit error: more tokens of entity (empty: one of several)
+// are wanted than limit, by which site goes.
+func Exceeds(entity, site string, wanted, limit int64) *Error {
+	return &Error{
+		Reason:  ExceedsLimit,
+		Message: fmt.Sprintf("%d tokens of %s wanted, the limit is %d", wanted, cmp.Or(entity, "several entities"), limit),
+		Limit:   &limit,
+		Site:    site,
+		Entity:  entity,
+	}
+}
+
 // LackedBy says of e that it was lacking, another entity than the one asked for
-// tokens, that had not the tokens wanted.
+// tokens, that had not the tokens wanted, or whose limit they exceed.
 func (e *Error) LackedBy(lacking string, wanted int64) *Error {
 	e.Lacking = lacking
-	if e.Left != nil {
-		e.Message = fmt.Sprintf("%d tokens of %s wanted, %d left of %s", wanted, cmp.Or(e.Entity, "several entities"), *e.Left, lacking)
+	of := cmp.Or(e.Entity, "several entities")
+	switch {
+	case e.Limit != nil:
+		e.Message = fmt.Sprintf("%d tokens of %s wanted, the limit of %s is %d", wanted, of, lacking, *e.Limit)
+	case e.Left != nil:
+		e.Message = fmt.Sprintf("%d tokens of %s wanted, %d left of %s", wanted, of, *e.Left, lacking)
 	}
 	return e
 }

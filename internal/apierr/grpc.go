@@ -20,6 +20,7 @@ const (
 	metaRequestID = "request_id"
 	metaSite      = "site"
 	metaLeft      = "tokens_left"
+	metaLimit     = "limit"
 	metaAttempt   = "attempt"
 	metaNotAfter  = "not_after"
 	metaTried     = "tried"
@@ -37,8 +38,10 @@ func (e *Error) GRPCStatus() *status.Status {
 			meta[k] = clip(v)
 		}
 	}
-	if e.Left != nil {
-		meta[metaLeft] = strconv.FormatInt(*e.Left, 10)
+	for k, v := range map[string]*int64{metaLeft: e.Left, metaLimit: e.Limit} {
+		if v != nil {
+			meta[k] = strconv.FormatInt(*v, 10)
+		}
 	}
 	if e.Attempt > 0 {
 		meta[metaAttempt] = strconv.FormatUint(uint64(e.Attempt), 10)
@@ -120,6 +123,9 @@ func (e *Error) readMeta(m map[string]string) {
 	e.Entity, e.RequestID, e.Site, e.Lacking = m[metaEntity], m[metaRequestID], m[metaSite], m[metaLacking]
 	if left, err := strconv.ParseInt(m[metaLeft], 10, 64); err == nil {
 		e.Left = &left
+	}
+	if limit, err := strconv.ParseInt(m[metaLimit], 10, 64); err == nil {
+		e.Limit = &limit
 	}
 	if n, err := strconv.ParseUint(m[metaAttempt], 10, 32); err == nil {
 		e.Attempt = uint32(n)

@@ -22,6 +22,7 @@ type Problem struct {
 	Reason       Reason         `json:"reason"`
 	Errors       []ProblemField `json:"errors,omitempty"`
 	TokensLeft   *int64         `json:"tokens_left,omitempty"`
+	Limit        *int64         `json:"limit,omitempty"`
 	RetryAfterMS int64          `json:"retry_after_ms,omitempty"`
 	RequestID    string         `json:"request_id,omitempty"`
 	Site         string         `json:"site,omitempty"`
@@ -48,6 +49,7 @@ func (e *Error) Problem(instance string) Problem {
 		Instance:     clip(instance),
 		Reason:       e.Reason,
 		TokensLeft:   e.Left,
+		Limit:        e.Limit,
 		RetryAfterMS: ceil(e.RetryAfter, time.Millisecond),
 		RequestID:    clip(e.RequestID),
 		Site:         clip(e.Site),
@@ -69,7 +71,7 @@ func (e *Error) Problem(instance string) Problem {
 // document of another origin becomes Internal.
 func (p Problem) Error() *Error {
 	e := &Error{
-		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft,
+		Reason: p.Reason, Message: p.Detail, Left: p.TokensLeft, Limit: p.Limit,
 		RetryAfter: time.Duration(p.RetryAfterMS) * time.Millisecond,
 		RequestID:  p.RequestID, Site: p.Site, Entity: p.Entity, Lacking: p.Lacking,
 		Attempt: p.Attempt, Tried: p.Tried,

@@ -28,6 +28,10 @@ const (
 	// OutOfTokens: the tokens could not be found within the wait. The Error
 	// says what is left and when to try again.
 	OutOfTokens Reason = "OUT_OF_TOKENS"
+	// ExceedsLimit: more tokens are asked for than the limit of the entity, or of one
+	// above it, as the site knows it: no site can ever grant them. The Error says the
+	// limit. Repeats are refused as well.
+	ExceedsLimit Reason = "EXCEEDS_LIMIT"
 	// QueueFull: too many acquires wait for tokens of the entity already.
 	QueueFull Reason = "QUEUE_FULL"
 	// Superseded: a later attempt of the same request id was made; this one has
@@ -118,6 +122,7 @@ type row struct {
 
 var table = map[Reason]row{
 	OutOfTokens:          {codes.ResourceExhausted, http.StatusTooManyRequests, "Not enough tokens left", true},
+	ExceedsLimit:         {codes.FailedPrecondition, http.StatusBadRequest, "More than the limit", true},
 	QueueFull:            {codes.Unavailable, http.StatusServiceUnavailable, "Too many requests wait", true},
 	Superseded:           {codes.Aborted, http.StatusConflict, "A later attempt was made", true},
 	RequestExpired:       {codes.FailedPrecondition, http.StatusConflict, "The request came too late", true},
@@ -196,7 +201,17 @@ func (r Reason) NothingDone() bool { return r.row().nothingDone }
 // other sites, or no attempt can come to anything any more.
 func (r Reason) Settles() bool {
 	switch r {
-	case OutOfTokens, Superseded, LeaseNotFound:
+	case OutOfTokens, ExceedsLimit, Superseded, LeaseNotFound:
+		return true
+	}
+	return false
+}
+
+// SettlesChange reports whether r, told of one try of a change that names its id, holds
+// for all of its tries: had an earlier one been done, its result would be told.
+func (r Reason) SettlesChange() bool {
+	switch r {
+	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound:
 		return true
 	}
 	return false

@@ -139,14 +139,10 @@ func (c *Client) ListEntities(ctx context.Context, prefix string, pageSize int, 
 	return p, err
 }
 
-// UpdateEntity sets an entity's limit. An expectedVersion of zero means any.
-func (c *Client) UpdateEntity(ctx context.Context, name string, limit int64, expectedVersion uint64) (Entity, error) {
-	body := map[string]any{"limit": limit}
-	if expectedVersion != 0 {
-		body["expected_version"] = expectedVersion
-	}
-	var e Entity
-	err := c.do(ctx, http.MethodPatch, "/v1/entities/"+name, nil, body, &e)
+// UpdateEntity sets an entity's limit.
+func (c *Client) UpdateEntity(ctx context.Context, name string, change Change) (Changed, error) {
+	var e Changed
+	err := c.do(ctx, http.MethodPatch, "/v1/entities/"+name, nil, change, &e)
 	return e, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,8 +36,18 @@ func TestEveryCall(t *testing.T) {
 	if err != nil || entity != (httpapi.Entity{Name: "acme/vm", Limit: 100, Generation: 1, Version: 1}) {
 		t.Errorf("create: %+v, %v", entity, err)
 	}
-	if entity, err = c.UpdateEntity(ctx, "acme/vm", 200, 1); err != nil || entity.Limit != 200 || entity.Version != 2 {
-		t.Errorf("update: %+v, %v", entity, err)
+	changed, err := c.UpdateEntity(ctx, "acme/vm", httpapi.Change{Limit: 200, ExpectedVersion: 1})
+	if err != nil || changed.Limit != 200 || changed.Version != 2 || len(changed.MissingSites) != 1 {
+		t.Errorf("update: %+v, %v", changed, err)
+	}
+	m.Missing = []string{"eu", "us"}
+	again := httpapi.Change{Limit: 150, RequestID: "u", WaitApplied: true}
+	if changed, err = c.UpdateEntity(ctx, "acme/vm", again); err != nil || changed.MayExceedBy != 7 || !slices.Equal(changed.MissingSites, m.Missing) {
+		t.Errorf("update and wait: %+v, %v", changed, err)
+	}
+	m.Missing = nil
+	if changed, err = c.UpdateEntity(ctx, "acme/vm", httpapi.Change{Limit: 200, WaitApplied: true}); err != nil || changed.MayExceedBy != 0 || len(changed.MissingSites) != 0 {
+		t.Errorf("update and wait: %+v, %v", changed, err)
 	}
 	moved, err := c.Acquire(ctx, "acme/vm", httpapi.Request{Tokens: 5, RequestID: "a", Wait: "2s"})
 	if err != nil || moved != (httpapi.Moved{Tokens: 5, RequestID: "a", Site: "us", Left: 195}) {
@@ -111,6 +122,7 @@ func TestEveryCall(t *testing.T) {
 	}
 	want := []string{
 		"POST http://am:8080/v1/entities", "PATCH http://am:8080/v1/entities/acme/vm",
+		"PATCH http://am:8080/v1/entities/acme/vm", "PATCH http://am:8080/v1/entities/acme/vm",
 		"POST http://am:8080/v1/entities/acme/vm:acquire", "POST http://am:8080/v1/entities/acme/vm:release",
 		"GET http://am:8080/v1/entities/acme/vm", "GET http://am:8080/v1/entities?page_size=7&page_token=acme%2Fa&prefix=acme%2F",
 		"GET http://am:8080/v1/sites",

@@ -18,6 +18,29 @@ type Entity struct {
 	Children int `json:"children,omitempty"`
 }
 
+// Change is a change of a limit.
+type Change struct {
+	// Limit is the new limit.
+	Limit int64 `json:"limit"`
+	// ExpectedVersion is the version that the entity must have; 0: any.
+	ExpectedVersion uint64 `json:"expected_version,omitempty"`
+	// RequestID names the request; empty: samya makes one up.
+	RequestID string `json:"request_id,omitempty"`
+	// WaitApplied asks for the answer once all sites have applied the change, or after
+	// 10 s.
+	WaitApplied bool `json:"wait_applied,omitempty"`
+}
+
+// Changed is the answer to a change of a limit.
+type Changed struct {
+	Entity
+	// MayExceedBy is by how many tokens the limit may be exceeded at most, as sites that
+	// may not have heard of it go on granting what they hold.
+	MayExceedBy int64 `json:"may_exceed_by"`
+	// MissingSites are not known to have applied the change.
+	MissingSites []string `json:"missing_sites"`
+}
+
 // Status is an entity and what the sites' books of it add up to.
 type Status struct {
 	Entity
@@ -25,15 +48,18 @@ type Status struct {
 	Available int64 `json:"available"`
 	// Acquired is how many tokens are out, over the shares seen.
 	Acquired int64 `json:"acquired"`
-	// InTransit is how many tokens are between sites; it has a meaning only if
+	// InTransit is how many tokens are between sites; null in JSON, and 0 here, unless
 	// Complete.
 	InTransit int64 `json:"in_transit"`
 	// Complete says whether every site answered this read.
 	Complete bool `json:"complete"`
 	// Consistent says that the shares of an exact read are a consistent cut.
 	Consistent bool `json:"consistent"`
-	// Debt is by how many tokens sites are below zero, as the limit was lowered.
+	// Debt is by how many tokens more are in circulation than the limit, as it was lowered.
 	Debt int64 `json:"debt"`
+	// MayExceedBy is by how many tokens the limit may be exceeded at most, as sites that
+	// may not have heard of it go on granting what they hold.
+	MayExceedBy int64 `json:"may_exceed_by"`
 	// Surplus are tokens released and never acquired, kept out of circulation.
 	Surplus int64 `json:"surplus"`
 	// Shares has one share per site, in the order of the names.

@@ -14,7 +14,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// fakeConn is a connection whose server is the test. It serves streams alone.
+// fakeConn is a connection whose server is the test. It serves streams alone, and a
+// test that has it make a unary call fails.
 type fakeConn struct {
 	grpc.ClientConnInterface
 	window uint32 // told at once; 0: left to the test
@@ -42,6 +43,11 @@ func (c *fakeConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, _ string, 
 	}
 	c.current = s
 	return s, nil
+}
+
+// Invoke refuses a unary call: the server is reached, and may have begun it.
+func (c *fakeConn) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return errors.New("a unary call is made")
 }
 
 // stream returns the stream that was opened last, once all is quiet.

@@ -37,7 +37,7 @@ func TestManyCallers(t *testing.T) {
 		for caller := range 100 {
 			wg.Go(func() {
 				for i := range 200 {
-					ctx, cancel := context.WithCancel(t.Context())
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					hurried := rand.N(4) == 0
 					if hurried {
 						ctx, cancel = context.WithTimeout(ctx, rand.N(200*time.Microsecond))
@@ -57,6 +57,7 @@ func TestManyCallers(t *testing.T) {
 						}
 					case !hurried || !errors.Is(err, context.DeadlineExceeded):
 						t.Errorf("%s: %v, %v", id, fate, err)
+						return
 					}
 				}
 			})

@@ -32,11 +32,13 @@ func bubble(t *testing.T, window uint32, f func(rig)) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &fakeConn{window: window}
 		m := New(conn, Options{})
+		defer func() {
+			if err := m.Close(); err != nil {
+				t.Errorf("closing: %v", err)
+			}
+			synctest.Wait()
+		}()
 		f(rig{t, m, conn})
-		if err := m.Close(); err != nil {
-			t.Errorf("closing: %v", err)
-		}
-		synctest.Wait()
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -122,13 +123,23 @@ func listenNowhere(tb testing.TB) *grpc.ClientConn {
 	return conn
 }
 
+// patience is how long a test waits for what is answered in microseconds.
+const patience = 10 * time.Second
+
 // newMux returns a Mux that is closed with the test.
 func newMux(tb testing.TB, conn grpc.ClientConnInterface) *mux.Mux {
 	tb.Helper()
 	m := mux.New(conn, mux.Options{})
 	tb.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			tb.Errorf("closing: %v", err)
+		closed := make(chan error, 1)
+		go func() { closed <- m.Close() }()
+		select {
+		case err := <-closed:
+			if err != nil {
+				tb.Errorf("closing: %v", err)
+			}
+		case <-time.After(patience):
+			tb.Errorf("it is not closed after %v", patience)
 		}
 	})
 	return m

@@ -16,6 +16,8 @@ type Share struct {
 	// Limit and Surplus are those after Applied instances that a majority decides.
 	Limit, Surplus int64
 	Applied        uint64
+	// Owed is by how much the tokens in circulation exceed Limit less Surplus then.
+	Owed int64
 	// Pledged: the site has a part in the next such instance. Without one it is in
 	// no value of it that was decided by then.
 	Pledged bool
@@ -56,7 +58,8 @@ type Sums struct {
 	// acquired. Of a consistent cut it is what is set aside and what is under way
 	// in transfers.
 	InTransit int64
-	// Debt is what sites are below zero, as a positive number.
+	// Debt is what the share that has applied most owes, and what sites are below
+	// zero, as a positive number.
 	Debt int64
 }
 
@@ -109,7 +112,7 @@ func Merge(all []Share) Cut {
 
 // sums adds up the shares of the generation of latest.
 func sums(all []Share, latest *Share) Sums {
-	s := Sums{Limit: latest.Limit, Surplus: latest.Surplus}
+	s := Sums{Limit: latest.Limit, Surplus: latest.Surplus, Available: -latest.Owed, Debt: latest.Owed}
 	for i := range all {
 		sh := &all[i]
 		if sh.Generation != latest.Generation {

@@ -155,6 +155,18 @@ func TestMerge(t *testing.T) {
 			50, 0, 50, 0,
 		},
 		{
+			"tokens are missing, and nobody remembers where they went",
+			[]shares.Share{of("a", 45, 0), of("b", 50, 0)},
+			[]string{"a", "b"},
+			95, 0, 5, 0,
+		},
+		{
+			"one has not heard of the entity, and the sum of the others fits",
+			[]shares.Share{of("a", 60, 40), of("b", 0, 0, absent)},
+			[]string{"a", "b"},
+			60, 40, 0, 0,
+		},
+		{
 			"one still has an earlier entity of the name",
 			[]shares.Share{of("a", 50, 0, generation(2)), of("b", 90, 10)},
 			[]string{"b"},

@@ -80,10 +80,12 @@ func TestAllIsInvalid(t *testing.T) {
 // repeat gets the same one.
 func TestAllOrNone(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.chain(20, 20, 20)
-	r.below("second", "team", 20)
-	r.create("other", 5)
-	none := map[string]core.Tokens{"leaf": 0, "second": 0, "team": 0, "org": 0, "other": 0}
+	r.chain(25, 25, 25)
+	r.below("second", "team", 25)
+	r.create("other", 8)
+	r.wantCode(r.acquire("a", "team", 5, "some"), core.OK)
+	r.wantCode(r.acquire("a", "other", 3, "some of the other"), core.OK)
+	before := map[string]core.Tokens{"leaf": 0, "second": 0, "team": 5, "org": 5, "other": 3}
 	for range 2 {
 		// Each of the two would do alone.
 		a := r.all("a", "team", part("leaf", 11), part("second", 10))
@@ -91,12 +93,12 @@ func TestAllOrNone(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 		r.wantLacking(r.all("a", "other", part("leaf", 11), part("other", 6)), core.OutOfTokens, "other")
-		r.wantNet("a", none)
+		r.wantNet("a", before)
 		r.restart("a")
 	}
-	r.change("a", core.SetLimit, "other", 10, "raise")
+	r.change("a", core.SetLimit, "other", 13, "raise")
 	r.wantLacking(r.all("a", "other", part("leaf", 11), part("other", 6)), core.OutOfTokens, "other")
-	r.wantNet("a", none)
+	r.wantNet("a", before)
 }
 
 // TestAllFetchesForWhoLacks: it waits for one entity after the other, for all it needs
@@ -202,7 +204,7 @@ func TestAllChanges(t *testing.T) {
 			r.create("gone", 300)
 			r.cut["a"] = true
 			moved := r.allAsync("a", "moved", 10_000, part("leaf", 4), part("team", 2))
-			gone := r.allAsync("a", "gone", 10_000, part("gone", 1), part("org", 5))
+			gone := r.allAsync("a", "gone", 10_000, part("gone", 1), part("org", 6))
 			stays := r.allAsync("a", "stays", 10_000, part("org", 3), part("other", 1))
 			r.unanswered(stays)
 			for _, ch := range []core.Change{

@@ -51,12 +51,16 @@ const (
 	Looped
 	// TooDeep: an entity would stand deeper than MaxDepth.
 	TooDeep
+	// ExceedsLimit: refused, the acquire asks for more than a limit at the least, which
+	// no site can ever grant.
+	ExceedsLimit
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
+	"exceeds_limit",
 }
 
 // String returns the code's name.
@@ -78,14 +82,15 @@ type Answer struct {
 	More bool
 	// Deleted says that the entity watched was deleted.
 	Deleted bool
-	// Tokens are those granted or given back.
+	// Tokens are those granted or given back (ExceedsLimit: the limit of Lacking).
 	Tokens Tokens
-	// Left is what this site had left just after (OutOfTokens: just then).
+	// Left is what this site had left just after (OutOfTokens, ExceedsLimit: just then).
 	Left Tokens
 	// RetryAfter is when another try may fare better; 0 for no idea.
 	RetryAfter Tick
-	// Lacking is the entity that has not the tokens (OutOfTokens, QueueFull), of
-	// those that the request charges: the one named or one above it. If the request
+	// Lacking is the entity that has not the tokens (OutOfTokens, QueueFull) or whose
+	// limit is too low (ExceedsLimit), of those that the request charges: the one named
+	// or one above it. If the request
 	// names several, and one of them is not there when it comes (NotFound), it is that.
 	Lacking string
 	// Missing is how many members must vouch for the site's data before it serves
@@ -104,6 +109,9 @@ type Answer struct {
 type Details struct {
 	// View is the entity read or changed.
 	View View
+	// Unapplied are the members that are not known to have applied a change of the
+	// limit (SetLimit), in their order.
+	Unapplied []SiteID
 	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
 	// a Mismatch it has the version alone. Of a ReadMode it is the one in force.
 	Mode Mode
@@ -128,6 +136,9 @@ func (a *Answer) details() *Details {
 
 // View is that of the Details, empty if there are none.
 func (a Answer) View() *View { return &a.details().View }
+
+// Unapplied are those of the Details, none if there are none.
+func (a Answer) Unapplied() []SiteID { return a.details().Unapplied }
 
 // Mode is that of the Details, empty if there are none.
 func (a Answer) Mode() Mode { return a.details().Mode }
@@ -162,6 +173,14 @@ type View struct {
 	Fetches uint64
 	// Surplus is kept out of circulation; see EntityRecord.
 	Surplus Tokens
+	// Debt is by how much the tokens in circulation exceed Limit less Surplus; see
+	// EntityRecord. Usable is what the site may hand out of Left.
+	Debt, Usable Tokens
+	// DebtSince is the instance that last raised the debt; 0 for none.
+	DebtSince avantan.Instance
+	// MayExceed is by how many tokens Limit less Surplus may be exceeded at most, as
+	// members that may not have heard of the debt go on granting; 0 if all have heard.
+	MayExceed Tokens
 	// Parent is the name of the entity that it stands below, empty for none, and
 	// Children how many stand right below it.
 	Parent   string

@@ -10,7 +10,7 @@ func (c *Core) claims(m *Claims) {
 		c.answered(p, a, c.now.Tick)
 	}
 	reply := &Claims{From: c.cfg.Self, To: m.From}
-	for i := range m.Asks[:min(len(m.Asks), maxAsks)] {
+	for i := range m.Asks[:min(len(m.Asks), mostAsks)] {
 		if v := c.asked(&m.Asks[i]); v != 0 {
 			reply.Answers = append(reply.Answers, ClaimAnswer{Number: m.Asks[i].Number, Verdict: v})
 		}
@@ -132,7 +132,7 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	}
 	e := c.space.find(a.Entity)
 	if e != nil {
-		r.Generation, r.Left = e.generation, e.left
+		r.Generation, r.Left = e.generation, e.usable()
 	}
 	c.record(r)
 	return DidRun
@@ -164,7 +164,7 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}
 	if e := c.space.find(a.Entity); e != nil {
-		r.Generation, r.Left = e.generation, e.left
+		r.Generation, r.Left = e.generation, e.usable()
 	}
 	c.record(r)
 	return verdict

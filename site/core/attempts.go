@@ -49,6 +49,7 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 		c.superseded(w)
 		r.tries.Tried = c.owed.union(w.tries.Tried, r.tries.Tried)
 		w.tries, w.until = r.tries, max(w.until, c.until(wait, &r.tries))
+		w.at.queue.fix(w)
 		w.calls = append(w.calls[:0], call)
 		c.waitingCalls[call] = w
 	case len(w.calls) >= maxCallers:
@@ -99,7 +100,7 @@ func (c *Core) placed(call Call, r *request) bool {
 		c.reply(call, Answer{Code: Invalid})
 	case t.NotAfter != 0 && t.NotAfter < c.now.Wall:
 		c.reply(call, Answer{Code: Expired})
-	case slices.ContainsFunc(tried, func(s SiteID) bool { return c.owed.peer(s).open.Len() >= c.cfg.MaxClaims }):
+	case slices.ContainsFunc(tried, func(s SiteID) bool { return !c.roomForClaim(c.owed.peer(s)) }):
 		c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
 	default:
 		t.Tried = tried
@@ -132,6 +133,9 @@ func (c *Core) again(call Call, r *request, old *remembered) {
 func (r *remembered) answer() Answer {
 	switch r.state {
 	case Refused:
+		if r.tokens > 0 {
+			return Answer{Code: ExceedsLimit, Tokens: r.tokens - beyond(0), Left: r.left}
+		}
 		return Answer{Code: OutOfTokens, Left: r.left}
 	case Undone:
 		return Answer{Code: Superseded}

@@ -129,6 +129,70 @@ func TestBackToTheFirstSite(t *testing.T) {
 	}
 }
 
+// TestShorterLists: a later attempt at a site that names fewer sites leaves the
+// site what an earlier attempt took upon the site. Once another site undid the
+// earlier attempt, the list of the later attempt is all there is to ask.
+func TestShorterLists(t *testing.T) {
+	t.Run("release parked", func(t *testing.T) {
+		r := claimRig(t, nil)
+		r.hold("b", true)
+		r.wantCode(r.try("b", -10, "x", r.tries(2)), core.OK)
+		r.wantCode(r.try("b", -10, "x", r.tries(3, "a")), core.OK)
+		r.hold("b", false)
+		r.hold("c", true)
+		r.advance(20_000)
+		r.wantClaims(1)
+		r.wantNets(0, 0, 0)
+		r.hold("c", false)
+		r.advance(20_000)
+		r.wantClaims(0)
+		r.wantNets(0, -10, 0)
+	})
+	t.Run("acquire waiting", func(t *testing.T) {
+		r := claimRig(t, nil)
+		for _, s := range r.names {
+			r.wantCode(r.try(s, 100, "all "+string(s), core.Tries{}), core.OK)
+		}
+		r.hold("b", true)
+		first := r.tryAsync("b", 10, "x", 9000, r.tries(2))
+		second := r.tryAsync("b", 10, "x", 9000, r.tries(3, "a"))
+		r.wantCode(r.answer(first), core.Superseded)
+		r.wantCode(r.release("b", "e", 10, "back"), core.OK)
+		r.wantCode(r.answer(second), core.OK)
+		r.hold("b", false)
+		r.hold("c", true)
+		r.advance(20_000)
+		r.wantClaims(1)
+		r.hold("c", false)
+		r.advance(20_000)
+		r.wantClaims(0)
+	})
+	for name, kept := range map[string]bool{"release undone": false, "release undone before it is durable": true} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, nil)
+			r.hold("c", true)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.OK)
+			if kept {
+				r.cores["b"].Step(r.now, &core.Release{Call: "second", Entity: "e", Tokens: 10, Request: key("x"), Tries: r.tries(2)})
+			} else {
+				r.hold("b", true)
+				r.wantCode(r.try("b", -10, "x", r.tries(2)), core.OK)
+				r.hold("b", false)
+			}
+			r.deliverClaims("c", "b")
+			r.restart("b")
+			r.hold("b", true)
+			r.wantCode(r.try("b", -10, "x", r.tries(5, "c")), core.OK)
+			clear(r.cut)
+			r.hold("a", true)
+			r.advance(20_000)
+			r.wantNets(0, -10, 0)
+			r.wantClaims(0)
+			r.wantCode(r.try("c", -10, "x", r.tries(3, "a", "b")), core.Superseded)
+		})
+	}
+}
+
 // TestThreeSitesOneRelease: two sites have it parked and ask each other and the
 // first, in any order.
 func TestThreeSitesOneRelease(t *testing.T) {

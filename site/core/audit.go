@@ -104,6 +104,21 @@ func (c *Core) suspect(e *entity) {
 	c.schedule(e)
 }
 
+// suspectRestored has others told of entities of which less than nothing is out here,
+// once the site has begun to serve. Before it stopped it may have told nobody.
+func (c *Core) suspectRestored() {
+	if c.suspected {
+		return
+	}
+	c.suspected = true
+	c.space.ascend("", func(e *entity) bool {
+		if e.negative() {
+			c.active(e)
+		}
+		return true
+	})
+}
+
 func (c *Core) auditOf(e *entity) *audit {
 	if e.audit == nil {
 		e.audit = new(audit)
@@ -227,12 +242,13 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 	if len(e.changes) >= c.cfg.MaxChanges || slices.ContainsFunc(e.changes, func(p *pendingChange) bool { return p.requestID == id }) {
 		return
 	}
-	encoded, err := json.Marshal(limitChange{RequestID: id, Surplus: surplus, Expected: e.version})
+	times, _ := c.changeTimes(&Change{}, e.clock())
+	encoded, err := json.Marshal(limitChange{RequestID: id, Surplus: surplus, Expected: e.version, ChangeTimes: times})
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
 	}
 	e.changes = append(e.changes, &pendingChange{
-		requestID: id, until: c.now.Tick + auditFor, encoded: encoded,
+		requestID: id, until: c.now.Tick + auditFor, dies: c.now.Tick + auditFor, encoded: encoded, times: times,
 	})
 	c.pursue(e)
 	c.schedule(e)

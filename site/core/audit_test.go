@@ -36,6 +36,52 @@ func (r *rig) surplus(entity string) core.Tokens {
 	return most
 }
 
+// TestSurplusIsFoundAfterARestart: what was released and never acquired is found also if
+// its site stops before it has told anybody, and nobody asks for tokens.
+func TestSurplusIsFoundAfterARestart(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.release("c", "e", 8, "bogus")
+	r.restart("c")
+	r.advance(30_000)
+	r.wantSurplus("e", 30, 8)
+}
+
+// TestSurplusBehindAnOldWord: what was released and never acquired is found although the
+// others were told of tokens out elsewhere, which have come back since.
+func TestSurplusBehindAnOldWord(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.acquire("b", "e", 8, "honest")
+	r.advance(2000)
+	r.release("c", "e", 8, "bogus")
+	r.advance(60_000)
+	r.wantSurplus("e", 30, 0)
+	r.restart("b")
+	r.release("b", "e", 8, "back")
+	r.advance(30_000)
+	r.wantSurplus("e", 30, 8)
+}
+
+// TestSurplusThatAMoveShows: what was released and never acquired is found also if an
+// entity that leaves takes along the tokens that hid it.
+func TestSurplusThatAMoveShows(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.below("p", "", 30)
+	r.below("e", "p", 30)
+	r.acquire("b", "e", 8, "honest")
+	r.advance(2000)
+	r.release("b", "p", 8, "bogus")
+	r.advance(60_000)
+	r.wantSurplus("p", 30, 0)
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	r.wantCode(r.move("a", "e", "", "away"), core.OK)
+	r.advance(30_000)
+	r.wantSurplus("p", 30, 8)
+}
+
 // TestSurplusIsSetAside: what was released and never acquired is found and kept
 // out of circulation, once, also by sites that were away or start anew, and under
 // all protocols. As much can be acquired as before.

@@ -25,6 +25,7 @@ type CatalogueChange struct {
 	Generation uint64 `json:"generation,omitempty"`
 	RequestID  string `json:"request_id"`
 	Body       uint64 `json:"body"`
+	ChangeTimes
 }
 
 // catalogue is the sequence that decides which entities exist, and the mode. Its
@@ -41,6 +42,13 @@ type catalogue struct {
 	// changes are the last decided ones, oldest first; results finds them.
 	changes []ChangeRecord
 	results map[string]ChangeRecord
+	// clock is the latest Asked of all changes decided.
+	clock int64
+	// gap says that a snapshot was installed in this step that tells of no results
+	// by time: some may have been forgotten.
+	gap bool
+	// asks paces what is asked of other members and answered to them.
+	asks asks
 	// pending are the changes asked for at this site.
 	pending []*pendingChange
 	applied bool
@@ -58,14 +66,6 @@ type catalogue struct {
 	wake Tick
 }
 
-const (
-	// keepChanges is how many decided changes are kept, for repeats of their
-	// request ids and for sites that missed them.
-	keepChanges = 4096
-	// maxBatch is how many changes one instance decides at most.
-	maxBatch = 1024
-)
-
 // pursueCatalogue begins an instance if changes wait and none is under way.
 func (c *Core) pursueCatalogue() {
 	withdraw := overdue(c.cat.pending, c.cat.protocol)
@@ -75,7 +75,7 @@ func (c *Core) pursueCatalogue() {
 	notProposed(c.cat.pending)
 	var changes []CatalogueChange
 	for _, p := range c.cat.pending {
-		if !p.late && len(changes) < maxBatch {
+		if !p.late && len(changes) < c.cfg.MaxBatch {
 			changes = append(changes, p.catalogue)
 			p.proposed = true
 		}
@@ -90,10 +90,13 @@ func (c *Core) pursueCatalogue() {
 
 func (c *Core) stepCatalogue(in avantan.Input) {
 	cat := &c.cat
-	cat.applied = false
+	if in.Receive != nil && c.answeredLately(in.Receive) {
+		return
+	}
+	cat.applied, cat.gap = false, false
 	out := cat.protocol.Step(c.now.Tick, in)
 	cat.dirty = cat.dirty || out.Persist
-	c.send("", 0, out.Messages)
+	c.send("", 0, c.paced(out.Messages))
 	c.protocolEvents("", &out)
 	if cat.protocol.State().Built {
 		for _, p := range cat.pending {
@@ -119,13 +122,14 @@ func (c *Core) stepCatalogue(in avantan.Input) {
 func (cat *catalogue) answerPending() {
 	cat.pending = slices.DeleteFunc(cat.pending, func(p *pendingChange) bool {
 		p.proposed = false
-		r, ok := cat.results[p.requestID]
-		if ok {
-			for _, call := range p.calls {
-				cat.c.reply(call, cat.answer(r, p.body))
-			}
+		r, ok := cat.result(p.requestID)
+		if ok && r.Outcome == OK && r.Change.Kind == CreateEntity {
+			cat.c.createdWithout(r.Change.Name)
 		}
-		return ok
+		if ok {
+			cat.c.answerAll(p, cat.answer(r, p.body))
+		}
+		return ok || cat.c.undecided(p, cat.clock, cat.gap)
 	})
 }
 
@@ -151,7 +155,7 @@ func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
 // settle gives a decided change its effect. It is deterministic: every site
 // settles the same changes in the same order.
 func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
-	if _, repeated := cat.results[ch.RequestID]; repeated {
+	if _, repeated := cat.result(ch.RequestID); repeated || ch.dead(cat.clock) {
 		return
 	}
 	cat.numbered++
@@ -178,15 +182,24 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	c.out.Records.Changes = append(c.out.Records.Changes, r)
 }
 
-// note keeps a decided change, and forgets the oldest beyond keepChanges.
+// note keeps a decided change, and forgets the oldest beyond KeepChanges, as far as
+// their results no longer count.
 func (cat *catalogue) note(r ChangeRecord) {
 	cat.changes = append(cat.changes, r)
 	cat.results[r.Change.RequestID] = r
-	if over := len(cat.changes) - keepChanges; over > 0 {
-		for _, o := range cat.changes[:over] {
+	cat.clock = max(cat.clock, r.Change.Asked)
+	over := 0
+	for len(cat.changes)-over > cat.c.cfg.KeepChanges && !cat.lasts(&cat.changes[over]) {
+		o := &cat.changes[over]
+		// The id may have been decided anew.
+		if cat.results[o.Change.RequestID].Number == o.Number {
 			delete(cat.results, o.Change.RequestID)
 		}
-		cat.changes = slices.Delete(cat.changes, 0, over)
+		over++
+	}
+	if over > 0 {
+		clear(cat.changes[:over])
+		cat.changes = cat.changes[over:]
 		cat.c.out.Records.ForgetChanges = cat.changes[0].Number
 	}
 }

@@ -3,7 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/samya-db/samya/avantan"
 )
@@ -39,10 +39,8 @@ type createdEntry struct {
 func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 	var s catalogueSnapshot
 	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
-		i := slices.IndexFunc(cat.changes, func(r ChangeRecord) bool { return r.Instance > since })
-		if i >= 0 {
-			s.Missed = cat.changes[i:]
-		}
+		i := sort.Search(len(cat.changes), func(i int) bool { return cat.changes[i].Instance > since })
+		s.Missed = cat.changes[i:]
 	} else {
 		s.Whole = cat.whole()
 	}
@@ -120,7 +118,9 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	})
 	cat.reshapes = true
 	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
-	cat.changes, cat.results = nil, make(map[string]ChangeRecord)
+	cat.changes, cat.results, cat.clock = nil, make(map[string]ChangeRecord), 0
+	// An older version forgets results by count.
+	cat.gap = len(w.Changes) >= legacyChanges && w.Changes[0].Change.Keep == 0
 	for _, r := range w.Changes {
 		cat.note(r)
 		c.out.Records.Changes = append(c.out.Records.Changes, r)

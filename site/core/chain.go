@@ -57,13 +57,15 @@ func (c *Core) stale(w *waiting) bool {
 	if w.parts != nil {
 		return !slices.Equal(w.charge, c.chargeOfAll(w.parts))
 	}
-	return !slices.Equal(w.charge, w.charge[0].of.charge(room[:0], w.tokens))
+	ch := w.charge[0].of.charge(room[:0], w.tokens)
+	ch.limited(&w.request)
+	return !slices.Equal(w.charge, ch)
 }
 
 // rechain goes through the acquires that wait after entities were moved or deleted.
 // Those that name a deleted one are answered. The others charge who stands above
 // what they name; one that waits for an entity that it does not charge any more, or
-// for another number of tokens, is placed anew.
+// for another number of tokens, is placed anew, and one of more than a limit refused.
 func (c *Core) rechain() {
 	var ws []*waiting
 	for _, w := range c.waiting {
@@ -79,9 +81,16 @@ func (c *Core) rechain() {
 			c.ended(w, Answer{Code: NotFound})
 			continue
 		}
-		c.charges -= len(w.charge)
-		w.charge = c.chargeOf(&w.request)
-		c.charges += len(w.charge)
+		ch := c.chargeOf(&w.request)
+		if over := ch.exceeds(&w.request); over != nil {
+			w.at.queue.remove(w)
+			c.later(w.at)
+			c.ended(w, c.refuseExcess(&w.request, over))
+			continue
+		}
+		ch.limited(&w.request)
+		c.charges += len(ch) - len(w.charge)
+		w.charge = ch
 		if x := w.charge.find(w.at); x != nil && x.tokens == w.needs {
 			continue
 		}

@@ -142,7 +142,7 @@ func (f *woods) acquire() {
 	if !answered || a.Code != core.OutOfTokens || in.Wait > 0 {
 		return
 	}
-	if v := f.view(site, a.Lacking); v.Left != a.Left || v.Waiting == 0 && v.Left >= in.Tokens {
+	if v := f.view(site, a.Lacking); v.Usable != a.Left || v.Waiting == 0 && v.Usable >= in.Tokens {
 		f.rt.Fatalf("%+v refused for want of %+v: %+v", in, v, a)
 	}
 	for up := name; up != a.Lacking; {

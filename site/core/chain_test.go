@@ -51,10 +51,11 @@ func TestChainIsChargedAndCredited(t *testing.T) {
 // TestChainRefusalNamesWhoLacks: nothing moves of any of them, and a repeat gets the
 // same answer, also after a restart and when there is enough.
 func TestChainRefusalNamesWhoLacks(t *testing.T) {
-	for lacking, limits := range map[string][3]core.Tokens{"leaf": {4, 9, 9}, "team": {9, 4, 9}, "org": {9, 9, 4}} {
+	for lacking, limits := range map[string][3]core.Tokens{"leaf": {5, 9, 9}, "team": {9, 5, 9}, "org": {9, 9, 5}} {
 		t.Run(lacking, func(t *testing.T) {
 			r := newRig(t, 1, nil)
 			r.chain(limits[0], limits[1], limits[2])
+			r.wantCode(r.acquire("a", "leaf", 1, "one"), core.OK)
 			for _, wait := range []core.Tick{0, 1000} {
 				a := r.answer(r.acquireAsync("a", "leaf", 5, id("x", int(wait)), wait))
 				r.wantLacking(a, core.OutOfTokens, lacking)
@@ -62,20 +63,21 @@ func TestChainRefusalNamesWhoLacks(t *testing.T) {
 					t.Errorf("%+v", a)
 				}
 			}
-			r.wantOut("a", 0, 0, 0)
+			r.wantOut("a", 1, 1, 1)
 			r.change("a", core.SetLimit, lacking, 9, "raise")
 			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
 			r.restart("a")
 			r.wantLacking(r.acquire("a", "leaf", 5, "x-0"), core.OutOfTokens, lacking)
 			r.wantCode(r.acquire("a", "leaf", 5, "y"), core.OK)
-			r.wantOut("a", 5, 5, 5)
+			r.wantOut("a", 6, 6, 6)
 		})
 	}
 }
 
 func TestChainLeastAndDryRun(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.chain(9, 5, 7)
+	r.chain(9, 7, 9)
+	r.wantCode(r.acquire("a", "team", 2, "team"), core.OK)
 	try := func(least core.Tokens, dry bool, id string) core.Answer {
 		call := r.nextCall()
 		r.step("a", &core.Acquire{Call: call, Entity: "leaf", Tokens: 8, Least: least, DryRun: dry, Request: key(id)})
@@ -85,13 +87,13 @@ func TestChainLeastAndDryRun(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	r.wantLacking(try(6, true, "x"), core.OutOfTokens, "team")
-	r.wantLacking(try(8, true, "x"), core.OutOfTokens, "team")
-	r.wantOut("a", 0, 0, 0)
+	r.wantLacking(try(7, true, "x"), core.OutOfTokens, "team")
+	r.wantOut("a", 0, 2, 2)
 	r.wantLacking(try(6, false, "x"), core.OutOfTokens, "team")
 	if a := try(2, false, "y"); a.Code != core.OK || a.Tokens != 5 || a.Left != 4 {
 		t.Errorf("%+v", a)
 	}
-	r.wantOut("a", 5, 5, 5)
+	r.wantOut("a", 5, 7, 7)
 }
 
 // TestChainFetchesForWhoLacks: others are asked for tokens of the entities that lack
@@ -276,7 +278,7 @@ func TestDroughtAbove(t *testing.T) {
 	call := r.acquireAsync("a", "leaf", 1, "finds out", 20_000)
 	r.advance(3000)
 	r.wantLacking(r.answer(call), core.OutOfTokens, "org")
-	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 40, "x", 20_000)), core.OutOfTokens, "org")
+	r.wantLacking(r.answer(r.acquireAsync("a", "leaf", 3, "x", 20_000)), core.OutOfTokens, "org")
 	if v := r.view("a", "leaf"); v.Waiting != 0 || v.Left != 30 {
 		t.Errorf("%+v", v)
 	}
@@ -298,6 +300,7 @@ func TestChainChanges(t *testing.T) {
 			moved := r.acquireAsync("a", "leaf", 5, "moved", 10_000)
 			gone := r.acquireAsync("a", "gone", 5, "gone", 10_000)
 			stays := r.acquireAsync("a", "team", 2, "stays", 10_000)
+			r.unanswered(stays)
 			for _, ch := range []core.Change{
 				{Kind: core.MoveEntity, Name: "leaf", Parent: "other", RequestID: "move"},
 				{Kind: core.DeleteEntity, Name: "gone", RequestID: "delete"},
@@ -308,7 +311,6 @@ func TestChainChanges(t *testing.T) {
 				r.advance(1000)
 				r.wantCode(r.answer(call), core.OK)
 			}
-			r.unanswered(stays)
 			if err := r.cores["a"].Follow(r.cores["b"], whole); err != nil {
 				t.Fatal(err)
 			}
@@ -342,4 +344,28 @@ func TestCancelAndStopOnChains(t *testing.T) {
 	r.step("a", core.Stop{})
 	r.wantCode(r.answer(third), core.Stopping)
 	r.wantOut("a", 2, 2, 2)
+}
+
+// TestOverdueDoesNotWaitElsewhere: an acquire whose time is up, and which goes on as the
+// hold of another ends in the same wake, does not begin to wait for a third entity: a
+// site that was stopped for a while wakes late.
+func TestOverdueDoesNotWaitElsewhere(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(30, 90, 90)
+	r.cut["a"] = true
+	r.wantCode(r.acquire("a", "org", 27, "of org"), core.OK)
+	large := r.acquireAsync("a", "leaf", 20, "large", 60_000)
+	held := r.acquireAsync("a", "leaf", 5, "held", 900)
+	r.unanswered(held)
+	if v := r.view("a", "leaf"); v.Waiting != 2 {
+		t.Fatalf("%+v", v)
+	}
+	r.now.Tick, r.now.Wall = r.now.Tick+5000, r.now.Wall+5000
+	r.cores["a"].Step(r.now, core.Wake{})
+	if at := r.cores["a"].WakeAt(); at != 0 && at <= r.now.Tick {
+		t.Errorf("woken at %d, it wants to be woken at %d again", r.now.Tick, at)
+	}
+	r.drain("a")
+	r.wantLacking(r.answer(held), core.OutOfTokens, "org")
+	r.unanswered(large)
 }

@@ -14,6 +14,9 @@ type pendingChange struct {
 	requestID string
 	body      uint64
 	until     Tick
+	// times bound the change's life; dies is when it is over by this site's ticks.
+	times ChangeTimes
+	dies  Tick
 	// encoded is the change as proposed in an entity's own sequence.
 	encoded []byte
 	// catalogue is the change as proposed in the catalogue's sequence.
@@ -22,8 +25,24 @@ type pendingChange struct {
 	// become part of a value: it may then be decided whatever happens here.
 	proposed, built bool
 	// late is set once its time is up. It is not proposed any more.
-	late  bool
-	calls []Call
+	late    bool
+	callers []changeCaller
+}
+
+// changeCaller waits for the answer to a change.
+type changeCaller struct {
+	call Call
+	// until is when the caller wants an answer. applied says that the caller waits for
+	// all members to apply the change.
+	until   Tick
+	applied bool
+}
+
+// answerAll answers all that wait for a change.
+func (c *Core) answerAll(p *pendingChange, a Answer) {
+	for _, caller := range p.callers {
+		c.reply(caller.call, a)
+	}
 }
 
 // changeBody is what must be the same in a repeat of a change. It is stored: of
@@ -43,7 +62,8 @@ func changeBody(ch *Change) uint64 {
 func (ch *Change) valid() bool {
 	_, known := protocols[ch.Mode]
 	return ch.Limit >= 0 && ch.Limit <= MaxTokens && ch.RequestID != "" && known == (ch.Kind == SetMode) &&
-		(ch.Parent == "" || ch.Kind == CreateEntity || ch.Kind == MoveEntity) && (!ch.Subtree || ch.Kind == DeleteEntity)
+		(ch.Parent == "" || ch.Kind == CreateEntity || ch.Kind == MoveEntity) && (!ch.Subtree || ch.Kind == DeleteEntity) &&
+		(!ch.Applied || ch.Kind == SetLimit)
 }
 
 func (c *Core) change(ch *Change) {
@@ -51,21 +71,32 @@ func (c *Core) change(ch *Change) {
 		c.reply(ch.Call, Answer{Code: Invalid})
 		return
 	}
-	body := changeBody(ch)
+	body, until := changeBody(ch), c.now.Tick+ch.Wait
 	p := &pendingChange{
-		requestID: ch.RequestID, body: body, until: c.now.Tick + ch.Wait, calls: []Call{ch.Call},
+		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
 	}
 	if ch.Kind == SetLimit {
 		c.changeLimit(ch, p)
 		return
 	}
-	if r, ok := c.cat.results[ch.RequestID]; ok {
+	if r, ok := c.cat.result(ch.RequestID); ok {
 		c.reply(ch.Call, c.cat.answer(r, body))
 		return
 	}
 	if joinPending(c, c.cat.pending, p) {
 		return
 	}
+	times, code := c.changeTimes(ch, c.cat.clock)
+	if code != OK {
+		c.reply(ch.Call, Answer{Code: code})
+		return
+	}
+	if wait := c.cat.full(times.Asked); wait > 0 {
+		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: Tick(wait)})
+		return
+	}
+	p.times = times
+	c.limitUntil(p, c.cat.clock)
 	full := ch.Kind == CreateEntity && c.space.len()+len(c.cat.pending) >= c.cfg.MaxEntities
 	if full || len(c.cat.pending) >= c.cfg.MaxChanges {
 		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
@@ -73,11 +104,23 @@ func (c *Core) change(ch *Change) {
 	}
 	p.catalogue = CatalogueChange{
 		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
-		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body,
+		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
 	}
+	c.pin(&p.catalogue)
 	c.cat.pending = append(c.cat.pending, p)
 	c.pursueCatalogue()
 	c.scheduleCatalogue()
+}
+
+// pin has a deletion or move that names no generation mean the entity that this site
+// knows: not a later one of that name, however late the change is decided.
+func (c *Core) pin(ch *CatalogueChange) {
+	if ch.Generation != 0 || ch.Kind != DeleteEntity && ch.Kind != MoveEntity {
+		return
+	}
+	if e := c.space.find(ch.Name); e != nil {
+		ch.Generation = e.generation
+	}
 }
 
 // joinPending lets a repeat of a pending change wait with the first caller.
@@ -88,13 +131,13 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 	}
 	switch q := pending[i]; {
 	case q.body != p.body:
-		c.reply(p.calls[0], Answer{Code: Reused})
-	case len(q.calls) >= maxCallers:
-		c.reply(p.calls[0], Answer{Code: Overloaded, RetryAfter: 1000})
+		c.answerAll(p, Answer{Code: Reused})
+	case len(q.callers) >= maxCallers:
+		c.answerAll(p, Answer{Code: Overloaded, RetryAfter: 1000})
 	default:
-		q.calls = append(q.calls, p.calls...)
-		if p.until > q.until {
-			q.until, q.late = p.until, false
+		q.callers = append(q.callers, p.callers...)
+		if until := min(p.until, q.dies); until > q.until {
+			q.until, q.late = until, false
 		}
 	}
 	return true
@@ -118,9 +161,7 @@ func (c *Core) expireChanges(pending []*pendingChange, protocol *avantan.Machine
 		if p.built || held {
 			code = Unknown
 		}
-		for _, call := range p.calls {
-			c.reply(call, Answer{Code: code, RetryAfter: 1000})
-		}
+		c.answerAll(p, Answer{Code: code, RetryAfter: 1000})
 		return true
 	})
 }
@@ -155,6 +196,7 @@ type limitChange struct {
 	Limit     Tokens `json:"limit"`
 	Expected  uint64 `json:"expected,omitempty"`
 	Surplus   Tokens `json:"surplus,omitempty"`
+	ChangeTimes
 }
 
 // LimitResult is the outcome of a decided limit change, kept so that a repeat
@@ -167,22 +209,23 @@ type LimitResult struct {
 	// Limit and Version are the entity's after the change.
 	Limit   Tokens `json:"limit"`
 	Version uint64 `json:"version"`
+	// Asked and Keep are as in ChangeTimes.
+	Asked int64 `json:"asked,omitempty"`
+	Keep  int64 `json:"keep,omitempty"`
 	// setAside is what the change sets aside.
 	setAside Tokens
-	// repeated says that the request id was decided before.
-	repeated bool
+	// void says that the change does nothing: its request id was decided before, or
+	// its time was over.
+	void bool
 }
 
 // delta is what the change adds to the tokens of an entity in circulation.
 func (r *LimitResult) delta(e *entity) Tokens {
-	if r.repeated {
+	if r.void {
 		return 0
 	}
 	return r.Limit - e.limit - r.setAside
 }
-
-// keepResults is how many results of limit changes an entity remembers.
-const keepResults = 16
 
 // judge says what a limit change would do to the entity as it is.
 func (e *entity) judge(encoded []byte) (LimitResult, error) {
@@ -193,10 +236,12 @@ func (e *entity) judge(encoded []byte) (LimitResult, error) {
 	if ch.Limit < 0 || ch.Limit > MaxTokens || ch.Surplus < 0 || ch.Surplus > MaxTokens {
 		return LimitResult{}, fmt.Errorf("limit change to %d, surplus %d: out of range", ch.Limit, ch.Surplus)
 	}
-	r := LimitResult{RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version}
+	r := LimitResult{
+		RequestID: ch.RequestID, Body: ch.Body, Limit: e.limit, Version: e.version, Asked: ch.Asked, Keep: ch.Keep,
+	}
 	switch {
-	case slices.ContainsFunc(e.results, func(o LimitResult) bool { return o.RequestID == ch.RequestID }):
-		r.repeated = true
+	case e.result(ch.RequestID) != nil, ch.dead(e.clock()):
+		r.void = true
 	case ch.Expected != 0 && ch.Expected != e.version:
 		r.Outcome = Mismatch
 	case ch.Surplus > 0:
@@ -208,16 +253,14 @@ func (e *entity) judge(encoded []byte) (LimitResult, error) {
 }
 
 func (e *entity) settleLimit(r LimitResult) {
-	if r.repeated {
+	if r.void {
 		return
 	}
 	e.limit, e.version = r.Limit, r.Version
-	if len(e.results) >= keepResults {
-		e.results = slices.Delete(e.results, 0, len(e.results)-keepResults+1)
-	}
 	// Only a repeat's answer is remembered.
 	r.setAside = 0
 	e.results = append(e.results, r)
+	e.forgetResults()
 }
 
 func (c *Core) changeLimit(ch *Change, p *pendingChange) {
@@ -227,8 +270,9 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 			c.reply(ch.Call, Answer{Code: NotFound})
 			return
 		}
-		if ans, ok := e.limitAnswer(p); ok {
-			c.reply(ch.Call, ans)
+		if c.answerLimit(e, p) {
+			c.askApplied(e)
+			c.schedule(e)
 			return
 		}
 		if joinPending(c, e.changes, p) {
@@ -238,8 +282,19 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 			return
 		}
+		times, code := c.changeTimes(ch, e.clock())
+		if code != OK {
+			c.reply(ch.Call, Answer{Code: code})
+			return
+		}
+		if wait := c.resultsFull(e, times.Asked); wait > 0 {
+			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: Tick(wait)})
+			return
+		}
+		p.times = times
+		c.limitUntil(p, e.clock())
 		encoded, err := json.Marshal(limitChange{
-			RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected,
+			RequestID: ch.RequestID, Body: p.body, Limit: ch.Limit, Expected: ch.Expected, ChangeTimes: times,
 		})
 		if err != nil {
 			c.reply(ch.Call, Answer{Code: Invalid})
@@ -252,32 +307,30 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 	})
 }
 
-// limitAnswer answers a limit change whose request id was decided.
-func (e *entity) limitAnswer(p *pendingChange) (Answer, bool) {
-	i := slices.IndexFunc(e.results, func(r LimitResult) bool { return r.RequestID == p.requestID })
-	if i < 0 {
-		return Answer{}, false
+// answerLimit answers a limit change whose request id was decided, and reports whether
+// it was. Callers that wait for all members to apply the change are answered then.
+func (c *Core) answerLimit(e *entity, p *pendingChange) bool {
+	r := e.result(p.requestID)
+	switch {
+	case r == nil:
+		return false
+	case r.Body != p.body:
+		c.answerAll(p, Answer{Code: Reused})
+		return true
 	}
-	r := e.results[i]
-	if r.Body != p.body {
-		return Answer{Code: Reused}, true
+	for _, caller := range p.callers {
+		c.decidedLimit(e, caller, r)
 	}
-	v := e.view()
-	v.Limit, v.Version = r.Limit, r.Version
-	return Answer{Code: r.Outcome, Details: &Details{View: v}}, true
+	return true
 }
 
 // answerChanges answers the limit changes that were decided, after instances of
-// the entity's sequence were applied: no proposal of this site outlives those.
-func (c *Core) answerChanges(e *entity) {
+// the entity's sequence were applied: no proposal of this site outlives those. gap
+// says that results may have been forgotten before this site has heard of them.
+func (c *Core) answerChanges(e *entity, gap bool) {
+	clock := e.clock()
 	e.changes = slices.DeleteFunc(e.changes, func(p *pendingChange) bool {
-		ans, decided := e.limitAnswer(p)
-		if decided {
-			for _, call := range p.calls {
-				c.reply(call, ans)
-			}
-		}
-		return decided
+		return c.answerLimit(e, p) || c.undecided(p, clock, gap)
 	})
 	notProposed(e.changes)
 }

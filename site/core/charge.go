@@ -41,17 +41,6 @@ func (ch charge) added() charge {
 	return ch
 }
 
-// lacking is the first whose entity has not the tokens, or has them for acquires
-// that came before; nil if none is.
-func (ch charge) lacking() *charged {
-	for i := range ch {
-		if x := &ch[i]; x.of.queue.len() > 0 || x.of.left < x.tokens {
-			return x
-		}
-	}
-	return nil
-}
-
 // entities are those charged.
 func (ch charge) entities() iter.Seq[*entity] {
 	return func(yield func(*entity) bool) {
@@ -144,8 +133,8 @@ func (c *Core) later(e *entity) {
 }
 
 // catchUp looks at the entities that were left for later. It comes to an end: with
-// no tokens coming in, a queue that was worked off is empty or stays behind an
-// acquire that what is left cannot serve.
+// no tokens coming in, what stays in a queue that was worked off lacks tokens, or waits
+// for a hold, of which each acquire has one.
 func (c *Core) catchUp() {
 	for i := 0; i < len(c.due); i++ {
 		e := c.due[i]

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxAsks bounds the asks of one message.
-	maxAsks = 512
+	// mostAsks bounds the asks of one message that are looked at.
+	mostAsks = 512
 	// askPause and maxAskPause bound the pause after which a member is asked again.
 	askPause, maxAskPause Tick = 1000, 8000
 	// claimBits is how many claims can be numbered within one block of requests.
@@ -49,6 +49,9 @@ type claimPeer struct {
 	// open still.
 	cursor     ClaimNumber
 	unanswered int
+	// full says that as many are open as may be, or were and not half of them have
+	// gone since.
+	full bool
 }
 
 func (o *owed) peer(site SiteID) *claimPeer {
@@ -168,7 +171,7 @@ func (c *Core) storeClaim(cl *claim) {
 // settled forgets a claim.
 func (c *Core) settled(cl *claim) {
 	for _, s := range cl.Sites {
-		c.owed.peer(s).drop(cl.Number)
+		c.owed.peer(s).drop(cl.Number, c.cfg.MaxClaims)
 	}
 	if c.owed.byKey[cl.Key] == cl {
 		delete(c.owed.byKey, cl.Key)
@@ -177,8 +180,9 @@ func (c *Core) settled(cl *claim) {
 	c.out.Records.SettledClaims = append(c.out.Records.SettledClaims, cl.Number)
 }
 
-func (p *claimPeer) drop(n ClaimNumber) {
+func (p *claimPeer) drop(n ClaimNumber, bound int) {
 	p.open.Delete(n)
+	p.full = p.full && p.open.Len() > bound/2
 	if p.open.Len() == 0 {
 		p.next, p.pause, p.cursor, p.unanswered = 0, askPause, 0, 0
 	}
@@ -190,7 +194,7 @@ func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 	if !ok {
 		return
 	}
-	p.drop(cl.Number)
+	p.drop(cl.Number, c.cfg.MaxClaims)
 	if p.pause = askPause; p.unanswered > 0 {
 		if p.unanswered--; p.unanswered == 0 && p.open.Len() > 0 {
 			p.next = max(1, now)
@@ -198,8 +202,13 @@ func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 	}
 	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
 	c.out.Events = append(c.out.Events, Event{Kind: ClaimAnswered, Entity: cl.Entity, Verdict: a.Verdict})
+	c.concluded(cl, a.Verdict)
+}
+
+// concluded does what follows from a member's verdict, or from having none.
+func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
 	switch {
-	case cl.Kind != UndoAcquire && a.Verdict != NeverRan:
+	case cl.Kind != UndoAcquire && verdict != NeverRan:
 		c.settleParked(cl, Dropped)
 	case len(cl.Sites) > 0:
 		c.storeClaim(cl)
@@ -269,7 +278,7 @@ func (c *Core) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked 
 	m := &Claims{From: c.cfg.Self, To: p.site}
 	more := false
 	p.open.Ascend(from, func(n ClaimNumber, cl *claim) bool {
-		if more = len(m.Asks) == maxAsks; more {
+		if more = len(m.Asks) == min(c.cfg.MaxAsks, mostAsks); more {
 			return false
 		}
 		m.Asks = append(m.Asks, cl.ClaimAsk)

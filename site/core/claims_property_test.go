@@ -49,6 +49,10 @@ func (w *claimWorld) attempt(c *caller) {
 		Attempt: core.AttemptOf(c.count, 0), NotAfter: c.notAfter,
 		Tried: slices.DeleteFunc(slices.Clone(c.tried), func(s core.SiteID) bool { return s == at }),
 	}
+	if c.count > 1 && rapid.IntRange(0, 4).Draw(w.t, "any") == 0 {
+		// Any site may have been reached: the next list may be shorter again.
+		tries.Tried = nil
+	}
 	if !slices.Contains(c.tried, at) {
 		c.tried = append(c.tried, at)
 	}

@@ -49,6 +49,9 @@ type Config struct {
 	MaxWaiting int
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
 	MaxWaitingAll int
+	// Hold is how long other acquires that may wait do so for the acquire that has waited
+	// longest for an entity, while a redistribution counts that one; default 1000.
+	Hold Tick
 	// MaxEntities bounds the entities that this site lets be created; default
 	// 250,000 (about 0.6 kB of memory each, and what the forecasting model keeps of
 	// those with demand in more than one bin). Others may be created through other sites that are
@@ -56,6 +59,24 @@ type Config struct {
 	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
+	// MaxResults and MaxLimitResults bound the results of decided changes that are
+	// kept, twice Retention long, so that no change runs twice: those of the catalogue
+	// (about 600 bytes each; default 262,144) and those of the limit changes of one
+	// entity (about 150 bytes each; default 256). When a table is full a change is
+	// refused as Overloaded.
+	MaxResults, MaxLimitResults int
+	// KeepChanges is how many decided changes of the catalogue are kept, however old,
+	// for sites that missed them; default 4096. A site that missed more is told all
+	// of the catalogue.
+	KeepChanges int
+	// MaxBatch bounds the changes that one instance of the catalogue decides;
+	// default 1024.
+	MaxBatch int
+	// MaxTold bounds the entities of which one round tells how far their limits are
+	// applied, default 64; MaxSummaries the entities of one message about what a site
+	// has left, default 512; MaxAsks the requests that one message asks about,
+	// default 512.
+	MaxTold, MaxSummaries, MaxAsks int
 	// MaxWatchers bounds the callers that watch entities; default 10,000.
 	MaxWatchers int
 
@@ -97,6 +118,10 @@ type Config struct {
 	// Unvouched has the site serve before any member has vouched: the operator
 	// knows that the data is the latest. A member that knows better stops it.
 	Unvouched bool
+	// VouchWait is how long after its start a site waits for the word of all members
+	// although enough have vouched for its data: above the time that links take to be
+	// made; default 2000.
+	VouchWait Tick
 	// Tell is the pause between two times that members are asked to vouch or told
 	// how far this site's data has come, or what it has of its busy entities, and
 	// the longest that what they told is remembered in memory only; default 1000.
@@ -140,9 +165,17 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
 	orDefault(&c.MaxWaitingAll, 100_000)
+	orDefault(&c.Hold, 1000)
 	orDefault(&c.MaxEntities, 250_000)
 	orDefault(&c.MaxChanges, 10_000)
 	orDefault(&c.MaxWatchers, 10_000)
+	orDefault(&c.MaxResults, 262_144)
+	orDefault(&c.MaxLimitResults, 256)
+	orDefault(&c.KeepChanges, 4096)
+	orDefault(&c.MaxBatch, 1024)
+	orDefault(&c.MaxTold, 64)
+	orDefault(&c.MaxSummaries, 512)
+	orDefault(&c.MaxAsks, 512)
 	orDefault(&c.Window, 450)
 	orDefault(&c.Patience, 1500)
 	orDefault(&c.Backoff, 50)
@@ -151,6 +184,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.MaxGiveUp, 8000)
 	orDefault(&c.MaxResend, 8000)
 	orDefault(&c.Sync, 5000)
+	orDefault(&c.VouchWait, 2000)
 	orDefault(&c.Tell, 1000)
 	orDefault(&c.Bin, 5000)
 	orDefault(&c.Horizon, 6)

@@ -26,6 +26,7 @@ type Core struct {
 	requests requestTable
 	lanes    lanes
 	leases   leases
+	clock    clock
 	owed     owed
 	// surplus is what is kept out of circulation of all entities.
 	surplus Tokens
@@ -51,6 +52,8 @@ type Core struct {
 	out Effects
 	// stopping is set once no acquire may wait any more.
 	stopping bool
+	// suspected is set once restored entities were looked at; see suspectRestored.
+	suspected bool
 	// touched are the entities with something to persist.
 	touched []*entity
 	// due are the entities to be looked at before the step ends.
@@ -101,7 +104,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 }
 
 func (c *Core) restore(from *Restored) error {
-	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord)}
+	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.cat.generation, c.cat.numbered, c.cat.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
@@ -147,6 +150,10 @@ func (c *Core) restore(from *Restored) error {
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
 		e.left, e.net = b.Left, b.Net
 		c.keepOut(e, r.Surplus)
+		if r.Debt != 0 || r.Held != 0 {
+			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard)}
+			e.restand()
+		}
 		c.space.put(e)
 		if r.Shape != 0 {
 			c.space.shapes[e] = r.Shape
@@ -160,6 +167,7 @@ func (c *Core) restore(from *Restored) error {
 		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
 	}
 	c.restoreLeases(from.Leases)
+	c.clock.restored = from.Clock
 	c.parkRestored(from.Forecasts)
 	c.restoreClaims(from.Claims)
 	return nil
@@ -172,13 +180,18 @@ func (c *Core) Step(now Now, in Input) {
 	if c.lanes.apart {
 		c.joinLanes()
 	}
-	if len(c.leases.restored) > 0 {
+	if !c.clock.started {
+		c.startClock()
 		c.startLeases()
 	}
 	if !c.guard.open {
 		c.stepGuarded(in)
-		return
+		if _, woken := in.(Wake); !woken || !c.guard.open {
+			return
+		}
+		// It has just begun to serve, and all else may be due.
 	}
+	c.suspectRestored()
 	switch in := in.(type) {
 	case *Acquire:
 		c.acquire(in)
@@ -247,6 +260,7 @@ func (c *Core) Drain(e *Effects) {
 		c.requests.seal(&rec.Block, c.now)
 	}
 	c.storeForecasts(rec)
+	c.storeClock(rec)
 	if c.guard.open {
 		// Also without new records: a full table takes none before old ones go.
 		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
@@ -265,6 +279,9 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus, Shape: c.space.shapes[e],
+		}
+		if d := e.debt(); d != nil {
+			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held
 		}
 		if e.parent() != nil {
 			r.Parent = e.parent().generation
@@ -316,7 +333,7 @@ func (c *Core) Status() Status {
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
 		Surplus: c.surplus,
-		Missing: c.guard.missing, Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
+		Missing: c.guard.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
 
@@ -353,7 +370,7 @@ func (c *Core) dirtyRecord(e *entity) {
 func (c *Core) situation(e *entity) Situation {
 	c.keepApart(e)
 	s := e.situation(c.now.Tick, c.forecast(e))
-	if left, told := c.elsewhere(e); told && left+max(0, e.left) < e.limit/worthwhilePart {
+	if left, told := c.elsewhere(e); told && left+max(0, e.usable()) < e.limit/worthwhilePart {
 		s.Scarce = true
 	}
 	c.loans(e, &s)
@@ -386,11 +403,10 @@ func (c *Core) addEntity(name string, generation uint64, limit Tokens) *entity {
 // its tokens is answered by rechain.
 func (c *Core) dropEntity(e *entity) {
 	for _, p := range e.changes {
-		for _, call := range p.calls {
-			c.reply(call, Answer{Code: NotFound})
-		}
+		c.answerAll(p, Answer{Code: NotFound})
 	}
 	e.changes = nil
+	c.endAcks(e)
 	c.endWatches(e, e.deleted())
 	c.timers.set(e, 0)
 	c.deletedLeases(e)

@@ -84,13 +84,15 @@ func (d *demand) acquired(now Tick, tokens Tokens) {
 func (d *demand) released(tokens Tokens) { d.net -= float64(tokens) }
 
 // roll closes the bins before the current one, and reports whether there were
-// any.
-func (d *demand) roll(current Tick) bool {
+// any. What was asked for in a bin counts up to the entity's limit: more can never
+// be held, and requests that are refused come again.
+func (d *demand) roll(current Tick, limit Tokens) bool {
 	if current == d.bin || d.model == nil {
 		d.bin = current
 		return false
 	}
-	d.model.Observe(predict.Bin{Net: d.net, Peak: d.peak})
+	most := float64(limit)
+	d.model.Observe(predict.Bin{Net: min(max(d.net, -most), most), Peak: min(d.peak, most)})
 	empty := min(current-d.bin-1, gapBins)
 	for range empty {
 		d.model.Observe(predict.Bin{})

@@ -20,7 +20,7 @@ func (m *recorder) Observe(b predict.Bin)      { m.bins = append(m.bins, b) }
 func (m *recorder) Forecast() predict.Forecast { return predict.Forecast{} }
 
 func TestBins(t *testing.T) {
-	const bin = 100
+	const bin, most = 100, 50
 	type move struct {
 		at     Tick
 		tokens Tokens
@@ -33,6 +33,8 @@ func TestBins(t *testing.T) {
 		"nothing closed yet":   {[]move{{10, 5}, {99, 3}}, 99, nil},
 		"net and peak":         {[]move{{10, 5}, {20, -4}, {30, 2}, {40, -9}}, 100, []predict.Bin{{Net: -6, Peak: 5}}},
 		"releases only":        {[]move{{10, -5}}, 100, []predict.Bin{{Net: -5}}},
+		"more than the limit":  {[]move{{10, 30}, {20, 30}, {30, MaxTokens}, {40, MaxTokens}}, 100, []predict.Bin{{Net: most, Peak: most}}},
+		"less than the limit":  {[]move{{10, 5}, {20, -MaxTokens}, {30, -MaxTokens}}, 100, []predict.Bin{{Net: -most, Peak: 5}}},
 		"starts anew each bin": {[]move{{10, 5}, {110, 2}}, 200, []predict.Bin{{Net: 5, Peak: 5}, {Net: 2, Peak: 2}}},
 		"empty bins between":   {[]move{{10, 5}, {310, 2}}, 400, []predict.Bin{{Net: 5, Peak: 5}, {}, {}, {Net: 2, Peak: 2}}},
 		"a long pause":         {[]move{{10, 5}}, 1_000_000, append([]predict.Bin{{Net: 5, Peak: 5}}, make([]predict.Bin, gapBins)...)},
@@ -41,14 +43,14 @@ func TestBins(t *testing.T) {
 			m := &recorder{}
 			d := demand{model: &model{Durable: m}}
 			for _, v := range tc.moves {
-				d.roll(v.at / bin)
+				d.roll(v.at/bin, most)
 				if v.tokens > 0 {
 					d.acquired(v.at, v.tokens)
 				} else {
 					d.released(-v.tokens)
 				}
 			}
-			d.roll(tc.until / bin)
+			d.roll(tc.until/bin, most)
 			if n := len(tc.want); len(m.bins) < n || !slices.Equal(m.bins[:n], tc.want) {
 				t.Errorf("got %v, want %v", m.bins, tc.want)
 			} else if all := int(tc.until / bin); all > 20 && len(m.bins) != all || all <= 20 && len(m.bins) != n {
@@ -68,7 +70,7 @@ func TestRate(t *testing.T) {
 	var d demand
 	d.model = &model{Durable: &recorder{}}
 	for at := Tick(0); at < 5000; at += 10 {
-		d.roll(at / 1000)
+		d.roll(at/1000, 100_000)
 		d.acquired(at, 2)
 	}
 	// 2 tokens every 10 ms are 200 a second.
@@ -176,7 +178,7 @@ func BenchmarkDemand(b *testing.B) {
 	}
 	d := demand{model: &model{Durable: m}}
 	for i := range b.N {
-		d.roll(Tick(i / 10 / 5000))
+		d.roll(Tick(i/10/5000), 1<<40)
 		d.acquired(Tick(i/10), 1)
 	}
 }

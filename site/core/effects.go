@@ -137,6 +137,14 @@ const (
 	ClaimMade
 	// ClaimAnswered: another site has told what became of them there: Verdict.
 	ClaimAnswered
+	// ClaimsFull: as many requests as may be wait for the answer of Site.
+	ClaimsFull
+	// ClaimGivenUp: Site has not answered for so long that a Request is no longer
+	// asked about, to make room for others.
+	ClaimGivenUp
+	// CreatedWithout: an entity was created while Site seems to be out of reach; its
+	// share is of no use until it is back.
+	CreatedWithout
 )
 
 // Event is one thing a metric may count.
@@ -152,6 +160,10 @@ type Event struct {
 	Count uint64
 	// Verdict is that of a ClaimAnswered.
 	Verdict ClaimVerdict
+	// Site is the other member that a ClaimsFull, ClaimGivenUp or CreatedWithout is
+	// about, Request the key of a ClaimGivenUp.
+	Site    SiteID
+	Request RequestKey
 	// Err tells a ProtocolFault.
 	Err error
 }
@@ -188,6 +200,8 @@ type Records struct {
 	// Leases are to be stored by number, and EndedLeases removed.
 	Leases      []LeaseRecord
 	EndedLeases []uint64
+	// Clock is to be stored; nil if not yet again.
+	Clock *ClockRecord
 }
 
 // Empty reports whether there is nothing to make durable.
@@ -195,7 +209,7 @@ func (r *Records) Empty() bool {
 	return len(r.Block.Records) == 0 && r.ForgetBlocks == 0 && len(r.Books) == 0 && len(r.Entities) == 0 &&
 		len(r.Deleted) == 0 && r.Catalogue == nil && len(r.Changes) == 0 && r.ForgetChanges == 0 &&
 		r.Commits == 0 && len(r.Remembered) == 0 && len(r.Forecasts) == 0 &&
-		len(r.Claims) == 0 && len(r.SettledClaims) == 0 && len(r.Leases) == 0 && len(r.EndedLeases) == 0
+		len(r.Claims) == 0 && len(r.SettledClaims) == 0 && len(r.Leases) == 0 && len(r.EndedLeases) == 0 && r.Clock == nil
 }
 
 func (r *Records) reset() {
@@ -253,6 +267,14 @@ type EntityRecord struct {
 	// Surplus is what was released and never acquired, as far as it was found: it
 	// is kept out of circulation, so that all books add up to Limit less Surplus.
 	Surplus Tokens
+	// Debt is by how much the tokens in circulation exceed Limit less Surplus,
+	// DebtSince the instance that last raised it, and Held the instance until whose end
+	// the site stands still; each is 0 for none.
+	Debt            Tokens
+	DebtSince, Held avantan.Instance
+	// DebtHeard are the members that go by a debt: each has applied DebtSince, or
+	// stands still until the member has.
+	DebtHeard []SiteID
 	// Parent is the generation of the entity that it stands below; 0 for none.
 	Parent uint64
 	// Shape is the number of the last change of the catalogue that moved tokens of
@@ -303,6 +325,8 @@ type Restored struct {
 	// Claims and Leases in the order of their numbers.
 	Claims []ClaimRecord
 	Leases []LeaseRecord
+	// Clock is the last one stored; nil for none.
+	Clock *ClockRecord
 	// Forecasts in any order; those of other generations are left alone.
 	Forecasts []ForecastRecord
 }

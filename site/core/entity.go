@@ -76,10 +76,34 @@ type entity struct {
 	drought *drought
 	// surplus is kept out of circulation; see EntityRecord.
 	surplus Tokens
+	// seldom is what few entities have; nil for none of it.
+	seldom *seldom
 	// revision is that of the last transaction of this life that it was part of;
 	// watch is nil unless somebody watches it.
 	revision Revision
 	watch    *watched
+}
+
+// seldom is what few entities have, and most need no memory for.
+type seldom struct {
+	// own is what the site held, with what was out, when a majority was there last;
+	// nil while one is. See loans.go.
+	own *Tokens
+	// debt is nil while the site may use all that is left; see debt.go.
+	debt *debt
+	// acks is nil before a change of the limit, in this life of the core; see applied.go.
+	acks *acks
+	// turns is from when on the sites of a crowd may begin the next instance, one after
+	// the other; 0 where there is none. See crowd.go.
+	turns Tick
+}
+
+// rarely is what few entities have, to be changed.
+func (e *entity) rarely() *seldom {
+	if e.seldom == nil {
+		e.seldom = new(seldom)
+	}
+	return e.seldom
 }
 
 // applied is the last instance applied that a majority has decided.
@@ -112,7 +136,7 @@ func (e *entity) owes() bool { return e.left < 0 || e.left+e.offered() < 0 }
 
 func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	return Situation{
-		Left:      e.left,
+		Left:      e.usable(),
 		Limit:     e.limit,
 		Queued:    e.queue.asked(),
 		First:     e.queue.first(),

@@ -86,3 +86,6 @@ func (c *Core) InstallCatalogue(snapshot []byte) error {
 	c.catchUp()
 	return nil
 }
+
+// Asked is what the acquires ask for that wait for an entity.
+func (c *Core) Asked(name string) Tokens { return c.space.find(name).queue.asked() }

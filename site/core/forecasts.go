@@ -172,6 +172,15 @@ func (c *Core) returned(e *entity, tokens Tokens) {
 	if e.negative() {
 		c.active(e)
 	}
+	c.tellReturn(e)
+}
+
+// tellReturn has others told of an entity to which tokens came back. They may believe
+// that more is out here than is, and take a surplus for that.
+func (c *Core) tellReturn(e *entity) {
+	if len(c.cfg.Members) > 1 {
+		c.isBusy(e)
+	}
 }
 
 // forecast is of the horizon of a redistribution, within the entity's limit.
@@ -196,7 +205,7 @@ func (c *Core) roll(e *entity) {
 	if current != d.bin && d.model == nil && d.counting {
 		c.model(e)
 	}
-	if current == d.bin || !d.roll(current) {
+	if current == d.bin || !d.roll(current, e.limit) {
 		return
 	}
 	c.rolled(e)

@@ -31,8 +31,6 @@ type Summary struct {
 }
 
 const (
-	// maxSummaries bounds a message; what is beyond comes in the next one.
-	maxSummaries = 512
 	// busyFor is how long an entity is told of after demand for it, here or
 	// elsewhere, and maxAge how old word of another site may be.
 	busyFor = 10_000
@@ -88,7 +86,7 @@ func (c *Core) isBusy(e *entity) {
 func (c *Core) tellBusy() {
 	g := &c.gossip
 	var summaries []Summary
-	for n := min(len(g.busy), maxSummaries); n > 0; n-- {
+	for n := min(len(g.busy), c.cfg.MaxSummaries); n > 0; n-- {
 		if g.next >= len(g.busy) {
 			g.next = 0
 		}
@@ -103,7 +101,7 @@ func (c *Core) tellBusy() {
 		g.next++
 		own := c.summary(e)
 		summaries = append(summaries, own)
-		c.hasTold(e)
+		c.hasTold(e, &own)
 		g.lackingOf, g.lacking = e, c.lacking(e, &own)
 		c.pursue(e)
 		g.lackingOf = nil
@@ -124,34 +122,41 @@ func (c *Core) tellBusy() {
 }
 
 // hasTold notes what the others are told.
-func (c *Core) hasTold(e *entity) {
+func (c *Core) hasTold(e *entity, s *Summary) {
 	if e.views == nil {
 		return
 	}
 	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
-	own.Left, own.told = e.left, c.now.Tick
+	own.Left, own.Median, own.told = s.Left, s.Median, c.now.Tick
 }
 
 // tellGain tells the other sites ahead of time that the site has a good deal more left
 // than they were told, where all have little: they would go on refusing for want of it.
 func (c *Core) tellGain(e *entity) {
-	if e.views == nil || !e.told || !c.mods.admission.Patient() {
+	if !c.gained(e, c.now.Tick) {
 		return
 	}
 	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
-	if e.left < own.Left+max(1, e.limit/gainPart) || c.now.Tick < own.told+gainPause {
-		return
-	}
 	if left, told := c.elsewhere(e); !told || left+own.Left >= e.limit/scarcePart {
 		return
 	}
 	summaries := []Summary{c.summary(e)}
-	c.hasTold(e)
+	c.hasTold(e, &summaries[0])
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
 			c.out.Messages = append(c.out.Messages, Envelope{Gossip: &Gossip{From: c.cfg.Self, To: m, Summaries: summaries}})
 		}
 	}
+}
+
+// gained reports whether the site has a good deal more left than it told, and may tell
+// so again.
+func (c *Core) gained(e *entity, now Tick) bool {
+	if e.views == nil || !e.told || e.debt() != nil || !c.mods.admission.Patient() {
+		return false
+	}
+	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	return e.left >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
 }
 
 const (
@@ -222,6 +227,10 @@ func (c *Core) refused(e *entity, site SiteID, left Tokens) {
 func (c *Core) heldBy(e *entity, i int) (left Tokens, told bool) {
 	if e.views != nil {
 		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
+			if e.debt() != nil {
+				// It pays the debt, if the other site has it at all.
+				return 0, true
+			}
 			return max(0, v.left), true
 		}
 	}

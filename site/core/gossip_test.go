@@ -10,7 +10,7 @@ import (
 // message holds no more, all are told of in turn, and those that are busy no
 // longer, or are gone, are forgotten.
 func TestGossipIsBounded(t *testing.T) {
-	const entities = 3*maxSummaries + 7
+	const entities = 3*512 + 7
 	var from Restored
 	from.Catalogue = &CatalogueRecord{Generation: entities}
 	for i := range entities {
@@ -38,7 +38,7 @@ func TestGossipIsBounded(t *testing.T) {
 			if m.Gossip.To != "b" {
 				continue
 			}
-			if n := len(m.Gossip.Summaries); n > maxSummaries {
+			if n := len(m.Gossip.Summaries); n > 512 {
 				t.Fatalf("%d summaries in a message", n)
 			}
 			for _, s := range m.Gossip.Summaries {

@@ -1,83 +1,6 @@
 package core
 
-import (
-	"fmt"
-	"slices"
-)
-
-// Incarnation is the random id that a site's data was given when it was made;
-// never 0.
-type Incarnation uint64
-
-// Run is the random id of one start of a site; never 0 where a site is guarded.
-type Run uint64
-
-// Commits counts the transactions that have changed what a site holds, over
-// all runs on the same data. What it remembers of others does not count.
-type Commits uint64
-
-// Mark says how far a site's data has come.
-type Mark struct {
-	Incarnation Incarnation
-	Run         Run
-	Commits     Commits
-}
-
-// Remembered is what a site durably remembers of another's data.
-type Remembered struct {
-	Site SiteID
-	// Mark is the latest that Site has told, in the last run vouched for.
-	Mark Mark
-	// Before is the run vouched for before that one; 0 for none. What is late of
-	// it is still taken.
-	Before Run
-	// Served: it has told of a commit since, so enough members vouched for that
-	// incarnation, and it has something to lose. One that never did is empty or was
-	// started on the wrong data, and gives way to another.
-	Served bool
-}
-
-// VouchKind names the messages about a site's own data.
-type VouchKind uint8
-
-const (
-	// VouchAsk: is Asked, the sender's data at its start, the latest?
-	VouchAsk VouchKind = iota + 1
-	// VouchYes: the receiver's data, Asked, is remembered, and no later one.
-	VouchYes
-	// VouchNo: the sender remembers Known of the receiver, which Asked is not.
-	VouchNo
-	// VouchWho: the sender has not vouched for the receiver's run, and takes
-	// nothing from it before it is asked to.
-	VouchWho
-	// VouchTell: nothing but the mark that goes with every message.
-	VouchTell
-)
-
-// Vouch is a message about a site's own data.
-type Vouch struct {
-	Kind     VouchKind
-	From, To SiteID
-	Asked    Mark
-	Known    Mark
-}
-
-// StaleError says that a site was started on data that is not its latest.
-type StaleError struct {
-	// By is the member that remembers Known; Mine is what the data says.
-	By          SiteID
-	Mine, Known Mark
-}
-
-// Error says what is wrong with the data.
-func (e *StaleError) Error() string {
-	if e.Mine.Incarnation != e.Known.Incarnation {
-		return fmt.Sprintf("it is not the data that this site had: site %q remembers incarnation %016x at commit %d, this is %016x at commit %d",
-			e.By, uint64(e.Known.Incarnation), e.Known.Commits, uint64(e.Mine.Incarnation), e.Mine.Commits)
-	}
-	return fmt.Sprintf("it is an older copy: site %q remembers commit %d of it, it stands at commit %d",
-		e.By, e.Known.Commits, e.Mine.Commits)
-}
+import "slices"
 
 const (
 	// forgiving is how many rounds pass between two questions to a member that
@@ -96,10 +19,12 @@ type guard struct {
 	start   Mark
 	commits Commits
 	peers   []guardedPeer
-	// missing is how many more members must vouch before the site serves.
-	missing int
-	open    bool
-	refused error
+	// need is how many members must vouch before the site serves, waitUntil until
+	// when it then waits for the word of all others; 0 before the first step.
+	need      int
+	waitUntil Tick
+	open      bool
+	refused   error
 	// nextRound is when members are asked or told again; 0 for never.
 	nextRound Tick
 	// forgetful: some peer's memory is not handed over to become durable yet. It
@@ -113,8 +38,12 @@ type guardedPeer struct {
 	Remembered
 	// dirty: Remembered is not handed over yet.
 	dirty bool
-	// vouched: it has vouched for this run.
-	vouched bool
+	// vouched: it has vouched for this run. nothing: it remembers nothing of it, and
+	// its word does not count.
+	vouched, nothing bool
+	// inVain is what it asked about while this site's word did not count; zero for
+	// nothing.
+	inVain Mark
 	// askedAt, repliedAt and toldAt are when it was last asked, answered VouchWho
 	// and sent anything with a mark; told is the latest mark it was sent.
 	askedAt, repliedAt, toldAt Tick
@@ -139,19 +68,66 @@ func (c *Core) startGuard(from *Restored) {
 		g.open = true
 		return
 	}
-	g.missing = len(c.cfg.Members) / 2
+	g.need = len(c.cfg.Members) / 2
 	if len(g.peers) > 0 {
 		g.nextRound = 1
 	}
-	if g.missing == 0 || c.cfg.Unvouched {
+	if g.need == 0 || c.cfg.Unvouched {
 		c.serve()
 	}
 }
 
-// serve begins to serve.
+// missing is how many more members must vouch before the site serves, at least 1
+// as long as it does not.
+func (g *guard) missing() int {
+	if g.open {
+		return 0
+	}
+	vouched, _ := g.answered()
+	return max(1, g.need-vouched)
+}
+
+// answered counts the members that have vouched for this run, and reports whether
+// all have said what they remember.
+func (g *guard) answered() (vouched int, all bool) {
+	all = true
+	for i := range g.peers {
+		switch p := &g.peers[i]; {
+		case p.vouched:
+			vouched++
+		case !p.nothing:
+			all = false
+		}
+	}
+	return vouched, all
+}
+
+// serveVouched begins to serve if enough members have vouched, and all others
+// have had the time to object.
+func (c *Core) serveVouched() {
+	g := &c.guard
+	vouched, all := g.answered()
+	if g.open || vouched < g.need || !all && c.now.Tick < g.waitUntil {
+		return
+	}
+	c.serve()
+	for i := range g.peers {
+		if p := &g.peers[i]; p.vouched {
+			c.say(p.Site, Vouch{Kind: VouchTell})
+		}
+	}
+}
+
+// serve begins to serve. From now on the site's word counts.
 func (c *Core) serve() {
-	c.guard.open, c.guard.missing = true, 0
+	g := &c.guard
+	g.open = true
 	c.out.Events = append(c.out.Events, Event{Kind: Serving})
+	for i := range g.peers {
+		if p := &g.peers[i]; p.inVain != (Mark{}) {
+			c.answerAsk(p, p.inVain)
+		}
+	}
 }
 
 // Refused says why the site must stop at once: a [StaleError]; nil if it need
@@ -160,7 +136,7 @@ func (c *Core) Refused() error { return c.guard.refused }
 
 // disown ends this run.
 func (c *Core) disown(err error) {
-	c.guard = guard{start: c.guard.start, refused: err, missing: max(1, c.guard.missing)}
+	c.guard = guard{start: c.guard.start, refused: err, need: max(1, c.guard.missing())}
 	c.out.Reset()
 	clear(c.touched)
 	c.touched, c.cat.dirty, c.forecasts.pressing = c.touched[:0], false, false
@@ -168,7 +144,7 @@ func (c *Core) disown(err error) {
 
 // stepGuarded handles an input while nobody may be served.
 func (c *Core) stepGuarded(in Input) {
-	no := Answer{Code: Unvouched, Missing: c.guard.missing}
+	no := Answer{Code: Unvouched, Missing: c.guard.missing()}
 	switch in := in.(type) {
 	case *Acquire:
 		c.reply(in.Call, no)
@@ -201,6 +177,9 @@ func (c *Core) stepGuarded(in Input) {
 	}
 	if c.guard.refused != nil {
 		return
+	}
+	if c.guard.waitUntil == 0 {
+		c.guard.waitUntil = c.now.Tick + c.cfg.VouchWait
 	}
 	switch in := in.(type) {
 	case Deliver:
@@ -270,14 +249,11 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 			c.say(p.Site, Vouch{Kind: VouchTell})
 			return
 		}
-		if g.missing--; g.missing > 0 {
-			return
-		}
-		c.serve()
-		for i := range g.peers {
-			if p := &g.peers[i]; p.vouched {
-				c.say(p.Site, Vouch{Kind: VouchTell})
-			}
+		c.serveVouched()
+	case VouchNothing:
+		if v.Asked == g.start {
+			p.nothing = true
+			c.serveVouched()
 		}
 	case VouchNo:
 		if v.Asked == g.start && (v.Known.Incarnation != g.start.Incarnation || v.Known.Commits > g.start.Commits) {
@@ -301,12 +277,22 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 	if asked.Incarnation == 0 || asked.Run == 0 {
 		return
 	}
+	p.inVain = Mark{}
 	known := p.Mark
 	same := known.Incarnation == asked.Incarnation
+	// Of a site whose own data nobody vouches for, remembering nothing says nothing:
+	// its disk may be empty. Only where neither site ever changed anything, as at a
+	// cluster's first start, nothing can be lost.
+	counts := same || c.guard.open || asked.Commits == 0 && c.guard.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
 	case same && asked.Commits < known.Commits, !same && p.Served:
 		c.say(p.Site, Vouch{Kind: VouchNo, Asked: asked, Known: known})
+		return
+	case !counts:
+		// Nor is it remembered: it would count at the next start.
+		p.inVain = asked
+		c.say(p.Site, Vouch{Kind: VouchNothing, Asked: asked})
 		return
 	case same:
 		p.Mark, p.Before = asked, known.Run
@@ -356,7 +342,16 @@ func (c *Core) memorize(p *guardedPeer) {
 }
 
 // wakeAt is when the guard has something to do; 0 for never.
-func (g *guard) wakeAt() Tick { return earlier(g.nextRound, g.flushAt) }
+func (g *guard) wakeAt() Tick {
+	at := earlier(g.nextRound, g.flushAt)
+	if g.open || g.refused != nil {
+		return at
+	}
+	if vouched, _ := g.answered(); vouched >= g.need {
+		at = earlier(at, g.waitUntil)
+	}
+	return at
+}
 
 // wakeGuard asks who has not vouched, and tells the others how far this site's
 // data has come if they do not know.
@@ -365,6 +360,7 @@ func (c *Core) wakeGuard() {
 	if g.flushAt != 0 && g.flushAt <= c.now.Tick {
 		g.flush, g.flushAt = true, 0
 	}
+	c.serveVouched()
 	if g.nextRound == 0 || g.nextRound > c.now.Tick {
 		return
 	}

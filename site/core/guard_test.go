@@ -42,10 +42,11 @@ func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
 }
 
 // TestSitesVouchForEachOther: sites that start together serve after one round
-// trip; each does with half of the others.
+// trip; each does with half of the others, once those that say nothing have had
+// the time to.
 func TestSitesVouchForEachOther(t *testing.T) {
 	for n := 1; n <= 5; n++ {
-		r := guarded(t, n, nil)
+		r := guarded(t, n, func(cfg *core.Config) { cfg.VouchWait = 300 })
 		for _, name := range r.names {
 			if got, want := r.cores[name].Status().Missing, n/2; got != want {
 				t.Errorf("of %d: %s misses %d, want %d", n, name, got, want)
@@ -55,6 +56,12 @@ func TestSitesVouchForEachOther(t *testing.T) {
 			r.cut[name] = true
 		}
 		r.advance(3 * flight)
+		for i, name := range r.names {
+			if got, want := r.serves(name), i <= n/2 && len(r.cut) == 0; got != want {
+				t.Errorf("of %d with %d cut off: %s serves at once: %t", n, len(r.cut), name, got)
+			}
+		}
+		r.advance(300)
 		for i, name := range r.names {
 			if got, want := r.serves(name), i <= n/2; got != want {
 				t.Errorf("of %d with %d cut off: %s serves: %t", n, len(r.cut), name, got)
@@ -69,6 +76,15 @@ func TestSitesVouchForEachOther(t *testing.T) {
 		}
 		if got := r.count(core.Serving); got != n {
 			t.Errorf("of %d: %d begin to serve", n, got)
+		}
+		for _, name := range r.names {
+			r.restart(name)
+		}
+		r.advance(3 * flight)
+		for _, name := range r.names {
+			if !r.serves(name) {
+				t.Errorf("of %d, all there: %s waits", n, name)
+			}
 		}
 	}
 }
@@ -210,7 +226,7 @@ func TestOtherDataIsRefused(t *testing.T) {
 func TestAWrongStartIsNotBelieved(t *testing.T) {
 	r := guarded(t, 5, nil)
 	r.cut["e"] = true
-	r.advance(100)
+	r.advance(3000)
 	r.create("e", 30)
 	r.advance(3000)
 	right := r.disks["a"]
@@ -228,6 +244,109 @@ func TestAWrongStartIsNotBelieved(t *testing.T) {
 	r.advance(2000)
 	if !r.serves("a") {
 		t.Errorf("its own data is refused: %v", r.cores["a"].Refused())
+	}
+}
+
+// TestEmptySiteDoesNotVouch: a site that lost its disk, and so may not serve
+// itself, does not vouch for an old copy of another's data while the third, who
+// knows both, is away. However often both ask, and whatever the copy remembers.
+func TestEmptySiteDoesNotVouch(t *testing.T) {
+	for _, after := range []core.Tick{0, 3000} {
+		r := guarded(t, 3, nil)
+		r.advance(100)
+		r.create("e", 30)
+		r.advance(after)
+		old, b := r.copied("a"), r.disks["b"]
+		r.wantCode(r.acquire("a", "e", 10, "x"), core.OK)
+		r.advance(5000)
+		a := r.disks["a"]
+		r.cut["c"] = true
+		r.disks["a"], r.disks["b"] = old, sim.NewMemory(77)
+		r.restart("b")
+		for range 3 {
+			r.restart("a")
+			r.advance(5000)
+			if r.serves("a") || r.serves("b") {
+				t.Fatalf("copied %d ms after the creation: a, on an old copy, serves: %t; b, on an empty disk: %t", after, r.serves("a"), r.serves("b"))
+			}
+			r.restart("b")
+			r.advance(5000)
+		}
+		clear(r.cut)
+		r.advance(5000)
+		_, _ = r.refused("a"), r.refused("b")
+
+		r.disks["a"], r.disks["b"] = a, b
+		r.restart("a")
+		r.restart("b")
+		r.advance(5000)
+		if !r.serves("a") || !r.serves("b") {
+			t.Errorf("on their own data: a serves: %t, b: %t", r.serves("a"), r.serves("b"))
+		}
+	}
+}
+
+// TestServingSiteVouchesForWhomItDoesNotKnow: the word of a site that comes to
+// serve counts from then on, without another question.
+func TestServingSiteVouchesForWhomItDoesNotKnow(t *testing.T) {
+	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 100 })
+	r.cut["c"] = true
+	r.advance(3000)
+	r.create("e", 30)
+	r.advance(3000)
+	// Neither of b and c knows the other; a restarts last.
+	clear(r.cut)
+	r.cut["a"] = true
+	r.restart("c")
+	r.restart("b")
+	r.advance(3000)
+	if r.serves("b") || r.serves("c") {
+		t.Errorf("without a, b serves: %t, c: %t", r.serves("b"), r.serves("c"))
+	}
+	clear(r.cut)
+	r.restart("a")
+	r.advance(2000)
+	for _, name := range r.names {
+		if !r.serves(name) {
+			t.Errorf("%s does not serve once all are there", name)
+		}
+	}
+}
+
+// TestAllAreAskedBeforeServing: who objects after enough have vouched is heard
+// before the site serves; who says nothing is waited for no longer than VouchWait.
+func TestAllAreAskedBeforeServing(t *testing.T) {
+	r := guarded(t, 5, func(cfg *core.Config) { cfg.VouchWait = 500 })
+	r.advance(100)
+	r.cut["b"], r.cut["c"] = true, true
+	r.create("e", 50)
+	old := r.copied("a")
+	r.wantCode(r.acquire("a", "e", 3, "x"), core.OK)
+	r.advance(3000)
+	right := r.disks["a"]
+	// b and c know no later data than the copy.
+	clear(r.cut)
+	r.cut["d"], r.cut["e"] = true, true
+	r.disks["a"] = old
+	r.restart("a")
+	r.advance(400)
+	if r.serves("a") {
+		t.Error("it serves before d and e can have said anything")
+	}
+	r.cut["d"] = false
+	r.advance(2000)
+	_ = r.refused("a")
+
+	r.cut["d"] = true
+	r.disks["a"] = right
+	r.restart("a")
+	r.advance(400)
+	if r.serves("a") {
+		t.Error("it does not wait for d and e")
+	}
+	r.advance(101)
+	if !r.serves("a") {
+		t.Error("it waits for d and e for ever")
 	}
 }
 
@@ -298,5 +417,22 @@ func TestQuietSitesTellNothing(t *testing.T) {
 		if !disk.Equal(before[name]) {
 			t.Errorf("quiet site %s commits", name)
 		}
+	}
+}
+
+// TestServesWithAllThatIsDue: a site that begins to serve as it wakes does all else that
+// is due then, and asks for no wake in the past.
+func TestServesWithAllThatIsDue(t *testing.T) {
+	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
+	r.advance(1000)
+	r.create("e", 50)
+	r.wantCode(r.lease("a", "e", 3, "x", 120_000), core.OK)
+	// The site's time is to be stored again by now.
+	r.advance(30_000)
+	r.cut["c"] = true
+	r.restart("a")
+	r.advance(2000)
+	if !r.serves("a") {
+		t.Error("it does not serve")
 	}
 }

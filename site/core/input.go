@@ -224,8 +224,17 @@ type Change struct {
 	Expected uint64
 	// RequestID identifies the change; not empty.
 	RequestID string
-	// Wait is how long the change may take to be decided.
+	// Wait is how long the change may take to be decided, and with Applied to be known
+	// as applied everywhere.
 	Wait Tick
+	// Applied has a SetLimit answered once all members are known to have applied the
+	// change, or once Wait is over: the change stands then as well.
+	Applied bool
+	// NotAfter is the wall time after which the change must not run, in milliseconds
+	// since the Unix epoch, the same for all repeats, at most [Config.RequestHorizon]
+	// ahead. 0 is for the site to choose: then a repeat is known for
+	// [Config.Retention] only.
+	NotAfter int64
 }
 
 // Deliver hands over messages that another site sent.

@@ -30,7 +30,18 @@ const (
 	indexSlots = 8
 )
 
-func newKeyIndex() *keyIndex { return &keyIndex{seed: maphash.MakeSeed()} }
+// newKeyIndex makes the index of a table that begins with so many records. Where
+// most shards get some, all begin in one piece of memory.
+func newKeyIndex(records int) *keyIndex {
+	x := &keyIndex{seed: maphash.MakeSeed()}
+	if records >= indexShards/2 {
+		slots := make([]uint64, indexShards*indexSlots)
+		for i := range x.shards {
+			x.shards[i].slots, slots = slots[:indexSlots:indexSlots], slots[indexSlots:]
+		}
+	}
+	return x
+}
 
 // locate returns where a key belongs: its shard, and its tag, which is not 0.
 func (x *keyIndex) locate(key *RequestKey) (*indexShard, uint32) {

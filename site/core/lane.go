@@ -65,9 +65,10 @@ type lane struct {
 	replies []Reply
 	records []RequestRecord
 	// touched are the machines with something to persist, looks those that may have
-	// to ask for tokens or to be told of, and closed those of which bins of demand were
+	// to ask for tokens or to be told of, freed those to which tokens came back that
+	// others may have to be told of, and closed those of which bins of demand were
 	// closed.
-	touched, looks, closed []*entity
+	touched, looks, freed, closed []*entity
 	// room and placed are memory of a charge.
 	room   charge
 	placed map[*entity]int32
@@ -139,14 +140,21 @@ func (c *Core) joinLanes() {
 		}
 		for _, e := range l.looks {
 			e.due = false
-			if !e.told && len(c.cfg.Members) > 1 {
+			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
 				c.active(e)
 			}
 			c.look(e)
 		}
+		for _, e := range l.freed {
+			if !e.told {
+				c.tellReturn(e)
+			}
+			c.freedOne(e)
+		}
 		clear(l.closed)
 		clear(l.looks)
-		l.closed, l.looks = l.closed[:0], l.looks[:0]
+		clear(l.freed)
+		l.closed, l.looks, l.freed = l.closed[:0], l.looks[:0], l.freed[:0]
 	}
 	if len(c.due) > 0 {
 		c.catchUp()
@@ -167,5 +175,13 @@ func (l *lane) lookLater(e *entity) {
 	if !e.due {
 		e.due = true
 		l.looks = append(l.looks, e)
+	}
+}
+
+// freedLater has done, when the lanes are joined, what follows where tokens came back
+// to an entity. An entity between others may be listed more than once.
+func (l *lane) freedLater(e *entity) {
+	if n := len(l.freed); n == 0 || l.freed[n-1] != e {
+		l.freed = append(l.freed, e)
 	}
 }

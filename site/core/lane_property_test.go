@@ -21,7 +21,7 @@ type laned struct {
 
 // hand has a lane serve an input if one can, and else steps the core.
 func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
-	if ms, ok := l.Route(in, nil); ok && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
+	if ms, ok := l.Route(in, nil); ok && len(l.lanes.all) > 0 && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
 		l.served++
 		return
 	}
@@ -33,6 +33,7 @@ func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
 // them, on random lanes and with random entities split, and wants the same answers,
 // the same books and the same things remembered.
 func TestLanesAnswerAsSteps(t *testing.T) {
+	refused := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		of := threeLevels(2)
@@ -70,10 +71,15 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			ins := [2]Input{}
 			kind, names := rnd.IntN(20), [2]string{of.records[rnd.IntN(len(of.records))].Name, of.names[rnd.IntN(len(of.names))]}
 			tokens, id := Tokens(1+rnd.IntN(6)), RequestKey{byte(rnd.IntN(256)), byte(rnd.IntN(40)), byte(seed)}
+			if rnd.IntN(30) == 0 {
+				// About as much as the limits, which releases let be left and more.
+				tokens += 196
+			}
+			least := Tokens(rnd.IntN(3)) * tokens / 2
 			for j := range ins {
 				switch {
 				case kind < 9:
-					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Request: id}
+					ins[j] = &Acquire{Call: i, Entity: names[0], Tokens: tokens, Least: least, Request: id}
 				case kind < 11:
 					ins[j] = &AcquireAll{Call: i, Parts: []Part{{names[0], tokens}, {names[1], 1}}, Request: id}
 				case kind < 12:
@@ -95,12 +101,20 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			if err := sameEffects(&outs[0], &outs[1]); err != nil {
 				t.Fatalf("seed %d, input %d: %v", seed, i, err)
 			}
+			for _, r := range outs[1].Replies {
+				if r.Answer.Code == ExceedsLimit && r.Answer.Left > r.Answer.Tokens {
+					refused++
+				}
+			}
 			outs[0].Reset()
 			outs[1].Reset()
 		}
 		if lanes.served < 500 {
 			t.Errorf("seed %d: %d requests served by lanes", seed, lanes.served)
 		}
+	}
+	if refused < 100 {
+		t.Errorf("%d acquires of more than a limit refused where more was left", refused)
 	}
 }
 

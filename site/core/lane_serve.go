@@ -106,17 +106,21 @@ func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 	return c.serveGrant(number, a.Call, &r, ch)
 }
 
-// affords reports whether all of a charge can be taken on a lane.
+// affords reports whether all of a charge can be taken on a lane: more than a limit
+// cannot, whatever is left.
 func (c *Core) affords(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
+		if tokens > e.limit {
+			return false
+		}
 		if s := e.split(); s != nil {
 			if s.slots[number].left.Load() < int64(tokens) {
 				return false
 			}
 			continue
 		}
-		if e.left < tokens || !c.quiet(e) {
+		if e.usable() < tokens || !c.quiet(e) {
 			return false
 		}
 	}
@@ -148,7 +152,7 @@ func (l *lane) roll(c *Core, e *entity) {
 	if d.model == nil && d.counting {
 		d.model = c.modelOf(c.newModel(c.forecasts.name))
 	}
-	if d.roll(current) {
+	if d.roll(current, e.limit) {
 		l.closed = append(l.closed, e)
 	}
 }
@@ -222,8 +226,9 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 		l.roll(c, e)
 		e.demand.released(tokens)
 		l.touch(e)
-		if e.left < c.enough(e) {
-			l.lookLater(e)
+		e.busyUntil = l.now.Tick + busyFor
+		if e.left < c.enough(e) || e.apart() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
+			l.freedLater(e)
 		}
 	}
 	l.replies = append(l.replies, Reply{Call: a.Call, Answer: Answer{Code: OK, Tokens: a.Tokens, Left: record.Left}})
@@ -251,7 +256,7 @@ func (c *Core) takesBack(number int, ch charge) bool {
 
 // atEase reports whether an entity is in no want of tokens that is followed up.
 func (c *Core) atEase(e *entity) bool {
-	return e.left >= 0 && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
+	return e.left >= 0 && e.debt() == nil && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }
 
 // noteServed makes a record findable and has it stored, unless there is one of that

@@ -66,7 +66,7 @@ func (c *Core) commitLease(m *CommitLease) {
 	e, kept := l.entity, l.part(m.Tokens)
 	returned := l.Tokens - kept
 	if returned > 0 && !c.credit(e, returned) {
-		c.reply(m.Call, Answer{Code: Overflow, Left: e.left})
+		c.reply(m.Call, Answer{Code: Overflow, Left: e.usable()})
 		return
 	}
 	c.dropLease(l)
@@ -91,12 +91,12 @@ func (c *Core) returnLease(r *Release, q *request) {
 	}
 	e, tokens := l.entity, l.part(r.Tokens)
 	if !c.takeBack(l, tokens) {
-		c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
+		c.reply(r.Call, Answer{Code: Overflow, Left: e.usable()})
 		return
 	}
 	c.leaseEvent(l, LeaseReturned)
 	c.remember(q, e, Ran, tokens)
-	c.reply(r.Call, Answer{Tokens: tokens, Left: e.left})
+	c.reply(r.Call, Answer{Tokens: tokens, Left: e.usable()})
 	c.freed(e)
 }
 

@@ -28,7 +28,7 @@ type LeaseRecord struct {
 	Generation uint64
 	// Tokens are those that it still holds; they are part of the entity's net.
 	Tokens Tokens
-	// Expires is the wall time at which it ends, in milliseconds since the Unix
+	// Expires is when it ends by the site's own time, see ClockRecord, in milliseconds since the Unix
 	// epoch. Within a life of the core the lease ends by the monotonic clock.
 	Expires int64
 	TTL     Tick

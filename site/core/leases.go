@@ -133,10 +133,10 @@ func (c *Core) restoreLeases(records []LeaseRecord) {
 }
 
 // startLeases gives the restored leases their ends, at the first step: what the
-// wall clocks then and now say is left, and never more than the time to live.
+// site's own time says is left, and never more than the time to live.
 func (c *Core) startLeases() {
 	for _, l := range c.leases.restored {
-		remaining := Tick(min(max(0, l.Expires-c.now.Wall), int64(l.TTL)))
+		remaining := Tick(min(max(0, l.Expires-c.own()), int64(l.TTL)))
 		l.until = c.now.Tick + remaining
 		heap.Push(&c.leases.ends, l)
 	}
@@ -194,7 +194,7 @@ func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
 
 // prolong has a lease end a time from now.
 func (c *Core) prolong(l *lease, ttl Tick) {
-	l.TTL, l.Expires, l.until = ttl, c.now.Wall+int64(ttl), c.now.Tick+ttl
+	l.TTL, l.Expires, l.until = ttl, c.own()+int64(ttl), c.now.Tick+ttl
 	if l.heapAt < 0 {
 		heap.Push(&c.leases.ends, l)
 	} else {

@@ -377,6 +377,50 @@ func TestLeaseOutlivesItsRecord(t *testing.T) {
 	}
 }
 
+// TestLeasesOutliveAClockSetAhead: a wall clock that is set ahead, or right after it
+// was behind, ends no lease early by more than the skew allowed, when the site
+// starts again; and no lease lasts longer by more than it was down.
+func TestLeasesOutliveAClockSetAhead(t *testing.T) {
+	const skew = 10_000
+	for name, step := range map[string]func(r *rig){
+		"while it is down":  func(r *rig) { r.now.Wall += 700_000; r.restart("a") },
+		"while it runs":     func(r *rig) { r.now.Wall += 700_000; r.advance(skew); r.restart("a") },
+		"again and again":   func(r *rig) { r.now.Wall += 700_000; r.restart("a"); r.restart("a"); r.restart("a") },
+		"right after a lag": func(r *rig) { r.now.Wall -= 700_000; r.advance(2 * skew); r.now.Wall += 700_000; r.restart("a") },
+	} {
+		r := newRig(t, 1, func(cfg *core.Config) { cfg.Skew = skew })
+		r.create("e", 10)
+		r.wantCode(r.lease("a", "e", 10, "x", 600_000), core.OK)
+		r.advance(1000)
+		began := r.now.Tick
+		step(r)
+		r.advance(599_000 - 2*skew - (r.now.Tick - began))
+		if a := r.acquire("a", "e", 10, "early"); a.Code == core.OK {
+			t.Errorf("%s: a lease of 600 s has ended after 580 s", name)
+		}
+		r.advance(3 * skew)
+		if a := r.acquire("a", "e", 10, "late"); a.Code != core.OK {
+			t.Errorf("%s: a lease of 600 s has not ended after 610 s: %+v", name, a)
+		}
+	}
+}
+
+// TestLeasesOfARestartingSiteEnd: a site that starts again and again, and grants
+// nothing meanwhile, stores how far its time has come.
+func TestLeasesOfARestartingSiteEnd(t *testing.T) {
+	r := newRig(t, 1, func(cfg *core.Config) { cfg.Skew = 1000 })
+	r.create("e", 10)
+	r.wantCode(r.lease("a", "e", 10, "x", 60_000), core.OK)
+	for range 20 {
+		r.advance(5000)
+		r.now.Wall -= 5000 // no help from this
+		r.restart("a")
+	}
+	if a := r.acquire("a", "e", 10, "y"); a.Code != core.OK {
+		t.Errorf("a lease of 60 s lasts for 100 s: %+v", a)
+	}
+}
+
 func TestListOfLeases(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 100)
@@ -443,5 +487,31 @@ func TestUnvouchedSiteHasNoLeases(t *testing.T) {
 	} {
 		r.step("a", in)
 		r.wantCode(r.answer(fmt.Sprint(i)), core.Unvouched)
+	}
+}
+
+// TestAWakeThatGrantsALease: a wake that grants the first lease for a long time leaves
+// nothing due: the clock is stored with the lease.
+func TestAWakeThatGrantsALease(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Skew = 2000 })
+	r.create("e", 30)
+	r.cut["a"] = true
+	r.wantCode(r.lease("a", "e", 5, "first", 1000), core.OK)
+	r.advance(4000)
+	call := r.nextCall()
+	r.step("a", &core.Acquire{
+		Call: call, Entity: "e", Tokens: 20, Least: 5, Request: key("second"), Wait: 1500,
+		Lease: &core.LeaseTerms{ID: "second", TTL: 60_000},
+	})
+	r.unanswered(call)
+	r.advance(1499)
+	r.now.Tick, r.now.Wall = r.now.Tick+1, r.now.Wall+1
+	r.cores["a"].Step(r.now, core.Wake{})
+	if at := r.cores["a"].WakeAt(); at != 0 && at <= r.now.Tick {
+		t.Errorf("woken at %d, it wants to be woken at %d again", r.now.Tick, at)
+	}
+	r.drain("a")
+	if a := r.answer(call); a.Code != core.OK || a.Tokens != 10 {
+		t.Errorf("%+v, want the 10 that are here", a)
 	}
 }

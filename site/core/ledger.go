@@ -16,27 +16,37 @@ type entityLedger struct {
 // Pledge implements avantan.Ledger.
 func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.Contribution, bool) {
 	l.e.hunt.pledged = l.c.counted(l.e)
-	return l.pledge(press), true
+	l.c.keep(l.e)
+	return l.pledge(press, true), true
 }
 
 // counted is the number of the last waiting acquire that a want covers.
 func (c *Core) counted(e *entity) uint64 {
 	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.asked() {
-		return e.queue.items[0].number
+		return e.queue.oldest().number
 	}
 	return e.queue.last()
 }
 
-// pledge moves an offer out of what is left.
-func (l *entityLedger) pledge(press avantan.Press) avantan.Contribution {
+// pledge moves an offer out of what is left. An entity in debt offers all to an instance
+// that may take it off the debt, and to others what is usable.
+func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contribution {
 	c, e := l.c, l.e
 	s := c.situation(e)
 	offer := c.mods.offer.Offer(s, press)
-	kept := max(0, e.left-offer)
+	owes := e.debt() != nil
+	if owes && settles {
+		offer = e.left
+	}
+	kept := max(0, s.Left-offer)
 	target, median := c.mods.want.Target(s)
 	queued := max(0, c.mods.want.Waiting(s)-kept)
 	e.left -= offer
 	c.dirtyBooks(e)
+	if owes && !settles && s.Left <= 0 {
+		// More tokens would be set aside here, and help nobody.
+		return avantan.Contribution{Site: c.cfg.Self, Offered: offer}
+	}
 	return avantan.Contribution{
 		Site: c.cfg.Self, Offered: offer, Kept: kept + c.inFlight(e), Queued: queued,
 		Median: max(queued+max(0, median-kept), s.Refused-kept), Wanted: max(queued+max(0, target-kept), s.Refused-kept),
@@ -53,63 +63,78 @@ func (l *entityLedger) takeBack(pledge avantan.Contribution) {
 
 // CanApply implements avantan.Ledger.
 func (l *entityLedger) CanApply(v *avantan.Value) error {
-	_, _, err := l.outcome(v)
+	_, err := l.outcome(v)
 	return err
 }
 
-// outcome computes what deciding a value would mean: the result of its limit
-// change, if it has one, and this site's grant.
-func (l *entityLedger) outcome(v *avantan.Value) (*LimitResult, Tokens, error) {
-	var result *LimitResult
+// outcome is what deciding a value means.
+type outcome struct {
+	// result is that of its limit change, nil for none.
+	result *LimitResult
+	// grant is this site's.
+	grant Tokens
+	// moved is what sites get beyond what they offered.
+	moved Tokens
+	// debt is what the entity owes afterwards.
+	debt Tokens
+}
+
+// outcome computes what deciding a value would mean.
+func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
+	o := outcome{debt: l.e.owed()}
 	var delta Tokens
 	if len(v.Change) > 0 {
 		r, err := l.e.judge(v.Change)
 		if err != nil {
-			return nil, 0, err
+			return outcome{}, err
 		}
-		result, delta = &r, r.delta(l.e)
+		o.result, delta = &r, r.delta(l.e)
 	}
 	if len(v.Contributions) == 0 {
 		if delta != 0 {
-			return nil, 0, fmt.Errorf("a limit change of %d falls on no site", delta)
+			return outcome{}, fmt.Errorf("a limit change of %d falls on no site", delta)
 		}
-		return result, 0, nil
+		return o, nil
 	}
-	policy, err := redistribute.ByName(v.Policy)
+	name, settles := policyOf(v)
+	policy, err := redistribute.ByName(name)
 	if err != nil {
-		return nil, 0, fmt.Errorf("choosing the decided policy: %w", err)
+		return outcome{}, fmt.Errorf("choosing the decided policy: %w", err)
 	}
-	grants, err := policy.Grants(v.Contributions, delta)
+	grants, debt, err := shareOut(v, policy, delta, o.debt, settles)
 	if err != nil {
-		return nil, 0, fmt.Errorf("sharing out the pool: %w", err)
+		return outcome{}, fmt.Errorf("sharing out the pool: %w", err)
 	}
-	var grant Tokens
+	o.debt = debt
 	for i, contribution := range v.Contributions {
+		o.moved += max(0, grants[i]-contribution.Offered)
 		if contribution.Site == l.c.cfg.Self {
-			grant = grants[i]
+			o.grant = grants[i]
 		}
 	}
-	return result, grant, nil
+	return o, nil
 }
 
 // Apply implements avantan.Ledger.
 func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	c, e := l.c, l.e
-	result, grant, err := l.outcome(v)
+	o, err := l.outcome(v)
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q, instance %d: applying what CanApply found good: %v", e.name, t, err))
 	}
 	_, member := v.Of(c.cfg.Self)
-	e.left += grant
+	e.left += o.grant
 	if member {
 		e.hunt.lastGrant = e.left
 	}
-	if result != nil {
-		e.settleLimit(*result)
-		c.keepOut(e, e.surplus+result.setAside)
+	if o.result != nil {
+		e.settleLimit(*o.result)
+		c.keepOut(e, e.surplus+o.result.setAside)
+		c.limitChanged(e, t)
 	}
+	c.setDebt(e, o.debt, t, v)
 	c.applied = c.settledBy(v)
-	c.applied.counted = e.hunt.pledged
+	c.applied.counted, c.applied.moved = e.hunt.pledged, o.moved
 	e.hunt.noQuorum = 0
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)

@@ -9,7 +9,7 @@ package core
 // tokens anywhere is nothing that it can know.
 
 // apart reports whether the site goes on without a majority.
-func (e *entity) apart() bool { return e.hunt.own != nil }
+func (e *entity) apart() bool { return e.seldom != nil && e.seldom.own != nil }
 
 // keepApart notes what is the site's own when no majority is there any more, and what
 // a minority has shown is not believed once one is there again. It is called before
@@ -19,13 +19,13 @@ func (c *Core) keepApart(e *entity) {
 	there := p.Choose(true) == p.Choose(false) || c.majorityThere(e)
 	switch {
 	case there && e.apart():
-		e.hunt.own = nil
+		e.seldom.own = nil
 		if d := e.drought; d != nil {
 			*d = drought{}
 		}
 	case !there && !e.apart():
 		own := e.left + e.net + e.offered()
-		e.hunt.own = &own
+		e.rarely().own = &own
 	}
 }
 
@@ -35,7 +35,7 @@ func (c *Core) loans(e *entity, s *Situation) {
 	if !e.apart() {
 		return
 	}
-	s.Apart, s.Own = true, max(0, *e.hunt.own-e.net)
+	s.Apart, s.Own = true, max(0, *e.seldom.own-e.net)
 	if s.Own <= s.Left || e.views == nil {
 		return
 	}

@@ -33,9 +33,6 @@ type hunt struct {
 	looked Tick
 	// triggered is when a redistribution was last begun here.
 	triggered Tick
-	// own is what the site held, with what was out, when a majority was there last;
-	// nil while one is. See loans.go.
-	own *Tokens
 }
 
 // settled is what an applied instance meant for this site.
@@ -47,10 +44,15 @@ type settled struct {
 	member bool
 	// kept is what the members kept back.
 	kept Tokens
+	// moved is what members got beyond what they offered.
+	moved Tokens
 	// used: what waits at the members takes all that they offered.
 	used bool
 	// absent: a site that seems to be reachable was left out.
 	absent bool
+	// gap: results of limit changes may have been forgotten before this site has
+	// heard of them.
+	gap bool
 }
 
 // noQuorumPatiences is how many times Patience a site that found no majority
@@ -93,13 +95,16 @@ func (c *Core) pursue(e *entity) {
 	c.doubt(e)
 	s := c.situation(e)
 	reason := c.mods.trigger.Due(s)
-	if reason == "" && e.droughtNow().since == 0 {
+	if reason == "" && e.droughtNow().since == 0 && e.debt() == nil {
 		return
 	}
 	switch {
 	case s.Changing && !e.busy():
 		c.started(e, reason, Majority)
 		c.begin(e)
+		return
+	case e.debt() != nil:
+		c.payDebt(e)
 		return
 	case reason == limitReason:
 		return
@@ -141,7 +146,11 @@ func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool)
 	if urgent && c.dryAgain(e, s) {
 		return
 	}
-	direct := c.mods.strategy.Direct()
+	crowd := c.inCrowd(e)
+	if crowd && (e.hunting() || c.waitsForTurn(e)) {
+		return
+	}
+	direct := c.mods.strategy.Direct() && !crowd
 	hopeless := s.Told && s.Elsewhere < worth(e)
 	if hopeless && urgent {
 		e.hunt.press = avantan.PressAll
@@ -191,16 +200,20 @@ func (c *Core) majorityThere(e *entity) bool {
 }
 
 // begin has the protocol begin an instance, with the first change that waits. If that
-// lowers the limit sites are asked for all they have: what one keeps it could still
-// grant, while more is out than the limit.
+// lowers the limit, or there is a debt, sites are asked for all they have, and to stand
+// still: what one keeps it could still grant, while more is out than the limit.
 func (c *Core) begin(e *entity) {
 	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
+	settles := e.owed() > 0 || e.owes()
 	if ch := firstDue(e.changes); ch != nil {
 		p.Change = ch.encoded
 		ch.proposed = true
 		if r, err := e.judge(ch.encoded); err == nil && r.delta(e) < 0 {
-			p.Press = avantan.PressAll
+			settles = true
 		}
+	}
+	if settles {
+		p.Policy, p.Press = settling+c.cfg.Policy, avantan.PressHold
 	}
 	c.stepMajority(e, avantan.Input{Begin: &p})
 }
@@ -209,10 +222,13 @@ func (c *Core) begin(e *entity) {
 // follows within the core.
 func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	c.applied = nil
+	limit := e.limit
 	if e.majority == nil {
 		e.majority = avantan.New(&c.machine, &entityLedger{c: c, e: e}, avantan.State{})
 	}
 	out := e.majority.Step(c.now.Tick, in)
+	c.stand(e, &in)
+	c.heardApplied(e, in.Receive)
 	if out.Persist {
 		c.dirtyRecord(e)
 	}
@@ -228,8 +244,11 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 		e.hunt.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience
 	}
 	settled := c.applied
+	if e.limit != limit {
+		c.relimit(e)
+	}
 	if settled != nil {
-		c.answerChanges(e)
+		c.answerChanges(e, settled.gap)
 		c.afterInstance(e, *settled)
 	} else {
 		// An offer may have been taken back.
@@ -256,8 +275,9 @@ func (c *Core) protocolEvents(name string, out *avantan.Output) {
 func (c *Core) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
+	c.turned(e, s.moved)
 	c.serveQueue(e)
-	c.came(e, e.left)
+	c.came(e, e.usable())
 	if e.queue.len() == 0 && e.left >= 0 {
 		e.hunt.press, e.hunt.retried = avantan.PressSpare, false
 		if s.member && s.kept == 0 && s.used && !s.absent && waited {
@@ -265,7 +285,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		}
 		return
 	}
-	counted := e.queue.len() == 0 || e.queue.items[0].number <= s.counted
+	counted := e.queue.len() == 0 || e.queue.oldest().number <= s.counted
 	if s.kept > 0 || !s.member || !counted && !s.used {
 		e.hunt.press = avantan.PressAll
 		return
@@ -285,6 +305,8 @@ func (c *Core) afterInstance(e *entity, s settled) {
 // moment: many droughts are over soon. Without a majority all go on waiting.
 func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
+	e.unhold()
+	c.serveQueue(e)
 	c.dry(e)
 	c.out.Events = append(c.out.Events, Event{Kind: GaveUp, Entity: e.name})
 	if e.apart() {
@@ -295,5 +317,5 @@ func (c *Core) giveUp(e *entity) {
 		mostNeeded = small(e)
 	}
 	e.queue.hasten(c.now.Tick+keepWaiting, mostNeeded)
-	c.endWaiting(e, func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick })
+	c.endWaiting(e, e.queue.take(func(w *waiting) bool { return w.needs > mostNeeded || w.until <= c.now.Tick }))
 }

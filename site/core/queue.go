@@ -1,8 +1,6 @@
 package core
 
-import (
-	"slices"
-)
+import "math"
 
 // waiting is an acquire that waits for tokens.
 type waiting struct {
@@ -16,10 +14,11 @@ type waiting struct {
 	at    *entity
 	needs Tokens
 	// number orders it among all that ever waited for that entity, arrived among all
-	// that ever waited at the site.
+	// that ever waited at the site. place is its place in the queue.
 	number, arrived uint64
-	// behind says, while acquires end their waiting, that one before it goes on.
-	behind bool
+	place           int
+	// held says that others have waited for it: see hold.
+	held bool
 	// calls are whom to answer: the first caller and those that repeated its id.
 	calls []Call
 }
@@ -27,22 +26,40 @@ type waiting struct {
 // maxCallers bounds how many callers may wait for one request id.
 const maxCallers = 16
 
-// queue holds an entity's waiting acquires in the order of their arrival. It
-// is bounded by the core.
+// queue holds the waiting acquires of an entity in the order of their arrival. The core
+// bounds the queue. Each operation on one acquire takes logarithmic time: a thousand
+// callers who hang up must not stop the site.
 type queue struct {
-	items  []*waiting
+	// places has nil where an acquire has left.
+	places []*waiting
+	// minima is a tree over the places: the root at 1, below i the nodes 2i and 2i+1, the
+	// places in the second half.
+	minima []minimum
+	count  int
 	tokens Tokens
 	// number is that of the last item that ever joined.
 	number uint64
-	// next is no later than the first until of all items.
-	next Tick
+	hold   hold
 }
+
+// minimum is the least need and the first deadline of some places.
+type minimum struct {
+	needs Tokens
+	until Tick
+}
+
+// nobody is the minimum of empty places: no acquire needs so much.
+var nobody = minimum{needs: math.MaxInt64, until: math.MaxUint64}
+
+// fewPlaces is how many places a queue has at least, and keepPlaces how many an empty
+// queue keeps.
+const fewPlaces, keepPlaces = 4, 64
 
 func (q *queue) len() int {
 	if q == nil {
 		return 0
 	}
-	return len(q.items)
+	return q.count
 }
 
 // asked is what all that wait ask for.
@@ -61,75 +78,155 @@ func (q *queue) last() uint64 {
 	return q.number
 }
 
+// oldest is the acquire that has waited longest; nil if none waits.
+func (q *queue) oldest() *waiting { return q.fits(MaxTokens) }
+
 // first is what the acquire asks for that has waited longest; 0 if none waits.
 func (q *queue) first() Tokens {
-	if q.len() == 0 {
-		return 0
+	if w := q.oldest(); w != nil {
+		return w.needs
 	}
-	return q.items[0].needs
+	return 0
+}
+
+// fits is the acquire that has waited longest of those that need no more than so many
+// tokens; nil if there is none.
+func (q *queue) fits(left Tokens) *waiting {
+	return q.find(func(m *minimum) bool { return m.needs <= left })
+}
+
+// due is the acquire that has waited longest of those whose time is up; nil if there is
+// none.
+func (q *queue) due(now Tick) *waiting {
+	return q.find(func(m *minimum) bool { return m.until <= now })
+}
+
+// next is the first until of all items.
+func (q *queue) next() Tick { return q.minima[1].until }
+
+// find is the first item that a condition on minima holds of.
+func (q *queue) find(holds func(m *minimum) bool) *waiting {
+	if q.len() == 0 || !holds(&q.minima[1]) {
+		return nil
+	}
+	half, i := len(q.minima)/2, 1
+	for i < half {
+		if i *= 2; !holds(&q.minima[i]) {
+			i++
+		}
+	}
+	return q.places[i-half]
 }
 
 func (q *queue) push(w *waiting) {
 	q.number++
 	w.number = q.number
-	if len(q.items) == 0 || w.until < q.next {
-		q.next = w.until
+	if len(q.places) == len(q.minima)/2 {
+		q.grow()
 	}
-	q.items = append(q.items, w)
+	w.place = len(q.places)
+	q.places = append(q.places, w)
+	q.count++
 	q.tokens += w.needs
+	q.fix(w)
 }
 
-// take removes and visits the items for which pick says so, in order.
-func (q *queue) take(pick func(w *waiting) bool) []*waiting {
-	var taken []*waiting
-	if q == nil {
-		return taken
+// grow closes the gaps, and makes room for as many items again.
+func (q *queue) grow() {
+	old := q.places
+	leaves := fewPlaces
+	for leaves < 2*q.count {
+		leaves *= 2
 	}
-	q.items = slices.DeleteFunc(q.items, func(w *waiting) bool {
-		if !pick(w) {
-			return false
+	q.places, q.minima = make([]*waiting, 0, leaves), make([]minimum, 2*leaves)
+	for i := range q.minima {
+		q.minima[i] = nobody
+	}
+	for _, w := range old {
+		if w != nil {
+			w.place = len(q.places)
+			q.places = append(q.places, w)
+			q.minima[leaves+w.place] = minimum{w.needs, w.until}
 		}
-		taken = append(taken, w)
-		q.tokens -= w.needs
-		return true
-	})
-	q.soonest()
-	return taken
+	}
+	for i := leaves - 1; i > 0; i-- {
+		q.minima[i] = least(&q.minima[2*i], &q.minima[2*i+1])
+	}
+}
+
+func least(a, b *minimum) minimum { return minimum{min(a.needs, b.needs), min(a.until, b.until)} }
+
+// fix takes in that the until of an item has changed, or that it has come or gone.
+func (q *queue) fix(w *waiting) {
+	m := nobody
+	if q.places[w.place] == w {
+		m = minimum{w.needs, w.until}
+	}
+	i := len(q.minima)/2 + w.place
+	for q.minima[i] = m; i > 1; {
+		i /= 2
+		q.minima[i] = least(&q.minima[2*i], &q.minima[2*i+1])
+	}
+}
+
+// renew takes in that an item needs another number of tokens. Its place stays.
+func (q *queue) renew(w *waiting, needs Tokens) {
+	q.tokens += needs - w.needs
+	w.needs = needs
+	q.fix(w)
 }
 
 // remove takes one item out.
-func (q *queue) remove(w *waiting) { q.take(func(x *waiting) bool { return x == w }) }
-
-// pop removes the item that has waited longest.
-func (q *queue) pop() *waiting {
-	w := q.items[0]
-	q.items = slices.Delete(q.items, 0, 1)
+func (q *queue) remove(w *waiting) {
+	q.places[w.place] = nil
+	q.fix(w)
+	q.count--
 	q.tokens -= w.needs
-	if q.next == w.until {
-		q.soonest()
+	if q.hold.by == w {
+		q.hold.by = nil
 	}
-	return w
+	if q.count > 0 {
+		return
+	}
+	if q.places = q.places[:0]; cap(q.places) > keepPlaces {
+		q.places, q.minima = nil, nil
+	}
 }
 
-// soonest finds the first until of all items.
-func (q *queue) soonest() {
-	q.next = 0
-	for i, w := range q.items {
-		if i == 0 || w.until < q.next {
-			q.next = w.until
+// take removes the items for which pick says so, and returns them in order.
+func (q *queue) take(pick func(w *waiting) bool) []*waiting {
+	var taken []*waiting
+	for _, w := range q.items() {
+		if pick(w) {
+			taken = append(taken, w)
 		}
 	}
+	for _, w := range taken {
+		q.remove(w)
+	}
+	return taken
+}
+
+// items are all, in order.
+func (q *queue) items() []*waiting {
+	items := make([]*waiting, 0, q.len())
+	if q == nil {
+		return items
+	}
+	for _, w := range q.places {
+		if w != nil {
+			items = append(items, w)
+		}
+	}
+	return items
 }
 
 // hasten has those that need no more than so many tokens wait until a time at most.
 func (q *queue) hasten(until Tick, needs Tokens) {
-	if q == nil {
-		return
-	}
-	for _, w := range q.items {
-		if w.needs <= needs {
-			w.until = min(w.until, until)
+	for _, w := range q.items() {
+		if w.needs <= needs && w.until > until {
+			w.until = until
+			q.fix(w)
 		}
 	}
-	q.soonest()
 }

@@ -9,7 +9,10 @@ func (e *entity) view() View {
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
 		Left: e.left, Offered: e.offered(), Net: e.net,
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
-		Fetches: e.fetches, Surplus: e.surplus, Children: int(e.children),
+		Fetches: e.fetches, Surplus: e.surplus, Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
+	}
+	if d := e.debt(); d != nil {
+		v.DebtSince, v.MayExceed = d.since, d.mayExceed()
 	}
 	if e.parent() != nil {
 		v.Parent = e.parent().name

@@ -14,7 +14,7 @@ type recall struct {
 	index *keyIndex
 }
 
-const chunkRecords = 1 << 12
+const chunkRecords = 1 << 10
 
 type recallChunk [chunkRecords]remembered
 

@@ -21,7 +21,7 @@ func TestRecall(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			const start = math.MaxUint32 - 10_000
-			m := recall{index: newKeyIndex(), first: start, begin: start, end: start}
+			m := recall{index: newKeyIndex(0), first: start, begin: start, end: start}
 			rnd := rand.New(rand.NewPCG(1, tc.keys))
 			type made struct {
 				key    RequestKey
@@ -113,10 +113,10 @@ func TestExpiryIsBounded(t *testing.T) {
 	}
 	const large = 2500
 	for i := range large {
-		table.add(RequestRecord{Key: key(i), Tokens: Tokens(i)})
+		table.add(&RequestRecord{Key: key(i), Tokens: Tokens(i)})
 	}
 	table.seal(&RequestBlock{Records: make([]RequestRecord, large)}, Now{Tick: 1, Wall: 1000})
-	table.add(RequestRecord{Key: key(large)})
+	table.add(&RequestRecord{Key: key(large)})
 	table.seal(&RequestBlock{Records: make([]RequestRecord, 1)}, Now{Tick: 50, Wall: 1050})
 	for now, want := range []int{large + 1, large + 1 - 1000, large + 1 - 2000, 1, 1} {
 		if now > 0 {

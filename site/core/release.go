@@ -34,10 +34,10 @@ func (c *Core) release(r *Release) {
 	case len(q.tries.Tried) > 0:
 		c.parkRelease(e, r, &q)
 	case !c.credit(e, r.Tokens):
-		c.reply(r.Call, Answer{Code: Overflow, Left: e.left})
+		c.reply(r.Call, Answer{Code: Overflow, Left: e.usable()})
 	default:
 		c.remember(&q, e, Ran, r.Tokens)
-		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left})
+		c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable()})
 		c.freed(e)
 	}
 }
@@ -63,5 +63,5 @@ func (c *Core) releaseHome(e *entity, r *Release, q *request) {
 // twice, and what it gave could be gone before that is found out.
 func (c *Core) parkRelease(e *entity, r *Release, q *request) {
 	c.remember(q, e, Parked, r.Tokens)
-	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.left, Parked: true})
+	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})
 }

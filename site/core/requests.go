@@ -30,7 +30,7 @@ type RequestState uint8
 const (
 	// Ran: it moved tokens.
 	Ran RequestState = iota + 1
-	// Refused: an acquire, for want of tokens.
+	// Refused: an acquire, for want of tokens or because it asks for more than a limit.
 	Refused
 	// Parked: a release that is counted once it is known that no earlier attempt
 	// was executed elsewhere; its caller was told that it is done.
@@ -71,7 +71,8 @@ type RequestRecord struct {
 	Attempt Attempt
 	// Generation is the entity's.
 	Generation uint64
-	// Tokens moved, those parked included.
+	// Tokens moved, those parked included; of an acquire Refused for asking for more than
+	// a limit the fewest tokens that are more.
 	Tokens Tokens
 	// Left is that of the answer; of a CommitRequest what it gave back.
 	Left Tokens
@@ -179,7 +180,11 @@ const (
 // newRequestTable takes up restored blocks. What was forgotten before the first of
 // them was answered before it too, but for what the clock was set back by.
 func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
-	t := requestTable{recall: recall{index: newKeyIndex()}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0, parts: make(map[RequestKey][]RecordedPart)}
+	records := 0
+	for i := range blocks {
+		records += len(blocks[i].Records)
+	}
+	t := requestTable{recall: recall{index: newKeyIndex(records)}, next: 1, lost: math.MinInt64, restored: len(blocks) > 0, parts: make(map[RequestKey][]RecordedPart)}
 	for _, b := range blocks {
 		if t.forgotten == 0 {
 			t.forgotten = b.Sequence
@@ -204,7 +209,7 @@ func (t *requestTable) find(key RequestKey) (remembered, bool) {
 
 // add makes a record findable; the block that persists it is gathered by the
 // caller and handed to seal.
-func (t *requestTable) add(r RequestRecord) {
+func (t *requestTable) add(r *RequestRecord) {
 	t.recall.add(&remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
 		attempt: r.Attempt, kind: r.Kind, state: r.State,
@@ -257,8 +262,8 @@ func (t *requestTable) seal(b *RequestBlock, now Now) {
 }
 
 func (t *requestTable) remember(b RequestBlock) {
-	for _, r := range b.Records {
-		t.add(r)
+	for i := range b.Records {
+		t.add(&b.Records[i])
 	}
 	t.note(b, 0)
 }

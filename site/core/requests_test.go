@@ -22,8 +22,9 @@ func TestAnswersOfRequests(t *testing.T) {
 	}{
 		"all there is":            {acquire("e", 10), core.Answer{Code: core.OK, Tokens: 10}},
 		"part of it":              {acquire("e", 3), core.Answer{Code: core.OK, Tokens: 3, Left: 7}},
-		"more than there is":      {acquire("e", 11), core.Answer{Code: core.OutOfTokens, Left: 10, RetryAfter: 500}},
-		"most":                    {acquire("e", most), core.Answer{Code: core.OutOfTokens, Left: 10, RetryAfter: 500}},
+		"more than is left":       {func(r *rig) core.Answer { r.acquire("a", "e", 3, "y"); return r.acquire("a", "e", 8, "x") }, core.Answer{Code: core.OutOfTokens, Left: 7, RetryAfter: 500}},
+		"more than there is":      {acquire("e", 11), core.Answer{Code: core.ExceedsLimit, Tokens: 10, Left: 10}},
+		"most":                    {acquire("e", most), core.Answer{Code: core.ExceedsLimit, Tokens: 10, Left: 10}},
 		"none":                    {acquire("e", 0), core.Answer{Code: core.Invalid}},
 		"negative":                {acquire("e", -1), core.Answer{Code: core.Invalid}},
 		"least":                   {acquire("e", math.MinInt64), core.Answer{Code: core.Invalid}},
@@ -59,7 +60,7 @@ func TestAnswersOfRequests(t *testing.T) {
 // refused is not remembered: it may be repeated once there is room.
 func TestReleasesDoNotOverflow(t *testing.T) {
 	r := newRig(t, 1, nil)
-	r.create("e", 0)
+	r.create("e", core.MaxTokens)
 	n := 0
 	var a core.Answer
 	for a = r.release("a", "e", core.MaxTokens, id("r", n)); a.Code == core.OK; a = r.release("a", "e", core.MaxTokens, id("r", n)) {
@@ -68,7 +69,7 @@ func TestReleasesDoNotOverflow(t *testing.T) {
 		}
 	}
 	r.wantCode(a, core.Overflow)
-	if v := r.view("a", "e"); v.Left < 0 || v.Net > 0 || v.Left+v.Net != 0 {
+	if v := r.view("a", "e"); v.Left < 0 || v.Net > 0 || v.Left+v.Net != core.MaxTokens {
 		t.Errorf("the books are %+v", v)
 	}
 	r.wantCode(r.acquire("a", "e", core.MaxTokens, "back"), core.OK)
@@ -179,16 +180,15 @@ func TestFullTableRecovers(t *testing.T) {
 	r.wantCode(r.acquire("a", "e", 1, "full"), core.OK)
 }
 
-// TestQueue: acquires are served strictly in the order of their arrival, also
-// those that come without waiting; whoever's time is up is refused, and those
-// behind are served then.
+// TestQueue: acquires are served in the order of their arrival, but for those that the
+// tokens left cannot serve: these stop nobody. Whoever's time is up is refused.
 func TestQueue(t *testing.T) {
 	r := newRig(t, 3, nil)
-	r.create("e", 9)
+	r.create("e", 300)
 	r.cut["a"] = true
-	r.wantCode(r.acquire("a", "e", 3, "all"), core.OK)
+	r.wantCode(r.acquire("a", "e", 100, "all"), core.OK)
 	first := r.acquireAsync("a", "e", 2, "first", 5000)
-	big := r.acquireAsync("a", "e", 50, "big", 1000)
+	big := r.acquireAsync("a", "e", 50, "big", 1500)
 	second := r.acquireAsync("a", "e", 2, "second", 5000)
 	third := r.acquireAsync("a", "e", 2, "third", 5000)
 	if v := r.view("a", "e"); v.Waiting != 4 {
@@ -198,20 +198,22 @@ func TestQueue(t *testing.T) {
 	r.unanswered(first)
 	r.release("a", "e", 3, "r2")
 	r.wantCode(r.answer(first), core.OK)
-	r.unanswered(second)
-	r.wantCode(r.acquire("a", "e", 1, "small"), core.OutOfTokens)
-	r.advance(999)
-	r.unanswered(big)
-	r.unanswered(second)
-	r.advance(1)
-	r.wantCode(r.answer(big), core.OutOfTokens)
 	r.wantCode(r.answer(second), core.OK)
 	r.unanswered(third)
-	r.wantCode(r.acquire("a", "e", 50, "big"), core.OutOfTokens)
-	r.advance(3999)
-	r.unanswered(third)
+	r.wantCode(r.acquire("a", "e", 1, "no token left"), core.OutOfTokens)
+	r.release("a", "e", 3, "r3")
+	r.wantCode(r.answer(third), core.OK)
+	r.wantCode(r.acquire("a", "e", 1, "small"), core.OK)
+	fourth := r.acquireAsync("a", "e", 2, "fourth", 5000)
+	r.advance(1499)
+	r.unanswered(big)
 	r.advance(1)
-	r.wantCode(r.answer(third), core.OutOfTokens)
+	r.wantCode(r.answer(big), core.OutOfTokens)
+	r.wantCode(r.acquire("a", "e", 50, "big"), core.OutOfTokens)
+	r.advance(3499)
+	r.unanswered(fourth)
+	r.advance(1)
+	r.wantCode(r.answer(fourth), core.OutOfTokens)
 	if n := r.cores["a"].Status().Waiting; n != 0 {
 		t.Errorf("%d wait at the end", n)
 	}
@@ -227,9 +229,11 @@ func TestAloneRefusesAtOnce(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = 3, 4 })
-	r.create("e", 0)
-	r.create("f", 0)
+	r.create("e", 2)
+	r.create("f", 2)
 	r.cut["a"] = true
+	r.wantCode(r.acquire("a", "e", 1, "all of e"), core.OK)
+	r.wantCode(r.acquire("a", "f", 1, "all of f"), core.OK)
 	for i := range 3 {
 		r.unanswered(r.acquireAsync("a", "e", 1, id("e", i), 5000))
 	}
@@ -245,8 +249,9 @@ func TestQueueIsBounded(t *testing.T) {
 // TestQueuedTokensAreBounded: what waits never adds up to an overflow.
 func TestQueuedTokensAreBounded(t *testing.T) {
 	r := newRig(t, 3, nil)
-	r.create("e", 0)
+	r.create("e", core.MaxTokens)
 	r.cut["a"] = true
+	r.wantCode(r.acquire("a", "e", r.view("a", "e").Left, "all"), core.OK)
 	refused := 0
 	for i := range 200 {
 		if _, answered := r.answers[r.acquireAsync("a", "e", core.MaxTokens, id("x", i), 60_000)]; answered {
@@ -258,16 +263,25 @@ func TestQueuedTokensAreBounded(t *testing.T) {
 	}
 	delete(r.cut, "a")
 	r.advance(65_000)
-	if left, offered, net := r.books("e"); left != 0 || offered != 0 || net != 0 {
+	if left, offered, net := r.books("e"); left+net != core.MaxTokens || offered != 0 {
 		t.Errorf("books %d, %d, %d", left, offered, net)
 	}
 }
 
+// cutOff is a cluster of three sites whose first site hears nothing of the others and
+// has none left of the 30 tokens of e.
+func cutOff(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.cut["a"] = true
+	r.wantCode(r.acquire("a", "e", 10, "all"), core.OK)
+	return r
+}
+
 // TestWaitingRepeats: a repeat of an acquire that waits joins it.
 func TestWaitingRepeats(t *testing.T) {
-	r := newRig(t, 3, nil)
-	r.create("e", 0)
-	r.cut["a"] = true
+	r := cutOff(t)
 	calls := []core.Call{r.acquireAsync("a", "e", 5, "x", 3000)}
 	r.wantCode(r.answer(r.acquireAsync("a", "e", 6, "x", 3000)), core.Reused)
 	for range 15 {
@@ -284,16 +298,14 @@ func TestWaitingRepeats(t *testing.T) {
 			t.Errorf("answer %+v", a)
 		}
 	}
-	if v := r.view("a", "e"); v.Left != 2 || v.Net != -2 {
+	if v := r.view("a", "e"); v.Left != 2 || v.Net != 8 {
 		t.Errorf("books %+v", v)
 	}
 }
 
 // TestWaitingIsForgottenInACrash: who waited gets no answer, and may repeat.
 func TestWaitingIsForgottenInACrash(t *testing.T) {
-	r := newRig(t, 3, nil)
-	r.create("e", 0)
-	r.cut["a"] = true
+	r := cutOff(t)
 	lost := r.acquireAsync("a", "e", 5, "x", 3000)
 	r.restart("a")
 	r.release("a", "e", 5, "r")
@@ -303,9 +315,7 @@ func TestWaitingIsForgottenInACrash(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	r := newRig(t, 3, nil)
-	r.create("e", 0)
-	r.cut["a"] = true
+	r := cutOff(t)
 	first := r.acquireAsync("a", "e", 5, "x", 3000)
 	again := r.acquireAsync("a", "e", 5, "x", 3000)
 	r.step("a", &core.Cancel{Call: first})
@@ -315,7 +325,7 @@ func TestCancel(t *testing.T) {
 	}
 	r.step("a", &core.Cancel{Call: again})
 	r.step("a", &core.Cancel{Call: again})
-	if st := r.cores["a"].Status(); st.Waiting != 0 || st.Requests != 0 {
+	if st := r.cores["a"].Status(); st.Waiting != 0 || st.Requests != 1 {
 		t.Errorf("after both have gone: %+v", st)
 	}
 	r.release("a", "e", 5, "r")
@@ -329,9 +339,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestDeletedWhileWaiting(t *testing.T) {
-	r := newRig(t, 3, nil)
-	r.create("e", 0)
-	r.cut["a"] = true
+	r := cutOff(t)
 	calls := []core.Call{r.acquireAsync("a", "e", 5, "x", 30_000), r.acquireAsync("a", "e", 5, "x", 30_000)}
 	limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 4, RequestID: "l", Wait: 30_000})
 	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "d"), core.OK)

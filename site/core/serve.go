@@ -69,23 +69,27 @@ func (c *Core) acquire(a *Acquire) {
 
 // begun has an acquire of which nothing was seen before granted, refused or wait.
 func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
-	lacking := ch.lacking()
-	switch {
-	case lacking == nil:
-		c.concludeGranted(call, r, ch)
-		return
-	case c.stopping:
-		c.reply(call, Answer{Code: Stopping, Left: lacking.of.left})
+	if over := ch.exceeds(r); over != nil {
+		c.reply(call, c.refuseExcess(r, over))
 		return
 	}
+	ch.limited(r)
+	for e := range ch.entities() {
+		c.endHold(e)
+	}
+	if c.stopping {
+		wait = 0
+	}
 	switch at, refusing := c.seek(r, ch, turn{mayWait: wait > 0}); {
+	case refusing != nil && c.stopping:
+		c.reply(call, Answer{Code: Stopping, Left: refusing.of.usable()})
 	case refusing != nil:
 		c.reply(call, c.refuse(r, refusing))
 		c.demandRefused(refusing)
 	case at == nil:
 		c.concludeGranted(call, r, ch)
 	case c.full(at) || len(c.waiting) >= c.cfg.MaxWaitingAll || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
-		c.reply(call, c.queueFull(at))
+		c.reply(call, c.crowded(r, ch, at))
 	default:
 		w := &waiting{
 			request: *r, until: c.until(wait, &r.tries), named: c.named(r), charge: append(charge(nil), ch...), calls: []Call{call},
@@ -110,54 +114,47 @@ func (c *Core) concludeGranted(call Call, r *request, ch charge) {
 
 // dryRun tells what an acquire would be granted now if it did not wait.
 func (c *Core) dryRun(ch charge, call Call, r *request) {
+	if over := ch.exceeds(r); over != nil {
+		c.reply(call, exceeded(over))
+		return
+	}
+	ch.limited(r)
 	if _, refusing := c.seek(r, ch, turn{}); refusing != nil {
 		c.reply(call, c.outOfTokens(refusing.of))
 		return
 	}
-	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.left})
+	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 }
 
-// free is what an acquire that comes now and does not wait may have: what is left
-// belongs to those that wait, if any do.
-func (e *entity) free() Tokens {
-	if e.queue.len() > 0 {
-		return 0
-	}
-	return max(0, e.left)
-}
+// free is what an acquire may have at most.
+func (e *entity) free() Tokens { return max(0, e.usable()) }
 
 // turn is where an acquire comes from that is to be granted, refused or to wait.
 type turn struct {
 	// at is the entity that it has waited for, nil for none; there it does not wait
-	// again. first says that it comes before all others that wait there.
-	at    *entity
-	first bool
+	// again. arrived is when it came to the site, 0 for now.
+	at      *entity
+	arrived uint64
 	// content says that it takes what there is, if that is not too little.
 	content bool
 	// mayWait says that it may wait for others.
 	mayWait bool
 }
 
-// freeAt is that for an acquire that comes from there.
-func (e *entity) freeAt(t *turn) Tokens {
-	if e == t.at && t.first {
-		return max(0, e.left)
-	}
-	return e.free()
-}
-
 // seek finds where an acquire is to wait: for the first of its charge whose entity
-// lacks tokens and lets it wait for them. It is refused if one lacks them that does
+// lacks tokens, or holds, and lets it wait. It is refused if one lacks tokens that does
 // not. If neither is returned it is granted: the charge has been lowered to what
 // there is of all.
 func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
-	most := r.tokens
+	most := MaxTokens
 	for i := range ch {
 		x := &ch[i]
-		least, free := min(r.least, x.tokens), x.of.freeAt(&t)
+		least, free := min(r.least, x.tokens), x.of.free()
+		mayWait := t.mayWait && x.of != t.at
+		held := mayWait && x.of.queue.holds(t.arrived)
 		switch {
-		case free >= x.tokens, t.content && free >= least:
-		case t.mayWait && x.of != t.at && c.mods.admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != RefuseNow:
+		case !held && (free >= x.tokens || t.content && free >= least):
+		case held || mayWait && c.mods.admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != RefuseNow:
 			if at == nil {
 				at = x
 			}
@@ -168,7 +165,7 @@ func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
 			most = min(most, free)
 		}
 	}
-	if at == nil && most < r.tokens {
+	if at == nil && most < ch[0].tokens {
 		ch.lower(most)
 	}
 	return at, nil
@@ -189,7 +186,21 @@ func (c *Core) full(at *charged) bool {
 }
 
 func (c *Core) queueFull(at *charged) Answer {
-	return Answer{Code: QueueFull, Left: at.of.left, Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
+	return Answer{Code: QueueFull, Left: at.of.usable(), Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
+}
+
+// crowded is the answer to an acquire that would wait where no more can: it is granted if
+// it need not wait, else nothing is done.
+func (c *Core) crowded(r *request, ch charge, at *charged) Answer {
+	full := c.queueFull(at)
+	if nowhere, refusing := c.seek(r, ch, turn{}); nowhere != nil || refusing != nil {
+		return full
+	}
+	a := c.grant(r, ch)
+	for e := range ch.entities() {
+		c.later(e)
+	}
+	return a
 }
 
 // tableFull refuses a call if no more requests can be remembered, or not that many
@@ -211,7 +222,7 @@ func (c *Core) grant(r *request, ch charge) Answer {
 		tokens = r.tokens
 	}
 	c.remember(r, e, Ran, tokens)
-	a := Answer{Code: OK, Tokens: tokens, Left: e.left}
+	a := Answer{Code: OK, Tokens: tokens, Left: e.usable()}
 	if r.lease != nil {
 		a.Details = &Details{Lease: c.lend(e, r, tokens)}
 	}
@@ -226,7 +237,7 @@ func (c *Core) refuse(r *request, lacking *charged) Answer {
 }
 
 func (c *Core) outOfTokens(e *entity) Answer {
-	return Answer{Code: OutOfTokens, Left: e.left, Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
+	return Answer{Code: OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
 // demandRefused counts a demand that was refused without a hunt: the next one like
@@ -242,7 +253,7 @@ func (c *Core) demandRefused(lacking *charged) {
 func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens) {
 	q := RequestRecord{
 		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
-		Generation: e.generation, Tokens: tokens, Left: e.left,
+		Generation: e.generation, Tokens: tokens, Left: e.usable(),
 	}
 	if r.parts != nil && state == Ran {
 		q.Parts = c.recorded(r.parts)
@@ -254,6 +265,6 @@ func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens
 }
 
 func (c *Core) record(r RequestRecord) {
-	c.requests.add(r)
+	c.requests.add(&r)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }

@@ -10,15 +10,24 @@ import (
 // limitSnapshot is what a site that missed instances of an entity is told
 // besides its own grants.
 type limitSnapshot struct {
-	Limit   Tokens        `json:"limit"`
-	Version uint64        `json:"version"`
-	Surplus Tokens        `json:"surplus,omitempty"`
-	Results []LimitResult `json:"results,omitempty"`
+	Limit   Tokens `json:"limit"`
+	Version uint64 `json:"version"`
+	Surplus Tokens `json:"surplus,omitempty"`
+	// Debt is what the entity owes, DebtSince the instance that last raised the debt, and
+	// DebtHeard are the members that go by it.
+	Debt      Tokens           `json:"debt,omitempty"`
+	DebtSince avantan.Instance `json:"debt_since,omitempty"`
+	DebtHeard []SiteID         `json:"debt_heard,omitempty"`
+	Results   []LimitResult    `json:"results,omitempty"`
 }
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	b, err := json.Marshal(limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus, Results: l.e.results})
+	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus, Results: l.e.results}
+	if d := l.e.debt(); d != nil {
+		s.Debt, s.DebtSince, s.DebtHeard = d.amount, d.since, l.c.heardBy(d)
+	}
+	b, err := json.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
 	}
@@ -26,16 +35,22 @@ func (l *entityLedger) Snapshot(avantan.Instance) []byte {
 }
 
 // Install implements avantan.Ledger.
-func (l *entityLedger) Install(_ avantan.Instance, snapshot []byte) error {
+func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	var s limitSnapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return fmt.Errorf("decoding a snapshot of entity %q: %w", l.e.name, err)
 	}
+	if s.Version != l.e.version {
+		l.c.limitChanged(l.e, t)
+	}
 	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
 	l.c.keepOut(l.e, s.Surplus)
+	l.c.knowDebt(l.e, s.Debt, s.DebtSince, s.DebtHeard)
 	if l.c.applied == nil {
 		l.c.applied = new(settled)
 	}
+	// An older version forgets results by count.
+	l.c.applied.gap = len(s.Results) >= legacyResults && s.Results[0].Keep == 0
 	l.c.dirtyRecord(l.e)
 	return nil
 }

@@ -58,7 +58,7 @@ func (s *slot) takesBack(e *entity, tokens Tokens) bool {
 func (c *Core) leftOn(_ int, e *entity) Tokens {
 	s := e.split()
 	if s == nil {
-		return e.left
+		return e.usable()
 	}
 	left := e.left
 	for i := range s.slots {
@@ -147,6 +147,10 @@ func (c *Core) fold() {
 		}
 		if asked > 0 {
 			c.demanded(e, asked)
+		}
+		if back > 0 {
+			c.freedOne(e)
+			continue
 		}
 		c.look(e)
 	}

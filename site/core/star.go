@@ -82,7 +82,8 @@ var _ star.Ledger = (*starLedger)(nil)
 
 // Pledge implements star.Ledger.
 func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contribution, bool) {
-	contribution := l.pledge(press)
+	contribution := l.pledge(press, false)
+	l.c.keep(l.e)
 	if id.Leader == l.c.cfg.Self {
 		l.e.hunt.led = l.c.counted(l.e)
 	}
@@ -97,20 +98,24 @@ func (l *starLedger) CanApply(v *avantan.Value) error {
 	if len(v.Change) > 0 {
 		return fmt.Errorf("a change of %d bytes in an instance that no majority decides", len(v.Change))
 	}
+	if _, settles := policyOf(v); settles {
+		return fmt.Errorf("a debt settled in an instance that no majority decides")
+	}
 	return l.entityLedger.CanApply(v)
 }
 
 // Apply implements star.Ledger.
 func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	c, e := l.c, l.e
-	_, grant, err := l.outcome(v)
+	o, err := l.outcome(v)
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q, instance %v: applying what CanApply found good: %v", e.name, id, err))
 	}
-	e.left += grant
+	e.left += o.grant
 	e.moved++
 	e.hunt.lastGrant = e.left
 	s := c.settledBy(v)
+	s.moved = o.moved
 	if id.Leader == c.cfg.Self {
 		s.counted = e.hunt.led
 	}

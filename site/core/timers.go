@@ -78,6 +78,9 @@ func wakeOf(s sequence) Tick {
 
 // schedule sets when an entity must be looked at again.
 func (c *Core) schedule(e *entity) {
+	if !e.hunting() && e.unhold() {
+		c.later(e)
+	}
 	c.queueMoved(e)
 	t := firstUntil(e.changes)
 	if e.majority != nil {
@@ -90,7 +93,15 @@ func (c *Core) schedule(e *entity) {
 		t = earlier(t, wakeOf(e.transfer))
 	}
 	if e.queue.len() > 0 {
-		t = earlier(t, max(1, e.queue.next))
+		t = earlier(t, max(1, e.queue.next()))
+		if e.seldom != nil && e.seldom.turns != 0 {
+			if at := c.turn(e); at > c.now.Tick {
+				t = earlier(t, at)
+			}
+		}
+		if e.queue.hold.by != nil {
+			t = earlier(t, max(1, e.queue.hold.until))
+		}
 	}
 	switch d := e.droughtNow(); {
 	case e.left < 0, e.apart() && e.queue.len() > 0:
@@ -100,6 +111,8 @@ func (c *Core) schedule(e *entity) {
 	case d.until > c.now.Tick && e.queue.len() > 0:
 		t = earlier(t, d.until)
 	}
+	t = earlier(t, c.debtWake(e))
+	t = earlier(t, e.acksWake())
 	t = earlier(t, e.auditWake())
 	c.timers.set(e, t)
 }
@@ -118,6 +131,7 @@ func (c *Core) WakeAt() Tick {
 	}
 	t := earlier(earlier(c.cat.wake, c.gossip.wake), c.guard.wakeAt())
 	t = earlier(earlier(t, c.forecastsWake()), earlier(c.leases.wakeAt(), c.owed.wakeAt()))
+	t = earlier(t, c.clockWake())
 	if len(c.timers) > 0 {
 		t = earlier(t, c.timers[0].wake)
 	}
@@ -145,6 +159,7 @@ func (c *Core) wake() {
 		c.expireQueue(e)
 		c.forgetAudit(e)
 		e.changes = c.expireChanges(e.changes, e.majority)
+		c.expireAcks(e)
 		if e.majority != nil {
 			if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
 				c.stepMajority(e, avantan.Input{})
@@ -163,6 +178,8 @@ func (c *Core) wake() {
 		c.pursue(e)
 		c.schedule(e)
 	}
+	// Last: a lease that was granted just now has the clock stored too.
+	c.wakeClock()
 }
 
 func (c *Core) wakeCatalogue() {
@@ -193,16 +210,13 @@ func (c *Core) tellCatalogue(to SiteID) {
 	}})
 }
 
-const (
-	// maxTold is of how many entities a round tells, maxVisited how many it looks
-	// at.
-	maxTold, maxVisited = 64, 4096
-)
+// maxVisited is how many entities a round looks at.
+const maxVisited = 4096
 
 // tellLimits tells the other sites how far the next few entities are applied
-// here that ever decided on a limit. A site that was cut off at the time, and
-// whose tokens were not in it, would else go by the old limit until it next
-// runs short.
+// here that ever decided on a limit, or that are in debt. A site that was cut off at
+// the time, and whose tokens were not in it, would else go by the old limit until it
+// next runs short. A site that may not have heard of a debt is asked for an answer.
 func (c *Core) tellLimits() {
 	after, told, visited := c.cat.told, 0, 0
 	c.cat.told = ""
@@ -210,26 +224,24 @@ func (c *Core) tellLimits() {
 		switch {
 		case e.name == after:
 			return true
-		case told == maxTold || visited == maxVisited:
+		case told == c.cfg.MaxTold || visited == maxVisited:
 			return false
 		}
 		visited++
 		c.cat.told = e.name
-		if len(e.results) == 0 {
+		if len(e.results) == 0 && e.owed() == 0 {
 			return true
 		}
 		told++
-		applied := e.applied()
-		for _, m := range c.cfg.Members {
-			if m != c.cfg.Self {
-				c.send(e.name, e.generation, []avantan.Message{{
-					Kind: avantan.Applied, From: c.cfg.Self, To: m, Applied: applied,
-				}})
-			}
+		unheard := members(0)
+		if d := e.debt(); d != nil {
+			unheard = d.unheard
 		}
+		c.tellApplied(e, avantan.Applied, c.peers()&^unheard)
+		c.tellApplied(e, avantan.CatchUpAsk, unheard)
 		return true
 	})
-	if told < maxTold && visited < maxVisited {
+	if told < c.cfg.MaxTold && visited < maxVisited {
 		c.cat.told = ""
 	}
 }

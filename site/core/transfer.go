@@ -54,6 +54,7 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 		return false
 	}
 	e.hunt.fetched = c.counted(e)
+	c.keep(e)
 	c.started(e, reason, Direct)
 	c.stepTransfer(e, transfer.Input{Begin: &transfer.Proposal{Need: min(need, MaxTokens), Donors: donors}})
 	return m.Open()
@@ -103,7 +104,7 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 	// If acquires that it counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.came(e, r.Got)
-	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.items[0].number <= e.hunt.fetched
+	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.hunt.fetched
 }
 
 // inFlight is what this site has sent to receivers that seem to be up and that
@@ -133,12 +134,16 @@ type transferLedger struct {
 
 var _ transfer.Ledger = (*transferLedger)(nil)
 
-// Left implements transfer.Ledger. What waits here comes before what another
-// site asks for.
+// Left implements transfer.Ledger. What waits here comes before what another site asks
+// for, as long as it holds: after that what is left does not serve it, and may serve
+// others.
 func (l *transferLedger) Left() (left, target Tokens) {
 	s := l.c.situation(l.e)
 	target, _ = l.c.mods.want.Target(s)
-	return s.Left, s.Queued + target
+	if l.e.queue.holds(0) {
+		target += s.Queued
+	}
+	return s.Left, target
 }
 
 // Debit implements transfer.Ledger.

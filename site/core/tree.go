@@ -234,6 +234,13 @@ func (c *Core) shift(e *entity, out Tokens) {
 	}
 	e.left, e.net = e.left-out, e.net+out
 	c.dirtyBooks(e)
+	if out < 0 {
+		// Others may take a surplus for tokens that were out here.
+		c.tellReturn(e)
+	}
+	if e.negative() {
+		c.active(e)
+	}
 	c.cat.shifted = append(c.cat.shifted, e)
 }
 

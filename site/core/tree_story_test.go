@@ -115,12 +115,13 @@ func TestDeletionsOfWhatWaits(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		g.wantCode(g.acquire("a", "q", 92, "1"), core.OK)
 		g.wantCode(g.acquire("a", "e", 8, "2"), core.OK)
-		atOrg, atP, atE := g.waits("e", 1), g.waits("e", 5), g.waits("e", 200)
+		g.grow("f", "p", 6)
+		atOrg, atP, atF := g.waits("e", 1), g.waits("e", 5), g.waits("f", 3)
 		other := g.waits("q", 8)
 		limit := g.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 5, RequestID: "l", Wait: 60_000})
 		g.unanswered(limit)
 		g.fell("p")
-		for _, call := range []core.Call{atOrg, atP, atE, limit} {
+		for _, call := range []core.Call{atOrg, atP, atF, limit} {
 			g.wantCode(g.answer(call), core.NotFound)
 		}
 		g.wantCode(g.answer(other), core.OK)

@@ -194,7 +194,7 @@ func TestBooksOfAMoveHaveBounds(t *testing.T) {
 			more = r.release("a", name, core.MaxTokens, fmt.Sprint(name, n)).Code == core.OK
 		}
 		r.wantCode(r.move("a", name, "p", "move "+name), core.OK)
-		if v := r.view("a", "p"); v.Left+v.Net != core.MaxTokens || v.Left > most || v.Net < -most {
+		if v := r.view("a", "p"); v.Left+v.Net != core.MaxTokens-v.Surplus || v.Left > most || v.Net < -most {
 			t.Errorf("%d moved: %+v", i+1, v)
 		}
 	}

@@ -36,19 +36,32 @@ func (c *Core) join(w *waiting, at *charged) {
 	e.queue.push(w)
 }
 
-// serveQueue grants what the tokens left can serve, strictly in the order of
-// arrival: what is left belongs to the acquire that has waited longest. One that
-// lacks tokens of other entities as well goes on to wait for those.
+// serveQueue grants what the tokens left can serve, in the order of arrival: an acquire
+// that needs more than is left does not keep those behind it from what they need, unless
+// it holds. One that lacks tokens of other entities as well goes on to wait for those.
 func (c *Core) serveQueue(e *entity) {
-	for e.queue.len() > 0 && e.left >= e.queue.items[0].needs {
-		w := e.queue.pop()
-		c.goOn(w, turn{at: e, first: true, mayWait: true})
+	for {
+		w := e.queue.fits(e.usable())
+		if w == nil || e.queue.holds(w.arrived) {
+			return
+		}
+		if e.queue.hold.by == w {
+			// Not in vain.
+			e.queue.hold = hold{}
+		}
+		e.queue.remove(w)
+		c.goOn(w, turn{at: e, mayWait: true})
 	}
 }
 
 // goOn says what becomes of an acquire that was taken out of its queue.
 func (c *Core) goOn(w *waiting, t turn) {
-	if x := w.charge.find(t.at); x != nil && x.of.freeAt(&t) < min(w.least, x.tokens) {
+	t.arrived = w.arrived
+	if w.until <= c.now.Tick {
+		// Nobody would end its waiting for another entity in time.
+		t.mayWait, t.content = false, true
+	}
+	if x := w.charge.find(t.at); x != nil && x.of.free() < min(w.least, x.tokens) {
 		// Of those that lack tokens now, it is the one for which others were asked.
 		c.ended(w, c.refuse(&w.request, x))
 		return
@@ -65,7 +78,7 @@ func (c *Core) goOn(w *waiting, t turn) {
 			}
 		}
 	case c.full(at):
-		c.ended(w, c.queueFull(at))
+		c.ended(w, c.crowded(&w.request, w.charge, at))
 	default:
 		c.join(w, at)
 		c.later(at.of)
@@ -81,29 +94,28 @@ func (c *Core) ended(w *waiting, a Answer) {
 	}
 }
 
-// expireQueue ends the waiting of the acquires whose time is up.
+// expireQueue ends the waiting of the acquires whose time is up, and a hold whose time
+// is.
 func (c *Core) expireQueue(e *entity) {
-	if e.queue.len() == 0 || e.queue.next > c.now.Tick {
-		return
+	c.endHold(e)
+	var over []*waiting
+	for w := e.queue.due(c.now.Tick); w != nil; w = e.queue.due(c.now.Tick) {
+		e.queue.remove(w)
+		over = append(over, w)
 	}
-	c.endWaiting(e, func(w *waiting) bool { return w.until <= c.now.Tick })
+	c.endWaiting(e, over)
 }
 
-// endWaiting ends the waiting for an entity of the acquires that pick chooses, in the
-// order of their arrival: with what is there, for those content with that and behind
-// nobody who goes on waiting, else with a refusal. Those that have time left may go
-// on to wait for another entity.
-func (c *Core) endWaiting(e *entity, pick func(w *waiting) bool) {
-	waits := false
-	for _, w := range e.queue.take(func(w *waiting) bool {
-		picked := pick(w)
-		waits = waits || !picked
-		w.behind = waits
-		return picked
-	}) {
-		c.goOn(w, turn{at: e, first: !w.behind, content: true, mayWait: w.until > c.now.Tick})
+// endWaiting ends the waiting for an entity of acquires that have left its queue, in the
+// order of their arrival: with what is there, for those content with that, else with a
+// refusal. Those that have time left may go on to wait for another entity.
+func (c *Core) endWaiting(e *entity, ws []*waiting) {
+	for _, w := range ws {
+		c.goOn(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick})
 	}
-	c.serveQueue(e)
+	if len(ws) > 0 {
+		c.serveQueue(e)
+	}
 }
 
 // cancel drops a call that nobody waits for any more.
@@ -119,11 +131,14 @@ func (c *Core) cancel(call Call) {
 	}
 }
 
-// dropWaiting takes an acquire out of its queue without an answer.
+// dropWaiting takes an acquire out of its queue without an answer. That frees no tokens:
+// others are served only if they waited for that one.
 func (c *Core) dropWaiting(w *waiting) {
 	c.delist(w)
-	w.at.queue.remove(w)
-	c.serveQueue(w.at)
+	held := w.at.queue.hold.by == w
+	if w.at.queue.remove(w); held {
+		c.later(w.at)
+	}
 	c.queueMoved(w.at)
 }
 
@@ -135,8 +150,9 @@ func (c *Core) stop() {
 	// In the order of the entities' names, for the sake of a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
-			c.ended(w, Answer{Code: Stopping, Left: e.left})
+			c.ended(w, Answer{Code: Stopping, Left: e.usable()})
 		}
+		c.endAcks(e)
 		return true
 	})
 }

@@ -118,7 +118,7 @@ func TestWatchTellsOfWaitingButNotOfGossip(t *testing.T) {
 		From: "b", To: "a", Summaries: []core.Summary{{Entity: "vm", Generation: seen.View().Generation, Left: 1}},
 	}}}})
 	r.unanswered(call)
-	r.acquireAsync("a", "vm", 100, "waits", 5000)
+	r.acquireAsync("a", "vm", 8, "waits", 5000)
 	if a := r.answer(call); a.View().Waiting != 1 {
 		t.Errorf("told %+v, one waits", a)
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/samya-db/samya/site/core"
 )
@@ -74,20 +73,25 @@ func (b *blocked) Receive(_ *Call, a core.Answer, err error) {
 	b.done <- struct{}{}
 }
 
-var blockeds = sync.Pool{New: func() any {
+// blockedCall returns a call whose caller blocks. The memory is the engine's own, so
+// that no channel leaves the bubble of a test in simulated time.
+func (e *Engine) blockedCall() *blocked {
+	if b, is := e.blockeds.Get().(*blocked); is {
+		return b
+	}
 	b := &blocked{done: make(chan struct{}, 1)}
 	b.To = b
 	return b
-}}
+}
 
 // Do hands over the input that with makes for a call, and waits for its
 // answer, which is durable. When ctx ends first the call is cancelled and its
 // error returned: it is then unknown whether the request was done.
 func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
-	b := blockeds.Get().(*blocked)
+	b := e.blockedCall()
 	b.Input = with(&b.Call)
 	if err := e.submit(b.Input, &b.Call); err != nil {
-		blockeds.Put(b)
+		e.blockeds.Put(b)
 		return core.Answer{}, err
 	}
 	select {
@@ -101,7 +105,7 @@ func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.
 	}
 	answer, err := b.answer, b.err
 	b.answer, b.err, b.Input = core.Answer{}, nil, nil
-	blockeds.Put(b)
+	e.blockeds.Put(b)
 	return answer, err
 }
 

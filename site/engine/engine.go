@@ -77,6 +77,9 @@ type Engine struct {
 	cfg   Config
 	start time.Time
 
+	// blockeds is memory of calls whose callers blocked in Do.
+	blockeds sync.Pool
+
 	// mu guards what callers touch. Who holds turn may lock it, not the other way
 	// round.
 	mu      sync.Mutex

@@ -107,13 +107,19 @@ func newEngine(tb testing.TB, cfg engine.Config) *engine.Engine {
 // runOn starts an engine on data.
 func runOn(t *testing.T, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
 	t.Helper()
+	return runWith(t, w, w, maxInbox, data)
+}
+
+// runWith starts an engine on data, with a store of its own.
+func runWith(t *testing.T, store engine.Store, w *world, maxInbox int, data core.Restored) (e *engine.Engine, stop func() error) {
+	t.Helper()
 	c, err := core.New(core.Config{
 		Self: "a", Members: []core.SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2)), Sync: 1 << 40,
 	}, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e = newEngine(t, engine.Config{Core: c, Store: w, Sender: w, Observer: w, MaxInbox: maxInbox})
+	e = newEngine(t, engine.Config{Core: c, Store: store, Sender: w, Observer: w, MaxInbox: maxInbox})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
@@ -148,7 +154,7 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 			a, _ := e.Do(t.Context(), func(c core.Call) core.Input { return &core.Read{Call: c, Entity: "e"} })
 			read <- a
 		}()
-		go func() { _, _ = e.Do(t.Context(), acquire(1000, 2, 60_000)) }()
+		go func() { _, _ = e.Do(t.Context(), acquire(100, 2, 60_000)) }()
 		<-time.After(time.Hour)
 		if got := w.logged(); !slices.Equal(got, []string{"begin"}) || len(granted)+len(read) > 0 {
 			t.Fatalf("before the commit has ended: %v, %d answers", got, len(granted)+len(read))
@@ -377,7 +383,7 @@ func TestStop(t *testing.T) {
 		synctest.Wait()
 		waits := make(chan error, 1)
 		go func() {
-			_, err := e.Do(t.Context(), acquire(500, 2, 60_000))
+			_, err := e.Do(t.Context(), acquire(300, 2, 60_000))
 			waits <- err
 		}()
 		synctest.Wait()
@@ -417,7 +423,7 @@ func TestRefusedDataEndsIt(t *testing.T) {
 		done, answered := make(chan error, 1), make(chan error, 1)
 		go func() { done <- e.Run(t.Context()) }()
 		go func() {
-			_, err := e.Do(t.Context(), acquire(1000, 2, 60_000))
+			_, err := e.Do(t.Context(), acquire(300, 2, 60_000))
 			answered <- err
 		}()
 		synctest.Wait()

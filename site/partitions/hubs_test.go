@@ -100,7 +100,8 @@ func TestHubs(t *testing.T) {
 	split, whole = look(10_000, 0, use(5000), nil, true)
 	want("many do again", split, whole, nil, nil)
 	for range dullLooks - 1 {
-		look(10_000, 0, use(10), nil, true)
+		split, whole = look(10_000, 0, use(10), nil, true)
+		want("few requests use it again", split, whole, nil, nil)
 	}
 	split, whole = look(10_000, 0, use(10), nil, true)
 	want("few do for long", split, whole, nil, a)

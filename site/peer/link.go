@@ -27,14 +27,29 @@ type link struct {
 	heard chan struct{}
 
 	mu     sync.Mutex
-	queue  []*peerv1.ProtocolMessage
+	queue  []queued
+	bytes  int
 	signal chan struct{}
 }
 
+// queued is a message that waits for the link.
+type queued struct {
+	message *peerv1.ProtocolMessage
+	size    int
+	since   time.Time
+}
+
 func (k *link) push(m *peerv1.ProtocolMessage) {
+	cfg, size := &k.owner.cfg, proto.Size(m)
+	if size > maxWhole-batchHead {
+		cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "a message is too large for a link and is dropped",
+			slog.String("peer", string(k.to)), slog.Int("bytes", size), slog.Int("most", maxWhole-batchHead))
+		return
+	}
 	k.mu.Lock()
-	if len(k.queue) < maxQueued {
-		k.queue = append(k.queue, m)
+	if len(k.queue) < cfg.MaxQueued && (len(k.queue) == 0 || k.bytes+size <= cfg.MaxQueuedBytes) {
+		k.queue = append(k.queue, queued{m, size, time.Now()})
+		k.bytes += size
 	}
 	k.mu.Unlock()
 	select {
@@ -43,17 +58,49 @@ func (k *link) push(m *peerv1.ProtocolMessage) {
 	}
 }
 
-// take removes the messages of one frame.
+// batchHead is more than a batch needs beside its only message.
+const batchHead = 64
+
+// take removes the messages of one batch.
 func (k *link) take() []*peerv1.ProtocolMessage {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n := min(len(k.queue), maxBatch)
-	taken := k.queue[:n:n]
+	cfg, bytes := &k.owner.cfg, 0
+	var taken []*peerv1.ProtocolMessage
+	for i := range k.queue {
+		q := &k.queue[i]
+		if len(taken) == cfg.MaxBatch || len(taken) > 0 && bytes+q.size > cfg.MaxBatchBytes {
+			break
+		}
+		taken = append(taken, q.message)
+		bytes += q.size
+	}
+	k.leave(len(taken))
+	return taken
+}
+
+// leave removes the first messages of the queue. The caller holds k.mu.
+func (k *link) leave(n int) {
+	for i := range k.queue[:n] {
+		k.bytes -= k.queue[i].size
+		k.queue[i] = queued{}
+	}
 	k.queue = k.queue[n:]
 	if len(k.queue) == 0 {
 		k.queue = nil
 	}
-	return taken
+}
+
+// dropStale drops the messages that have waited too long for the link to come up.
+func (k *link) dropStale() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	oldest, n := time.Now().Add(-k.owner.cfg.Stale), 0
+	for n < len(k.queue) && k.queue[n].since.Before(oldest) {
+		n++
+	}
+	k.leave(n)
+	return n
 }
 
 // run connects again and again until ctx ends.
@@ -132,10 +179,11 @@ func (k *link) connect(ctx context.Context) error {
 		return err
 	}
 	k.forget()
+	stale := k.dropStale()
 	k.owner.setConnected(k.to, true)
 	defer k.owner.setConnected(k.to, false)
 	k.owner.cfg.Logger.LogAttrs(ctx, slog.LevelInfo, "link to a peer is up",
-		slog.String("peer", string(k.to)), slog.String("address", address))
+		slog.String("peer", string(k.to)), slog.String("address", address), slog.Int("stale_messages_dropped", stale))
 	go func() {
 		_, err := stream.Recv()
 		cancel(fmt.Errorf("the stream ended: %w", err))

@@ -6,6 +6,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -45,14 +46,29 @@ type Config struct {
 	// to changes. Nil tells nobody.
 	Connected func([]core.SiteID)
 	Logger    *slog.Logger
+
+	// MaxQueued and MaxQueuedBytes bound the messages that wait for one link; what is
+	// beyond is dropped, but for a message that finds none before it. Defaults 16,384
+	// and 64 MiB.
+	MaxQueued, MaxQueuedBytes int
+	// MaxBatch and MaxBatchBytes bound the messages of one batch; one message may be
+	// larger. Defaults 1,024 and 8 MiB.
+	MaxBatch, MaxBatchBytes int
+	// Stale is how old a message may be that waited for a link to come up: an older
+	// message is dropped, as the protocols have sent a later one or will. Default 5 s.
+	Stale time.Duration
+}
+
+func (c *Config) setDefaults() {
+	c.MaxQueued = cmp.Or(c.MaxQueued, 16384)
+	c.MaxQueuedBytes = cmp.Or(c.MaxQueuedBytes, 64<<20)
+	c.MaxBatch = cmp.Or(c.MaxBatch, 1024)
+	c.MaxBatchBytes = cmp.Or(c.MaxBatchBytes, 8<<20)
+	c.Stale = cmp.Or(c.Stale, 5*time.Second)
 }
 
 // Bounds of a link.
 const (
-	// maxQueued bounds the messages that wait for one link.
-	maxQueued = 16384
-	// maxBatch bounds the messages of one frame.
-	maxBatch = 1024
 	// maxFrame is the size beyond which an encoded batch is sent in parts.
 	maxFrame = 1 << 20
 	// maxWhole bounds an encoded batch that arrives in parts.
@@ -80,6 +96,7 @@ type Links struct {
 
 // New makes the links; Run brings them up.
 func New(cfg Config) *Links {
+	cfg.setDefaults()
 	l := &Links{cfg: cfg, links: make(map[core.SiteID]*link), closing: make(chan struct{})}
 	for _, m := range cfg.Members {
 		if m != cfg.Self {

@@ -65,7 +65,7 @@ func seeds() []core.Envelope {
 	for k := transfer.Ask; k <= transfer.Ack; k++ {
 		es = append(es, core.Envelope{Entity: "e", Generation: 1, Transfer: &transfer.Message{Kind: k, Ask: 1, Seq: 1, Amount: 5, Left: 2}})
 	}
-	for k := core.VouchAsk; k <= core.VouchTell; k++ {
+	for k := core.VouchAsk; k <= core.VouchNothing; k++ {
 		es = append(es, core.Envelope{Vouch: &core.Vouch{Kind: k, Asked: mark, Known: mark}})
 	}
 	for k := core.UndoAcquire; k <= core.ReturnLease; k++ {

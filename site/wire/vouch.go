@@ -13,6 +13,8 @@ var vouchKinds = map[core.VouchKind]peerv1.VouchKind{
 	core.VouchNo:   peerv1.VouchKind_VOUCH_KIND_NO,
 	core.VouchWho:  peerv1.VouchKind_VOUCH_KIND_WHO,
 	core.VouchTell: peerv1.VouchKind_VOUCH_KIND_TELL,
+
+	core.VouchNothing: peerv1.VouchKind_VOUCH_KIND_NOTHING,
 }
 
 var vouchKindsBack = inverse(vouchKinds)

@@ -54,7 +54,7 @@ func mark(t *rapid.T, name string) core.Mark {
 func envelope(t *rapid.T) core.Envelope {
 	if rapid.IntRange(0, 4).Draw(t, "about data") == 0 {
 		return core.Envelope{Mark: mark(t, "mark"), Vouch: &core.Vouch{
-			Kind: core.VouchKind(rapid.IntRange(int(core.VouchAsk), int(core.VouchTell)).Draw(t, "kind")),
+			Kind: core.VouchKind(rapid.IntRange(int(core.VouchAsk), int(core.VouchNothing)).Draw(t, "kind")),
 			From: sites.Draw(t, "from"), To: sites.Draw(t, "to"), Asked: mark(t, "asked"), Known: mark(t, "known"),
 		}}
 	}

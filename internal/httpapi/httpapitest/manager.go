@@ -34,6 +34,9 @@ type Manager struct {
 	Boundless bool
 	// Flat makes it charge nothing above the entity asked for: a bug.
 	Flat bool
+	// Missing are sites that apply no change of a limit. While there are any, a limit
+	// may be exceeded by 7.
+	Missing []string
 
 	mu       sync.Mutex
 	entities map[string]*entity
@@ -243,13 +246,11 @@ func (m *Manager) one(r *http.Request, entityName string) (any, error) {
 	case http.MethodGet:
 		return httpapi.Status{
 			Entity: m.seen(e), Available: e.Limit - e.acquired, Acquired: e.acquired, Complete: true,
-			Shares: []httpapi.Share{{Site: m.SiteName, Left: e.Limit - e.acquired, Net: e.acquired, Known: true, Redistributions: 3}},
+			MayExceedBy: 7 * int64(min(1, len(m.Missing))),
+			Shares:      []httpapi.Share{{Site: m.SiteName, Left: e.Limit - e.acquired, Net: e.acquired, Known: true, Redistributions: 3}},
 		}, nil
 	case http.MethodPatch:
-		var body struct {
-			Limit           int64  `json:"limit"`
-			ExpectedVersion uint64 `json:"expected_version"`
-		}
+		var body httpapi.Change
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			return nil, apierr.Wrap(apierr.MalformedJSON, err)
 		}
@@ -258,7 +259,14 @@ func (m *Manager) one(r *http.Request, entityName string) (any, error) {
 		}
 		e.Limit = body.Limit
 		e.Version++
-		return m.seen(e), nil
+		changed := httpapi.Changed{Entity: m.seen(e), MissingSites: append([]string{}, m.Missing...)}
+		switch {
+		case len(m.Missing) > 0:
+			changed.MayExceedBy = 7
+		case !body.WaitApplied:
+			changed.MissingSites = []string{"eu"}
+		}
+		return changed, nil
 	case http.MethodDelete:
 		return struct{}{}, m.remove(e, r.URL.Query().Get("subtree") == "true")
 	}

@@ -191,12 +191,17 @@ type Usage struct {
 	// The shares are a consistent cut: tokens in transit are counted once. Only
 	// told by an exact read.
 	Consistent bool `protobuf:"varint,6,opt,name=consistent,proto3" json:"consistent,omitempty"`
-	// Tokens by which sites are in debt, as the limit was lowered below what is
-	// out: the sum of what is below zero, over the shares seen.
+	// Tokens by which the entity is in debt, as the limit was lowered below what is
+	// out: what the tokens in circulation exceed the limit by, and what is below zero
+	// of the shares seen. While it is not 0 the sites that know of it grant nothing.
 	Debt int64 `protobuf:"varint,7,opt,name=debt,proto3" json:"debt,omitempty"`
 	// Tokens that were released and never acquired, found so far and kept out of
 	// circulation.
-	Surplus       int64 `protobuf:"varint,8,opt,name=surplus,proto3" json:"surplus,omitempty"`
+	Surplus int64 `protobuf:"varint,8,opt,name=surplus,proto3" json:"surplus,omitempty"`
+	// By how many tokens the limit may be exceeded at most after an acquire, as sites
+	// that may not have heard of a lowered limit go on granting what they hold; 0 once
+	// all are known to have heard, and where the debt is paid.
+	MayExceedBy   int64 `protobuf:"varint,9,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +288,13 @@ func (x *Usage) GetDebt() int64 {
 func (x *Usage) GetSurplus() int64 {
 	if x != nil {
 		return x.Surplus
+	}
+	return 0
+}
+
+func (x *Usage) GetMayExceedBy() int64 {
+	if x != nil {
+		return x.MayExceedBy
 	}
 	return 0
 }
@@ -430,7 +442,12 @@ type Moves struct {
 	// The last transfer that the site has taken from each donor.
 	Received []*TransferMove `protobuf:"bytes,5,rep,name=received,proto3" json:"received,omitempty"`
 	// Whether the site has a part in the next instance that a majority decides.
-	Pledged       bool `protobuf:"varint,6,opt,name=pledged,proto3" json:"pledged,omitempty"`
+	Pledged bool `protobuf:"varint,6,opt,name=pledged,proto3" json:"pledged,omitempty"`
+	// By how much the tokens in circulation exceed the limit after the instances
+	// applied: a part of the usage's debt.
+	Owed int64 `protobuf:"varint,7,opt,name=owed,proto3" json:"owed,omitempty"`
+	// The last of those instances that raised it; 0 for none.
+	OwedSince     uint64 `protobuf:"varint,8,opt,name=owed_since,json=owedSince,proto3" json:"owed_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -505,6 +522,20 @@ func (x *Moves) GetPledged() bool {
 		return x.Pledged
 	}
 	return false
+}
+
+func (x *Moves) GetOwed() int64 {
+	if x != nil {
+		return x.Owed
+	}
+	return 0
+}
+
+func (x *Moves) GetOwedSince() uint64 {
+	if x != nil {
+		return x.OwedSince
+	}
+	return 0
 }
 
 // StarMove is a part in an instance decided by its members.
@@ -1125,7 +1156,11 @@ type UpdateEntityRequest struct {
 	// Change only if the entity's version is this; 0 changes any version.
 	ExpectedVersion uint64 `protobuf:"varint,3,opt,name=expected_version,json=expectedVersion,proto3" json:"expected_version,omitempty"`
 	// Names this request; a repeat gets the first answer. Optional.
-	RequestId     string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Answer once all sites are known to have applied the change, or at the
+	// deadline of the call, at most 10s: the change stands then as well. A repeat of
+	// the request id waits further.
+	WaitApplied   bool `protobuf:"varint,5,opt,name=wait_applied,json=waitApplied,proto3" json:"wait_applied,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1188,10 +1223,24 @@ func (x *UpdateEntityRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *UpdateEntityRequest) GetWaitApplied() bool {
+	if x != nil {
+		return x.WaitApplied
+	}
+	return false
+}
+
 type UpdateEntityResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The entity after the change.
-	Entity        *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	Entity *Entity `protobuf:"bytes,1,opt,name=entity,proto3" json:"entity,omitempty"`
+	// By how many tokens the limit may be exceeded at most after an acquire, as sites
+	// that may not have heard of it go on granting what they hold; 0 if none can. A
+	// site that took part in the change grants nothing until it has applied it.
+	MayExceedBy int64 `protobuf:"varint,2,opt,name=may_exceed_by,json=mayExceedBy,proto3" json:"may_exceed_by,omitempty"`
+	// The sites that are not known to have applied the change, in the order of their
+	// names. Without wait_applied these are mostly all but one.
+	MissingSites  []string `protobuf:"bytes,3,rep,name=missing_sites,json=missingSites,proto3" json:"missing_sites,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1229,6 +1278,20 @@ func (*UpdateEntityResponse) Descriptor() ([]byte, []int) {
 func (x *UpdateEntityResponse) GetEntity() *Entity {
 	if x != nil {
 		return x.Entity
+	}
+	return nil
+}
+
+func (x *UpdateEntityResponse) GetMayExceedBy() int64 {
+	if x != nil {
+		return x.MayExceedBy
+	}
+	return 0
+}
+
+func (x *UpdateEntityResponse) GetMissingSites() []string {
+	if x != nil {
+		return x.MissingSites
 	}
 	return nil
 }
@@ -1473,7 +1536,7 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x16\n" +
 	"\x06parent\x18\x05 \x01(\tR\x06parent\x12\x1a\n" +
-	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\xf3\x01\n" +
+	"\bchildren\x18\x06 \x01(\x05R\bchildren\"\x97\x02\n" +
 	"\x05Usage\x12\x1c\n" +
 	"\tavailable\x18\x01 \x01(\x03R\tavailable\x12\x1a\n" +
 	"\bacquired\x18\x02 \x01(\x03R\bacquired\x12\x1d\n" +
@@ -1485,7 +1548,8 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"consistent\x18\x06 \x01(\bR\n" +
 	"consistent\x12\x12\n" +
 	"\x04debt\x18\a \x01(\x03R\x04debt\x12\x18\n" +
-	"\asurplus\x18\b \x01(\x03R\asurplus\"\xa7\x02\n" +
+	"\asurplus\x18\b \x01(\x03R\asurplus\x12\"\n" +
+	"\rmay_exceed_by\x18\t \x01(\x03R\vmayExceedBy\"\xa7\x02\n" +
 	"\x05Share\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x03R\x04left\x12\x18\n" +
@@ -1497,14 +1561,17 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"\x0fredistributions\x18\b \x01(\x04R\x0fredistributions\x12\x1c\n" +
 	"\ttransfers\x18\t \x01(\x04R\ttransfers\x12%\n" +
 	"\x05moves\x18\n" +
-	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\xdb\x01\n" +
+	" \x01(\v2\x0f.samya.v1.MovesR\x05moves\"\x8e\x02\n" +
 	"\x05Moves\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12(\n" +
 	"\x05stars\x18\x02 \x03(\v2\x12.samya.v1.StarMoveR\x05stars\x12\x14\n" +
 	"\x05moved\x18\x03 \x01(\x04R\x05moved\x12*\n" +
 	"\x04sent\x18\x04 \x03(\v2\x16.samya.v1.TransferMoveR\x04sent\x122\n" +
 	"\breceived\x18\x05 \x03(\v2\x16.samya.v1.TransferMoveR\breceived\x12\x18\n" +
-	"\apledged\x18\x06 \x01(\bR\apledged\"V\n" +
+	"\apledged\x18\x06 \x01(\bR\apledged\x12\x12\n" +
+	"\x04owed\x18\a \x01(\x03R\x04owed\x12\x1d\n" +
+	"\n" +
+	"owed_since\x18\b \x01(\x04R\towedSince\"V\n" +
 	"\bStarMove\x12\x16\n" +
 	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x18\n" +
 	"\acounter\x18\x02 \x01(\x04R\acounter\x12\x18\n" +
@@ -1543,15 +1610,18 @@ const file_samya_v1_entities_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"l\n" +
 	"\x14ListEntitiesResponse\x12,\n" +
 	"\bentities\x18\x01 \x03(\v2\x10.samya.v1.EntityR\bentities\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x89\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xac\x01\n" +
 	"\x13UpdateEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12)\n" +
 	"\x10expected_version\x18\x03 \x01(\x04R\x0fexpectedVersion\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x04 \x01(\tR\trequestId\"@\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12!\n" +
+	"\fwait_applied\x18\x05 \x01(\bR\vwaitApplied\"\x89\x01\n" +
 	"\x14UpdateEntityResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\"\x93\x01\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.samya.v1.EntityR\x06entity\x12\"\n" +
+	"\rmay_exceed_by\x18\x02 \x01(\x03R\vmayExceedBy\x12#\n" +
+	"\rmissing_sites\x18\x03 \x03(\tR\fmissingSites\"\x93\x01\n" +
 	"\x13DeleteEntityRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x13expected_generation\x18\x02 \x01(\x04R\x12expectedGeneration\x12\x1d\n" +

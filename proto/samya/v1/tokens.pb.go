@@ -852,7 +852,7 @@ type AcquireRequest struct {
 	Site string `protobuf:"bytes,5,opt,name=site,proto3" json:"site,omitempty"`
 	// The fewest tokens to be content with, at least 1 and at most tokens. Unset:
 	// all or none. As many are granted as there are once it is known that there
-	// are not all.
+	// are not all, and no more than the limits allow.
 	MinTokens int64 `protobuf:"varint,6,opt,name=min_tokens,json=minTokens,proto3" json:"min_tokens,omitempty"`
 	// Only tell what would be granted at once: nothing moves, nothing is recorded.
 	DryRun bool `protobuf:"varint,7,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`

@@ -40,6 +40,8 @@ type TokenServiceClient interface {
 	// once the grant is durable at the answering site, or fails with
 	// RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS) when the tokens cannot be found within
 	// the wait; what lacked them is told as lacking where it is another entity.
+	// More than the limit of the entity, or of one above it, cannot be found anywhere:
+	// it fails at once with FAILED_PRECONDITION (reason EXCEEDS_LIMIT).
 	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	// Release gives tokens back, at any site, to the entity and to all above it.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
@@ -163,6 +165,8 @@ type TokenServiceServer interface {
 	// once the grant is durable at the answering site, or fails with
 	// RESOURCE_EXHAUSTED (reason OUT_OF_TOKENS) when the tokens cannot be found within
 	// the wait; what lacked them is told as lacking where it is another entity.
+	// More than the limit of the entity, or of one above it, cannot be found anywhere:
+	// it fails at once with FAILED_PRECONDITION (reason EXCEEDS_LIMIT).
 	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	// Release gives tokens back, at any site, to the entity and to all above it.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)

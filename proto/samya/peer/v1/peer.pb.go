@@ -213,6 +213,8 @@ const (
 	VouchKind_VOUCH_KIND_WHO VouchKind = 4
 	// Nothing but the mark.
 	VouchKind_VOUCH_KIND_TELL VouchKind = 5
+	// The sender remembers nothing of it and does not serve: its word does not count.
+	VouchKind_VOUCH_KIND_NOTHING VouchKind = 6
 )
 
 // Enum value maps for VouchKind.
@@ -224,6 +226,7 @@ var (
 		3: "VOUCH_KIND_NO",
 		4: "VOUCH_KIND_WHO",
 		5: "VOUCH_KIND_TELL",
+		6: "VOUCH_KIND_NOTHING",
 	}
 	VouchKind_value = map[string]int32{
 		"VOUCH_KIND_UNSPECIFIED": 0,
@@ -232,6 +235,7 @@ var (
 		"VOUCH_KIND_NO":          3,
 		"VOUCH_KIND_WHO":         4,
 		"VOUCH_KIND_TELL":        5,
+		"VOUCH_KIND_NOTHING":     6,
 	}
 )
 
@@ -2244,14 +2248,15 @@ const file_samya_peer_v1_peer_proto_rawDesc = "" +
 	"\x10AUDIT_STEP_WATCH\x10\x01\x12\x17\n" +
 	"\x13AUDIT_STEP_WATCHING\x10\x02\x12\x13\n" +
 	"\x0fAUDIT_STEP_READ\x10\x03\x12\x13\n" +
-	"\x0fAUDIT_STEP_TELL\x10\x04*\x8b\x01\n" +
+	"\x0fAUDIT_STEP_TELL\x10\x04*\xa3\x01\n" +
 	"\tVouchKind\x12\x1a\n" +
 	"\x16VOUCH_KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eVOUCH_KIND_ASK\x10\x01\x12\x12\n" +
 	"\x0eVOUCH_KIND_YES\x10\x02\x12\x11\n" +
 	"\rVOUCH_KIND_NO\x10\x03\x12\x12\n" +
 	"\x0eVOUCH_KIND_WHO\x10\x04\x12\x13\n" +
-	"\x0fVOUCH_KIND_TELL\x10\x05*\x8b\x02\n" +
+	"\x0fVOUCH_KIND_TELL\x10\x05\x12\x16\n" +
+	"\x12VOUCH_KIND_NOTHING\x10\x06*\x8b\x02\n" +
 	"\bStarKind\x12\x19\n" +
 	"\x15STAR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12STAR_KIND_ELECTION\x10\x01\x12\x19\n" +

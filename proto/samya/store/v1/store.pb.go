@@ -299,7 +299,17 @@ type EntityState struct {
 	Parent uint64 `protobuf:"varint,12,opt,name=parent,proto3" json:"parent,omitempty"`
 	// The number of the last change of the catalogue that took others away from
 	// below it or put them there.
-	Shape         uint64 `protobuf:"varint,13,opt,name=shape,proto3" json:"shape,omitempty"`
+	Shape uint64 `protobuf:"varint,13,opt,name=shape,proto3" json:"shape,omitempty"`
+	// By how much the tokens in circulation exceed the limit after the last applied
+	// instance; 0 for none.
+	Debt int64 `protobuf:"varint,14,opt,name=debt,proto3" json:"debt,omitempty"`
+	// The instance that last raised the debt.
+	DebtSince uint64 `protobuf:"varint,15,opt,name=debt_since,json=debtSince,proto3" json:"debt_since,omitempty"`
+	// The instance until whose end the site grants nothing; 0 for none.
+	Held uint64 `protobuf:"varint,16,opt,name=held,proto3" json:"held,omitempty"`
+	// The sites that go by the debt: they have applied that instance, or grant nothing
+	// until they have.
+	DebtHeard     []string `protobuf:"bytes,17,rep,name=debt_heard,json=debtHeard,proto3" json:"debt_heard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,6 +433,34 @@ func (x *EntityState) GetShape() uint64 {
 		return x.Shape
 	}
 	return 0
+}
+
+func (x *EntityState) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *EntityState) GetDebtSince() uint64 {
+	if x != nil {
+		return x.DebtSince
+	}
+	return 0
+}
+
+func (x *EntityState) GetHeld() uint64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *EntityState) GetDebtHeard() []string {
+	if x != nil {
+		return x.DebtHeard
+	}
+	return nil
 }
 
 // Claim is what the site has to find out with the sites of earlier attempts of
@@ -986,7 +1024,12 @@ type LimitResult struct {
 	// The limit after the change.
 	Limit int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	// The version after the change.
-	Version       uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// When the change was asked for, in milliseconds since the Unix epoch; 0 for a
+	// result of an older version.
+	Asked int64 `protobuf:"varint,6,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The time until which the result is kept.
+	Keep          int64 `protobuf:"varint,7,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1052,6 +1095,20 @@ func (x *LimitResult) GetLimit() int64 {
 func (x *LimitResult) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *LimitResult) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *LimitResult) GetKeep() int64 {
+	if x != nil {
+		return x.Keep
 	}
 	return 0
 }
@@ -1273,7 +1330,14 @@ type ChangeResult struct {
 	// The entity that a creation or move names as the one to stand below.
 	Parent string `protobuf:"bytes,11,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Whether a deletion takes along what stands below.
-	Subtree       bool `protobuf:"varint,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	Subtree bool `protobuf:"varint,12,opt,name=subtree,proto3" json:"subtree,omitempty"`
+	// When the change was asked for, in milliseconds since the Unix epoch; 0 for a
+	// change of an older version.
+	Asked int64 `protobuf:"varint,13,opt,name=asked,proto3" json:"asked,omitempty"`
+	// The time after which the change must not run.
+	NotAfter int64 `protobuf:"varint,14,opt,name=not_after,json=notAfter,proto3" json:"not_after,omitempty"`
+	// The time until which the result is kept.
+	Keep          int64 `protobuf:"varint,15,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1390,6 +1454,27 @@ func (x *ChangeResult) GetSubtree() bool {
 		return x.Subtree
 	}
 	return false
+}
+
+func (x *ChangeResult) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
+func (x *ChangeResult) GetNotAfter() int64 {
+	if x != nil {
+		return x.NotAfter
+	}
+	return 0
+}
+
+func (x *ChangeResult) GetKeep() int64 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
 }
 
 // Forecast is the state of an entity's forecasting model.
@@ -1555,7 +1640,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04left\x18\x02 \x01(\x12R\x04left\x12\x10\n" +
-	"\x03net\x18\x03 \x01(\x12R\x03net\"\xcb\x03\n" +
+	"\x03net\x18\x03 \x01(\x12R\x03net\"\xb1\x04\n" +
 	"\vEntityState\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1572,7 +1657,13 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	" \x01(\x04R\afetches\x12\x18\n" +
 	"\asurplus\x18\v \x01(\x03R\asurplus\x12\x16\n" +
 	"\x06parent\x18\f \x01(\x04R\x06parent\x12\x14\n" +
-	"\x05shape\x18\r \x01(\x04R\x05shape\"h\n" +
+	"\x05shape\x18\r \x01(\x04R\x05shape\x12\x12\n" +
+	"\x04debt\x18\x0e \x01(\x03R\x04debt\x12\x1d\n" +
+	"\n" +
+	"debt_since\x18\x0f \x01(\x04R\tdebtSince\x12\x12\n" +
+	"\x04held\x18\x10 \x01(\x04R\x04held\x12\x1d\n" +
+	"\n" +
+	"debt_heard\x18\x11 \x03(\tR\tdebtHeard\"h\n" +
 	"\x05Claim\x12)\n" +
 	"\x03ask\x18\x01 \x01(\v2\x17.samya.peer.v1.ClaimAskR\x03ask\x12\x1e\n" +
 	"\n" +
@@ -1612,14 +1703,16 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\v2\x16.samya.store.v1.StarIDR\x02id\x123\n" +
 	"\x06pledge\x18\x02 \x01(\v2\x1b.samya.peer.v1.ContributionR\x06pledge\x12*\n" +
 	"\x05value\x18\x03 \x01(\v2\x14.samya.peer.v1.ValueR\x05value\x12\x1c\n" +
-	"\tcommitted\x18\x04 \x01(\bR\tcommitted\"\x8a\x01\n" +
+	"\tcommitted\x18\x04 \x01(\bR\tcommitted\"\xb4\x01\n" +
 	"\vLimitResult\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\x06R\x04body\x12\x18\n" +
 	"\aoutcome\x18\x03 \x01(\rR\aoutcome\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x03R\x05limit\x12\x18\n" +
-	"\aversion\x18\x05 \x01(\x04R\aversion\"\xef\x02\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05asked\x18\x06 \x01(\x03R\x05asked\x12\x12\n" +
+	"\x04keep\x18\a \x01(\x03R\x04keep\"\xef\x02\n" +
 	"\rProtocolState\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x121\n" +
 	"\bpromised\x18\x02 \x01(\v2\x15.samya.peer.v1.BallotR\bpromised\x126\n" +
@@ -1637,7 +1730,7 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\bnumbered\x18\x02 \x01(\x04R\bnumbered\x129\n" +
 	"\bprotocol\x18\x03 \x01(\v2\x1d.samya.store.v1.ProtocolStateR\bprotocol\x12\x12\n" +
 	"\x04mode\x18\x04 \x01(\tR\x04mode\x12!\n" +
-	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\xb7\x02\n" +
+	"\fmode_version\x18\x05 \x01(\x04R\vmodeVersion\"\xfe\x02\n" +
 	"\fChangeResult\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -1654,7 +1747,10 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x04mode\x18\n" +
 	" \x01(\tR\x04mode\x12\x16\n" +
 	"\x06parent\x18\v \x01(\tR\x06parent\x12\x18\n" +
-	"\asubtree\x18\f \x01(\bR\asubtree\"|\n" +
+	"\asubtree\x18\f \x01(\bR\asubtree\x12\x14\n" +
+	"\x05asked\x18\r \x01(\x03R\x05asked\x12\x1b\n" +
+	"\tnot_after\x18\x0e \x01(\x03R\bnotAfter\x12\x12\n" +
+	"\x04keep\x18\x0f \x01(\x03R\x04keep\"|\n" +
 	"\bForecast\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

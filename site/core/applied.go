@@ -1,0 +1,234 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// A change of a limit is decided before all members have applied the change. A site
+// keeps for each entity which members are known to have applied the last change: each
+// message of the entity's sequence tells how far its sender is. That is a matter of
+// this life of the core; whoever waits after a restart has the members asked.
+
+// members is a set of members by their position in Config.Members.
+type members uint64
+
+func (m members) has(i int) bool { return m&(1<<i) != 0 }
+
+func (m *members) remove(i int) { *m &^= 1 << i }
+
+// membersOf is the set of the members named; names of others are left out.
+func (c *Core) membersOf(names []SiteID) members {
+	var set members
+	for _, name := range names {
+		if i, found := slices.BinarySearch(c.cfg.Members, name); found {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// peers is the set of all members but this site.
+func (c *Core) peers() members {
+	return (1<<len(c.cfg.Members) - 1) &^ c.membersOf([]SiteID{c.cfg.Self})
+}
+
+// namesOf are the members of a set, in their order; nil for none.
+func (c *Core) namesOf(set members) []SiteID {
+	var names []SiteID
+	for i, name := range c.cfg.Members {
+		if set.has(i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// heardBy are the members that go by a debt; nil for no debt.
+func (c *Core) heardBy(d *debt) []SiteID {
+	if d.amount == 0 {
+		return nil
+	}
+	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
+}
+
+// acks is which members have applied the last change of an entity's limit, and who
+// waits for that.
+type acks struct {
+	// at is the instance of the last change applied here, or a later one. missing are
+	// the members that are not known to have applied it.
+	at      avantan.Instance
+	missing members
+	waits   []ackWait
+	// askAt is when the members that the waits miss are asked next.
+	askAt Tick
+}
+
+// ackWait is a caller that waits for all members to apply a change.
+type ackWait struct {
+	changeCaller
+	// result is the outcome that the caller is told.
+	result LimitResult
+	// at and missing are as in acks, of the time when the caller began to wait.
+	at      avantan.Instance
+	missing members
+}
+
+// acks is nil if nothing is known.
+func (e *entity) acks() *acks {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.acks
+}
+
+// limitChanged notes that the limit was changed in an instance applied now.
+func (c *Core) limitChanged(e *entity, t avantan.Instance) {
+	s := e.rarely()
+	if s.acks == nil {
+		s.acks = new(acks)
+	}
+	s.acks.at, s.acks.missing = t, c.peers()
+}
+
+// decidedLimit answers a caller of a limit change that is decided and applied here, or
+// has the caller wait for the other members.
+func (c *Core) decidedLimit(e *entity, caller changeCaller, r *LimitResult) {
+	a := e.acks()
+	if a == nil {
+		// The change was applied in an earlier life.
+		c.limitChanged(e, e.applied())
+		a = e.acks()
+	}
+	w := ackWait{changeCaller: caller, result: *r, at: a.at, missing: a.missing}
+	if !caller.applied || r.Outcome != OK || w.missing == 0 || c.stopping || caller.until <= c.now.Tick ||
+		len(a.waits) >= c.cfg.MaxChanges {
+		c.replyLimit(e, &w)
+		return
+	}
+	if len(a.waits) == 0 {
+		a.askAt = c.now.Tick + c.cfg.Patience
+	}
+	a.waits = append(a.waits, w)
+}
+
+// replyLimit answers a caller of a limit change that is decided.
+func (c *Core) replyLimit(e *entity, w *ackWait) {
+	v := e.view()
+	v.Limit, v.Version = w.result.Limit, w.result.Version
+	d := &Details{View: v}
+	if w.result.Outcome == OK {
+		d.Unapplied = c.namesOf(w.missing)
+	}
+	c.reply(w.call, Answer{Code: w.result.Outcome, Details: d})
+}
+
+// misses reports whether it matters here how far other members are.
+func (e *entity) misses() bool {
+	d, a := e.debt(), e.acks()
+	return d != nil && d.unheard != 0 || a != nil && (a.missing != 0 || len(a.waits) > 0)
+}
+
+// heardApplied takes in how far a message of the entity's sequence says that its sender
+// is, and tells a sender that asked in vain that nothing was missed.
+func (c *Core) heardApplied(e *entity, m *avantan.Message) {
+	if m == nil || m.Kind != avantan.CatchUpAsk && !e.misses() || m.Validate() != nil {
+		return
+	}
+	i, found := slices.BinarySearch(c.cfg.Members, m.From)
+	if !found {
+		return
+	}
+	applied := m.SenderApplied()
+	if m.Kind == avantan.CatchUpAsk && applied == e.applied() {
+		c.tellApplied(e, avantan.Applied, 1<<i)
+	}
+	c.heardOfDebt(e, i, applied)
+	a := e.acks()
+	if a == nil {
+		return
+	}
+	if applied >= a.at {
+		a.missing.remove(i)
+	}
+	c.endWaits(e, func(w *ackWait) bool {
+		if applied >= w.at {
+			w.missing.remove(i)
+		}
+		return w.missing == 0
+	})
+}
+
+// tellApplied tells members how far the entity is applied here.
+func (c *Core) tellApplied(e *entity, kind avantan.Kind, to members) {
+	for _, m := range c.namesOf(to) {
+		c.send(e.name, e.generation, []avantan.Message{{Kind: kind, From: c.cfg.Self, To: m, Applied: e.applied()}})
+	}
+}
+
+// askApplied asks the members in reach that a wait misses how far they are.
+func (c *Core) askApplied(e *entity) {
+	a := e.acks()
+	if a == nil || len(a.waits) == 0 {
+		return
+	}
+	var missing members
+	for i := range a.waits {
+		missing |= a.waits[i].missing
+	}
+	for i, m := range c.cfg.Members {
+		if !c.seemsUp(m) {
+			missing.remove(i)
+		}
+	}
+	c.tellApplied(e, avantan.CatchUpAsk, missing)
+	a.askAt = c.now.Tick + c.cfg.Patience
+}
+
+// acksWake is when a wait of the entity is to be looked at; 0 for never.
+func (e *entity) acksWake() Tick {
+	a := e.acks()
+	if a == nil || len(a.waits) == 0 {
+		return 0
+	}
+	t := max(1, a.askAt)
+	for i := range a.waits {
+		t = earlier(t, max(1, a.waits[i].until))
+	}
+	return t
+}
+
+// expireAcks ends the waits that have lasted long enough, and asks for the others.
+func (c *Core) expireAcks(e *entity) {
+	c.endWaits(e, func(w *ackWait) bool { return w.until <= c.now.Tick })
+	if a := e.acks(); a != nil && a.askAt <= c.now.Tick {
+		c.askApplied(e)
+	}
+}
+
+// endAcks ends all waits of an entity: the site stops, or the entity is gone.
+func (c *Core) endAcks(e *entity) {
+	c.endWaits(e, func(*ackWait) bool { return true })
+}
+
+// endWaits answers the callers that need wait no longer.
+func (c *Core) endWaits(e *entity, over func(*ackWait) bool) {
+	a := e.acks()
+	if a == nil || len(a.waits) == 0 {
+		return
+	}
+	kept := a.waits[:0]
+	for i := range a.waits {
+		w := a.waits[i]
+		if over(&w) {
+			c.replyLimit(e, &w)
+			continue
+		}
+		kept = append(kept, w)
+	}
+	clear(a.waits[len(kept):])
+	if a.waits = kept; len(kept) == 0 {
+		a.waits = nil
+	}
+}

@@ -1,0 +1,72 @@
+package core
+
+import "github.com/samya-db/samya/avantan"
+
+// asks paces, for each other member, what this site asks of the catalogue and what it
+// answers. An answer may be the whole catalogue, and any late message asks for one.
+type asks map[SiteID]*askPace
+
+type askPace struct {
+	// asked is when the member was asked last, and askedAt what was applied here then.
+	asked   Tick
+	askedAt avantan.Instance
+	// answered is when the member was answered last; since and until are what the
+	// answer spans.
+	answered     Tick
+	since, until avantan.Instance
+}
+
+func (a asks) of(site SiteID) *askPace {
+	p := a[site]
+	if p == nil {
+		p = new(askPace)
+		a[site] = p
+	}
+	return p
+}
+
+// mayAsk reports whether a member may be asked what this site has missed, and notes
+// that. There is one ask at a time: another may follow once the answer was applied, or
+// once a pause is over in which it should have come.
+func (c *Core) mayAsk(to SiteID) bool {
+	p, applied := c.cat.asks.of(to), c.cat.protocol.State().Applied
+	if p.asked != 0 && p.askedAt == applied && c.now.Tick < p.asked+2*c.cfg.Window {
+		return false
+	}
+	p.asked, p.askedAt = max(1, c.now.Tick), applied
+	return true
+}
+
+// answeredLately reports whether the answer to a message of the catalogue would be a
+// catch-up that its sender was sent just now, and notes one that will be sent.
+func (c *Core) answeredLately(m *avantan.Message) bool {
+	applied := c.cat.protocol.State().Applied
+	since := m.Applied
+	switch m.Kind {
+	case avantan.CatchUpAsk:
+	case avantan.Election, avantan.ElectionOk, avantan.Accept, avantan.Status:
+		since = max(m.Instance, 1) - 1
+	default:
+		return false
+	}
+	if since >= applied || m.Validate() != nil {
+		return false
+	}
+	p := c.cat.asks.of(m.From)
+	if p.answered != 0 && p.since == since && p.until == applied && c.now.Tick < p.answered+c.cfg.Window {
+		return true
+	}
+	p.answered, p.since, p.until = max(1, c.now.Tick), since, applied
+	return false
+}
+
+// paced leaves out the asks that may not be made now.
+func (c *Core) paced(messages []avantan.Message) []avantan.Message {
+	kept := messages[:0]
+	for _, m := range messages {
+		if m.Kind != avantan.CatchUpAsk || c.mayAsk(m.To) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,66 @@
+package core
+
+import "slices"
+
+// lookedAt is how many of the oldest claims on a member are looked at for one that may
+// be given up.
+const lookedAt = 64
+
+// roomForClaim reports whether another claim on a member may be made. As long as there
+// are as many as may be, old ones are given up for new ones: else a member that is
+// lost for good would have repeats refused for ever.
+func (c *Core) roomForClaim(p *claimPeer) bool {
+	for p.open.Len() >= c.cfg.MaxClaims {
+		if !p.full {
+			p.full = true
+			c.out.Events = append(c.out.Events, Event{Kind: ClaimsFull, Site: p.site})
+		}
+		cl := c.oldClaim(p)
+		if cl == nil {
+			return false
+		}
+		c.giveUpClaim(p, cl)
+	}
+	return true
+}
+
+// oldClaim returns a claim on a member that may be given up, nil for none: one that no
+// attempt can follow any more, and that was open for another Retention since. A claim
+// for a release comes last: its tokens would stay out.
+func (c *Core) oldClaim(p *claimPeer) *claim {
+	var found *claim
+	looked := 0
+	p.open.Scan(func(_ ClaimNumber, cl *claim) bool {
+		if looked++; looked > lookedAt {
+			return false
+		}
+		if c.now.Wall <= cl.NotAfter+c.cfg.Retention+c.cfg.Skew {
+			return true
+		}
+		if found == nil || cl.Kind == UndoAcquire && found.Kind != UndoAcquire {
+			found = cl
+		}
+		return found.Kind != UndoAcquire
+	})
+	return found
+}
+
+// giveUpClaim ends a claim on a member as if the member had forgotten the request: what
+// the request has put out there stays out, and a parked release is not counted. No
+// token is granted twice for that.
+func (c *Core) giveUpClaim(p *claimPeer, cl *claim) {
+	p.drop(cl.Number, c.cfg.MaxClaims)
+	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
+	c.out.Events = append(c.out.Events, Event{Kind: ClaimGivenUp, Entity: cl.Entity, Site: p.site, Request: cl.Key})
+	c.concluded(cl, Forgotten)
+}
+
+// createdWithout tells that an entity was created while members seem to be out of
+// reach: their shares of its limit are of no use to others until they are back.
+func (c *Core) createdWithout(entity string) {
+	for _, m := range c.cfg.Members {
+		if m != c.cfg.Self && !c.seemsUp(m) {
+			c.out.Events = append(c.out.Events, Event{Kind: CreatedWithout, Entity: entity, Site: m})
+		}
+	}
+}

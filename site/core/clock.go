@@ -1,0 +1,85 @@
+package core
+
+// ClockRecord is how far a site's own time had come at a transaction.
+type ClockRecord struct {
+	// Own counts the milliseconds that went by while the site ran, and as much of
+	// its time of being down as it trusts; it begins with a wall time. Wall is what
+	// the wall clock said.
+	Own, Wall int64
+}
+
+// clock is the site's own time, by which leases end: within a life the monotonic
+// clock. Over a restart it goes on from what was stored last, and by what the wall
+// clock has gone ahead since, but by no more than the skew allowed: a wall clock
+// that was set ahead meanwhile is not to be told from a long time of being down.
+type clock struct {
+	// base is the own time at the tick from.
+	base    int64
+	from    Tick
+	started bool
+	// stored is when it was last handed over; 0 for never in this life.
+	stored   Tick
+	restored *ClockRecord
+}
+
+// startClock sets the own time at the first step.
+func (c *Core) startClock() {
+	k := &c.clock
+	k.started, k.from = true, c.now.Tick
+	last := ClockRecord{Own: c.now.Wall, Wall: c.now.Wall}
+	switch {
+	case k.restored != nil:
+		last = *k.restored
+	case len(c.leases.restored) > 0:
+		// Data of a version that stored no clock: it ran when it last granted a lease.
+		last = ClockRecord{}
+		for _, l := range c.leases.restored {
+			granted := l.Expires - int64(l.TTL)
+			last.Own, last.Wall = max(last.Own, granted), max(last.Wall, granted)
+		}
+	}
+	k.base = last.Own + min(max(0, c.now.Wall-last.Wall), c.cfg.Skew)
+	k.restored = nil
+}
+
+// own is the site's own time.
+func (c *Core) own() int64 { return c.clock.base + int64(c.now.Tick-c.clock.from) }
+
+// clockWake is when the clock is to be stored although nothing else is; 0 for never.
+func (c *Core) clockWake() Tick {
+	if len(c.leases.byKey) == 0 {
+		return 0
+	}
+	stored := c.clock.stored
+	if len(c.out.Records.Leases) > 0 {
+		// The transaction that stores the leases stores it.
+		stored = c.now.Tick
+	}
+	return max(1, stored+Tick(c.cfg.Skew))
+}
+
+// wakeClock stores the clock if it is time to, although nothing else may be stored.
+func (c *Core) wakeClock() {
+	if at := c.clockWake(); at != 0 && at <= c.now.Tick {
+		c.keepClock(&c.out.Records)
+	}
+}
+
+// keepClock adds the clock to a transaction.
+func (c *Core) keepClock(rec *Records) {
+	c.clock.stored = c.now.Tick
+	rec.Clock = &ClockRecord{Own: c.own(), Wall: c.now.Wall}
+}
+
+// storeClock stores the clock with a transaction that grants or renews leases, and
+// now and then with any other, as long as leases depend on it. By as much as it was
+// not stored for, leases last longer after a crash.
+func (c *Core) storeClock(rec *Records) {
+	if rec.Empty() || rec.Clock != nil || len(c.leases.byKey) == 0 {
+		return
+	}
+	if len(rec.Leases) == 0 && c.now.Tick < c.clock.stored+Tick(c.cfg.Skew)/10 {
+		return
+	}
+	c.keepClock(rec)
+}

@@ -1,0 +1,168 @@
+package core_test
+
+import (
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// lowered is a cluster of three sites with 100 of 120 tokens of e out at a, and the
+// limit lowered to 10 by a.
+func lowered(t *testing.T, tweak func(*core.Config)) *rig {
+	t.Helper()
+	r := newRig(t, 3, tweak)
+	r.create("e", 120)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), core.OK)
+	r.wantCode(r.change("a", core.SetLimit, "e", 10, "lower"), core.OK)
+	return r
+}
+
+// TestLoweredLimitIsKeptElsewhere: what is released at another site than it was
+// acquired at pays the debt, and is not granted there again.
+func TestLoweredLimitIsKeptElsewhere(t *testing.T) {
+	for _, protocol := range []string{"majority", "star", "auto"} {
+		t.Run(protocol, func(t *testing.T) {
+			r := lowered(t, func(c *core.Config) { c.Protocol = protocol })
+			r.wantCode(r.release("b", "e", 100, "back"), core.OK)
+			r.wantCode(r.acquire("b", "e", 70, "again"), core.ExceedsLimit)
+			r.wantCode(r.acquire("b", "e", 1, "at once"), core.OK)
+			r.wantCode(r.acquire("b", "e", 10, "beyond the debt"), core.OutOfTokens)
+			r.wantCode(r.acquire("b", "e", 9, "the rest"), core.OK)
+			r.advance(5000)
+			for _, site := range r.names {
+				if v := r.view(site, "e"); v.Debt != 0 || v.Left != 0 {
+					t.Errorf("%s: %+v", site, v)
+				}
+				r.wantCode(r.answer(r.waitAndAdvance(site, "e", 1, "more "+string(site))), core.OutOfTokens)
+			}
+		})
+	}
+}
+
+// TestLoweredLimitIsKeptInParts: releases at all sites, each too small to pay the debt,
+// are not granted again before they pay it together.
+func TestLoweredLimitIsKeptInParts(t *testing.T) {
+	r := lowered(t, nil)
+	for _, site := range r.names {
+		r.release(site, "e", 32, "back "+string(site))
+		r.wantCode(r.acquire(site, "e", 1, "early "+string(site)), core.OutOfTokens)
+	}
+	r.advance(5000)
+	if left, _, net := r.books("e"); left != 6 || net != 4 {
+		t.Fatalf("%d left, %d out", left, net)
+	}
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 6, "rest")), core.OK)
+	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 1, "more")), core.OutOfTokens)
+}
+
+// TestLoweredLimitIsKeptByWhoHasNotApplied: a site whose tokens are in the instance
+// that lowers the limit, and that does not hear of the decision, grants nothing of
+// what comes back there, restarts included.
+func TestLoweredLimitIsKeptByWhoHasNotApplied(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 120)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "out")), core.OK)
+	call := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "e", Limit: 10, RequestID: "lower"})
+	for !r.cut["b"] {
+		r.advance(1)
+		for _, m := range r.sent {
+			if m.Entity == "e" && m.Message.Kind == avantan.Accept {
+				r.cut["b"] = true
+			}
+		}
+	}
+	r.advance(1000)
+	r.wantCode(r.answer(call), core.OK)
+	if v := r.view("b", "e"); v.Limit != 120 || v.Offered == 0 {
+		t.Fatalf("b takes no part, or has heard: %+v", v)
+	}
+	r.release("b", "e", 100, "back")
+	r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
+	r.restart("b")
+	r.wantCode(r.acquire("b", "e", 1, "restarted"), core.OutOfTokens)
+	clear(r.cut)
+	r.advance(30_000)
+	if left, offered, net := r.books("e"); left != 10 || offered != 0 || net != 0 {
+		t.Errorf("%d left, %d offered, %d out", left, offered, net)
+	}
+	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 10, "rest")), core.OK)
+}
+
+// TestDebtSurvivesARestart: a site in debt that starts again is in debt.
+func TestDebtSurvivesARestart(t *testing.T) {
+	r := lowered(t, nil)
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	r.release("c", "e", 80, "back")
+	r.wantCode(r.acquire("c", "e", 1, "early"), core.OutOfTokens)
+	if v := r.view("c", "e"); v.Debt != 90 {
+		t.Errorf("%+v", v)
+	}
+	r.advance(5000)
+	if v := r.view("c", "e"); v.Debt != 10 || v.Left != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestDebtIsLearntLate: a site that was cut off while the limit was lowered learns of
+// the debt from a snapshot, and what it holds pays it.
+func TestDebtIsLearntLate(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 120)
+	r.wantCode(r.acquire("a", "e", 40, "a"), core.OK)
+	r.wantCode(r.acquire("b", "e", 40, "b"), core.OK)
+	r.cut["c"] = true
+	for i, limit := range []core.Tokens{90, 60, 20} {
+		r.wantCode(r.change("a", core.SetLimit, "e", limit, id("lower", i)), core.OK)
+	}
+	if v := r.view("b", "e"); v.Debt != 100 {
+		t.Fatalf("%+v", v)
+	}
+	r.wantCode(r.acquire("c", "e", 1, "not heard"), core.OK)
+	clear(r.cut)
+	r.advance(40_000)
+	for _, site := range r.names {
+		if v := r.view(site, "e"); v.Debt != 61 || v.Left != 0 {
+			t.Errorf("%s: %+v", site, v)
+		}
+	}
+	r.wantCode(r.acquire("c", "e", 1, "heard"), core.OutOfTokens)
+}
+
+// TestRaisePaysTheDebt: a raise goes to the debt first.
+func TestRaisePaysTheDebt(t *testing.T) {
+	r := lowered(t, nil)
+	r.wantCode(r.change("b", core.SetLimit, "e", 60, "some"), core.OK)
+	if v := r.view("c", "e"); v.Debt != 40 || v.Left != 0 {
+		t.Errorf("%+v", v)
+	}
+	r.wantCode(r.change("b", core.SetLimit, "e", 130, "all"), core.OK)
+	if left, _, net := r.books("e"); left != 30 || net != 100 {
+		t.Errorf("%d left, %d out", left, net)
+	}
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 30, "rest")), core.OK)
+}
+
+// TestDebtWaitsForAMajority: without one what comes back pays nothing, and a site that
+// has the whole debt aside grants the rest.
+func TestDebtWaitsForAMajority(t *testing.T) {
+	for _, protocol := range []string{"star", "auto"} {
+		t.Run(protocol, func(t *testing.T) {
+			r := lowered(t, func(c *core.Config) { c.Protocol = protocol })
+			r.cut["a"], r.cut["c"] = true, true
+			r.release("b", "e", 50, "back")
+			r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
+			r.release("b", "e", 45, "more")
+			r.wantCode(r.acquire("b", "e", 6, "too many"), core.OutOfTokens)
+			r.wantCode(r.acquire("b", "e", 5, "the rest"), core.OK)
+			r.advance(60_000)
+			clear(r.cut)
+			r.advance(10_000)
+			if left, offered, net := r.books("e"); left != 0 || offered != 0 || net != 10 {
+				t.Errorf("%d left, %d offered, %d out", left, offered, net)
+			}
+		})
+	}
+}

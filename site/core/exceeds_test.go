@@ -1,0 +1,313 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// TestMoreThanALimit: an acquire of more than the limit of any entity that it charges is
+// refused at once, whatever it is and may wait, with the limit and whose limit that is.
+// Nothing is sent, nothing moves, and repeats are answered alike.
+func TestMoreThanALimit(t *testing.T) {
+	lease := &core.LeaseTerms{ID: "x", TTL: 60_000, Holder: "h"}
+	for name, tc := range map[string]struct {
+		in      core.Input
+		lacking string
+		limit   core.Tokens
+	}{
+		"its own limit":          {&core.Acquire{Entity: "org", Tokens: 301}, "org", 300},
+		"of the parent":          {&core.Acquire{Entity: "leaf", Tokens: 91}, "team", 90},
+		"of all above":           {&core.Acquire{Entity: "leaf", Tokens: 501}, "team", 90},
+		"without a wait":         {&core.Acquire{Entity: "org", Tokens: 301}, "org", 300},
+		"at the least":           {&core.Acquire{Entity: "leaf", Tokens: 400, Least: 91}, "team", 90},
+		"a lease":                {&core.Acquire{Entity: "leaf", Tokens: 91, Lease: lease}, "team", 90},
+		"a dry run":              {&core.Acquire{Entity: "leaf", Tokens: 91, DryRun: true}, "team", 90},
+		"one of several":         {&core.AcquireAll{Parts: []core.Part{part("org", 1), part("alone", 11)}}, "alone", 10},
+		"one that is told twice": {&core.AcquireAll{Parts: []core.Part{part("alone", 5), part("org", 1), part("alone", 6)}}, "alone", 10},
+		"a parent of several":    {&core.AcquireAll{Parts: []core.Part{part("leaf", 50), part("second", 41)}}, "team", 90},
+		"a zero limit":           {&core.Acquire{Entity: "none", Tokens: 1}, "none", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3, nil)
+			r.chain(400, 90, 300)
+			r.below("second", "team", 400)
+			r.create("alone", 10)
+			r.create("none", 0)
+			r.advance(20_000)
+			sent, events := len(r.sent), len(r.events)
+			ask := func() core.Answer {
+				call := r.nextCall()
+				switch in := tc.in.(type) {
+				case *core.Acquire:
+					next := *in
+					next.Call, next.Request, next.Wait = call, key("x"), 30_000
+					if name == "without a wait" {
+						next.Wait = 0
+					}
+					r.step("a", &next)
+				case *core.AcquireAll:
+					next := *in
+					next.Call, next.Request, next.Wait = call, key("x"), 30_000
+					r.step("a", &next)
+				}
+				return r.answer(call)
+			}
+			check := func(what string) {
+				a := ask()
+				if a.Code != core.ExceedsLimit || a.Tokens != tc.limit || a.Lacking != tc.lacking || a.RetryAfter != 0 {
+					t.Errorf("%s: %+v, want the limit %d of %q", what, a, tc.limit, tc.lacking)
+				}
+			}
+			check("first")
+			check("again")
+			if len(r.sent) != sent {
+				t.Errorf("%d messages for what can never be had", len(r.sent)-sent)
+			}
+			r.advance(20_000)
+			if n := len(r.transfers()) + len(r.events) - events; n != 0 {
+				t.Errorf("tokens were looked for: %v, %+v", r.transfers(), r.events[events:])
+			}
+			for _, entity := range []string{"leaf", "team", "org", "second", "alone", "none"} {
+				v := r.view("a", entity)
+				if v.Waiting != 0 || v.Net != 0 || v.Left < v.Limit/3 || v.Left > v.Limit/3+1 {
+					t.Errorf("%+v", v)
+				}
+			}
+			r.restart("a")
+			check("after a restart")
+			r.change("a", core.SetLimit, tc.lacking, 1000, "raise")
+			if in, ok := tc.in.(*core.Acquire); !ok || !in.DryRun {
+				// A repeat is told what was told first.
+				check("after the limit was raised")
+			}
+		})
+	}
+}
+
+// TestAsMuchAsALimit: an acquire of all that the limits allow is granted.
+func TestAsMuchAsALimit(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(400, 90, 300)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "leaf", 90, "all")), core.OK)
+	r.wantOut("a", 90, 90, 90)
+}
+
+// TestRaisedLimitIsTaken: once the site knows of a higher limit, a new request for as
+// much is granted; before that the site goes by the limit that it knows.
+func TestRaisedLimitIsTaken(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.advance(20_000)
+	r.cut["c"] = true
+	r.wantCode(r.change("a", core.SetLimit, "e", 300, "raise"), core.OK)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 100, "early", 10_000)), core.ExceedsLimit)
+	r.wantCode(r.answer(r.waitAndAdvance("a", "e", 100, "in time")), core.OK)
+	r.cut["c"] = false
+	r.advance(30_000)
+	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 100, "new")), core.OK)
+	r.wantCode(r.acquire("c", "e", 100, "early"), core.ExceedsLimit)
+}
+
+// TestContentWithLessThanALimit: an acquire of more than the limit that is content with
+// less gets what there is. To others it is as an acquire of as many as the limit.
+func TestContentWithLessThanALimit(t *testing.T) {
+	run := func(tokens core.Tokens) *rig {
+		r := newRig(t, 3, nil)
+		r.chain(900, 90, 300)
+		ask := func(dry bool) core.Answer {
+			call := r.nextCall()
+			r.step("a", &core.Acquire{Call: call, Entity: "leaf", Tokens: tokens, Least: 2, DryRun: dry, Request: key("x"), Wait: 5000})
+			r.advance(5000)
+			return r.answer(call)
+		}
+		if a := ask(true); a.Code != core.OK || a.Tokens != 30 {
+			t.Errorf("told %+v, want the 30 that are here", a)
+		}
+		if a := ask(false); a.Code != core.OK || a.Tokens != 90 {
+			t.Errorf("%+v, want as many as the limit of the team", a)
+		}
+		r.wantOut("a", 90, 90, 90)
+		return r
+	}
+	more, asMany := run(500), run(90)
+	if !reflect.DeepEqual(more.sent, asMany.sent) || !reflect.DeepEqual(more.events, asMany.events) {
+		t.Errorf("%d messages, %d events; for as many as the limit %d and %d, or others", len(more.sent), len(more.events), len(asMany.sent), len(asMany.events))
+	}
+}
+
+// TestLimitFallsBelowWhatWaits: an acquire that waits for more than a limit that comes
+// into force is refused then, also if it waits for another entity; an acquire that is
+// content with less goes on and asks for no more than the limit.
+func TestLimitFallsBelowWhatWaits(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.chain(600, 300, 300)
+	r.advance(20_000)
+	for _, site := range r.names {
+		r.wantCode(r.acquire(site, "org", 100, "all "+string(site)), core.OK)
+	}
+	r.cut["c"] = true
+	least, wait := r.nextCall(), core.Tick(60_000)
+	r.step("c", &core.Acquire{Call: least, Entity: "team", Tokens: 250, Least: 20, Request: key("least"), Wait: wait})
+	tooMany, several := r.acquireAsync("c", "leaf", 51, "too many", wait), r.allAsync("c", "several", wait, part("leaf", 26), part("team", 25))
+	fits := r.acquireAsync("c", "leaf", 50, "fits", wait)
+	ofOrg := r.acquireAsync("c", "org", 70, "of org alone", wait)
+	waiting := []core.Call{least, tooMany, several, fits, ofOrg}
+	for _, call := range waiting {
+		r.unanswered(call)
+	}
+	asked := func() core.Tokens { return r.cores["c"].Asked("team") + r.cores["c"].Asked("org") }
+	if n := asked(); n != 250+51+51+50+70 {
+		t.Errorf("%d asked for", n)
+	}
+	r.wantCode(r.change("a", core.SetLimit, "team", 50, "lower"), core.OK)
+	r.cut["c"] = false
+	for range 20_000 {
+		// Nothing is heard of the entity that the acquires wait for.
+		r.net = slices.DeleteFunc(r.net, func(s sent) bool { return s.e.Entity == "org" })
+		if r.advance(1); r.view("c", "team").Limit == 50 {
+			break
+		}
+	}
+	for _, call := range waiting {
+		switch call {
+		case tooMany, several:
+			if a := r.answer(call); a.Code != core.ExceedsLimit || a.Tokens != 50 || a.Lacking != "team" {
+				t.Errorf("%+v, want the limit of team", a)
+			}
+		default:
+			r.unanswered(call)
+		}
+	}
+	if n := asked(); n != 50+50+70 {
+		t.Errorf("%d asked for", n)
+	}
+	r.wantCode(r.acquire("c", "leaf", 51, "too many"), core.ExceedsLimit)
+	r.release("c", "org", 60, "back")
+	r.wantCode(r.answer(fits), core.OK)
+	r.release("c", "leaf", 50, "what fits")
+	for _, call := range []core.Call{least, fits} {
+		if a := r.answer(call); a.Code != core.OK || a.Tokens != 50 {
+			t.Errorf("%+v, want all that the limit allows", a)
+		}
+	}
+}
+
+// TestMoveBelowALowLimit: an acquire that waits is refused once what it names stands
+// below an entity of a lower limit.
+func TestMoveBelowALowLimit(t *testing.T) {
+	inGroves(t, func(_ *testing.T, g *grove) {
+		g.grow("small", "", 24)
+		tooMany, few := g.waits("e", 25), g.waits("e", 24)
+		g.moveBelow("e", "small")
+		if a := g.answer(tooMany); a.Code != core.ExceedsLimit || a.Tokens != 24 || a.Lacking != "small" {
+			g.t.Errorf("%+v, want the limit of small", a)
+		}
+		g.unanswered(few)
+	})
+}
+
+// TestExcessIsUndone: a refusal for a limit binds all attempts: what an earlier one has
+// taken at another site, by another limit, is given back.
+func TestExcessIsUndone(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 300)
+	r.advance(20_000)
+	r.cut["c"] = true
+	r.wantCode(r.change("a", core.SetLimit, "e", 60, "lower"), core.OK)
+	r.base = r.now.Wall
+	r.wantCode(r.try("c", 90, "x", r.tries(1)), core.OK)
+	r.wantCode(r.try("a", 90, "x", r.tries(2, "c")), core.ExceedsLimit)
+	r.cut["c"] = false
+	r.advance(20_000)
+	if left, offered, net := r.books("e"); left != 60 || offered != 0 || net != 0 {
+		t.Errorf("books %d, %d, %d", left, offered, net)
+	}
+	r.wantClaims(0)
+}
+
+// play runs a random story, the same one for a seed, with or without acquires of what
+// can never be had, and returns what the sites told each other and what clients were
+// answered.
+func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, answers map[core.Call]core.Answer, events []core.Event, refused int) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	r := newRig(t, 3, func(c *core.Config) {
+		c.Protocol = []string{"majority", "star", "auto"}[seed%3]
+		c.Admission = []string{"wait", "proof", "refuse"}[seed/3%3]
+	})
+	r.chain(200, 120, 160)
+	r.below("second", "team", 200)
+	r.create("other", 60)
+	names := []string{"leaf", "second", "team", "org", "other"}
+	for i := range 300 {
+		site, name := r.names[rnd.IntN(3)], names[rnd.IntN(len(names))]
+		tokens, wait := core.Tokens(1+rnd.IntN(30)), core.Tick(rnd.IntN(2)*rnd.IntN(4000))
+		kind, more := rnd.IntN(20), core.Tokens(1+rnd.IntN(50))
+		switch {
+		case kind < 8:
+			r.acquireAsync(site, name, tokens, id("acquire", i), wait)
+		case kind < 12:
+			r.release(site, name, tokens, id("release", i))
+		case kind < 13:
+			r.changeAsync(site, core.Change{Kind: core.SetLimit, Name: name, Limit: core.Tokens(40 + rnd.IntN(160)), RequestID: id("limit", i)})
+		case kind < 14:
+			r.cut[site] = !r.cut[site]
+		default:
+			r.advance(core.Tick(rnd.IntN(400)))
+		}
+		most := core.MaxTokens
+		for up := name; up != ""; {
+			v := r.view(site, up)
+			most, up = min(most, v.Limit), v.Parent
+		}
+		if !excess {
+			continue
+		}
+		call := core.Call(fmt.Sprint("excess ", i))
+		in := core.Acquire{Call: call, Entity: name, Tokens: most + more, Request: key(fmt.Sprint(call)), Wait: 4000}
+		switch more % 5 {
+		case 0:
+			in.DryRun = true
+		case 1:
+			in.Lease = &core.LeaseTerms{ID: fmt.Sprint(call), TTL: 1000}
+		case 2:
+			in.Least, in.Tokens = most+1, most+more
+		}
+		if more%5 == 3 {
+			r.step(site, &core.AcquireAll{Call: call, Parts: []core.Part{part(name, most), part(name, more)}, Request: in.Request, Wait: 4000})
+		} else {
+			r.step(site, &in)
+		}
+		r.wantCode(r.answer(call), core.ExceedsLimit)
+		delete(r.answers, call)
+		refused++
+	}
+	r.advance(5000)
+	return r.sent, r.answers, r.events, refused
+}
+
+// TestExcessLeavesNoTrace: acquires of what can never be had change nothing of what sites
+// tell each other, begin and answer others: they are no demand.
+func TestExcessLeavesNoTrace(t *testing.T) {
+	for seed := range uint64(45) {
+		want, wantAnswers, wantEvents, _ := play(t, seed, false)
+		got, answers, events, refused := play(t, seed, true)
+		if refused != 300 {
+			t.Fatalf("seed %d: %d asked for", seed, refused)
+		}
+		for i := range min(len(got), len(want)) {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				t.Fatalf("seed %d: message %d is %+v, without %+v", seed, i, got[i], want[i])
+			}
+		}
+		if len(got) != len(want) || !reflect.DeepEqual(events, wantEvents) || !reflect.DeepEqual(answers, wantAnswers) {
+			t.Fatalf("seed %d: %d messages, %d events and %d answers, without %d, %d and %d, or others",
+				seed, len(got), len(events), len(answers), len(want), len(wantEvents), len(wantAnswers))
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package core
+
+// Whoever can be served is served. An acquire that what is left cannot serve does not
+// stand in the way of others: these are granted what they ask for, whatever waits.
+//
+// There is one exception, which keeps large acquires from being overtaken for ever where
+// many small ones come. While a redistribution counts the acquire that has waited
+// longest, other acquires that may wait do so until that one is granted: for
+// Config.Hold at most, and once an acquire. After a hold in vain no other begins for
+// holdPart times as long. What may not wait is granted at once even then.
+
+// hold is for whom others wait.
+type hold struct {
+	// by is the acquire that others wait for, nil for none, and until is when they do
+	// no longer.
+	by    *waiting
+	until Tick
+	// again is before when no other hold begins.
+	again Tick
+}
+
+// holdPart is the part of the time, as a divisor, in which holds may be in vain.
+const holdPart = 10
+
+// holds reports whether an acquire that arrived then, and may wait, has to wait for
+// another; 0 is for one that comes now.
+func (q *queue) holds(arrived uint64) bool {
+	return q != nil && q.hold.by != nil && (arrived == 0 || arrived > q.hold.by.arrived)
+}
+
+// keep has others wait for the acquire that has waited longest, which a redistribution
+// that begins, or that the site joins, counts.
+func (c *Core) keep(e *entity) {
+	w := e.queue.oldest()
+	if w == nil || w.held || e.queue.hold.by != nil || c.now.Tick < e.queue.hold.again {
+		return
+	}
+	w.held = true
+	e.queue.hold = hold{by: w, until: c.now.Tick + c.cfg.Hold, again: c.now.Tick + holdPart*c.cfg.Hold}
+}
+
+// hunting reports whether a redistribution is under way here.
+func (e *entity) hunting() bool {
+	return e.transfer != nil && e.transfer.Open() || e.majority != nil && e.majority.Open() || e.star != nil && e.star.Open()
+}
+
+// unhold ends a hold, and reports whether there was one.
+func (e *entity) unhold() bool {
+	if e.queue == nil || e.queue.hold.by == nil {
+		return false
+	}
+	e.queue.hold.by = nil
+	return true
+}
+
+// endHold ends a hold whose time is over, and serves who waited for that.
+func (c *Core) endHold(e *entity) {
+	if e.queue != nil && e.queue.hold.by != nil && e.queue.hold.until <= c.now.Tick {
+		e.unhold()
+		c.serveQueue(e)
+	}
+}

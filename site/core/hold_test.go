@@ -1,0 +1,191 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// away cuts a site off, also by its own word.
+func (r *rig) away(site core.SiteID) {
+	r.cut[site] = true
+	r.step(site, core.Reachable{Sites: []core.SiteID{site}})
+	r.advance(20_000)
+}
+
+// TestLargeStopsNobody: an acquire that a site which is cut off cannot serve waits for
+// its time, and all others are served from what is left there.
+func TestLargeStopsNobody(t *testing.T) {
+	for _, protocol := range core.ProtocolNames() {
+		for _, strategy := range core.StrategyNames() {
+			t.Run(protocol+" "+strategy, func(t *testing.T) {
+				r := newRig(t, 3, func(c *core.Config) { c.Protocol, c.Strategy = protocol, strategy })
+				r.create("e", 900)
+				r.away("c")
+				large := r.acquireAsync("c", "e", 301, "large", 60_000)
+				for i := range 50 {
+					if a := r.acquire("c", "e", 1, id("no wait", i)); a.Code != core.OK {
+						t.Fatalf("%d s after the large one: %+v", i, a)
+					}
+					r.advance(100)
+					waits := r.acquireAsync("c", "e", 1, id("waits", i), 5000)
+					r.advance(900)
+					if i > 0 {
+						r.wantCode(r.answer(waits), core.OK)
+					}
+				}
+				if protocol != "star" {
+					r.unanswered(large)
+				}
+				r.advance(10_000)
+				r.wantCode(r.answer(large), core.OutOfTokens)
+				if v := r.view("c", "e"); v.Left != 200 || v.Waiting != 0 {
+					t.Errorf("%+v", v)
+				}
+			})
+		}
+	}
+}
+
+// TestLargeStopsNobodyBelow: neither does one that lacks tokens of a parent, of all the
+// children.
+func TestLargeStopsNobodyBelow(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("org", 900)
+	r.below("x", "org", 3000)
+	r.below("y", "org", 3000)
+	r.away("c")
+	large := r.acquireAsync("c", "x", 301, "large", 60_000)
+	r.advance(1000)
+	for i := range 20 {
+		for _, name := range []string{"x", "y", "org"} {
+			call := r.acquireAsync("c", name, 1, id(name, i), 5000)
+			r.wantCode(r.answer(call), core.OK)
+		}
+		both := r.allAsync("c", id("both", i), 5000, part("x", 1), part("y", 1))
+		r.wantCode(r.answer(both), core.OK)
+		r.advance(1000)
+	}
+	r.unanswered(large)
+	if v := r.view("c", "org"); v.Net != 100 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestLargeStopsNobodyElsewhere: a site whose acquire waits in vain goes on giving
+// others of its tokens.
+func TestLargeStopsNobodyElsewhere(t *testing.T) {
+	r := newRig(t, 5, nil)
+	r.create("e", 1500)
+	for _, n := range []core.SiteID{"a", "b", "e"} {
+		r.cut[n] = true
+	}
+	for _, n := range []core.SiteID{"c", "d"} {
+		r.step(n, core.Reachable{Sites: []core.SiteID{"c", "d"}})
+	}
+	r.advance(20_000)
+	r.wantCode(r.acquire("d", "e", 300, "all of d"), core.OK)
+	large := r.acquireAsync("c", "e", 301, "large", 60_000)
+	r.advance(2000)
+	call := r.acquireAsync("d", "e", 1, "small", 5000)
+	r.advance(5000)
+	r.wantCode(r.answer(call), core.OK)
+	r.unanswered(large)
+}
+
+// TestCancelMany: callers who hang up cost no more each the more of them wait.
+func TestCancelMany(t *testing.T) {
+	const n = 40_000
+	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = n, n })
+	r.create("e", 3)
+	r.cut["a"] = true
+	r.acquire("a", "e", 1, "all")
+	calls := make([]core.Call, n)
+	for i := range calls {
+		calls[i] = r.nextCall()
+		r.cores["a"].Step(r.now, &core.Acquire{Call: calls[i], Entity: "e", Tokens: 1, Request: key(id("w", i)), Wait: 50_000})
+	}
+	if waiting := r.cores["a"].Status().Waiting; waiting != n {
+		t.Fatalf("%d wait", waiting)
+	}
+	began := time.Now()
+	for _, c := range calls[:n/2] {
+		r.cores["a"].Step(r.now, &core.Cancel{Call: c})
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("cancelling %d of %d took %v", n/2, n, took)
+	}
+	r.step("a", &core.Release{Call: r.nextCall(), Entity: "e", Tokens: n, Request: key("r")})
+	for _, c := range calls[n/2:] {
+		r.wantCode(r.answer(c), core.OK)
+	}
+}
+
+// TestHold: while tokens are looked for that the acquire which has waited longest needs,
+// others that may wait do, for as long as is configured and no longer; what cannot wait
+// is granted.
+func TestHold(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.Hold = 300 })
+	r.create("e", 900)
+	r.cut["c"] = true
+	large := r.acquireAsync("c", "e", 301, "large", 60_000)
+	waits := r.acquireAsync("c", "e", 2, "waits", 5000)
+	r.unanswered(waits)
+	r.wantCode(r.acquire("c", "e", 1, "cannot wait"), core.OK)
+	soon := r.acquireAsync("c", "e", 3, "its time is up first", 200)
+	r.advance(200)
+	r.wantCode(r.answer(soon), core.OK)
+	r.advance(99)
+	r.unanswered(waits)
+	r.advance(1)
+	r.wantCode(r.answer(waits), core.OK)
+	// Nor does the next one keep others waiting, for ten times as long.
+	r.step("c", &core.Cancel{Call: large})
+	for i := range 5 {
+		r.acquireAsync("c", "e", 301, id("large again", i), 60_000)
+		r.wantCode(r.answer(r.acquireAsync("c", "e", 1, id("passes", i), 5000)), core.OK)
+		r.advance(500)
+	}
+	r.advance(3000)
+	r.unanswered(r.acquireAsync("c", "e", 301, "large at last", 60_000))
+}
+
+// TestHoldServesLarge: an acquire that needs what several sites have gets it though
+// others ask for tokens all the time.
+func TestHoldServesLarge(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 900)
+	var smalls []core.Call
+	small := func(site core.SiteID) {
+		smalls = append(smalls, r.acquireAsync(site, "e", 1, id("small", len(smalls)), 5000))
+	}
+	large := r.acquireAsync("c", "e", 600, "large", 5000)
+	for range 100 {
+		for _, n := range r.names {
+			small(n)
+		}
+		r.advance(10)
+	}
+	r.wantCode(r.answer(large), core.OK)
+	r.advance(2000)
+	granted := 0
+	for _, call := range smalls {
+		if r.answer(call).Code == core.OK {
+			granted++
+		}
+	}
+	if granted < 250 {
+		t.Errorf("%d of 300 small ones granted", granted)
+	}
+}
+
+// TestCrowdedServes: where no more may wait, what need not is granted.
+func TestCrowdedServes(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting = 1 })
+	r.create("e", 900)
+	r.cut["c"] = true
+	r.acquireAsync("c", "e", 301, "large", 60_000)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 1, "small", 5000)), core.OK)
+	r.wantCode(r.answer(r.acquireAsync("c", "e", 301, "another", 5000)), core.QueueFull)
+}

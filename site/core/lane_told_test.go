@@ -1,0 +1,168 @@
+package core
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// amongOthers is a core of three members, five under auto, so that two are no majority,
+// with an entity of which it has some tokens, served on so many lanes; 0 for none.
+func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *laned {
+	t.Helper()
+	members := []SiteID{"a", "b", "c"}
+	if protocol == "auto" {
+		members = append(members, "d", "e")
+	}
+	c, err := New(Config{
+		Self: "a", Members: members, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 100_000, Skew: 1, Bin: 1000,
+		Protocol: protocol,
+	}, Restored{
+		Catalogue: &CatalogueRecord{Generation: 1},
+		Entities:  []EntityRecord{{Name: "e", Generation: 1, Initial: 3000, Limit: 3000, Version: 1}},
+		Books:     []BooksRecord{{Name: "e", Generation: 1, Left: left, Net: net}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &laned{Core: c}
+	if lanes > 0 {
+		l.Partition(lanes, home{})
+	}
+	return l
+}
+
+// wordOf is what the other members tell of the entity.
+func wordOf(left Tokens) []Deliver {
+	var told []Deliver
+	for _, from := range []SiteID{"b", "c"} {
+		told = append(told, Deliver{From: from, Messages: []Envelope{{Gossip: &Gossip{
+			From: from, To: "a", Summaries: []Summary{{Entity: "e", Generation: 1, Left: left, Net: 1000 - left, Busy: true}},
+		}}}})
+	}
+	return told
+}
+
+// TestLanesTellOfGains: that tokens are back is told at once where all have little,
+// also by a site whose lanes took them back, of an entity that is split as well.
+func TestLanesTellOfGains(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		lanes int
+		split bool
+	}{{"stepped", 0, false}, {"on lanes", 2, false}, {"split", 2, true}} {
+		l := amongOthers(t, "majority", c.lanes, 12, 988)
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		for _, d := range wordOf(2) {
+			l.Step(now, d)
+		}
+		told := func() Tick { return l.space.find("e").views[0].told }
+		for end := now.Tick + 3000; told() == 0 && now.Tick < end; {
+			now.Tick++
+			if at := l.WakeAt(); at != 0 && at <= now.Tick {
+				l.Step(now, Wake{})
+			}
+		}
+		if told() == 0 {
+			t.Fatalf("%s: nothing was told", c.what)
+		}
+		if c.split && !l.Split("e", true) {
+			t.Fatal("not split")
+		}
+		var out Effects
+		l.Drain(&out)
+		out.Reset()
+		l.Resume()
+		now.Tick += gainPause
+		l.hand(rand.New(rand.NewPCG(1, 1)), now, &Release{Call: 1, Entity: "e", Tokens: 100, Request: RequestKey{9}})
+		l.Drain(&out)
+		if served := c.lanes > 0; served != (l.served == 1) {
+			t.Fatalf("%s: %d requests served on lanes", c.what, l.served)
+		}
+		to := map[SiteID]Tokens{}
+		for _, m := range out.Messages {
+			if m.Gossip != nil {
+				to[m.Gossip.To] = m.Gossip.Summaries[0].Left
+			}
+		}
+		if want := map[SiteID]Tokens{"b": 112, "c": 112}; !reflect.DeepEqual(to, want) {
+			t.Errorf("%s: told %v, want %v", c.what, to, want)
+		}
+	}
+}
+
+// TestLanesSendAsSteps hands the same requests and the same word of others to a core
+// and to one with lanes, and wants the same messages and events: whatever a request has
+// others told or asked it does from a lane too. The sites in reach change meanwhile, so
+// that there is no majority at times.
+func TestLanesSendAsSteps(t *testing.T) {
+	messages, served := 0, 0
+	for seed := range uint64(40) {
+		rnd := rand.New(rand.NewPCG(seed, 11))
+		left := Tokens(10 + rnd.IntN(300))
+		protocol := []string{"majority", "auto"}[seed%2]
+		plain, lanes := amongOthers(t, protocol, 0, left, 1000-left), amongOthers(t, protocol, 2, left, 1000-left)
+		both := func(now Now, in Input) {
+			plain.Step(now, in)
+			lanes.Step(now, in)
+		}
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		var outs [2]Effects
+		for i := range 1500 {
+			now.Tick += Tick(rnd.IntN(8))
+			now.Wall = 1_700_000_000_000 + int64(now.Tick)
+			if rnd.IntN(60) == 0 {
+				for _, d := range wordOf(Tokens(rnd.IntN(200))) {
+					both(now, d)
+				}
+			}
+			if rnd.IntN(200) == 0 {
+				both(now, Reachable{Sites: [][]SiteID{nil, {"b"}, {"b", "c"}, {}}[rnd.IntN(4)]})
+			}
+			lends := rnd.IntN(30) == 0
+			for _, l := range []*laned{plain, lanes} {
+				// A core with lanes may see later that there is no majority.
+				e := l.space.find("e")
+				l.keepApart(e)
+				if lends && e.apart() {
+					// As if it had lent so many.
+					*e.seldom.own += 50
+				}
+			}
+			if at := plain.WakeAt(); at != lanes.WakeAt() {
+				t.Fatalf("seed %d, input %d: woken at %d, with lanes at %d", seed, i, at, lanes.WakeAt())
+			} else if at != 0 && at <= now.Tick {
+				both(now, Wake{})
+			}
+			id, tokens := RequestKey{byte(i), byte(i >> 8), byte(seed)}, Tokens(1+rnd.IntN(12))
+			ins := [2]Input{}
+			acquires := rnd.IntN(2) == 0
+			for j := range ins {
+				ins[j] = &Release{Call: i, Entity: "e", Tokens: tokens, Request: id}
+				if acquires {
+					ins[j] = &Acquire{Call: i, Entity: "e", Tokens: tokens, Request: id}
+				}
+			}
+			plain.Step(now, ins[0])
+			lanes.Resume()
+			lanes.hand(rnd, now, ins[1])
+			plain.Drain(&outs[0])
+			lanes.Drain(&outs[1])
+			messages += len(outs[0].Messages)
+			if err := sameEffects(&outs[0], &outs[1]); err != nil {
+				t.Fatalf("seed %d, input %d: %v", seed, i, err)
+			}
+			if !reflect.DeepEqual(outs[0].Messages, outs[1].Messages) || !reflect.DeepEqual(outs[0].Events, outs[1].Events) {
+				t.Fatalf("seed %d, input %d, %T: sent %+v, with lanes %+v; events %+v, with lanes %+v",
+					seed, i, ins[0], outs[0].Messages, outs[1].Messages, outs[0].Events, outs[1].Events)
+			}
+			outs[0].Reset()
+			outs[1].Reset()
+		}
+		served += lanes.served
+	}
+	if messages < 1000 || served < 10_000 {
+		t.Errorf("%d messages, %d requests served on lanes", messages, served)
+	}
+	t.Logf("%d messages, %d requests served on lanes", messages, served)
+}

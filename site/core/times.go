@@ -1,0 +1,162 @@
+package core
+
+// ChangeTimes bound the life of an administrative change. All are milliseconds since
+// the Unix epoch, by the clock of the site that proposes the change or, if that is
+// later, by the sequence's own clock. They are part of the decided value, so all
+// sites judge a change alike, whatever their own clocks say.
+//
+// The clock of a sequence is the latest Asked of all changes that it has decided. A
+// change with a NotAfter before that clock is dead: deciding it does nothing. The
+// result of a change is kept until the clock has passed Keep, which is later than
+// NotAfter. So no change that is proposed twice has an effect twice.
+type ChangeTimes struct {
+	// Asked is when the change was asked for; 0 for changes of an older version.
+	Asked int64 `json:"asked,omitempty"`
+	// NotAfter is the time after which the change is dead; 0 for never.
+	NotAfter int64 `json:"not_after,omitempty"`
+	// Keep is the time until which the result is kept.
+	Keep int64 `json:"keep,omitempty"`
+}
+
+const (
+	// legacyChanges and legacyResults are how many results without times are kept, of
+	// the catalogue and of an entity: an older version kept results by count.
+	legacyChanges, legacyResults = 4096, 16
+)
+
+// dead reports whether a change is dead at a sequence's clock.
+func (t *ChangeTimes) dead(clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
+
+// changeTimes returns the times of a change that is asked for now, in a sequence
+// with the given clock. The code is not OK if the change may not run.
+//
+// A sequence's clock may be ahead of this site's, so the times of a change that names
+// none count from the later of the two: a clock that is wrong stops no such change.
+func (c *Core) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
+	now := max(c.now.Wall, clock)
+	t := ChangeTimes{Asked: now, NotAfter: ch.NotAfter, Keep: now + 2*c.cfg.Retention}
+	switch {
+	case ch.NotAfter == 0:
+		t.NotAfter = now + c.cfg.RequestHorizon()
+	case ch.NotAfter < 0 || ch.NotAfter > c.now.Wall+c.cfg.RequestHorizon():
+		return t, Invalid
+	case ch.NotAfter < now:
+		return t, Expired
+	}
+	return t, OK
+}
+
+// limitUntil bounds how long a change is pending: not longer than it may run.
+func (c *Core) limitUntil(p *pendingChange, clock int64) {
+	p.dies = c.now.Tick + Tick(p.times.NotAfter-max(c.now.Wall, clock))
+	p.until = min(p.until, p.dies)
+}
+
+// lasts reports whether a result of the catalogue still counts.
+func (cat *catalogue) lasts(r *ChangeRecord) bool {
+	if r.Change.Keep == 0 {
+		return cat.numbered < r.Number+legacyChanges
+	}
+	return r.Change.Keep >= cat.clock
+}
+
+// result finds the result of a request id, as long as it counts.
+func (cat *catalogue) result(id string) (ChangeRecord, bool) {
+	r, ok := cat.results[id]
+	return r, ok && cat.lasts(&r)
+}
+
+// full returns for how long the table of results has no room for another change, in
+// milliseconds; 0 if it has room. Young results are not forgotten to make room.
+func (cat *catalogue) full(now int64) int64 {
+	oldest := len(cat.changes) + len(cat.pending) - cat.c.cfg.MaxResults
+	switch {
+	case oldest < 0:
+		return 0
+	case oldest >= len(cat.changes):
+		return retryFull
+	}
+	return fullFor(cat.changes[oldest].Change.Keep, now)
+}
+
+// retryFull is after how many milliseconds a change is to be repeated at most that
+// a full table has refused.
+const retryFull = 30_000
+
+// fullFor is how long a table is full that has room once the clock has passed keep.
+func fullFor(keep, now int64) int64 {
+	if keep < now {
+		return 0
+	}
+	return min(max(1000, keep-now), retryFull)
+}
+
+// clock is that of the entity's sequence. The result of the change that was asked for
+// last outlives the clock, so the results tell.
+func (e *entity) clock() int64 {
+	var clock int64
+	for i := range e.results {
+		clock = max(clock, e.results[i].Asked)
+	}
+	return clock
+}
+
+// result finds the result of a request id.
+func (e *entity) result(id string) *LimitResult {
+	for i := range e.results {
+		if e.results[i].RequestID == id {
+			return &e.results[i]
+		}
+	}
+	return nil
+}
+
+// forgetResults forgets the results that the entity's clock has passed.
+func (e *entity) forgetResults() {
+	clock, n := e.clock(), len(e.results)
+	kept := e.results[:0]
+	for i := range e.results {
+		r := e.results[i]
+		if r.Keep >= clock && r.Keep != 0 || r.Keep == 0 && n-i <= legacyResults {
+			kept = append(kept, r)
+		}
+	}
+	clear(e.results[len(kept):])
+	e.results = kept
+}
+
+// resultsFull is full for the limit changes of an entity.
+func (c *Core) resultsFull(e *entity, now int64) int64 {
+	young, first := len(e.changes), int64(0)
+	for i := range e.results {
+		if keep := e.results[i].Keep; keep >= now {
+			young++
+			if first == 0 || keep < first {
+				first = keep
+			}
+		}
+	}
+	if young < c.cfg.MaxLimitResults {
+		return 0
+	}
+	if first == 0 {
+		return retryFull
+	}
+	return fullFor(first, now)
+}
+
+// undecided answers a pending change without a result that will never have an
+// effect, and reports whether it did: its time is over, or what is known of earlier
+// decisions has a gap. If a value with the change may have been built, it may have
+// been decided, and its result forgotten.
+func (c *Core) undecided(p *pendingChange, clock int64, gap bool) bool {
+	if !p.times.dead(clock) && (!gap || !p.built) {
+		return false
+	}
+	code := Expired
+	if p.built {
+		code = Unknown
+	}
+	c.answerAll(p, Answer{Code: code, RetryAfter: 1000})
+	return true
+}
