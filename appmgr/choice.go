@@ -14,16 +14,20 @@ type candidate struct {
 	home   bool // it stands in the app manager's own region
 	full   bool // it has as many calls under way as it may
 	health health.Health
+	// clockOff: its clock differs by more than clockTolerance.
+	clockOff bool
 }
 
 // order returns the names of the sites to try, best first: nearest first among
-// those that are up; then those not heard of yet; then those that are up and
-// overloaded, so that one of them gives the refusal where all are. Sites that
+// those that are up; then those not heard of yet; then those whose clock
+// differs, which may refuse requests as expired; then those that are up and overloaded, so that one of them gives the refusal where all are. Sites that
 // are down or full are left out.
 func order(cs []candidate, now time.Time) []string {
 	rank := func(c candidate) int {
 		switch {
 		case c.health.Overloaded(now):
+			return 3
+		case c.clockOff:
 			return 2
 		case c.health.Reach == health.Unproven:
 			return 1

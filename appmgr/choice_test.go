@@ -20,6 +20,8 @@ func TestOrder(t *testing.T) {
 	over.OverloadedUntil = now.Add(time.Second)
 	was := ms(20)
 	was.OverloadedUntil = now
+	off := at("off", ms(1))
+	off.clockOff = true
 	full := at("full", ms(1))
 	full.full = true
 	for _, c := range []struct {
@@ -32,6 +34,7 @@ func TestOrder(t *testing.T) {
 		{"home where equally near", []candidate{at("a", ms(1)), at("home", ms(3))}, []string{"home", "a"}},
 		{"home only where equally near", []candidate{at("a", ms(1)), at("home", ms(30))}, []string{"a", "home"}},
 		{"overloaded and unproven last", []candidate{at("over", over), at("new", health.Health{}), at("far", ms(300))}, []string{"far", "new", "over"}},
+		{"a clock that differs", []candidate{at("over", over), off, at("new", health.Health{}), at("far", ms(300))}, []string{"far", "new", "off", "over"}},
 		{"overload ends", []candidate{at("b", ms(30)), at("was", was)}, []string{"was", "b"}},
 		{"neither down nor full", []candidate{at("down", health.Health{Reach: health.Down}), full, at("a", ms(9))}, []string{"a"}},
 	} {

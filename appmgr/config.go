@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/samya-db/samya/internal/access"
+	"github.com/samya-db/samya/internal/buildinfo"
 	"github.com/samya-db/samya/internal/membership"
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/tlsconf"
@@ -55,6 +56,8 @@ type Config struct {
 	// MaxPerSite bounds the calls under way to one site; a site that has as
 	// many is gone past. 0: 4096.
 	MaxPerSite int
+	// Build is what the program was built from, for its metrics.
+	Build buildinfo.Info
 	// MaxConns bounds the connections of each listener; a further one waits to
 	// be accepted. 0: 16384.
 	MaxConns int

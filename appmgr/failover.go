@@ -98,7 +98,7 @@ func (s *service) movement(r attempted, wait time.Duration) *movement {
 	} else {
 		// Whole milliseconds are what sites count in, so that a repeat which copies
 		// the time has the same.
-		m.notAfter = time.Now().Add(wait + s.cfg.RepeatTime).Truncate(time.Millisecond)
+		m.notAfter = s.router.lasts(time.Now(), wait+s.cfg.RepeatTime)
 	}
 	return m
 }
@@ -150,6 +150,9 @@ func (m *movement) repeatable(e *apierr.Error) {
 // try, or an attempt of the caller's, that may have run only what holds for all of
 // them settles anything.
 func (r *router) final(c call, err error) error {
+	if c.changes != nil {
+		return r.finalChange(c, err)
+	}
 	if err == nil || c.moves == nil || len(c.moves.unclear) == 0 && c.moves.attempt == 1 {
 		return err
 	}
@@ -170,6 +173,31 @@ func (r *router) final(c call, err error) error {
 		site = c.moves.unclear[n-1]
 	}
 	u := r.unknown(c, site, e)
+	if e.Reason == apierr.Canceled {
+		u.Reason = apierr.Canceled
+	}
+	return u
+}
+
+// change is an administrative change that is tried at one site after another. Sites
+// keep what was decided of a request id, so that a later try is told of an earlier one.
+type change struct {
+	// unclear is the site of the last try that may have done it; empty for none.
+	unclear string
+}
+
+// finalChange turns the outcome of the last try into that of a change. Behind a try
+// that may have done it only what was decided of its id settles anything: a refusal
+// for want of time or sites is one of the last try alone.
+func (r *router) finalChange(c call, err error) error {
+	if err == nil || c.changes.unclear == "" {
+		return err
+	}
+	e := apierr.From(err)
+	if e.Reason.SettlesChange() || e.Reason == apierr.OutcomeUnknown {
+		return e
+	}
+	u := r.unknown(c, c.changes.unclear, e)
 	if e.Reason == apierr.Canceled {
 		u.Reason = apierr.Canceled
 	}

@@ -172,7 +172,8 @@ func TestAfterAnUnclearTry(t *testing.T) {
 		{apierr.Superseded, apierr.Superseded, 0},
 		{apierr.NotFound("acme/vm"), apierr.OutcomeUnknown, 0},
 		{apierr.Reused("id-1", "eu"), apierr.OutcomeUnknown, 0},
-		{apierr.RequestExpired, apierr.OutcomeUnknown, 0},
+		// By the clock of that site alone: the next may do it.
+		{apierr.RequestExpired, apierr.OutcomeUnknown, 1},
 		{apierr.Invalid("tokens", "bad"), apierr.OutcomeUnknown, 0},
 		{apierr.Internal, apierr.OutcomeUnknown, 0},
 		{apierr.Overload("eu", time.Second), apierr.OutcomeUnknown, 1},
@@ -427,6 +428,7 @@ func TestALaterAttemptProvesNothing(t *testing.T) {
 		apierr.Overloaded:      apierr.OutcomeUnknown,
 		apierr.ShuttingDown:    apierr.OutcomeUnknown,
 		apierr.OutOfTokens:     apierr.OutOfTokens,
+		apierr.ExceedsLimit:    apierr.ExceedsLimit,
 		apierr.Superseded:      apierr.Superseded,
 		apierr.RequestIDReused: apierr.RequestIDReused,
 		apierr.RequestExpired:  apierr.RequestExpired,

@@ -18,7 +18,7 @@ import (
 // exact asks all member sites for their shares, and those again that lag behind
 // the others, until the shares are a consistent cut. A site that does not answer
 // within two seconds, or the caller's deadline if that is sooner, is told of with
-// the figures last seen.
+// the latest figures that this app manager has seen or a site has heard of it.
 func (s *service) exact(ctx context.Context, entity string) (*samyav1.GetEntityResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
 	defer cancel()
@@ -34,7 +34,7 @@ func (s *service) exact(ctx context.Context, entity string) (*samyav1.GetEntityR
 	var sum *samyav1.GetEntityResponse
 	rounds := 0
 	for wait := firstAgain; ; wait = min(2*wait, lastAgain) {
-		s.ask(ctx, entity, replies, asking, rounds)
+		s.ask(ctx, entity, samyav1.Consistency_CONSISTENCY_BOUNDED, replies, asking, rounds)
 		rounds++
 		var again []string
 		if sum, again, err = s.add(entity, replies, time.Now()); err != nil {
@@ -63,9 +63,10 @@ func within(ctx context.Context, most time.Duration) time.Duration {
 // Pauses before lagging sites are asked again: what they lack is on its way.
 const firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
 
-// ask asks sites for their shares, all at once, in one round. A site that does
+// ask asks sites for their shares, all at once, in one round; if bounded, with what
+// they have heard of others, which stands in for those that do not answer. A site that does
 // not answer again keeps the share that it told before.
-func (s *service) ask(ctx context.Context, entity string, replies []reply, sites []string, round int) {
+func (s *service) ask(ctx context.Context, entity string, how samyav1.Consistency, replies []reply, sites []string, round int) {
 	var asking sync.WaitGroup
 	for i := range replies {
 		r := &replies[i]
@@ -73,7 +74,7 @@ func (s *service) ask(ctx context.Context, entity string, replies []reply, sites
 			continue
 		}
 		asking.Go(func() {
-			resp, err := s.share(ctx, r.site, entity)
+			resp, err := s.share(ctx, r.site, entity, how)
 			if err == nil || round == 0 || apierr.ReasonOf(err) == apierr.EntityNotFound {
 				*r = reply{site: r.site, resp: resp, err: err, round: round}
 			}
@@ -83,7 +84,7 @@ func (s *service) ask(ctx context.Context, entity string, replies []reply, sites
 }
 
 // share asks one site for its share. A site known to be down is not waited for.
-func (s *service) share(ctx context.Context, site, entity string) (*samyav1.GetEntityResponse, error) {
+func (s *service) share(ctx context.Context, site, entity string, how samyav1.Consistency) (*samyav1.GetEntityResponse, error) {
 	l := s.router.link(site)
 	if l == nil || l.state().Reach == health.Down {
 		return nil, unreachable(site)
@@ -91,7 +92,7 @@ func (s *service) share(ctx context.Context, site, entity string) (*samyav1.GetE
 	resp := &samyav1.GetEntityResponse{}
 	_, err := s.router.try(ctx, call{
 		method: samyav1.EntityService_GetEntity_FullMethodName, resp: resp, read: true, entity: entity,
-		req: &samyav1.GetEntityRequest{Name: entity, Consistency: samyav1.Consistency_CONSISTENCY_LOCAL},
+		req: &samyav1.GetEntityRequest{Name: entity, Consistency: how},
 	}, site, false)
 	return resp, err
 }
@@ -138,8 +139,9 @@ type figure struct {
 	seen       time.Time
 }
 
-// merge adds up the replies of the member sites to a read of entity, and old
-// figures for the sites that did not answer. It returns the figures to keep.
+// merge adds up the replies of the member sites to a read of entity, and for the
+// sites that did not answer the latest of old figures and what others have heard. It
+// returns the figures to keep.
 //
 // The entity is that of the highest generation and version told. A site that
 // knows only an earlier generation, or no such entity, holds nothing of this
@@ -149,8 +151,12 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &samyav1.Usage{Complete: true, Surplus: latest.GetUsage().GetSurplus()}
-	generation := latest.GetEntity().GetGeneration()
+	owed := ownShare(latest).GetMoves().GetOwed()
+	u := &samyav1.Usage{
+		Complete: true, Surplus: latest.resp.GetUsage().GetSurplus(), Available: -owed, Debt: owed,
+		MayExceedBy: mayExceed(latest, replies),
+	}
+	generation := latest.resp.GetEntity().GetGeneration()
 	keep := map[string]figure{}
 	for i := range replies {
 		r := &replies[i]
@@ -163,6 +169,11 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 		default:
 			u.Complete = false
 			known = known && f.generation == generation
+			if h, heard := heardOf(r.site, generation, replies, now); heard && (!known || h.seen.After(f.seen)) {
+				// Of these no site tells another: they only grow.
+				h.share.Redistributions, h.share.Transfers = f.share.GetRedistributions(), f.share.GetTransfers()
+				f, known = h, true
+			}
 		}
 		if !known {
 			u.Shares = append(u.Shares, &samyav1.Share{Site: r.site})
@@ -179,17 +190,64 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 		u.Acquired += f.share.GetNet()
 		u.Debt -= min(0, f.share.GetLeft()) + min(0, f.share.GetOffered())
 	}
-	u.InTransit = latest.GetEntity().GetLimit() - u.GetSurplus() - u.GetAvailable() - u.GetAcquired()
-	return &samyav1.GetEntityResponse{Entity: latest.GetEntity(), Usage: u}, keep, nil
+	u.InTransit = latest.resp.GetEntity().GetLimit() - u.GetSurplus() - u.GetAvailable() - u.GetAcquired()
+	return &samyav1.GetEntityResponse{Entity: latest.resp.GetEntity(), Usage: u}, keep, nil
+}
+
+// mayExceed is by how much the limit told may be exceeded at most: by nothing if any
+// site knows that all have heard of the debt, or if all tell so themselves.
+func mayExceed(latest *reply, replies []reply) int64 {
+	moves, generation := ownShare(latest).GetMoves(), latest.resp.GetEntity().GetGeneration()
+	owed, since := moves.GetOwed(), moves.GetOwedSince()
+	if owed == 0 {
+		return 0
+	}
+	all := true
+	for i := range replies {
+		r := &replies[i]
+		if r.err != nil || r.resp.GetEntity().GetGeneration() != generation {
+			all = false
+			continue
+		}
+		m := ownShare(r).GetMoves()
+		if m.GetOwed() > 0 && m.GetOwedSince() == since && r.resp.GetUsage().GetMayExceedBy() == 0 {
+			return 0
+		}
+		all = all && m.GetApplied() >= since
+	}
+	if all {
+		return 0
+	}
+	return owed
+}
+
+// heardOf returns the latest figures of a site that sites which answered have heard.
+func heardOf(site string, generation uint64, replies []reply, now time.Time) (latest figure, heard bool) {
+	for i := range replies {
+		r := &replies[i]
+		if r.err != nil || r.site == site || r.resp.GetEntity().GetGeneration() != generation {
+			continue
+		}
+		for _, sh := range r.resp.GetUsage().GetShares() {
+			if sh.GetSite() != site || !sh.GetKnown() {
+				continue
+			}
+			if at := now.Add(-sh.GetAge().AsDuration()); !heard || at.After(latest.seen) {
+				share := &samyav1.Share{Left: sh.GetLeft(), Offered: sh.GetOffered(), Net: sh.GetNet()}
+				latest, heard = figure{share: share, generation: generation, seen: at}, true
+			}
+		}
+	}
+	return latest, heard
 }
 
 // newest returns the reply of the highest generation and version. If there is
 // none, its error says whether it is the entity or the sites that are missing.
-func newest(entity string, replies []reply) (*samyav1.GetEntityResponse, error) {
-	var latest *samyav1.GetEntityResponse
-	var latestSite string
+func newest(entity string, replies []reply) (*reply, error) {
+	var latest *reply
 	var refusal *apierr.Error
-	for _, r := range replies {
+	for i := range replies {
+		r := &replies[i]
 		if r.err != nil {
 			e := apierr.From(r.err)
 			if refusal == nil || e.Reason == apierr.EntityNotFound {
@@ -198,10 +256,10 @@ func newest(entity string, replies []reply) (*samyav1.GetEntityResponse, error) 
 			continue
 		}
 		if e := r.resp.GetEntity(); latest == nil || cmp.Or(
-			cmp.Compare(e.GetGeneration(), latest.GetEntity().GetGeneration()),
-			cmp.Compare(e.GetVersion(), latest.GetEntity().GetVersion()),
-			cmp.Compare(ownShare(&r).GetMoves().GetApplied(), ownShare(&reply{site: latestSite, resp: latest}).GetMoves().GetApplied())) > 0 {
-			latest, latestSite = r.resp, r.site
+			cmp.Compare(e.GetGeneration(), latest.resp.GetEntity().GetGeneration()),
+			cmp.Compare(e.GetVersion(), latest.resp.GetEntity().GetVersion()),
+			cmp.Compare(ownShare(r).GetMoves().GetApplied(), ownShare(latest).GetMoves().GetApplied())) > 0 {
+			latest = r
 		}
 	}
 	switch {
@@ -234,6 +292,7 @@ func (r *reply) share() shares.Share {
 	moves := own.GetMoves()
 	sh := shares.Share{
 		Site: r.site, Round: r.round, Generation: e.GetGeneration(), Limit: e.GetLimit(), Surplus: r.resp.GetUsage().GetSurplus(),
+		Owed:    moves.GetOwed(),
 		Applied: moves.GetApplied(), Pledged: moves.GetPledged(),
 		Left: own.GetLeft(), Offered: own.GetOffered(), Net: own.GetNet(),
 	}

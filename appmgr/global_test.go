@@ -2,8 +2,11 @@ package appmgr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +27,12 @@ func ent(limit int64, generation, version uint64) *samyav1.Entity {
 
 func told(site string, e *samyav1.Entity, left, net int64) reply {
 	return reply{site: site, resp: shareOf(site, e, left, net)}
+}
+
+// heard adds to a reply what its site has heard of another.
+func heard(r reply, of string, age time.Duration, left, net int64) reply {
+	r.resp.Usage.Shares = append(r.resp.Usage.Shares, shown(of, age, left, net))
+	return r
 }
 
 func failed(site string, err error) reply { return reply{site: site, err: err} }
@@ -62,6 +71,37 @@ func TestMerge(t *testing.T) {
 			[]reply{told("as", ent(100, 1, 1), 40, 10), failed("us", apierr.OutcomeUnknown)},
 			nil, ent(100, 1, 1),
 			&samyav1.Usage{Available: 40, Acquired: 10, InTransit: 50, Shares: []*samyav1.Share{shown("as", 0, 40, 10), {Site: "us"}}},
+		},
+		{
+			"one is silent and others have heard of it since it was seen",
+			[]reply{heard(told("as", ent(100, 1, 1), 40, 10), "us", 2*time.Second, 25, 15), failed("us", apierr.SiteUnavailable)},
+			map[string]figure{"us": seenAt(3*time.Second, 1, 30, 5)},
+			ent(100, 1, 1),
+			&samyav1.Usage{Available: 65, Acquired: 25, InTransit: 10, Shares: []*samyav1.Share{shown("as", 0, 40, 10), shown("us", 2*time.Second, 25, 15)}},
+		},
+		{
+			"one is silent and was seen since others have heard of it",
+			[]reply{heard(told("as", ent(100, 1, 1), 40, 10), "us", 4*time.Second, 25, 15), failed("us", apierr.SiteUnavailable)},
+			map[string]figure{"us": seenAt(3*time.Second, 1, 30, 5)},
+			ent(100, 1, 1),
+			&samyav1.Usage{Available: 70, Acquired: 15, InTransit: 15, Shares: []*samyav1.Share{shown("as", 0, 40, 10), shown("us", 3*time.Second, 30, 5)}},
+		},
+		{
+			"of one that was never seen, the latest that others have heard",
+			[]reply{
+				heard(told("as", ent(100, 1, 1), 40, 10), "us", 4*time.Second, 25, 15),
+				heard(told("eu", ent(100, 1, 1), 10, 0), "us", time.Second, 20, 20), failed("us", apierr.OutcomeUnknown),
+			},
+			nil, ent(100, 1, 1),
+			&samyav1.Usage{Available: 70, Acquired: 30, Shares: []*samyav1.Share{shown("as", 0, 40, 10), shown("eu", 0, 10, 0), shown("us", time.Second, 20, 20)}},
+		},
+		{
+			"what one with an earlier entity has heard is not of this one",
+			[]reply{
+				heard(told("as", ent(100, 1, 1), 40, 10), "us", time.Second, 25, 15), told("eu", ent(100, 2, 1), 100, 0), failed("us", apierr.OutcomeUnknown),
+			},
+			nil, ent(100, 2, 1),
+			&samyav1.Usage{Available: 100, Shares: []*samyav1.Share{shown("as", 0, 0, 0), shown("eu", 0, 100, 0), {Site: "us"}}},
 		},
 		{
 			"figures of an earlier entity of the name are none",
@@ -275,4 +315,65 @@ func TestLastSeen(t *testing.T) {
 	if len(l.get("a")) != 0 {
 		t.Error("the figure of a site that is no member stayed")
 	}
+}
+
+// TestExactKnowsWhatBoundedKnows: of a site that is down an exact read tells what other
+// sites have heard, as a bounded one does, and JSON has null for what nobody knows.
+func TestExactKnowsWhatBoundedKnows(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		for n, age := range map[string]time.Duration{"us": 3 * time.Second, "eu": 2 * time.Second} {
+			r.sites[n].get = func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
+				out := shareOf(n, ent(100, 1, 1), 20, 5)
+				if in.GetConsistency() == samyav1.Consistency_CONSISTENCY_BOUNDED {
+					for _, other := range []string{"us", "eu"} {
+						if other != n {
+							out.Usage.Shares = append(out.Usage.Shares, shown(other, age, 1, 1))
+						}
+					}
+					out.Usage.Shares = append(out.Usage.Shares, shown("au", age, 40, 10))
+				}
+				return out, nil
+			}
+		}
+		r.sites["au"].kill()
+		pass(5 * time.Second)
+		read := func(how samyav1.Consistency) *samyav1.GetEntityResponse {
+			out, err := r.service.GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: "e", Consistency: how})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		exact := read(samyav1.Consistency_CONSISTENCY_EXACT).GetUsage()
+		au := exact.GetShares()[slices.IndexFunc(exact.GetShares(), func(s *samyav1.Share) bool { return s.GetSite() == "au" })]
+		if exact.GetComplete() || exact.GetAvailable() != 80 || exact.GetAcquired() != 20 || !au.GetKnown() || au.GetLeft() != 40 ||
+			au.GetAge().AsDuration() < 2*time.Second || au.GetAge().AsDuration() > 3*time.Second {
+			t.Errorf("exact: %v", exact)
+		}
+		bounded := read(samyav1.Consistency_CONSISTENCY_BOUNDED).GetUsage()
+		for _, sh := range bounded.GetShares() {
+			if sh.GetSite() == "au" && sh.GetAge().AsDuration() < au.GetAge().AsDuration() {
+				t.Errorf("bounded knows au as of %v ago, exact of %v", sh.GetAge().AsDuration(), au.GetAge().AsDuration())
+			}
+		}
+		// Nobody has heard of it.
+		r.sites["us"].get, r.sites["eu"].get = nil, nil
+		out, err := r.service.GetEntity(t.Context(), &samyav1.GetEntityRequest{Name: "new"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := json.Marshal(statusJSON(out.GetEntity(), out.GetUsage()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`"in_transit":null,"complete":false`,
+			`{"site":"au","left":null,"offered":null,"net":null,"waiting":null,"redistributions":null,"transfers":null,"age_ms":null,"known":false}`,
+		} {
+			if !strings.Contains(string(line), want) {
+				t.Errorf("%s lacks %s", line, want)
+			}
+		}
+	})
 }

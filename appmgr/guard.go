@@ -6,10 +6,15 @@ import (
 	"log/slog"
 	"path"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionv1alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -23,24 +28,22 @@ type guard struct {
 	closing atomic.Bool
 	metrics *metrics
 	log     *slog.Logger
+	// streams counts the streams under way, by method.
+	streams map[string]*atomic.Int64
 }
 
+// maxLasting bounds the streams under way of one method.
+const maxLasting = 10_000
+
 func newGuard(limit int, m *metrics, log *slog.Logger) *guard {
-	return &guard{slots: make(chan struct{}, limit), metrics: m, log: log}
+	return &guard{slots: make(chan struct{}, limit), metrics: m, log: log, streams: streamsOf(services)}
 }
 
 // do runs f as a request of the method of the API, or refuses it. What f's
 // caller makes of the error is the answer.
 func (g *guard) do(ctx context.Context, api, method string, f func() error) (err error) {
 	began := time.Now()
-	defer func() {
-		if p := recover(); p != nil {
-			g.log.ErrorContext(ctx, "panic in a request", slog.String("method", method),
-				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
-		}
-		g.metrics.request(api, method, began, err)
-	}()
+	defer func() { g.metrics.request(api, method, began, err) }()
 	if g.closing.Load() {
 		return apierr.New(apierr.ShuttingDown, "this app manager is shutting down; nothing was done")
 	}
@@ -57,59 +60,76 @@ func (g *guard) do(ctx context.Context, api, method string, f func() error) (err
 		g.metrics.outstanding.Dec()
 		<-g.slots
 	}()
-	return f()
+	return g.kept(ctx, method, f)
 }
 
-// grpcMethods are the methods that metrics tell apart.
-var grpcMethods = map[string]bool{
-	samyav1.TokenService_Acquire_FullMethodName:       true,
-	samyav1.TokenService_Release_FullMethodName:       true,
-	samyav1.TokenService_Batch_FullMethodName:         true,
-	samyav1.TokenService_RenewLease_FullMethodName:    true,
-	samyav1.TokenService_CommitLease_FullMethodName:   true,
-	samyav1.TokenService_ListLeases_FullMethodName:    true,
-	samyav1.EntityService_CreateEntity_FullMethodName: true,
-	samyav1.EntityService_GetEntity_FullMethodName:    true,
-	samyav1.EntityService_ListEntities_FullMethodName: true,
-	samyav1.EntityService_UpdateEntity_FullMethodName: true,
-	samyav1.EntityService_DeleteEntity_FullMethodName: true,
-	samyav1.EntityService_MoveEntity_FullMethodName:   true,
-	samyav1.ClusterService_ListSites_FullMethodName:   true,
+// services are the services of the public API. The server registers them by this
+// list, and the guard stands before every method of each.
+var services = []*grpc.ServiceDesc{
+	&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc,
 }
 
-// unary is the guard as a gRPC interceptor. Health checks pass it: a full
-// server is not a dead one.
-func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
-	if !grpcMethods[info.FullMethod] {
-		return h(ctx, req)
+// unbounded are the services that the guard lets pass at any time: a full server is
+// not a dead one, and its description costs little. Nothing else passes it.
+var unbounded = []string{
+	healthpb.Health_ServiceDesc.ServiceName,
+	reflectionv1.ServerReflection_ServiceDesc.ServiceName, reflectionv1alpha.ServerReflection_ServiceDesc.ServiceName,
+}
+
+// passes reports whether a gRPC method is of a service without bounds.
+func passes(method string) bool {
+	return slices.Contains(unbounded, strings.TrimPrefix(path.Dir(method), "/"))
+}
+
+// streamsOf counts the streams under way of each streaming method of the services.
+func streamsOf(services []*grpc.ServiceDesc) map[string]*atomic.Int64 {
+	under := map[string]*atomic.Int64{noMethod: new(atomic.Int64)}
+	for _, d := range services {
+		for _, m := range d.Streams {
+			under[m.StreamName] = new(atomic.Int64)
+		}
 	}
-	err = g.do(ctx, "grpc", path.Base(info.FullMethod), func() error {
+	return under
+}
+
+// noMethod is the name, in metrics, of all methods that no service has.
+const noMethod = "none"
+
+// unary is the guard as a gRPC interceptor.
+func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, h grpc.UnaryHandler) (resp any, err error) {
+	call := func() error {
 		resp, err = h(ctx, req)
 		return err
-	})
+	}
+	if passes(info.FullMethod) {
+		err = g.kept(ctx, info.FullMethod, call)
+	} else {
+		err = g.do(ctx, "grpc", path.Base(info.FullMethod), call)
+	}
 	if err != nil {
 		return nil, apierr.From(err)
 	}
 	return resp, nil
 }
 
-// stream is the guard of watches and streams. They have bounds of their own, since
-// they last as long as their callers want.
+// stream is the guard of gRPC streams.
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, h grpc.StreamHandler) (err error) {
-	switch info.FullMethod {
-	case samyav1.EntityService_WatchEntity_FullMethodName, samyav1.TokenService_Stream_FullMethodName:
-		return g.lasting(stream.Context(), "grpc", path.Base(info.FullMethod), func() error { return h(srv, stream) })
+	call := func() error { return h(srv, stream) }
+	if passes(info.FullMethod) {
+		return g.kept(stream.Context(), info.FullMethod, call)
 	}
-	return h(srv, stream)
+	method := path.Base(info.FullMethod)
+	if _, known := g.streams[method]; !known {
+		method = noMethod
+	}
+	return g.lasting(stream.Context(), "grpc", method, call)
 }
 
 // lasting runs f as a watch or stream of the method of the API, or refuses it.
+// Streams last as long as their callers want, so that each method has a bound of its
+// own.
 func (g *guard) lasting(ctx context.Context, api, method string, f func() error) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
-			g.log.ErrorContext(ctx, "panic in a stream", slog.String("method", method), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
-		}
 		reason := "OK"
 		if err != nil {
 			e := apierr.From(err)
@@ -120,6 +140,23 @@ func (g *guard) lasting(ctx context.Context, api, method string, f func() error)
 	if g.closing.Load() {
 		return errClosing
 	}
+	under := g.streams[method]
+	defer under.Add(-1)
+	if under.Add(1) > maxLasting {
+		return apierr.Overload("", time.Second)
+	}
+	return g.kept(ctx, method, f)
+}
+
+// kept runs f and turns a panic into an error.
+func (g *guard) kept(ctx context.Context, method string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.log.ErrorContext(ctx, "panic in a request", slog.String("method", method),
+				slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = apierr.Wrap(apierr.Internal, fmt.Errorf("panic: %v", p))
+		}
+	}()
 	return f()
 }
 

@@ -191,6 +191,7 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 		"limit":            whole("limit", 0, name.MaxTokens, &limit),
 		"expected_version": whole("expected_version", 0, maxVersion, &version),
 		"request_id":       text("request_id", &in.RequestId),
+		"wait_applied":     truth("wait_applied", &in.WaitApplied),
 	}); err != nil {
 		return err
 	}
@@ -202,7 +203,9 @@ func (a *api) updateEntity(w http.ResponseWriter, r *http.Request, entity string
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, entityJSON(out.GetEntity()))
+	return writeJSON(w, http.StatusOK, changedLimit{
+		entityJSON(out.GetEntity()), out.GetMayExceedBy(), append([]string{}, out.GetMissingSites()...),
+	})
 }
 
 func (a *api) deleteEntity(w http.ResponseWriter, r *http.Request, entity string) error {

@@ -48,7 +48,11 @@ func TestHTTPAnswers(t *testing.T) {
 		}{
 			{"POST", "/v1/entities", `{"name":"acme/vm","limit":5000}`, 201, `{"name":"acme/vm","limit":5000,"generation":1,"version":1}`},
 			{"POST", "/v1/entities", `{"name":"a","limit":0,"request_id":"x"}`, 201, `{"name":"a","limit":0,"generation":1,"version":1}`},
-			{"PATCH", "/v1/entities/acme/vm", `{"limit":6000,"expected_version":3,"request_id":"x"}`, 200, `{"name":"acme/vm","limit":6000,"generation":1,"version":4}`},
+			{"PATCH", "/v1/entities/acme/vm", `{"limit":6000,"expected_version":3,"request_id":"x"}`, 200, `{"name":"acme/vm","limit":6000,"generation":1,"version":4,"may_exceed_by":0,"missing_sites":[]}`},
+			{
+				"PATCH", "/v1/entities/acme/vm", `{"limit":0,"wait_applied":true}`, 200,
+				`{"name":"acme/vm","limit":0,"generation":1,"version":4,"may_exceed_by":60,"missing_sites":["au","eu"]}`,
+			},
 			{"DELETE", "/v1/entities/acme/vm?expected_generation=1&request_id=x", "", 204, ``},
 			{"POST", "/v1/entities/acme/vm:acquire", `{"tokens":3,"request_id":"r","wait":"2s","site":"us"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
 			{"POST", "/v1/entities/acme%2Fvm%3Aacquire", `{"tokens":3,"request_id":"r"}`, 200, `{"entity":"acme/vm","tokens":3,"request_id":"r","site":"us","left":7}`},
@@ -70,7 +74,7 @@ func TestHTTPAnswers(t *testing.T) {
 			{"GET", "/v1/entities?prefix=ac&page_size=5&page_token=t", "", 200, `{"entities":[{"name":"aca","limit":1,"generation":1,"version":1}],"next_page_token":"next"}`},
 			{
 				"GET", "/v1/entities/acme/vm", "", 200,
-				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"surplus":0,"shares":[` +
+				`{"name":"acme/vm","limit":100,"generation":1,"version":1,"available":60,"acquired":15,"in_transit":25,"complete":true,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[` +
 					`{"site":"us","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"eu","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true},` +
 					`{"site":"au","left":20,"offered":0,"net":5,"waiting":0,"redistributions":0,"transfers":0,"age_ms":0,"known":true}]}`,
@@ -171,6 +175,8 @@ func TestHTTPRefusals(t *testing.T) {
 			switch in.GetEntity() {
 			case "empty":
 				return nil, apierr.NoTokens("empty", "us", in.GetTokens(), 2, 300*time.Millisecond)
+			case "small":
+				return nil, apierr.Exceeds("small", "us", in.GetTokens(), 2).LackedBy("parent", in.GetTokens())
 			case "none":
 				return nil, apierr.NotFound("none")
 			case "reused":
@@ -180,6 +186,7 @@ func TestHTTPRefusals(t *testing.T) {
 		}
 		for _, c := range []refusal{
 			{what: "out of tokens", method: "POST", target: "/v1/entities/empty:acquire", body: `{"tokens":3}`, reason: apierr.OutOfTokens},
+			{what: "more than the limit", method: "POST", target: "/v1/entities/small:acquire", body: `{"tokens":3}`, reason: apierr.ExceedsLimit},
 			{what: "unknown entity", method: "POST", target: "/v1/entities/none:acquire", body: `{"tokens":3}`, reason: apierr.EntityNotFound},
 			{what: "unknown entity read", method: "GET", target: "/v1/entities/none", reason: apierr.EntityNotFound},
 			{what: "unknown entity deleted", method: "DELETE", target: "/v1/entities/none", reason: apierr.EntityNotFound},
@@ -252,6 +259,7 @@ func TestHTTPRefusals(t *testing.T) {
 			{what: "limit negative", method: "POST", target: "/v1/entities", body: `{"name":"a","limit":-1}`, reason: apierr.InvalidField, field: "limit", problem: "at least 0"},
 			{what: "limit too large", method: "PATCH", target: "/v1/entities/a", body: `{"limit":9007199254740992}`, reason: apierr.InvalidField, field: "limit", problem: "at most 9007199254740991"},
 			{what: "no change", method: "PATCH", target: "/v1/entities/a", body: `{}`, reason: apierr.InvalidField, field: "limit", problem: "missing"},
+			{what: "wait of another type", method: "PATCH", target: "/v1/entities/a", body: `{"limit":1,"wait_applied":1}`, reason: apierr.InvalidField, field: "wait_applied", problem: "true or false"},
 			{what: "version negative", method: "PATCH", target: "/v1/entities/a", body: `{"limit":1,"expected_version":-1}`, reason: apierr.InvalidField, field: "expected_version", problem: "at least 0"},
 			{what: "generation nonsense", method: "DELETE", target: "/v1/entities/a?expected_generation=x", reason: apierr.InvalidField, field: "expected_generation", problem: "whole number"},
 			{what: "path: bad characters", method: "GET", target: "/v1/entities/a%20b", reason: apierr.InvalidField, field: "name", problem: "' '"},
@@ -325,6 +333,11 @@ func TestHTTPRefusals(t *testing.T) {
 			case c.reason == apierr.MethodNotAllowed:
 				if got := rec.Header().Get("Allow"); got != c.problem {
 					t.Errorf("%s: Allow %q, want %q", c.what, got, c.problem)
+				}
+			case c.reason == apierr.ExceedsLimit:
+				if rec.Code != 400 || rec.Header().Get("Retry-After") != "" || p.RetryAfterMS != 0 || p.TokensLeft != nil || p.Limit == nil || *p.Limit != 2 ||
+					p.Lacking != "parent" || p.Site != "us" || p.Entity != "small" || p.RequestID == "" {
+					t.Errorf("%s: Retry-After %q, %+v", c.what, rec.Header().Get("Retry-After"), p)
 				}
 			case c.reason == apierr.OutOfTokens:
 				if rec.Header().Get("Retry-After") != "1" || p.RetryAfterMS != 300 || p.TokensLeft == nil || *p.TokensLeft != 2 ||
@@ -503,7 +516,7 @@ func TestHTTPWatch(t *testing.T) {
 			gone.Deleted, gone.Usage = true, nil
 			return stream.Send(gone)
 		}
-		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":0,"complete":false,"consistent":false,"debt":0,"surplus":0,"shares":[{"site":"us",`
+		const first = `"limit":100,"generation":1,"version":3,"available":0,"acquired":0,"in_transit":null,"complete":false,"consistent":false,"debt":0,"may_exceed_by":0,"surplus":0,"shares":[{"site":"us",`
 		rec := r.ask(t, "GET", "/v1/entities/e:watch?resume_token=t", "")
 		lines := strings.Split(rec.Body.String(), "\n")
 		if rec.Code != 200 || rec.Header().Get("Content-Type") != watchType || len(lines) != 3 || !strings.Contains(lines[0], first) ||

@@ -59,6 +59,7 @@ type link struct {
 
 	mu          sync.Mutex
 	health      health.Health
+	skew        time.Duration // by how much its clock is ahead
 	outstanding int
 	retired     bool
 	up          chan struct{}      // closed when the site is found to be down
@@ -175,7 +176,7 @@ func (l *link) candidate(region string, limit int) candidate {
 	defer l.mu.Unlock()
 	return candidate{
 		name: l.info.Name, home: l.info.Region == region,
-		full: l.outstanding >= limit, health: l.health,
+		full: l.outstanding >= limit, health: l.health, clockOff: clockOff(l.skew),
 	}
 }
 
@@ -188,12 +189,12 @@ func (l *link) full(limit int) bool {
 
 // invoke makes a call and tells what became of it. The error is nil only if
 // the fate is answered.
-func (l *link) invoke(ctx context.Context, method string, req, resp proto.Message) (fate, error) {
+func (l *link) invoke(ctx context.Context, method string, req, resp proto.Message, opts ...grpc.CallOption) (fate, error) {
 	if err := pause(ctx, l.delay); err != nil {
 		return unsent, err
 	}
 	w := &watch{}
-	err := l.conn.Invoke(access.Relay(context.WithValue(ctx, watchKey{}, w)), method, req, resp)
+	err := l.conn.Invoke(access.Relay(context.WithValue(ctx, watchKey{}, w)), method, req, resp, opts...)
 	f := w.fate(err)
 	if perr := pause(ctx, l.delay); perr != nil && f == answered {
 		return lost, perr

@@ -21,7 +21,6 @@ import (
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/grpccodec"
 	"github.com/samya-db/samya/internal/membership"
-	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // The bounds of a connection.
@@ -63,6 +62,9 @@ func New(cfg Config) (*Manager, error) {
 	m, err := newMetrics(cfg.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	if err := cfg.Registry.Register(cfg.Build.Collector()); err != nil {
+		return nil, fmt.Errorf("register build information: %w", err)
 	}
 	if cfg.Access == nil {
 		if cfg.Access, err = access.Open(access.Config{TLS: cfg.TLS, Logger: cfg.Logger}); err != nil {
@@ -248,9 +250,9 @@ func (m *Manager) grpcServer() (*grpc.Server, *checks) {
 		grpc.ChainStreamInterceptor(m.guard.stream, m.access.Stream),
 		grpc.UnknownServiceHandler(unknownMethod),
 	)
-	samyav1.RegisterTokenServiceServer(gs, m.service)
-	samyav1.RegisterEntityServiceServer(gs, m.service)
-	samyav1.RegisterClusterServiceServer(gs, m.service)
+	for _, d := range services {
+		gs.RegisterService(d, m.service)
+	}
 	c := &checks{Server: grpchealth.NewServer(), router: m.router}
 	healthpb.RegisterHealthServer(gs, c)
 	reflection.Register(gs)

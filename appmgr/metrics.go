@@ -21,6 +21,7 @@ type metrics struct {
 	siteCalls   *prometheus.CounterVec
 	siteRTT     *prometheus.GaugeVec
 	siteUp      *prometheus.GaugeVec
+	siteSkew    *prometheus.GaugeVec
 	// exact are the exact reads by outcome, rounds how often each asked; watches
 	// are those under way, resumed those that went on at another site.
 	exact   *prometheus.CounterVec
@@ -61,6 +62,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		siteUp: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "samya_appmgr_site_up", Help: "1 if the site answers probes.",
 		}, []string{"site"}),
+		siteSkew: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "samya_appmgr_site_clock_skew_seconds", Help: "By how much the clock of a site is ahead of this app manager's, negative if behind.",
+		}, []string{"site"}),
 	}
 	m.exact = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "samya_appmgr_exact_reads_total",
@@ -80,7 +84,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.exact, m.rounds, m.watches, m.resumed,
-		m.requests, m.seconds, m.outstanding, m.siteCalls, m.siteRTT, m.siteUp,
+		m.requests, m.seconds, m.outstanding, m.siteCalls, m.siteRTT, m.siteUp, m.siteSkew,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -140,6 +144,7 @@ func (m *metrics) siteHealth(site string, h health.Health) {
 // forget drops the gauges of a site that is gone.
 func (m *metrics) forget(site string) {
 	m.siteUp.DeleteLabelValues(site)
+	m.siteSkew.DeleteLabelValues(site)
 	m.siteRTT.DeleteLabelValues(site)
 	m.siteCalls.DeletePartialMatch(prometheus.Labels{"site": site})
 }

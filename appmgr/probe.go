@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/samya-db/samya/internal/apierr"
@@ -53,7 +55,8 @@ func (r *router) probeOnce(ctx context.Context, l *link) {
 	defer cancel()
 	resp := &healthpb.HealthCheckResponse{}
 	began := time.Now()
-	f, err := l.invoke(pctx, healthpb.Health_Check_FullMethodName, &healthpb.HealthCheckRequest{}, resp)
+	var told metadata.MD
+	f, err := l.invoke(pctx, healthpb.Health_Check_FullMethodName, &healthpb.HealthCheckRequest{}, resp, grpc.Header(&told))
 	rtt := time.Since(began)
 	serving := resp.GetStatus() == healthpb.HealthCheckResponse_SERVING
 	if status.Code(err) == codes.Unimplemented {
@@ -73,6 +76,13 @@ func (r *router) probeOnce(ctx context.Context, l *link) {
 	}
 	after := l.state()
 	r.metrics.siteHealth(l.info.Name, after)
+	if skew, known := health.Skew(told.Get(health.ClockHeader), began, rtt); known && err == nil {
+		if clockOff(skew) && !clockOff(l.ahead()) {
+			r.log.WarnContext(ctx, "the clock of a site differs", slog.String("site", l.info.Name), slog.Duration("ahead_by", skew))
+		}
+		l.skewed(skew)
+		r.metrics.siteSkew.WithLabelValues(l.info.Name).Set(skew.Seconds())
+	}
 	switch {
 	case before == after.Reach:
 	case after.Reach == health.Up:

@@ -27,7 +27,12 @@ func (s *service) GetEntity(ctx context.Context, in *samyav1.GetEntityRequest) (
 	}
 	switch in.GetConsistency() {
 	case samyav1.Consistency_CONSISTENCY_LOCAL:
-		return s.nearest(ctx, in.GetName(), in.GetConsistency())
+		resp, err := s.nearest(ctx, in.GetName(), in.GetConsistency())
+		for _, sh := range resp.GetUsage().GetShares() {
+			// They are for those that add shares up.
+			sh.Moves = nil
+		}
+		return resp, err
 	case samyav1.Consistency_CONSISTENCY_BOUNDED:
 		return s.bounded(ctx, in.GetName(), age)
 	default:
@@ -61,14 +66,7 @@ func (s *service) nearest(ctx context.Context, entity string, how samyav1.Consis
 		method: samyav1.EntityService_GetEntity_FullMethodName, resp: resp, read: true, entity: entity,
 		req: &samyav1.GetEntityRequest{Name: entity, Consistency: how},
 	})
-	if err != nil {
-		return nil, err
-	}
-	for _, sh := range resp.GetUsage().GetShares() {
-		// They are for those that add shares up.
-		sh.Moves = nil
-	}
-	return resp, nil
+	return answer(resp, err)
 }
 
 // bounded asks the nearest site what it has, and has heard of the others, and asks
@@ -101,7 +99,7 @@ func (s *service) bounded(ctx context.Context, entity string, age time.Duration)
 		}
 		asking = append(asking, r.site)
 	}
-	s.ask(ctx, entity, replies, asking, 0)
+	s.ask(ctx, entity, samyav1.Consistency_CONSISTENCY_LOCAL, replies, asking, 0)
 	sum, fresh, err := merge(entity, replies, old, heard)
 	if err != nil {
 		return nil, err

@@ -19,10 +19,12 @@ import (
 	"google.golang.org/grpc"
 	grpchealth "google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -41,11 +43,14 @@ type fakeSite struct {
 	name      string
 	members   []string
 	unaryOnly bool // it serves no streams
+	// ahead is by how much its clock is ahead.
+	ahead time.Duration
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 	release func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error)
 	batch   batchFunc
 	create  func(context.Context, *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error)
+	update  func(context.Context, *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error
 	watch   func(*samyav1.WatchEntityRequest, samyav1.EntityService_WatchEntityServer) error
@@ -140,11 +145,18 @@ func (f *fakeSite) MoveEntity(_ context.Context, r *samyav1.MoveEntityRequest) (
 	}}, nil
 }
 
-func (f *fakeSite) UpdateEntity(_ context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+func (f *fakeSite) UpdateEntity(ctx context.Context, r *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+	if f.update != nil {
+		return f.update(ctx, r)
+	}
 	if v := r.GetExpectedVersion(); v != 0 && v != 3 {
 		return nil, apierr.New(apierr.VersionMismatch, "version is 3")
 	}
-	return &samyav1.UpdateEntityResponse{Entity: &samyav1.Entity{Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 4}}, nil
+	resp := &samyav1.UpdateEntityResponse{Entity: &samyav1.Entity{Name: r.GetName(), Limit: r.GetLimit(), Generation: 1, Version: 4}}
+	if r.GetWaitApplied() {
+		resp.MayExceedBy, resp.MissingSites = 60, []string{"au", "eu"}
+	}
+	return resp, nil
 }
 
 func (f *fakeSite) DeleteEntity(_ context.Context, r *samyav1.DeleteEntityRequest) (*samyav1.DeleteEntityResponse, error) {
@@ -253,7 +265,10 @@ func (f *fakeSite) up() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pipe = bufconn.Listen(1 << 20)
-	f.srv = grpc.NewServer()
+	f.srv = grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		_ = grpc.SetHeader(ctx, metadata.Pairs(health.ClockHeader, health.ClockTold(time.Now().Add(f.ahead))))
+		return handler(ctx, req)
+	}))
 	samyav1.RegisterTokenServiceServer(f.srv, f)
 	samyav1.RegisterEntityServiceServer(f.srv, f)
 	samyav1.RegisterClusterServiceServer(f.srv, f)

@@ -167,6 +167,9 @@ type call struct {
 	// read: the request changes nothing, so it may be sent to a second site
 	// whatever became of the first.
 	read bool
+	// changes, if set, says that the sites decide the request together, and do so once
+	// by its id: another site may be asked what became of it.
+	changes *change
 	// site, if set, is the only site that may answer; first, if set, is asked before
 	// the others.
 	site, first string
@@ -223,7 +226,7 @@ func (r *router) do(ctx context.Context, c call) error {
 		}
 		last = firstOverload(last, apierr.From(err))
 	}
-	if c.moves != nil && len(c.moves.unclear) > 0 {
+	if c.moves != nil && len(c.moves.unclear) > 0 || c.changes != nil && c.changes.unclear != "" {
 		return r.final(c, last)
 	}
 	if last == nil && passed {
@@ -294,6 +297,9 @@ func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate,
 	site, timeUp := l.info.Name, c.over(ctx)
 	if f == answered {
 		e := apierr.FromGRPC(err)
+		if c.clockRefused(e, time.Now()) {
+			return true, r.annotate(e, c, site)
+		}
 		switch e.Reason {
 		case apierr.Overloaded:
 			l.update(func(h *health.Health) { h.Refused(time.Now(), e.RetryAfter) })
@@ -337,7 +343,11 @@ func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate,
 // unclear notes that a try at site may have run, and reports whether another
 // site may be tried.
 func (c *call) unclear(site string) bool {
-	if c.moves == nil {
+	switch {
+	case c.changes != nil:
+		c.changes.unclear = site
+		return true
+	case c.moves == nil:
 		return c.read
 	}
 	c.moves.unclear = append(c.moves.unclear, site)

@@ -86,6 +86,7 @@ func TestAnswersAreFinal(t *testing.T) {
 		want apierr.Reason
 	}{
 		{apierr.NoTokens("acme/vm", "us", 3, 1, time.Second), apierr.OutOfTokens},
+		{apierr.Exceeds("acme/vm", "us", 3, 2), apierr.ExceedsLimit},
 		{apierr.NotFound("acme/vm"), apierr.EntityNotFound},
 		{apierr.Reused("id-1", "us"), apierr.RequestIDReused},
 		{apierr.NoQuorum, apierr.NoQuorum},
@@ -160,12 +161,43 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		_, err := r.service.CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 5})
-		if e := apierr.From(err); e.Reason != apierr.OutcomeUnknown || e.Site != "us" || e.RequestID == "" || e.Entity != "acme/vm" {
-			t.Errorf("got %+v", e)
+		others := func(answer error) map[string]bool {
+			ids := map[string]bool{}
+			for _, n := range []string{"eu", "au"} {
+				r.sites[n].create = func(_ context.Context, in *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
+					ids[in.GetRequestId()] = true
+					if answer != nil {
+						return nil, answer
+					}
+					return &samyav1.CreateEntityResponse{Entity: &samyav1.Entity{Name: in.GetName(), Limit: in.GetLimit(), Generation: 1}}, nil
+				}
+			}
+			return ids
 		}
-		if n := r.sites["eu"].calls.Load(); n != 0 {
-			t.Errorf("%d calls reached eu", n)
+		create := func() error {
+			_, err := r.service.CreateEntity(t.Context(), &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 5})
+			us.up()
+			pass(5 * time.Second)
+			return err
+		}
+		for _, answer := range []error{
+			apierr.New(apierr.NoQuorum, "none"), apierr.Overload("", time.Second), apierr.New(apierr.EntityNotFound, "none"), apierr.New(apierr.ShuttingDown, "stops"),
+		} {
+			// None of these tells of the try at us.
+			ids := others(answer)
+			err := create()
+			if e := apierr.From(err); e.Reason != apierr.OutcomeUnknown || e.Site != "us" || !ids[e.RequestID] || len(ids) != 1 || e.Entity != "acme/vm" {
+				t.Errorf("another site answers %v: got %+v, ids %v", answer, e, ids)
+			}
+		}
+		// What was decided of the id any site tells.
+		ids := others(nil)
+		if err := create(); err != nil || len(ids) != 1 {
+			t.Errorf("another site answers that it was done: %v, ids %v", err, ids)
+		}
+		ids = others(apierr.Exists("acme/vm"))
+		if err := create(); apierr.ReasonOf(err) != apierr.EntityExists || len(ids) != 1 {
+			t.Errorf("another site answers that there was one before: %v, ids %v", err, ids)
 		}
 	})
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
@@ -44,17 +44,19 @@ type service struct {
 	guard *guard
 	seen  *lastSeen
 	newID func() string
-	// watching and streaming count the watches and streams under way; open ends them
-	// with endStreams.
-	watching, streaming atomic.Int64
-	open                context.Context
-	endStreams          context.CancelFunc
+	// watching, streaming and waiting bound the watches, the streams and the acquires
+	// that may wait, by caller.
+	watching, streaming, waiting *portions
+	// open ends the watches and streams under way, with endStreams.
+	open       context.Context
+	endStreams context.CancelFunc
 }
 
 func newService(cfg Config, r *router, g *guard) *service {
 	s := &service{
 		name: cfg.Name, cfg: cfg, router: r, guard: g, seen: newLastSeen(maxSeen),
-		newID: func() string { return ulid.Make().String() },
+		newID:    func() string { return ulid.Make().String() },
+		watching: newPortions(maxLasting), streaming: newPortions(maxLasting), waiting: newPortions(cfg.MaxConcurrent),
 	}
 	s.open, s.endStreams = context.WithCancel(context.Background())
 	return s
@@ -80,7 +82,8 @@ func (s *service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequ
 	return resp, nil
 }
 
-// UpdateEntity implements samyav1.EntityServiceServer.
+// UpdateEntity implements samyav1.EntityServiceServer. The site that is asked waits
+// for the others if the caller wants that; a site asked after it goes on waiting.
 func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
 	if err := errors.Join(
 		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()),
@@ -88,9 +91,17 @@ func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequ
 	); err != nil {
 		return nil, apierr.FromName(err)
 	}
+	if in.GetWaitApplied() {
+		caller := access.CallerOf(ctx)
+		if err := s.waiting.begin(caller); err != nil {
+			return nil, err
+		}
+		defer s.waiting.end(caller)
+	}
 	id := s.id(in.GetRequestId())
 	req := &samyav1.UpdateEntityRequest{
 		Name: in.GetName(), Limit: in.GetLimit(), ExpectedVersion: in.GetExpectedVersion(), RequestId: id,
+		WaitApplied: in.GetWaitApplied(),
 	}
 	resp := &samyav1.UpdateEntityResponse{}
 	return answer(resp, s.admin(ctx, call{
@@ -145,6 +156,7 @@ func answer[T any](resp *T, err error) (*T, error) {
 func (s *service) admin(ctx context.Context, c call) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
+	c.changes = &change{}
 	return s.router.do(ctx, c)
 }
 

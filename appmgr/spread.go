@@ -41,7 +41,7 @@ func (s *service) spread(ctx context.Context, e *samyav1.Entity) {
 // knows reports whether a site knows e, or a later entity of its name. A site that
 // does not answer is not waited for.
 func (s *service) knows(ctx context.Context, site string, e *samyav1.Entity) bool {
-	resp, err := s.share(ctx, site, e.GetName())
+	resp, err := s.share(ctx, site, e.GetName(), samyav1.Consistency_CONSISTENCY_LOCAL)
 	if err != nil {
 		return apierr.ReasonOf(err) != apierr.EntityNotFound
 	}

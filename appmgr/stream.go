@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
@@ -17,8 +18,6 @@ import (
 const (
 	// streamWindow is how many calls of a stream may be without an answer.
 	streamWindow = 4096
-	// maxStreams bounds the streams under way.
-	maxStreams = 10_000
 	// maxReplies bounds the answers of one message, far below what clients take.
 	maxReplies = 512
 )
@@ -27,11 +26,11 @@ const (
 // cancels are heard; what bounds it is the window, which counts a call until its
 // answer is about to be sent.
 func (s *service) Stream(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
-	if s.streaming.Add(1) > maxStreams {
-		s.streaming.Add(-1)
-		return apierr.Overload("", time.Second)
+	caller := access.CallerOf(rpc.Context())
+	if err := s.streaming.begin(caller); err != nil {
+		return err
 	}
-	defer s.streaming.Add(-1)
+	defer s.streaming.end(caller)
 	ctx, cancel := context.WithCancel(rpc.Context())
 	st := &stream{service: s, ctx: ctx, open: make(map[uint64]context.CancelFunc), wake: make(chan struct{}, 1)}
 	defer st.calls.Wait()

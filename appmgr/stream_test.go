@@ -154,7 +154,7 @@ func TestStreamRefuses(t *testing.T) {
 				t.Errorf("%v, want %s", err, reason)
 			}
 		}
-		if n := len(r.guard.slots) + int(r.service.streaming.Load()); n != 0 {
+		if n := len(r.guard.slots) + int(r.guard.streams["Stream"].Load()); n != 0 {
 			t.Errorf("%d calls or streams left", n)
 		}
 	})
@@ -198,7 +198,7 @@ func TestStreamLeft(t *testing.T) {
 		if err := <-s.err; !errors.Is(err, apierr.Canceled) && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if n := len(r.guard.slots) + int(r.service.streaming.Load()); n != 0 {
+		if n := len(r.guard.slots) + int(r.guard.streams["Stream"].Load()); n != 0 {
 			t.Errorf("%d calls or streams left", n)
 		}
 	})

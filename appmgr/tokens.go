@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
@@ -37,6 +38,13 @@ func (s *service) acquire(ctx context.Context, req *samyav1.AcquireRequest) (*sa
 	c := call{site: req.GetSite(), requestID: req.GetRequestId(), entity: req.GetEntity()}
 	if req.GetDryRun() {
 		return s.dryRun(ctx, c, req, wait)
+	}
+	if wait > 0 {
+		caller := access.CallerOf(ctx)
+		if err := s.waiting.begin(caller); err != nil {
+			return nil, err
+		}
+		defer s.waiting.end(caller)
 	}
 	c.moves, c.until = moves, time.Now().Add(wait+callTime)
 	req.NotAfter = timestamppb.New(c.moves.notAfter)

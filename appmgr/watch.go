@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
+	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/health"
 	"github.com/samya-db/samya/internal/name"
@@ -16,8 +17,6 @@ import (
 )
 
 const (
-	// maxWatches bounds the watches under way.
-	maxWatches = 10_000
 	// resumeTime is how long a watch that was told something looks for a site to go
 	// on at, pausing from firstResume to lastResume between two looks.
 	resumeTime              = 30 * time.Second
@@ -39,11 +38,11 @@ func (s *service) watchEntity(ctx context.Context, in *samyav1.WatchEntityReques
 	if err := errors.Join(name.Entity("name", in.GetName()), resumeToken(in.GetResumeToken())); err != nil {
 		return apierr.FromName(err)
 	}
-	if s.watching.Add(1) > maxWatches {
-		s.watching.Add(-1)
-		return apierr.Overload("", time.Second)
+	caller := access.CallerOf(ctx)
+	if err := s.watching.begin(caller); err != nil {
+		return err
 	}
-	defer s.watching.Add(-1)
+	defer s.watching.end(caller)
 	s.router.metrics.watches.Inc()
 	defer s.router.metrics.watches.Dec()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -18,29 +18,40 @@ type entity struct {
 	Children   int32  `json:"children,omitempty"`
 }
 
+// changedLimit is the answer to a change of a limit.
+type changedLimit struct {
+	entity
+	MayExceedBy  int64    `json:"may_exceed_by"`
+	MissingSites []string `json:"missing_sites"`
+}
+
 type entityStatus struct {
 	entity
 	Available int64 `json:"available"`
 	Acquired  int64 `json:"acquired"`
-	InTransit int64 `json:"in_transit"`
-	Complete  bool  `json:"complete"`
+	// InTransit is null unless the read is complete: the rest of the limit may be
+	// anywhere.
+	InTransit *int64 `json:"in_transit"`
+	Complete  bool   `json:"complete"`
 	// Consistent says that an exact read's shares are a consistent cut.
-	Consistent bool    `json:"consistent"`
-	Debt       int64   `json:"debt"`
-	Surplus    int64   `json:"surplus"`
-	Shares     []share `json:"shares"`
+	Consistent  bool    `json:"consistent"`
+	Debt        int64   `json:"debt"`
+	MayExceedBy int64   `json:"may_exceed_by"`
+	Surplus     int64   `json:"surplus"`
+	Shares      []share `json:"shares"`
 }
 
+// share has no figures of a site that is not known.
 type share struct {
-	Site            string `json:"site"`
-	Left            int64  `json:"left"`
-	Offered         int64  `json:"offered"`
-	Net             int64  `json:"net"`
-	Waiting         int64  `json:"waiting"`
-	Redistributions uint64 `json:"redistributions"`
-	Transfers       uint64 `json:"transfers"`
-	AgeMS           int64  `json:"age_ms"`
-	Known           bool   `json:"known"`
+	Site            string  `json:"site"`
+	Left            *int64  `json:"left"`
+	Offered         *int64  `json:"offered"`
+	Net             *int64  `json:"net"`
+	Waiting         *int64  `json:"waiting"`
+	Redistributions *uint64 `json:"redistributions"`
+	Transfers       *uint64 `json:"transfers"`
+	AgeMS           *int64  `json:"age_ms"`
+	Known           bool    `json:"known"`
 }
 
 type page struct {
@@ -82,14 +93,21 @@ func entityJSON(e *samyav1.Entity) entity {
 func statusJSON(e *samyav1.Entity, u *samyav1.Usage) entityStatus {
 	s := entityStatus{
 		entity: entityJSON(e), Available: u.GetAvailable(), Acquired: u.GetAcquired(),
-		InTransit: u.GetInTransit(), Complete: u.GetComplete(), Consistent: u.GetConsistent(),
-		Debt: u.GetDebt(), Surplus: u.GetSurplus(), Shares: []share{},
+		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
+		Debt: u.GetDebt(), MayExceedBy: u.GetMayExceedBy(), Surplus: u.GetSurplus(), Shares: []share{},
+	}
+	if u.GetComplete() {
+		s.InTransit = new(u.GetInTransit())
 	}
 	for _, sh := range u.GetShares() {
+		if !sh.GetKnown() {
+			s.Shares = append(s.Shares, share{Site: sh.GetSite()})
+			continue
+		}
 		s.Shares = append(s.Shares, share{
-			Site: sh.GetSite(), Left: sh.GetLeft(), Offered: sh.GetOffered(), Net: sh.GetNet(),
-			Waiting: sh.GetWaiting(), Redistributions: sh.GetRedistributions(), Transfers: sh.GetTransfers(),
-			AgeMS: sh.GetAge().AsDuration().Milliseconds(), Known: sh.GetKnown(),
+			Site: sh.GetSite(), Left: new(sh.GetLeft()), Offered: new(sh.GetOffered()), Net: new(sh.GetNet()),
+			Waiting: new(sh.GetWaiting()), Redistributions: new(sh.GetRedistributions()), Transfers: new(sh.GetTransfers()),
+			AgeMS: new(sh.GetAge().AsDuration().Milliseconds()), Known: true,
 		})
 	}
 	return s

@@ -87,7 +87,7 @@ func TestAgainstSites(t *testing.T) {
 	})
 
 	t.Run("out of tokens", func(t *testing.T) {
-		_, err := c.Acquire(ctx, "acme/vm", 5000, client.Wait(0))
+		_, err := c.Acquire(ctx, "acme/vm", 850, client.Wait(0))
 		var e *client.Error
 		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Left < 1 || e.RequestID == "" || e.Entity != "acme/vm" {
 			t.Fatalf("error %+v, want ErrOutOfTokens with what is left", err)
@@ -95,6 +95,18 @@ func TestAgainstSites(t *testing.T) {
 		g, err := c.Acquire(ctx, "acme/vm", 5000, client.Wait(0), client.AtLeast(1), client.DryRun())
 		if err != nil || g.Tokens < 1 || g.Tokens > 900 {
 			t.Errorf("granted %+v, %v; want what there is", g, err)
+		}
+	})
+
+	t.Run("more than the limit", func(t *testing.T) {
+		_, err := c.Acquire(ctx, "acme/vm", 901)
+		var e *client.Error
+		if !errors.Is(err, client.ErrExceedsLimit) || errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Limit != 900 || e.Left != -1 ||
+			e.RetryAfter != 0 || e.Entity != "acme/vm" || e.Lacking != "" {
+			t.Fatalf("error %+v, want ErrExceedsLimit with the limit", err)
+		}
+		if _, err := c.AcquireLease(ctx, "acme/vm", 901, time.Minute); !errors.Is(err, client.ErrExceedsLimit) {
+			t.Errorf("a lease: %v, want ErrExceedsLimit", err)
 		}
 	})
 
@@ -126,15 +138,21 @@ func TestAgainstSites(t *testing.T) {
 			}
 			return nil
 		})
-		both[1].Tokens = 70
+		both[1].Tokens = 50
 		_, err := c.AcquireAll(ctx, both, client.Wait(0))
 		var e *client.Error
 		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Lacking != "org" || e.Left < 0 {
 			t.Errorf("error %+v, want ErrOutOfTokens of org", err)
 		}
-		_, err = c.Acquire(ctx, "org/a", 70, client.Wait(0))
+		_, err = c.Acquire(ctx, "org/a", 55, client.Wait(0))
 		if !errors.Is(err, client.ErrOutOfTokens) || !errors.As(err, &e) || e.Lacking != "org" || e.Entity != "org/a" {
 			t.Errorf("error %+v, want ErrOutOfTokens of org", err)
+		}
+		both[1].Tokens = 57
+		for range 2 {
+			if _, err = c.AcquireAll(ctx, both); !errors.Is(err, client.ErrExceedsLimit) || !errors.As(err, &e) || e.Lacking != "org" || e.Limit != 60 {
+				t.Errorf("error %+v, want ErrExceedsLimit of org", err)
+			}
 		}
 		for what, do := range map[error]error{
 			client.ErrParentNotFound: c.CreateEntity(ctx, "org/c", 1, client.Below("none")),
@@ -150,6 +168,25 @@ func TestAgainstSites(t *testing.T) {
 		}
 		if err := c.DeleteEntity(ctx, "org", client.Subtree()); err != nil {
 			t.Error(err)
+		}
+	})
+
+	t.Run("limits", func(t *testing.T) {
+		change, err := c.SetLimit(ctx, "acme/seats", 200, client.WaitApplied(), client.ExpectedVersion(1), client.LimitID("lower"))
+		if err != nil || change.Limit != 200 || change.Version != 2 || change.MayExceedBy != 0 || len(change.MissingSites) != 0 {
+			t.Fatalf("%+v, %v", change, err)
+		}
+		for _, n := range []string{"as", "eu", "us"} {
+			resp, err := cluster.Entities(n).GetEntity(ctx, &samyav1.GetEntityRequest{Name: "acme/seats"})
+			if err != nil || resp.GetEntity().GetLimit() != 200 {
+				t.Errorf("%s: %v, %v", n, resp, err)
+			}
+		}
+		if again, err := c.SetLimit(ctx, "acme/seats", 200, client.ExpectedVersion(1), client.LimitID("lower")); err != nil || again.Version != 2 {
+			t.Errorf("%+v, %v", again, err)
+		}
+		if _, err := c.SetLimit(ctx, "acme/seats", 100, client.ExpectedVersion(1)); !errors.Is(err, client.ErrVersionMismatch) {
+			t.Errorf("%v, want ErrVersionMismatch", err)
 		}
 	})
 
@@ -209,14 +246,15 @@ func TestAgainstSites(t *testing.T) {
 	t.Run("a batch", func(t *testing.T) {
 		rs, err := c.Batch(ctx,
 			client.AcquireOp("acme/vm", 3), client.AcquireOp("none", 1), client.AcquireOp("acme/vm", 2, client.RequestID("b-2")),
-			client.ReleaseOp("acme/vm", 5), client.AcquireOp("acme/vm", 5000, client.Wait(0)), client.AcquireOp("acme/vm", 1, client.Holder("x")))
-		if err != nil || len(rs) != 6 {
+			client.ReleaseOp("acme/vm", 5), client.AcquireOp("acme/vm", 890, client.Wait(0)), client.AcquireOp("acme/vm", 1, client.Holder("x")),
+			client.AcquireOp("acme/vm", 5000))
+		if err != nil || len(rs) != 7 {
 			t.Fatalf("%v, %v", rs, err)
 		}
 		if rs[0].Tokens != 3 || rs[0].Err != nil || rs[2].RequestID != "b-2" || rs[2].Err != nil || rs[3].Tokens != 5 || rs[3].Err != nil {
 			t.Errorf("results %+v", rs)
 		}
-		for i, want := range map[int]error{1: client.ErrEntityNotFound, 4: client.ErrOutOfTokens, 5: client.ErrInvalid} {
+		for i, want := range map[int]error{1: client.ErrEntityNotFound, 4: client.ErrOutOfTokens, 5: client.ErrInvalid, 6: client.ErrExceedsLimit} {
 			if !errors.Is(rs[i].Err, want) {
 				t.Errorf("result %d: %v, want %v", i, rs[i].Err, want)
 			}

@@ -31,6 +31,9 @@ type Entity struct {
 	Acquired int64
 	// InTransit are tokens on their way between sites; only meaningful if Complete.
 	InTransit int64
+	// MayExceedBy is by how many tokens Limit may be exceeded at most, as sites that may
+	// not have heard of it go on granting what they hold; 0 once all have.
+	MayExceedBy int64
 	// Complete: every site has answered, or no figure is older than was asked for.
 	Complete bool
 	// Consistent: tokens in transit are counted once. Only an exact read tells.
@@ -73,7 +76,7 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 		Name: e.GetName(), Limit: e.GetLimit(), Generation: e.GetGeneration(), Version: e.GetVersion(),
 		Parent: e.GetParent(), Children: int(e.GetChildren()),
 		Available: u.GetAvailable(), Acquired: u.GetAcquired(), InTransit: u.GetInTransit(),
-		Complete: u.GetComplete(), Consistent: u.GetConsistent(),
+		Complete: u.GetComplete(), Consistent: u.GetConsistent(), MayExceedBy: u.GetMayExceedBy(),
 	}, nil
 }
 
@@ -84,6 +87,13 @@ type EntityOption func(*samyav1.CreateEntityRequest)
 // one too, and of all above that one.
 func Below(parent string) EntityOption {
 	return func(r *samyav1.CreateEntityRequest) { r.Parent = parent }
+}
+
+// CreateID has the creation made under a request id, 1 to 128 printable characters. A
+// repeat of a creation of unknown outcome names the same id: it is told what became of
+// the first, and not that the entity exists.
+func CreateID(id string) EntityOption {
+	return func(r *samyav1.CreateEntityRequest) { r.RequestId = id }
 }
 
 // CreateEntity creates an entity with a limit, 0 to 2^53-1, as a majority of the
@@ -99,6 +109,67 @@ func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, o
 		entity: entity, requestID: req.GetRequestId(),
 	})
 }
+
+// LimitOption changes a change of a limit.
+type LimitOption func(*samyav1.UpdateEntityRequest)
+
+// WaitApplied has the change of a limit answered once all sites have applied it, or
+// after 10s, or shortly before the deadline of the call: LimitChange tells which sites
+// are missing then. A repeat with the same LimitID waits further.
+func WaitApplied() LimitOption {
+	return func(r *samyav1.UpdateEntityRequest) { r.WaitApplied = true }
+}
+
+// ExpectedVersion has the limit changed only if the entity has that version; the error
+// is ErrVersionMismatch else.
+func ExpectedVersion(version uint64) LimitOption {
+	return func(r *samyav1.UpdateEntityRequest) { r.ExpectedVersion = version }
+}
+
+// LimitID has the change made under a request id, 1 to 128 printable characters. A
+// repeat of the id changes nothing, and is told what became of the first.
+func LimitID(id string) LimitOption {
+	return func(r *samyav1.UpdateEntityRequest) { r.RequestId = id }
+}
+
+// LimitChange is what a change of a limit has come to.
+type LimitChange struct {
+	// Limit and Version are those after the change.
+	Limit   int64
+	Version uint64
+	// MayExceedBy is by how many tokens Limit may be exceeded at most, as sites that may
+	// not have heard of it go on granting what they hold.
+	MayExceedBy int64
+	// MissingSites are not known to have applied the change: without WaitApplied mostly
+	// all but one.
+	MissingSites []string
+}
+
+// SetLimit changes the limit of an entity, 0 to 2^53-1, as a majority of the sites
+// decides. The error is an *Error.
+func (c *Client) SetLimit(ctx context.Context, entity string, limit int64, opts ...LimitOption) (LimitChange, error) {
+	req := &samyav1.UpdateEntityRequest{Name: entity, Limit: limit, RequestId: ulid.Make().String()}
+	for _, o := range opts {
+		o(req)
+	}
+	resp, wait := &samyav1.UpdateEntityResponse{}, time.Duration(0)
+	if req.GetWaitApplied() {
+		wait = appliedWait
+	}
+	if err := c.ask(ctx, question{
+		method: samyav1.EntityService_UpdateEntity_FullMethodName, moves: true, req: req, resp: resp,
+		entity: entity, requestID: req.GetRequestId(), wait: wait,
+	}); err != nil {
+		return LimitChange{}, err
+	}
+	return LimitChange{
+		Limit: resp.GetEntity().GetLimit(), Version: resp.GetEntity().GetVersion(),
+		MayExceedBy: resp.GetMayExceedBy(), MissingSites: resp.GetMissingSites(),
+	}, nil
+}
+
+// appliedWait is for how long a target waits for all sites at most, and a little more.
+const appliedWait = 11 * time.Second
 
 // MoveEntity has an entity, with all that stands below it and the tokens that are out
 // of them, stand below another; an empty parent means none. The error is an *Error,

@@ -15,6 +15,9 @@ var (
 	// ErrOutOfTokens: the tokens could not be found within the wait. The Error says
 	// how many are left and when to ask again.
 	ErrOutOfTokens = errors.New("out of tokens")
+	// ErrExceedsLimit: more tokens are asked for than the limit of the entity, or of one
+	// above it, so that they can never be had. The Error says the limit.
+	ErrExceedsLimit = errors.New("exceeds the limit")
 	// ErrOutcomeUnknown: the operation may or may not have been done. The Error says
 	// how to go on; see Resume.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
@@ -26,6 +29,8 @@ var (
 	ErrParentNotFound = errors.New("parent not found")
 	// ErrHasChildren: entities stand below the one to be deleted; see Subtree.
 	ErrHasChildren = errors.New("entity has children")
+	// ErrVersionMismatch: the entity has another version than the one expected.
+	ErrVersionMismatch = errors.New("version mismatch")
 	// ErrLeaseNotFound: there is no such lease, or it has ended.
 	ErrLeaseNotFound = errors.New("lease not found")
 	// ErrInvalid: an argument has a value that it may not have; the message names it
@@ -57,11 +62,13 @@ var (
 // are not in it have no kind; the Error tells their names.
 var kinds = map[apierr.Reason]error{
 	apierr.OutOfTokens:      ErrOutOfTokens,
+	apierr.ExceedsLimit:     ErrExceedsLimit,
 	apierr.OutcomeUnknown:   ErrOutcomeUnknown,
 	apierr.EntityNotFound:   ErrEntityNotFound,
 	apierr.EntityExists:     ErrEntityExists,
 	apierr.ParentNotFound:   ErrParentNotFound,
 	apierr.HasChildren:      ErrHasChildren,
+	apierr.VersionMismatch:  ErrVersionMismatch,
 	apierr.LeaseNotFound:    ErrLeaseNotFound,
 	apierr.InvalidField:     ErrInvalid,
 	apierr.OutOfRange:       ErrInvalid,
@@ -87,12 +94,15 @@ type Error struct {
 	Message string
 	// Entity and RequestID are the call's; Site is the site that answered, if known.
 	Entity, RequestID, Site string
-	// Lacking is the entity that had not the tokens, if it is another than Entity: one
-	// above it, or one of those of AcquireAll.
+	// Lacking is the entity that had not the tokens, or whose limit is too low, if it is
+	// another than Entity: one above it, or one of those of AcquireAll.
 	Lacking string
 	// Left is how many tokens the site that answered can still grant, of Lacking if it
 	// is told; -1 where it did not tell. Told with ErrOutOfTokens.
 	Left int64
+	// Limit is the limit that was exceeded, of Lacking if it is told, as the site knows
+	// it; -1 where it did not tell. Told with ErrExceedsLimit.
+	Limit int64
 	// RetryAfter is how long to wait before asking again; 0: no advice.
 	RetryAfter time.Duration
 	// Attempt is the number of the next attempt, and above 0 only with
@@ -129,13 +139,16 @@ func (e *Error) Is(target error) bool {
 func public(e *apierr.Error) *Error {
 	p := &Error{
 		Reason: string(e.Reason), Message: e.Message, Entity: e.Entity, RequestID: e.RequestID, Site: e.Site, Lacking: e.Lacking,
-		Left: -1, RetryAfter: e.RetryAfter, Attempt: e.Attempt, NotAfter: e.NotAfter, Tried: e.Tried,
+		Left: -1, Limit: -1, RetryAfter: e.RetryAfter, Attempt: e.Attempt, NotAfter: e.NotAfter, Tried: e.Tried,
 	}
 	if p.Message == "" {
 		p.Message = e.Reason.Title()
 	}
 	if e.Left != nil {
 		p.Left = *e.Left
+	}
+	if e.Limit != nil {
+		p.Limit = *e.Limit
 	}
 	// The status that brought a reason has nothing to add.
 	if e.Err != nil && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) ||

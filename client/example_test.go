@@ -62,24 +62,30 @@ func Example() {
 
 	grant, err := c.Acquire(ctx, "acme/seats", 3)
 	fmt.Println(grant.Tokens, grant.Left, err)
-	receipt, err := c.Release(ctx, "acme/seats", 3)
-	fmt.Println(receipt.Tokens, receipt.Left, err)
 
 	// A refusal tells how many are left.
-	_, err = c.Acquire(ctx, "acme/seats", 500, client.Wait(0))
+	_, err = c.Acquire(ctx, "acme/seats", 98, client.Wait(0))
 	var e *client.Error
 	if errors.Is(err, client.ErrOutOfTokens) && errors.As(err, &e) {
 		fmt.Println(e.Left, "left")
 	}
+	// More than the limit can never be had.
+	_, err = c.Acquire(ctx, "acme/seats", 500)
+	if errors.Is(err, client.ErrExceedsLimit) && errors.As(err, &e) {
+		fmt.Println(e.Limit, "at most")
+	}
 
 	// Rather fewer than none.
-	grant, err = c.Acquire(ctx, "acme/seats", 500, client.Wait(0), client.AtLeast(1))
-	fmt.Println(grant.Tokens, err)
+	rest, err := c.Acquire(ctx, "acme/seats", 500, client.Wait(0), client.AtLeast(1))
+	fmt.Println(rest.Tokens, err)
+	receipt, err := c.Release(ctx, "acme/seats", grant.Tokens+rest.Tokens)
+	fmt.Println(receipt.Tokens, receipt.Left, err)
 	// Output:
 	// 3 97 <nil>
-	// 3 100 <nil>
-	// 100 left
-	// 100 <nil>
+	// 97 left
+	// 100 at most
+	// 97 <nil>
+	// 100 100 <nil>
 }
 
 func ExampleClient_Batch() {

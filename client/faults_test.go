@@ -193,6 +193,7 @@ func TestRefusalsBehindUnclearAttempts(t *testing.T) {
 		settles bool
 	}{
 		{apierr.OutOfTokens, true},
+		{apierr.ExceedsLimit, true},
 		{apierr.Superseded, true},
 		{apierr.LeaseNotFound, true},
 		{apierr.RequestExpired, false},

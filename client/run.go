@@ -204,50 +204,38 @@ func (c *Client) ask(ctx context.Context, q question) error {
 	}
 	defer c.leave()
 	now := time.Now()
-	deadline := c.deadline(ctx, 0, now)
+	deadline := c.deadline(ctx, q.wait, now)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	t := tour{c: c}
 	t.start(now, q.site)
-	var last *apierr.Error
-	lost := false
 	for {
 		at, more := t.target()
 		if at == nil {
 			if !t.pause(ctx, deadline, now) {
-				return q.failed(q.end(c.over(ctx, deadline, time.Now()), last, lost))
+				return q.failed(q.end(c.over(ctx, deadline, time.Now())))
 			}
 			now = time.Now()
 			t.start(now, q.site)
 			continue
 		}
 		if s := at.name(); q.site != "" && s != "" && s != q.site {
-			last = apierr.New(apierr.SiteUnavailable, "site %q is needed, and cannot be reached", q.site)
+			q.last = apierr.New(apierr.SiteUnavailable, "site %q is needed, and cannot be reached", q.site)
 			continue
 		}
-		fate, err := q.invoke(ctx, at, c.until(deadline, now, 0, more))
+		fate, err := q.invoke(ctx, at, c.until(deadline, now, q.wait, more))
 		if err == nil {
 			return nil
 		}
 		now = time.Now()
-		if fate == mux.Answered {
-			last = apierr.FromGRPC(err)
-			t.learn(at, fate, last, now)
-			switch last.Reason {
-			case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
-			case apierr.OutcomeUnknown, apierr.Canceled:
-				lost = true
-			default:
-				return q.failed(last)
-			}
-		} else {
-			lost = lost || fate == mux.Lost
-			last = apierr.New(apierr.SiteUnavailable, "no target answers")
-			last.Err = err
+		settled := q.judge(fate, err)
+		t.learn(at, fate, q.last, now)
+		if settled {
+			return q.failed(q.end(nil))
 		}
 		if over := c.over(ctx, deadline, now); over != nil {
-			return q.failed(q.end(over, last, lost))
+			return q.failed(q.end(over))
 		}
 	}
 }
@@ -263,6 +251,13 @@ type question struct {
 	// lost.
 	moves             bool
 	entity, requestID string
+	// wait is for how long a target may take beyond what an answer takes.
+	wait time.Duration
+
+	// last is what the last try ended with, and lost tells that an earlier try may have
+	// been done.
+	last *apierr.Error
+	lost bool
 }
 
 // invoke makes the call at a target.
@@ -272,11 +267,36 @@ func (q *question) invoke(ctx context.Context, at *target, by time.Time) (mux.Fa
 	return mux.Invoke(ctx, at.conn, q.method, q.req, q.resp)
 }
 
-// end is the error of a call that was given up for the cause over, or because it is
-// of no use to go on.
-func (q *question) end(over error, last *apierr.Error, lost bool) *apierr.Error {
-	switch {
-	case q.moves && lost:
+// judge takes in the outcome of a try that has failed. It reports whether that settles
+// the question; if not, another try may be made.
+func (q *question) judge(fate mux.Fate, err error) (settled bool) {
+	if fate != mux.Answered {
+		q.lost = q.lost || fate == mux.Lost
+		q.last = apierr.New(apierr.SiteUnavailable, "no target answers")
+		q.last.Err = err
+		return false
+	}
+	q.last = apierr.FromGRPC(err)
+	switch q.last.Reason {
+	case apierr.Overloaded, apierr.RateLimited, apierr.QueueFull, apierr.ShuttingDown, apierr.SiteUnavailable, apierr.DeadlineExceeded:
+		return false
+	case apierr.OutcomeUnknown, apierr.Canceled:
+		q.lost = true
+		return false
+	case apierr.Internal:
+		// A change may have been done by then.
+		q.lost = true
+		return !q.moves
+	}
+	return true
+}
+
+// end is the error of a call that was given up for the cause over, or that its last try
+// has settled. Behind a change that may have been done only what holds for all tries of
+// the change settles anything.
+func (q *question) end(over error) *apierr.Error {
+	switch last := q.last; {
+	case q.moves && q.lost && (over != nil || !last.Reason.SettlesChange()):
 		e := apierr.New(apierr.OutcomeUnknown, "it may or may not have been done; a repeat does no harm")
 		if e.Err = over; over == nil {
 			e.Err = last
@@ -289,7 +309,7 @@ func (q *question) end(over error, last *apierr.Error, lost bool) *apierr.Error 
 		e.Err = errors.Join(over, last.Err)
 		return &e
 	}
-	return last
+	return q.last
 }
 
 // failed is the error that the caller is told.

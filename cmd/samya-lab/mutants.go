@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 type mutantsOptions struct {
 	names   []string
 	options mutants.Options
+	judge   string
 	sample  int
 	list    bool
 	json    bool
@@ -31,10 +33,12 @@ func (l *lab) mutantsCommand() *cobra.Command {
 		Use:   "mutants [bug...]",
 		Short: "Seed known bugs and see that the tests find them",
 		Long: `Builds the simulator and the search with one known bug after the other, and
-tells which invariant catches it, after how many events. A panic, a hash that
-differs or a failed build does not count. The unchanged code has to pass the
-same seeds. It needs the go command and the source tree, and changes nothing
-there. Name bugs to look for those only.`,
+tells which invariant catches it, after how many events; or, for bugs in what the
+simulator does not run, has the tests named in the file of the bug run, and tells
+which test fails. A panic, a hash that differs, a time-out or a failed build does
+not count. The unchanged code has to pass the same seeds and tests. It needs the go
+command and the source tree, and changes nothing there. Name bugs to look for those
+only. With --budget, bugs are judged in a fresh order until the time is up.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.names = args
 			return l.mutants(cmd, &o)
@@ -47,6 +51,9 @@ there. Name bugs to look for those only.`,
 	f.StringVar(&o.options.Bound, "bound", "default", "bounds of the search, see explore")
 	f.IntVar(&o.options.MaxStates, "max-states", 60_000, "give a search up after so many states; 0 for never")
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
+	f.DurationVar(&o.options.Budget, "budget", 0, "begin bugs for so long only, in an order that is drawn; 0 for all bugs")
+	f.Uint64Var(&o.options.Order, "order", 0, "draw the order for --budget from this number; 0 for a fresh one, which is printed")
+	f.StringVar(&o.judge, "judge", "", "bugs that are found by this only, sim or test; empty for both")
 	f.IntVar(&o.sample, "sample", 0, "so many bugs only, evenly spread; 0 for all")
 	f.DurationVar(&o.options.Timeout, "timeout", 10*time.Minute, "the longest that one build or one look may take")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
@@ -65,7 +72,10 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 	if bugs, err = mutants.Select(bugs, o.names); err != nil {
 		return &usageError{err}
 	}
-	bugs = mutants.Sample(bugs, o.sample)
+	if o.judge != "" && !slices.Contains(mutants.Judges(), o.judge) {
+		return &usageError{fmt.Errorf("--judge is %q, must be one of %q", o.judge, mutants.Judges())}
+	}
+	bugs = mutants.Sample(mutants.JudgedBy(bugs, o.judge), o.sample)
 	if o.list {
 		for _, b := range bugs {
 			if _, err := fmt.Fprintf(l.stdout, "%-34s %-13s %-12s %s\n", b.Name, b.Variant, b.Kind, b.Says); err != nil {
@@ -74,8 +84,11 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 		}
 		return nil
 	}
-	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 || o.sample < 0 {
-		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states and --sample not below")}
+	if o.options.Seeds == 0 || o.options.Jobs < 1 || o.options.MaxStates < 0 || o.options.Timeout <= 0 || o.sample < 0 || o.options.Budget < 0 {
+		return &usageError{errors.New("--seeds, --jobs and --timeout must be above zero, --max-states, --sample and --budget not below")}
+	}
+	if o.options.Budget > 0 && o.options.Order == 0 {
+		o.options.Order = rand.Uint64N(1 << 32)
 	}
 	if o.options.SkipSim {
 		bugs = slices.DeleteFunc(bugs, func(b mutants.Bug) bool { return b.Explore == "" })
@@ -86,6 +99,9 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 			return fmt.Errorf("find the source tree: %w", err)
 		}
 		o.options.Root = filepath.Dir(strings.TrimSpace(string(out)))
+	}
+	if o.options.Budget > 0 {
+		_, _ = fmt.Fprintf(l.stderr, "for %v, in the order %d\n", o.options.Budget, o.options.Order)
 	}
 	done, began := 0, time.Now()
 	o.options.Progress = func(outcome mutants.Outcome) {
@@ -100,7 +116,7 @@ func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(l.stderr, "%d bugs in %v\n", len(bugs), time.Since(began).Round(time.Second))
+	_, _ = fmt.Fprintf(l.stderr, "%d bugs in %v\n", r.Summary().Bugs, time.Since(began).Round(time.Second))
 	if o.json {
 		err = json.NewEncoder(l.stdout).Encode(r.Summary())
 	} else {

@@ -42,9 +42,10 @@ func (l *lab) predictCommand() *cobra.Command {
 		Long: `Shows every bin of a series to each model, in order, and compares what it had
 forecast with what came. No forecast knows a later bin.
 
-A series is a CSV file with a column t, Unix seconds in ascending order, and a
-column of demand; bins without a row are missing, not zero. A file named
-vmtable.csv is read as the Azure public dataset publishes it. Either may be .gz.
+A series is a CSV file with a column t (or timestamp, or time), Unix seconds or
+ISO 8601 in ascending order, and a column of demand. Times are snapped to a grid;
+bins without a row are missing, not zero. A file named vmtable.csv is read as the
+Azure public dataset publishes it. Either may be .gz.
 
   mae        mean absolute error of the epoch's net demand after the split, with
              its ratio to the random walk and to a constant
@@ -171,7 +172,7 @@ func (l *lab) predict(o *predictOptions) error {
 // tellForecasts prints the results on one series at one horizon.
 func tellForecasts(w io.Writer, s *trace.Series, horizon int, results []judge.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintf(t, "%s: %d bins of %d s, %d missing, epochs of %d\n", s.Name, len(s.Bins), s.Step, s.MissingBins(), horizon)
+	_, _ = fmt.Fprintf(t, "%s: %d bins of %d s, %d missing, %s, epochs of %d\n", s.Name, len(s.Bins), s.Step, s.MissingBins(), season(s), horizon)
 	_, _ = fmt.Fprintln(t, "model\tmae\t/walk\t/constant\tstalls %\tcost\tnet sum: stalls %\tcost\tfit s\tforecast ns\t")
 	for _, r := range results {
 		_, _ = fmt.Fprintf(t, "%s\t%.2f\t%.3f\t%.3f\t%.1f\t%.2f\t%.1f\t%.2f\t%.2f\t%.0f\t\n", r.Model, r.MAE, r.RatioWalk, r.RatioConstant,
@@ -182,6 +183,18 @@ func tellForecasts(w io.Writer, s *trace.Series, horizon int, results []judge.Re
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil
+}
+
+// season tells of what decides silently what a model can learn.
+func season(s *trace.Series) string {
+	told := fmt.Sprintf("a day of %d", s.Day())
+	if s.Day() == 0 {
+		told = "no season, as a day is no whole number of bins"
+	}
+	if s.Beyond > 0 {
+		told += fmt.Sprintf(", %d beyond %d tokens", s.Beyond, uint64(predict.MaxTokens))
+	}
+	return told
 }
 
 // draw writes the picture.

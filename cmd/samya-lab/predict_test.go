@@ -64,7 +64,7 @@ func TestPredictTable(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("exit status %d: %s", code, stderr)
 	}
-	for _, want := range []string{"near: 600 bins of 300 s, 0 missing, epochs of 1\n", "epochs of 12\n", " auto ", " season-lad "} {
+	for _, want := range []string{"near: 600 bins of 300 s, 0 missing, a day of 288, epochs of 1\n", "epochs of 12\n", " auto ", " season-lad "} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in\n%s", want, stdout)
 		}

@@ -21,11 +21,13 @@ import (
 // simOptions are the flags of sim.
 type simOptions struct {
 	seeds, first uint64
+	budget       time.Duration
 	mode, faults string
 	offer        string
 	strategy     string
 	perSeed      bool
 	sites        int
+	bounds       int
 	workers      int
 	short, trees bool
 	json         bool
@@ -54,9 +56,11 @@ also tells what happened before.`,
 	f := cmd.Flags()
 	f.Uint64Var(&o.seeds, "seeds", 100, "how many seeds to run")
 	f.Uint64Var(&o.first, "first", 1, "the first seed")
+	f.DurationVar(&o.budget, "budget", 0, "begin no further seed after this time; 0 runs all of --seeds")
 	f.StringVar(&o.mode, "mode", "majority", "protocol of all sites: majority, star or auto; switch: the administrator switches it all the time")
 	f.IntVar(&o.sites, "sites", 5, "sites of a cluster; 0 lets the seed choose 1 to 5")
-	f.StringVar(&o.faults, "faults", "all", "faults that may happen: all, none, or names separated by commas (partition* for all that begin so)")
+	f.IntVar(&o.bounds, "bounds", 0, "bound of all tables and messages that hold thousands by default; 0 lets the seed choose")
+	f.StringVar(&o.faults, "faults", "all", "faults that may happen: none, or names separated by commas (partition* for all that begin so); all: every single fault; double: those of several things at once")
 	f.StringVar(&o.offer, "offer", "mixed", "offer policy of all sites: spare, all, compare (each seed under both), or mixed (the seed chooses for each site)")
 	f.StringVar(&o.strategy, "strategy", "", "by what all sites get tokens: instance or transfer; empty: the seed chooses for each site")
 	f.BoolVar(&o.perSeed, "per-seed", false, "also tell what waited in each seed")
@@ -79,7 +83,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Bounds: o.bounds}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":
@@ -91,8 +95,8 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err := options.Validate(); err != nil {
 		return &usageError{err}
 	}
-	if o.seeds < 1 || o.workers < 1 || o.workers > 256 {
-		return &usageError{errors.New("--seeds must be at least 1, --workers within 1 and 256")}
+	if o.seeds < 1 || o.workers < 1 || o.workers > 256 || o.budget < 0 {
+		return &usageError{errors.New("--seeds must be at least 1, --workers within 1 and 256, --budget at least 0")}
 	}
 	r := &simResult{
 		Mode: o.mode, Strategy: o.strategy, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
@@ -138,7 +142,8 @@ func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, 
 	take := func() (uint64, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if next == o.seeds || r.Violations >= maxFailures || ctx.Err() != nil {
+		spent := o.budget > 0 && next > 0 && time.Since(began) >= o.budget
+		if next == o.seeds || spent || r.Violations >= maxFailures || ctx.Err() != nil {
 			return 0, false
 		}
 		next++

@@ -170,6 +170,9 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	if !o.trees {
 		replay += " --trees=false"
 	}
+	if o.bounds != 0 {
+		replay += fmt.Sprintf(" --bounds %d", o.bounds)
+	}
 	if run.Offer != "" {
 		replay += " --offer " + run.Offer
 	}
@@ -261,7 +264,7 @@ func (r *simResult) tell(w io.Writer) error {
 		name = ""
 	}
 	name = "faults"
-	for _, f := range sim.AllFaults.List() {
+	for _, f := range (sim.AllFaults | sim.DoubleFaults).List() {
 		if n, in := r.Faults[f.String()]; in {
 			line(name, "%-18v %-10d %d while a transfer was under way", f, n, r.FaultsUnderWay[f.String()])
 			name = ""

@@ -27,6 +27,7 @@ func TestSimUsage(t *testing.T) {
 		{"--sites 10", "sites"},
 		{"--seeds 0", "seeds"},
 		{"--workers 0", "workers"},
+		{"--budget -1s", "budget"},
 		{"--offer most", "most"},
 		{"--strategy post", "post"},
 		{"extra", "extra"},
@@ -35,6 +36,22 @@ func TestSimUsage(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, test.names) {
 			t.Errorf("%s: exit status %d, %q", test.args, code, stderr)
 		}
+	}
+}
+
+// TestSimBudget spends a budget of no time: each worker finishes at most the seed
+// that it began with, and at least a single seed runs.
+func TestSimBudget(t *testing.T) {
+	code, stdout, stderr := runLab(t, "sim", "--seeds", "1000", "--workers", "2", "--budget", "1ns", "--sites", "3", "--short", "--json")
+	if code != exitOK {
+		t.Fatalf("exit status %d: %s", code, stderr)
+	}
+	var r struct{ Seeds uint64 }
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Seeds < 1 || r.Seeds > 2 {
+		t.Errorf("%d seeds ran, want 1 or 2", r.Seeds)
 	}
 }
 

@@ -35,7 +35,7 @@ var masks = []struct{ pattern, by string }{
 	{`("(?:age|remaining|roundTrip|redistributions|transfers)": )"[0-9.]+s?"`, `${1}"0"`},
 	{`("(?:resume_token|resumeToken)": )"[^"]*"`, `${1}"TOKEN"`},
 	{`("moves": )\{[^{}]*\}`, `${1}{}`},
-	// The refusal of 9000 seats has the site ask the other for its seats, in its own time.
+	// The refusal of 150 seats has the site ask the other for its seats, in its own time.
 	{`("request_?[iI]d": "lot-2(?:-back)?",\s+"site": "us",\s+"left": )"?[0-9]+"?`, `${1}0`},
 }
 

@@ -46,7 +46,7 @@ them can run, in any region.`,
 			}
 			defer guarded.close()
 			cfg.TLS, cfg.Access, cfg.Restricted, cfg.Insecure = guarded.tls, guarded.access, guarded.restricted, s.security.insecure
-			cfg.MaxConns, cfg.MaxConcurrent = s.security.conns, s.security.inFlight
+			cfg.MaxConns, cfg.MaxConcurrent, cfg.Build = s.security.conns, s.security.inFlight, build()
 			if latency != nil {
 				cfg.Latency = latency.OneWay
 			}

@@ -68,16 +68,49 @@ func TestEntityCommands(t *testing.T) {
 	s.expect("entity create acme/seats --limit 100", exitFailed,
 		"samya: create acme/seats: ENTITY_EXISTS: entity \"acme/seats\" exists\n  change its limit with: samya entity set-limit acme/seats N\n")
 	s.expect("entity set-limit acme/seats 200", exitOK, "the limit of acme/seats is now 200 (version 2)\n")
+	s.expect("entity set-limit acme/seats 200 --wait", exitOK, "the limit of acme/seats is now 200 (version 3)\n")
 	s.expect("entity set-limit acme/seats 300 --expected-version 1", exitFailed,
-		"samya: change the limit of acme/seats: VERSION_MISMATCH: version 1 expected, it is 2\n"+
+		"samya: change the limit of acme/seats: VERSION_MISMATCH: version 1 expected, it is 3\n"+
 			"  somebody else changed it; read it again with: samya entity get acme/seats\n")
 	s.expect("entity create zoo --limit 0", exitOK, "created zoo with limit 0\n")
-	s.expect("entity list", exitOK, "NAME        LIMIT  VERSION\nacme/seats  200    2\nacme/vm     5000   1\nzoo         0      1\n")
+	s.expect("entity list", exitOK, "NAME        LIMIT  VERSION\nacme/seats  200    3\nacme/vm     5000   1\nzoo         0      1\n")
 	s.expect("entity list --prefix z", exitOK, "NAME  LIMIT  VERSION\nzoo   0      1\n")
 	s.expect("entity delete zoo --yes", exitOK, "deleted zoo\n")
 	s.expect("entity get zoo", exitNotFound,
 		"samya: read zoo: ENTITY_NOT_FOUND: no entity \"zoo\"\n"+
 			"  create it with: samya entity create zoo --limit N\n  or see which there are with: samya entity list\n")
+}
+
+// TestSetLimitWhereASiteIsMissing: the result says by how much the limit may be exceeded.
+// With --wait the command fails if not all sites have applied the change, and says how
+// to wait further.
+func TestSetLimitWhereASiteIsMissing(t *testing.T) {
+	s := newShell(t)
+	s.manager.Missing = []string{"as", "eu"}
+	const changed = "the limit of acme/vm is now 10 (version 2)\nUntil all sites have heard of this limit, it may be exceeded by 7 at most.\n"
+	s.expect("entity set-limit acme/vm 10", exitOK, changed)
+	code, stdout, stderr := s.run("entity set-limit acme/vm 10 --wait --request-id r --expected-version 2")
+	if want := strings.Replace(changed, "version 2", "version 3", 1); code != exitFailed || stdout != want || stderr !=
+		"samya: the limit of acme/vm is changed, but these sites are not known to have applied it: as, eu\n"+
+			"  wait further with: samya entity set-limit acme/vm 10 --request-id r --expected-version 2 --wait\n" {
+		t.Errorf("exit status %d\n%s\n%s", code, stdout, stderr)
+	}
+	code, stdout, _ = s.run("entity set-limit acme/vm 10 --wait -o json")
+	var told httpapi.Changed
+	if err := json.Unmarshal([]byte(stdout), &told); err != nil || code != exitFailed || told.MayExceedBy != 7 || !slices.Equal(told.MissingSites, s.manager.Missing) {
+		t.Errorf("exit status %d, %v in %s", code, err, stdout)
+	}
+	s.expect("entity get acme/vm", exitOK, `NAME     LIMIT  AVAILABLE  ACQUIRED  IN TRANSIT  VERSION
+acme/vm  10     10         0         0           4
+
+SITE  LEFT  OFFERED  ACQUIRED  WAITING  REDISTRIBUTIONS  TRANSFERS  AGE
+us    10    0        0         0        3                0          0s
+
+Until all sites have heard of this limit, it may be exceeded by 7 at most.
+`)
+	if code, _, stderr := s.run("entity set-limit acme/vm 10 --request-id \x00"); code != exitUsage || !strings.Contains(stderr, "request-id") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
 }
 
 func TestEntityGet(t *testing.T) {
@@ -159,6 +192,13 @@ func TestUnknownOutcomeTellsHowToFindOut(t *testing.T) {
 	code, _, stderr = s.run("acquire acme/vm 2 --request-id one --addr " + broken.URL)
 	if code != exitUnknown || !strings.Contains(stderr, "samya entity get acme/vm") || !strings.Contains(stderr, "one") {
 		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	// A repeat of a create under another id could meet what the first one created.
+	for flags, want := range map[string]string{"": "--request-id ", " --request-id two --parent acme": "--request-id two --parent acme\n"} {
+		code, _, stderr = s.run("entity create acme/new --limit 5" + flags + " --addr " + broken.URL)
+		if code != exitUnknown || !strings.Contains(stderr, "find out with: samya entity create acme/new --limit 5 "+want) {
+			t.Errorf("exit status %d: %s", code, stderr)
+		}
 	}
 	code, _, stderr = s.run("acquire acme/vm 2 --request-id one --site us --addr " + broken.URL)
 	if code != exitUnknown || !strings.Contains(stderr, "samya acquire acme/vm 2 --request-id one --site us") {
@@ -342,5 +382,14 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if code, stdout, stderr := s.run(line); code != exitOK || stdout == "" || stderr != "" {
 			t.Errorf("samya %s: exit status %d, %q, %q", line, code, stdout, stderr)
 		}
+	}
+}
+
+// TestVersionFlag: --version prints what `samya version` prints.
+func TestVersionFlag(t *testing.T) {
+	s := newShell(t)
+	_, want, _ := s.run("version")
+	if code, got, stderr := s.run("--version"); code != exitOK || got != want || want == "" {
+		t.Errorf("exit status %d, %q, %q, want %q", code, got, stderr, want)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
-
-	"github.com/samya-db/samya/internal/settings"
 )
 
 // fixtures returns the files of settings in testdata.
@@ -282,15 +280,43 @@ func newProgram() *program {
 	return &program{lookupEnv: func(string) (string, bool) { return "", false }}
 }
 
-// TestVariablesAreDistinct: no two flags of a command share one.
+// TestVariablesAreDistinct: no two flags of a command share a variable, and no
+// variable of a client configures a process of a cluster.
 func TestVariablesAreDistinct(t *testing.T) {
+	servers := make(map[string]bool)
 	for _, kind := range new(program).kinds() {
 		seen := make(map[string]string)
 		for _, f := range kind.Keys() {
-			if other, ok := seen[settings.EnvName(f.Name)]; ok {
-				t.Errorf("%s and %s", other, f.Name)
+			for _, name := range kind.EnvNames(f.Name) {
+				if other, ok := seen[name]; ok {
+					t.Errorf("%s and %s", other, f.Name)
+				}
+				seen[name] = f.Name
+				if kind.Name != kindClient {
+					servers[name] = true
+				} else if servers[name] {
+					t.Errorf("%s is a variable of a server and of the client's --%s", name, f.Name)
+				}
 			}
-			seen[settings.EnvName(f.Name)] = f.Name
 		}
+	}
+}
+
+// TestClientIgnoresTheSitesEnvironment: a command run beside a site, in the site's
+// environment, does not present the site's certificate.
+func TestClientIgnoresTheSitesEnvironment(t *testing.T) {
+	s := newShell(t)
+	s.env["SAMYA_TLS_CERT"], s.env["SAMYA_TLS_KEY"] = "site.crt", "site.key"
+	if code, _, stderr := s.run("sites"); code != exitOK {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	s.env["SAMYA_CLIENT_TLS_CERT"] = "client.crt"
+	if code, _, stderr := s.run("sites"); code != exitUsage || !strings.Contains(stderr, "tls-ca") {
+		t.Errorf("exit status %d: %s", code, stderr)
+	}
+	delete(s.env, "SAMYA_CLIENT_TLS_CERT")
+	s.env["SAMYA_CLIENT_ADDR"], s.env["SAMYA_ADDR"] = s.env["SAMYA_ADDR"], "http://127.0.0.1:1"
+	if code, _, stderr := s.run("sites"); code != exitOK {
+		t.Errorf("SAMYA_CLIENT_ADDR does not go before SAMYA_ADDR: exit status %d: %s", code, stderr)
 	}
 }

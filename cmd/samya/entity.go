@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/samya-db/samya/internal/httpapi"
@@ -32,14 +33,19 @@ func (p *program) entityCommand() *cobra.Command {
 
 func (t *talker) entityCreate() *cobra.Command {
 	var limit int64
-	var parent string
+	var parent, requestID string
 	cmd := &cobra.Command{
 		Use:     "create NAME --limit N",
 		Short:   "Create an entity",
 		Example: "  samya entity create acme --limit 5000\n  samya entity create acme/vm --limit 1000 --parent acme",
 		Args:    exactly("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit), name.Parent("parent", parent)); err != nil {
+			if requestID == "" {
+				requestID = ulid.Make().String()
+			}
+			if err := errors.Join(
+				name.Entity("name", args[0]), name.Limit("limit", limit), name.Parent("parent", parent), name.RequestID("request-id", requestID),
+			); err != nil {
 				return err
 			}
 			client, err := t.client()
@@ -47,9 +53,18 @@ func (t *talker) entityCreate() *cobra.Command {
 				return err
 			}
 			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				e, err := client.CreateEntityBelow(ctx, parent, args[0], limit, "")
+				e, err := client.CreateEntityBelow(ctx, parent, args[0], limit, requestID)
 				if err != nil {
-					return fmt.Errorf("create %s: %w", args[0], err)
+					err = fmt.Errorf("create %s: %w", args[0], err)
+					if !doubtful(err) {
+						return err
+					}
+					// Without the id a repeat could be told that the entity exists already.
+					again := fmt.Sprintf("find out with: samya entity create %s --limit %d --request-id %s", args[0], limit, requestID)
+					if parent != "" {
+						again += " --parent " + parent
+					}
+					return &hintError{err, again}
 				}
 				return t.print(e, func(w io.Writer) {
 					below := ""
@@ -63,6 +78,7 @@ func (t *talker) entityCreate() *cobra.Command {
 	}
 	cmd.Flags().Int64Var(&limit, "limit", 0, "most tokens that may be out at once")
 	cmd.Flags().StringVar(&parent, "parent", "", "entity to stand below: what is acquired of this one is acquired of that one too (default: none)")
+	cmd.Flags().StringVar(&requestID, "request-id", "", "id of the request, to repeat one of unknown outcome (default: a new one)")
 	must(cmd.MarkFlagRequired("limit"))
 	return cmd
 }
@@ -92,7 +108,7 @@ func (t *talker) entityGet() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("read %s: %w", args[0], err)
 				}
-				return t.print(s, func(w io.Writer) { printStatus(w, s) })
+				return t.print(honestly(s), func(w io.Writer) { printStatus(w, s) })
 			})
 		},
 	}
@@ -131,9 +147,17 @@ func printStatus(w io.Writer, s httpapi.Status) {
 		row(w)
 		row(w, fmt.Sprintf("Debt %d; surplus kept out of circulation %d.", s.Debt, s.Surplus))
 	}
+	if s.MayExceedBy > 0 {
+		row(w)
+		row(w, mayExceed(s.MayExceedBy))
+	}
 	if !s.Complete {
 		row(w)
 		row(w, "Not every site answered; the sums are over the shares seen.")
+	}
+	if over := s.Available + s.Acquired + s.Surplus - s.Limit; over > 0 {
+		row(w)
+		row(w, fmt.Sprintf("The shares add up to %d more than the limit: they are of different ages, and count some tokens twice.", over))
 	}
 }
 
@@ -176,7 +200,7 @@ func (t *talker) printState(s httpapi.State) error {
 	var err error
 	switch {
 	case t.output == "json":
-		err = json.NewEncoder(t.program.stdout).Encode(s)
+		err = json.NewEncoder(t.program.stdout).Encode(honestState{honestly(s.Status), s.Deleted, s.ResumeToken})
 	case s.Deleted:
 		_, err = fmt.Fprintf(t.program.stdout, "%s was deleted\n", s.Name)
 	default:
@@ -239,10 +263,15 @@ func list(ctx context.Context, client *httpapi.Client, prefix string) ([]httpapi
 }
 
 func (t *talker) entitySetLimit() *cobra.Command {
-	var version uint64
+	var change httpapi.Change
 	cmd := &cobra.Command{
-		Use:               "set-limit NAME N",
-		Short:             "Change an entity's limit",
+		Use:   "set-limit NAME N",
+		Short: "Change an entity's limit",
+		Long: `Changes an entity's limit, as a majority of the sites decides. A site that is cut off
+goes by the old limit until it is back: the result tells by how many tokens the new one
+may be exceeded for that reason. With --wait the command ends once all sites have applied
+the change, and fails if that takes longer than 10 s. The change stands all the same.`,
+		Example:           "  samya entity set-limit acme/vm 1000\n  samya entity set-limit acme/vm 100 --wait",
 		Args:              exactly("NAME", "N"),
 		ValidArgsFunction: t.completeEntities,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -250,26 +279,59 @@ func (t *talker) entitySetLimit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(name.Entity("name", args[0]), name.Limit("limit", limit)); err != nil {
+			if change.RequestID == "" {
+				change.RequestID = ulid.Make().String()
+			}
+			if err := errors.Join(
+				name.Entity("name", args[0]), name.Limit("limit", limit), name.RequestID("request-id", change.RequestID),
+			); err != nil {
 				return err
 			}
 			client, err := t.client()
 			if err != nil {
 				return err
 			}
-			return within(cmd.Context(), 0, func(ctx context.Context) error {
-				e, err := client.UpdateEntity(ctx, args[0], limit, version)
-				if err != nil {
-					return fmt.Errorf("change the limit of %s: %w", args[0], err)
-				}
-				return t.print(e, func(w io.Writer) {
-					row(w, fmt.Sprintf("the limit of %s is now %d (version %d)", e.Name, e.Limit, e.Version))
-				})
-			})
+			change.Limit = limit
+			return within(cmd.Context(), 0, func(ctx context.Context) error { return t.setLimit(ctx, client, args[0], change) })
 		},
 	}
-	cmd.Flags().Uint64Var(&version, "expected-version", 0, "change only if the entity has this version; 0: any")
+	cmd.Flags().Uint64Var(&change.ExpectedVersion, "expected-version", 0, "change only if the entity has this version; 0: any")
+	cmd.Flags().BoolVar(&change.WaitApplied, "wait", false, "wait until all sites have applied the change, 10 s at most")
+	cmd.Flags().StringVar(&change.RequestID, "request-id", "", "id of the request, to repeat one of unknown outcome or to wait further (default: a new one)")
 	return cmd
+}
+
+// setLimit changes a limit and prints what comes of that.
+func (t *talker) setLimit(ctx context.Context, client *httpapi.Client, entity string, change httpapi.Change) error {
+	again := fmt.Sprintf("samya entity set-limit %s %d --request-id %s", entity, change.Limit, change.RequestID)
+	if change.ExpectedVersion != 0 {
+		again += fmt.Sprintf(" --expected-version %d", change.ExpectedVersion)
+	}
+	e, err := client.UpdateEntity(ctx, entity, change)
+	if err != nil {
+		err = fmt.Errorf("change the limit of %s: %w", entity, err)
+		if doubtful(err) {
+			return &hintError{err, "find out with: " + again}
+		}
+		return err
+	}
+	if err := t.print(e, func(w io.Writer) {
+		row(w, fmt.Sprintf("the limit of %s is now %d (version %d)", e.Name, e.Limit, e.Version))
+		if e.MayExceedBy > 0 {
+			row(w, mayExceed(e.MayExceedBy))
+		}
+	}); err != nil || !change.WaitApplied || len(e.MissingSites) == 0 {
+		return err
+	}
+	return &hintError{
+		fmt.Errorf("the limit of %s is changed, but these sites are not known to have applied it: %s", e.Name, strings.Join(e.MissingSites, ", ")),
+		"wait further with: " + again + " --wait",
+	}
+}
+
+// mayExceed says by how much a limit may be exceeded.
+func mayExceed(by int64) string {
+	return fmt.Sprintf("Until all sites have heard of this limit, it may be exceeded by %d at most.", by)
 }
 
 func (t *talker) entityDelete() *cobra.Command {

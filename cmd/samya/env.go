@@ -16,6 +16,10 @@ const (
 	kindClient = "client"
 )
 
+// clientPrefix begins the variables of commands that talk to a cluster, so that a
+// site's or app manager's environment does not configure them.
+const clientPrefix = "SAMYA_CLIENT_"
+
 // kindKey is the annotation of commands that tells their kind.
 const kindKey = "samya.settings"
 
@@ -72,8 +76,17 @@ func (p *program) kinds() []settings.Kind {
 		{Name: kindAppmgr, About: "`samya appmgr`"},
 		{Name: kindClient, About: "all commands that talk to a cluster: `samya acquire`, `samya entity`, `samya sites`, …", Optional: true},
 	}
+	reserved := make(map[string]bool)
 	for i := range kinds {
-		kinds[i].Flags = flagsOf(p.commandOf(kinds[i].Name))
+		k := &kinds[i]
+		k.Flags = flagsOf(p.commandOf(k.Name))
+		if k.Name == kindClient {
+			k.Prefix, k.Reserved = clientPrefix, reserved
+			continue
+		}
+		for _, f := range k.Keys() {
+			reserved[f.Name] = true
+		}
 	}
 	return kinds
 }
@@ -102,11 +115,11 @@ func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settl
 	var k settings.Kind
 	var file *settings.File
 	if f := flags.Lookup(settings.ConfigFlag); f != nil && kind != "" {
-		if _, err := settings.FromEnvironment(flags, f, p.lookupEnv); err != nil {
-			return nil, err
-		}
 		kinds := p.kinds()
 		k = kinds[slices.IndexFunc(kinds, func(k settings.Kind) bool { return k.Name == kind })]
+		if _, err := k.FromEnvironment(flags, f, p.lookupEnv); err != nil {
+			return nil, err
+		}
 		if path := f.Value.String(); path != "" {
 			var err error
 			if file, err = settings.Read(path, kinds); err != nil {

@@ -110,6 +110,12 @@ func explainAnswer(e *apierr.Error, entity string, say func(int, ...string) (int
 			retry = fmt.Sprintf("%d tokens%s are left at site %s; %s, ask for fewer, or wait longer with --wait", *e.Left, of, e.Site, retry)
 		}
 		return say(exitOutOfTokens, retry)
+	case apierr.ExceedsLimit:
+		hint := "ask for fewer, or raise the limit with: samya entity set-limit"
+		if e.Limit != nil {
+			hint = fmt.Sprintf("ask for %d at most, or raise the limit with: samya entity set-limit %s N", *e.Limit, cmp.Or(e.Lacking, entity))
+		}
+		return say(exitUsage, hint)
 	case apierr.EntityNotFound:
 		return say(exitNotFound, fmt.Sprintf("create it with: samya entity create %s --limit N", entity), "or see which there are with: samya entity list")
 	case apierr.ParentNotFound:

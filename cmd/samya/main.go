@@ -65,8 +65,10 @@ func (p *program) root() *cobra.Command {
 limit, answering almost every request inside its own region.
 
 Every flag can also be set by an environment variable: SAMYA_ and the flag's
-name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). What a
-process of a cluster needs, and what all commands that talk to one share, can
+name in capitals, '-' as '_' (--gossip-preset is SAMYA_GOSSIP_PRESET). Commands
+that talk to a cluster read SAMYA_CLIENT_ and the name first, and do not read the
+variables of a site or an app manager, such as SAMYA_TLS_CERT. What a process
+of a cluster needs, and what all commands that talk to one share, can
 stand in a file as well: --config FILE, or SAMYA_CONFIG (samya config --help).
 A flag goes before the environment, the environment before the file, the file
 before the default.
@@ -80,12 +82,14 @@ Exit status:
   5    no app manager or no site can be reached; nothing was done
   6    the outcome is unknown: the request may or may not have been done
   130  interrupted`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return p.settle(cmd)
 		},
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

@@ -82,3 +82,15 @@ func TestLackingIsNamed(t *testing.T) {
 	s.expect("acquire acme/vm 5", exitOutOfTokens, "samya: acquire 5 of acme/vm: OUT_OF_TOKENS: 5 tokens of acme/vm wanted, 2 left of acme\n"+
 		"  2 tokens of acme are left at site us; try again later, ask for fewer, or wait longer with --wait\n")
 }
+
+// TestExceedsLimit: the hint of a refusal for a limit tells the limit and whose that is.
+func TestExceedsLimit(t *testing.T) {
+	s := newShell(t)
+	refusal := apierr.Exceeds("acme/vm", "us", 5, 2)
+	s.manager.Intercept = func(string, httpapi.Request, func() error) error { return refusal }
+	s.expect("acquire acme/vm 5", exitUsage, "samya: acquire 5 of acme/vm: EXCEEDS_LIMIT: 5 tokens of acme/vm wanted, the limit is 2\n"+
+		"  ask for 2 at most, or raise the limit with: samya entity set-limit acme/vm N\n")
+	refusal = refusal.LackedBy("acme", 5)
+	s.expect("acquire acme/vm 5", exitUsage, "samya: acquire 5 of acme/vm: EXCEEDS_LIMIT: 5 tokens of acme/vm wanted, the limit of acme is 2\n"+
+		"  ask for 2 at most, or raise the limit with: samya entity set-limit acme N\n")
+}

@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/samya-db/samya/internal/buildinfo"
 )
 
 // What a release is told while it is linked, with -X: it is built without a
@@ -28,25 +29,7 @@ func (p *program) versionCommand() *cobra.Command {
 }
 
 // version tells what the program was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "samya, of unknown version"
-	}
-	revision, dirty := "", ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			revision = " " + s.Value[:min(12, len(s.Value))]
-		case "vcs.modified":
-			if s.Value == "true" {
-				dirty = ", modified"
-			}
-		}
-	}
-	number := info.Main.Version
-	if releaseVersion != "" {
-		number, revision, dirty = releaseVersion, " "+releaseRevision[:min(12, len(releaseRevision))], ""
-	}
-	return fmt.Sprintf("samya %s%s%s, %s", number, revision, dirty, info.GoVersion)
-}
+func version() string { return build().String() }
+
+// build is what the program was built from.
+func build() buildinfo.Info { return buildinfo.Read(releaseVersion, releaseRevision) }

@@ -1,0 +1,172 @@
+package appmgr
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// owes is the share of a site that has applied instances up to one, and knows of a
+// debt made by the third.
+func owes(site string, applied uint64, owed, most int64) *samyav1.GetEntityResponse {
+	resp := shareOf(site, ent(10, 1, 2), 0, 20)
+	m := &samyav1.Moves{Applied: applied, Owed: owed}
+	if owed > 0 {
+		m.OwedSince = 3
+	}
+	resp.Usage.Shares[0].Moves, resp.Usage.MayExceedBy = m, most
+	return resp
+}
+
+// TestMayExceedBy: a read tells the bound of the share that has applied most, and 0 if
+// any site knows that all have heard, or all say so themselves.
+func TestMayExceedBy(t *testing.T) {
+	old := func(site string) *samyav1.GetEntityResponse { return shareOf(site, ent(100, 1, 1), 30, 3) }
+	for _, c := range []struct {
+		what       string
+		us, eu, au *samyav1.GetEntityResponse // nil: silent
+		most       int64
+	}{
+		{"one has not heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), old("au"), 50},
+		{"one has not heard, and a part is paid", owes("us", 4, 40, 40), owes("eu", 3, 50, 50), old("au"), 40},
+		{"one is silent", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), nil, 50},
+		{"one is silent, and is known to have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 0), nil, 0},
+		{"all tell that they have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), owes("au", 4, 45, 45), 0},
+		{"one knows of nothing later, and that all have heard", owes("us", 3, 50, 0), owes("eu", 3, 50, 50), old("au"), 0},
+		{"the debt is paid", owes("us", 5, 0, 0), owes("eu", 3, 50, 50), old("au"), 0},
+		{"of an earlier entity all have heard", owes("us", 3, 50, 50), owes("eu", 3, 50, 50), func() *samyav1.GetEntityResponse {
+			r := owes("au", 9, 50, 0)
+			r.Entity.Generation = 0
+			return r
+		}(), 50},
+		{"of an earlier debt all have heard", owes("us", 3, 50, 50), func() *samyav1.GetEntityResponse {
+			r := owes("eu", 2, 60, 0)
+			r.Usage.Shares[0].Moves.OwedSince = 2
+			return r
+		}(), old("au"), 50},
+	} {
+		inBubble(t, threeSites, nil, func(r *rig) {
+			for name, resp := range map[string]*samyav1.GetEntityResponse{"us": c.us, "eu": c.eu, "au": c.au} {
+				if resp == nil {
+					r.sites[name].kill()
+					pass(5 * time.Second)
+					continue
+				}
+				r.sites[name].get = tells(func() *samyav1.GetEntityResponse { return resp })
+			}
+			if u := r.read(exactRead, nil); u.GetMayExceedBy() != c.most {
+				r.t.Errorf("%s: %v, want %d", c.what, u, c.most)
+			}
+		})
+	}
+}
+
+// TestOtherReadsTellDebts: a bounded read tells the debt and by how much it may be
+// exceeded, as an exact one does; a local one what its site says.
+func TestOtherReadsTellDebts(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse {
+			resp := owes("us", 3, 50, 50)
+			resp.Usage.Available, resp.Usage.Debt = -50, 50
+			resp.Usage.Shares = append(resp.Usage.Shares, &samyav1.Share{Site: "eu", Known: true, Net: 40, Age: durationpb.New(time.Second)}, &samyav1.Share{Site: "au"})
+			return resp
+		})
+		r.sites["au"].get = tells(func() *samyav1.GetEntityResponse { return shareOf("au", ent(100, 1, 1), 30, 3) })
+		u := r.read(boundedRead, nil)
+		if u.GetDebt() != 50 || u.GetAvailable() != 30-50 || u.GetMayExceedBy() != 50 || u.GetAcquired() != 63 {
+			t.Errorf("bounded: %v", u)
+		}
+		if u = r.read(localRead, nil); u.GetDebt() != 50 || u.GetMayExceedBy() != 50 {
+			t.Errorf("local: %v", u)
+		}
+		for _, sh := range u.GetShares() {
+			if sh.GetMoves() != nil {
+				t.Errorf("the caller is told of moves: %v", u)
+			}
+		}
+	})
+}
+
+// TestWaitAppliedGoesOnElsewhere: a change that waits for all sites is asked of the next
+// site, under the same id, if the one that waits goes away.
+func TestWaitAppliedGoesOnElsewhere(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		t := r.t
+		var ids, sites []string
+		waits := func(name string) {
+			r.sites[name].update = func(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+				if !in.GetWaitApplied() || in.GetExpectedVersion() != 7 {
+					t.Errorf("%s is asked %v", name, in)
+				}
+				ids, sites = append(ids, in.GetRequestId()), append(sites, name)
+				if name == "us" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				deadline, _ := ctx.Deadline()
+				<-time.After(time.Until(deadline) - time.Second)
+				return &samyav1.UpdateEntityResponse{Entity: ent(in.GetLimit(), 1, 8), MayExceedBy: 9, MissingSites: []string{"us"}}, nil
+			}
+		}
+		waits("us")
+		waits("eu")
+		began := time.Now()
+		go func() {
+			pass(3 * time.Second)
+			r.sites["us"].kill()
+		}()
+		resp, err := r.service.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "e", Limit: 1, ExpectedVersion: 7, WaitApplied: true})
+		if err != nil || resp.GetMayExceedBy() != 9 || !slices.Equal(resp.GetMissingSites(), []string{"us"}) {
+			t.Errorf("%v, %v", resp, err)
+		}
+		if !slices.Equal(sites, []string{"us", "eu"}) || ids[0] != ids[1] || ids[0] == "" {
+			t.Errorf("asked %v under %v", sites, ids)
+		}
+		if d := time.Since(began); d > callTime {
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
+// TestWaitsForSitesAreBoundedByCaller: changes that wait are counted as acquires that do.
+func TestWaitsForSitesAreBoundedByCaller(t *testing.T) {
+	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 16 }, func(r *rig) {
+		t := r.t
+		for _, f := range r.sites {
+			f.update = func(ctx context.Context, _ *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}
+		errs := make(chan error, 64)
+		update := func(wait bool) {
+			_, err := r.service.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "e", Limit: 1, WaitApplied: wait})
+			errs <- err
+		}
+		for range 32 {
+			go update(true)
+		}
+		synctest.Wait()
+		if r.service.waiting.all != 14 || len(errs) != 18 {
+			t.Errorf("%d wait and %d were refused, want 14 and 18", r.service.waiting.all, len(errs))
+		}
+		for range len(errs) {
+			if err := <-errs; apierr.ReasonOf(err) != apierr.Overloaded {
+				t.Errorf("%v", err)
+			}
+		}
+		go update(false)
+		pass(2 * callTime)
+		if n := len(errs); n != 15 || r.service.waiting.all != 0 {
+			t.Errorf("%d of 15 have ended, %d wait", n, r.service.waiting.all)
+		}
+	})
+}

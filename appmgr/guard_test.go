@@ -1,0 +1,162 @@
+package appmgr
+
+import (
+	"context"
+	"net"
+	"path"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/samya-db/samya/internal/apierr"
+)
+
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+// overWire serves the gRPC API of a rig over a pipe, and returns what the server has
+// and a connection to it.
+func (r *rig) overWire() (map[string]grpc.ServiceInfo, *grpc.ClientConn, func()) {
+	gs, _ := r.grpcServer()
+	pipe := bufconn.Listen(1 << 20)
+	go func() { _ = gs.Serve(pipe) }()
+	conn, err := grpc.NewClient("passthrough:///am", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return gs.GetServiceInfo(), conn, func() {
+		_ = conn.Close()
+		gs.Stop()
+	}
+}
+
+// invoke makes a call of any method with an empty request, and returns the reason of
+// its error. A stream that tells something is not refused.
+func invoke(ctx context.Context, conn *grpc.ClientConn, method string, m grpc.MethodInfo) apierr.Reason {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if !m.IsClientStream && !m.IsServerStream {
+		return reasonOf(conn.Invoke(ctx, method, &emptypb.Empty{}, &emptypb.Empty{}))
+	}
+	desc := &grpc.StreamDesc{ClientStreams: m.IsClientStream, ServerStreams: m.IsServerStream}
+	s, err := conn.NewStream(ctx, desc, method)
+	if err == nil {
+		if err = s.SendMsg(&emptypb.Empty{}); err == nil || m.IsServerStream {
+			err = s.RecvMsg(&emptypb.Empty{})
+		}
+	}
+	return reasonOf(err)
+}
+
+func reasonOf(err error) apierr.Reason {
+	if err == nil {
+		return "OK"
+	}
+	return apierr.FromGRPC(err).Reason
+}
+
+// TestEveryMethodIsGuarded calls every method that the server has: each is counted,
+// bounded, refused at a stop and kept from ending the process, but for the health
+// checks and the description of the API, which are only kept.
+func TestEveryMethodIsGuarded(t *testing.T) {
+	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 1 }, func(r *rig) {
+		t := r.t
+		has, conn, stop := r.overWire()
+		defer stop()
+		guarded := 0
+		each := func(what string, want apierr.Reason) {
+			for service, info := range has {
+				for _, m := range info.Methods {
+					method := "/" + service + "/" + m.Name
+					if open := []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"}; slices.Contains(open, service) {
+						if got := invoke(t.Context(), conn, method, m); got == apierr.Overloaded || got == apierr.ShuttingDown {
+							t.Errorf("%s: %s is answered %s", what, method, got)
+						}
+						continue
+					}
+					guarded++
+					counter := r.metrics.requests.WithLabelValues("grpc", m.Name, string(want))
+					before := counted(t, counter)
+					if got := invoke(t.Context(), conn, method, m); got != want {
+						t.Errorf("%s: %s is answered %q, want %q", what, method, got, want)
+					}
+					if n := counted(t, counter) - before; n != 1 {
+						t.Errorf("%s: %s was counted %v times", what, method, n)
+					}
+				}
+			}
+		}
+		r.guard.slots <- struct{}{}
+		for _, under := range r.guard.streams {
+			under.Add(maxLasting)
+		}
+		each("full", apierr.Overloaded)
+		if got := r.guard.streams["Stream"].Load(); got != maxLasting {
+			t.Errorf("%d streams under way after refusals, want %d", got, maxLasting)
+		}
+		<-r.guard.slots
+		for _, under := range r.guard.streams {
+			under.Add(-maxLasting)
+		}
+		r.guard.closing.Store(true)
+		each("stopping", apierr.ShuttingDown)
+		r.guard.closing.Store(false)
+		if guarded < 40 {
+			t.Errorf("%d calls of guarded methods", guarded)
+		}
+	})
+}
+
+// TestPanicsEndNoMethod has every call of every method panic behind the guard.
+func TestPanicsEndNoMethod(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		// The interceptor behind the guard's has nothing to go by, nor have health checks.
+		r.access, r.router = nil, nil
+		has, conn, stop := r.overWire()
+		defer stop()
+		for service, info := range has {
+			for _, m := range info.Methods {
+				if service == healthpb.Health_ServiceDesc.ServiceName && m.Name == "List" {
+					continue // it has nothing to panic over
+				}
+				if got := invoke(r.t.Context(), conn, path.Join("/", service, m.Name), m); got != apierr.Internal {
+					r.t.Errorf("/%s/%s: %q, want %q", service, m.Name, got, apierr.Internal)
+				}
+			}
+		}
+		if n := len(r.guard.slots); n != 0 {
+			r.t.Errorf("%d calls hold their slots", n)
+		}
+	})
+}
+
+// TestUnknownMethodsShareAMetric: what a client calls methods is not told in metrics.
+func TestUnknownMethodsShareAMetric(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		_, conn, stop := r.overWire()
+		defer stop()
+		for _, method := range []string{"/x.Y/Z", "/samya.v1.TokenService/Borrow"} {
+			if got := invoke(r.t.Context(), conn, method, grpc.MethodInfo{}); got != apierr.RouteNotFound {
+				r.t.Errorf("%s: %q", method, got)
+			}
+		}
+		if n := counted(r.t, r.metrics.requests.WithLabelValues("grpc", noMethod, string(apierr.RouteNotFound))); n != 2 {
+			r.t.Errorf("%v calls of unknown methods are counted", n)
+		}
+	})
+}
