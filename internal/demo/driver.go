@@ -116,14 +116,9 @@ func (d *driver) each(f func(i int, n *node) error) error {
 
 // createOne creates an entity and waits until every region's app manager knows it.
 func (d *driver) createOne(ctx context.Context, client *httpapi.Client, n *node, id string) error {
-	first := true
+	// The id is the same in all attempts: none may be told that the entity exists.
 	err := retry(ctx, func() error {
 		_, err := client.CreateEntityBelow(ctx, n.parent, n.name, n.limit, id)
-		if errors.Is(err, apierr.EntityExists) && !first {
-			// An earlier attempt was carried out and its answer lost.
-			return nil
-		}
-		first = false
 		return err
 	})
 	if err != nil {

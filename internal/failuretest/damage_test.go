@@ -68,6 +68,9 @@ func TestDamagedLog(t *testing.T) {
 			overwrite(t, segmentOf(t, dir), b)
 		}
 	}
+	cut := func(at int) func(string) {
+		return func(dir string) { overwrite(t, segmentOf(t, dir), whole[:at]) }
+	}
 	gone := func(pattern string) func(string) {
 		return func(dir string) {
 			paths, err := filepath.Glob(filepath.Join(dir, pattern))
@@ -95,7 +98,10 @@ func TestDamagedLog(t *testing.T) {
 		{name: "the length of one", spoil: flip(frames[last/2]), want: fmt.Sprintf("at byte %d: what was acknowledged is missing", frames[last/2])},
 		{name: "the last but one", spoil: flip(frames[last-1] + 24), want: fmt.Sprintf("at byte %d: what was acknowledged is missing", frames[last-1])},
 		{name: "the last", spoil: flip(frames[last] + 24), out: taken - 1},
-		{name: "the last cut off", spoil: func(dir string) { overwrite(t, segmentOf(t, dir), whole[:frames[last]+30]) }, out: taken - 1},
+		{name: "cut within the last", spoil: cut(frames[last] + 30), want: fmt.Sprintf("at byte %d: what was acknowledged is missing: the file was cut short", frames[last]+30)},
+		{name: "cut behind the last", spoil: cut(frames[last+1]), want: fmt.Sprintf("at byte %d: what was acknowledged is missing: the file was cut short", frames[last+1])},
+		{name: "cut in the middle", spoil: cut(frames[last/2]), want: "the file was cut short"},
+		{name: "cut within the header", spoil: cut(100), want: "it has no header of a log"},
 		{name: "zeros behind the end", spoil: flip(frames[last+1] + 100), out: taken},
 		{name: "no log", spoil: gone("journal-*"), want: "the log is damaged"},
 		{name: "no database", spoil: gone("site.db"), want: "the base to which they belong is gone"},

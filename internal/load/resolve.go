@@ -59,7 +59,7 @@ func judge(err error, site string) answer {
 	}
 	if e, ok := errors.AsType[*apierr.Error](err); ok {
 		switch {
-		case e.Reason == apierr.OutOfTokens:
+		case e.Reason == apierr.OutOfTokens, e.Reason == apierr.ExceedsLimit:
 			return answer{verdict: refused, lacking: cmp.Or(e.Lacking, e.Entity), err: err}
 		case e.Reason.NothingDone():
 			return answer{verdict: failed, err: err}

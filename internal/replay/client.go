@@ -152,9 +152,13 @@ func (r *run) granted(c *call, at time.Duration) {
 }
 
 // checkLimit looks whether more than the limit is out: by what the system has made
-// durable, and by what clients hold.
+// durable, and by what clients hold. Of an unlimited system it counts that.
 func (r *run) checkLimit(c *call) {
 	if r.o.Unlimited {
+		if beyond := r.held - int(r.o.Limit); beyond > 0 {
+			r.result.GrantedBeyond++
+			r.result.Beyond = max(r.result.Beyond, beyond)
+		}
 		return
 	}
 	if out := core.Tokens(r.system.Out()); out > r.o.Limit || core.Tokens(r.held) > r.o.Limit {

@@ -16,8 +16,8 @@ type Options struct {
 	Demand *Demand
 	// Limit is that of the one entity; default 5000.
 	Limit core.Tokens
-	// Unlimited is for systems that keep no limit: how many tokens are out is not
-	// looked at.
+	// Unlimited is for systems that keep no limit, or not exactly: that clients hold
+	// more is counted, not refused.
 	Unlimited bool
 	// Network holds the round trips between the regions; default wan.Samya().
 	Network *wan.Matrix

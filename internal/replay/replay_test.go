@@ -208,7 +208,7 @@ func TestUnsound(t *testing.T) {
 	if err != nil || r.Granted != 2 || r.Refused != 1 || r.Counters["seen"] != 7 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err = Run(Options{Demand: d, Limit: 1, Unlimited: true}, &counter{generous: true}); err != nil || r.Granted != 3 || r.Releases != 1 {
+	if r, err = Run(Options{Demand: d, Limit: 1, Unlimited: true}, &counter{generous: true}); err != nil || r.Granted != 3 || r.Releases != 1 || r.Beyond != 2 || r.GrantedBeyond != 2 {
 		t.Errorf("without a limit: %+v, %v", r, err)
 	}
 	broken := sites.New(func(c *core.Config) { c.Offer = "none" })

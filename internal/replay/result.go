@@ -40,6 +40,11 @@ type Result struct {
 	// their answer by the next commit of their site.
 	Waited   int `json:"waited"`
 	Releases int `json:"releases"`
+	// Beyond is by how many tokens clients held more than the limit, at most, and
+	// GrantedBeyond how many acquires were granted while they held it or more. Only
+	// Unlimited systems have them.
+	Beyond        int `json:"beyond_limit,omitempty"`
+	GrantedBeyond int `json:"granted_beyond_limit,omitempty"`
 	// Latency is that of all acquires, refused ones as well; All is that of all that
 	// was answered. Committed is of the granted and released, and of reads; Rejected
 	// and Expired are of what was refused and what timed out.

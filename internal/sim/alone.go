@@ -6,13 +6,16 @@ import "github.com/samya-db/samya/site/core"
 // as it is accepted, so that the value is never seen in between: what was
 // created is taken from the records.
 func (o *observer) alone(d *Memory) bool {
-	for _, ch := range inOrder(d.changes) {
+	for _, ch := range d.changes.values() {
 		id := sequenceID{ch.Change.Name, ch.Generation}
 		if ch.Change.Kind != core.CreateEntity || ch.Outcome != core.OK {
 			continue
 		}
 		e := o.sequence(id)
 		o.names[id.generation] = id.entity
+		if o.ledgers[id] == nil {
+			o.began(id)
+		}
 		if e.limits == nil {
 			o.s.report.Creates++
 			o.created[id.entity] = append(o.created[id.entity], e)
@@ -29,8 +32,12 @@ func (o *observer) alone(d *Memory) bool {
 func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.entities[q.id.entity], d.books[q.id.entity]
 	o.alone(d)
-	if got := holdings(&e, &b); got != e.Limit-e.Surplus {
-		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d, %d are set aside", n.id, q.id, got, e.Limit, e.Surplus)
+	if got := holdings(&e, &b); got != e.Limit-e.Surplus+e.Debt {
+		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d, %d are set aside, %d are owed", n.id, q.id, got, e.Limit, e.Surplus, e.Debt)
+	}
+	if e.Surplus > q.aside[len(q.aside)-1] {
+		q.aside = append(q.aside, e.Surplus)
+		o.asideWithin(q, e.Surplus)
 	}
 	if d != n.durable {
 		return
@@ -42,7 +49,6 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 		q.aloneAt(limitState{r.Limit, r.Version})
 	}
 	q.aloneAt(limitState{e.Limit, e.Version})
-	q.aloneForgets(e.Results)
 }
 
 // aloneAt takes in a limit that a site alone has decided. Several may have come
@@ -58,19 +64,4 @@ func (q *sequence) aloneAt(now limitState) {
 		q.raised += max(0, now.limit-last.limit)
 		q.lowered = q.lowered || now.limit < last.limit
 	}
-}
-
-// aloneForgets notes the changes whose results a site alone has dropped, or has
-// dropped and then decided anew.
-func (q *sequence) aloneForgets(results []core.LimitResult) {
-	now := make(map[string]uint64, len(results))
-	for _, r := range results {
-		now[r.RequestID] = r.Version
-	}
-	for id, version := range q.aloneResults {
-		if now[id] != version {
-			q.forgotten[id] = true
-		}
-	}
-	q.aloneResults = now
 }

@@ -8,11 +8,12 @@ import (
 func (o *observer) answered(n *node, c *call, a core.Answer) {
 	op := c.op
 	q := &op.at[n.i]
+	o.unexceeding(n, c, &a)
 	switch {
 	case op.dry:
 		o.tried(n, c, &a)
 		return
-	case a.Code == core.OK || a.Code == core.OutOfTokens:
+	case a.Code == core.OK || a.Code == core.OutOfTokens || a.Code == core.ExceedsLimit:
 	default:
 		o.nothingDone(n, c, &a)
 		return
@@ -48,6 +49,8 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	}
 	q.first, q.answered = told{a.Code, a.Tokens, a.Left, a.Lacking}, true
 	switch {
+	case a.Code == core.ExceedsLimit:
+		o.exceeded(n, c, &a)
 	case a.Code == core.OutOfTokens:
 		o.s.report.Refusals++
 		o.lacked(n, c, &a)
@@ -65,7 +68,10 @@ func (q *recorded) bears(p *op, a *core.Answer) bool {
 	case p.kind == commit:
 		return a.Code == core.OK && q.state == core.Ran && a.Tokens == q.tokens
 	case a.Code == core.OutOfTokens:
-		return q.state == core.Refused && a.Left == q.left
+		return q.state == core.Refused && q.tokens == 0 && a.Left == q.left
+	case a.Code == core.ExceedsLimit:
+		// Recorded are the fewest tokens that are too many.
+		return q.state == core.Refused && q.tokens == a.Tokens+1 && a.Left == q.left
 	case p.kind.acquires():
 		return q.state == core.Ran && a.Tokens == q.tokens && a.Left == q.left
 	case a.Parked:
@@ -94,7 +100,7 @@ func (o *observer) granted(n *node, c *call, a *core.Answer) {
 	}
 	if a.Tokens < c.op.tokens {
 		o.s.report.Partial++
-		if a.Left != 0 && !o.planted[c.op.entity] {
+		if a.Left != 0 && !o.planted[c.op.entity] && !o.everLimit(sequenceID{c.op.entity, c.op.at[n.i].generation}, a.Tokens) {
 			o.s.fail(Answers, "%s grants %v only %d tokens, left are %d", n.id, c, a.Tokens, a.Left)
 		}
 	}
@@ -106,6 +112,10 @@ func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
 	switch a.Code {
 	case core.Overloaded, core.QueueFull:
 		o.s.report.Overloads++
+		if a.Code == core.QueueFull && c.op.kind == acquire && a.Left >= c.op.leastTokens() && a.Lacking == c.op.entity &&
+			!o.planted[c.op.entity] {
+			o.s.fail(Refusal, "%s answers %v: too many wait for %q, and has %d left", n.id, c, a.Lacking, a.Left)
+		}
 		return
 	case core.NotFound:
 		return
@@ -152,7 +162,7 @@ func (o *observer) tried(n *node, c *call, a *core.Answer) {
 	switch {
 	case a.Code == core.OK && (a.Tokens > p.tokens || a.Tokens < p.leastTokens() || a.Tokens > a.Left):
 		o.s.fail(Answers, "%s answers %v: %d tokens, left %d", n.id, c, a.Tokens, a.Left)
-	case a.Code != core.OK && a.Code != core.OutOfTokens && a.Code != core.NotFound:
+	case a.Code != core.OK && a.Code != core.OutOfTokens && a.Code != core.ExceedsLimit && a.Code != core.NotFound:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, c, a.Code)
 	}
 }

@@ -10,7 +10,11 @@ import (
 func (o *observer) bound(name string) core.Tokens {
 	var sum core.Tokens
 	for _, q := range o.created[name] {
-		sum += q.limits[0].limit + q.raised
+		if len(o.s.nodes) == 1 || q.shifted {
+			sum += q.limits[0].limit + q.raised
+			continue
+		}
+		sum += q.limits[q.settled].limit + q.debts[q.settled]
 	}
 	return sum
 }
@@ -29,8 +33,14 @@ func (o *observer) taken(op *op, a *core.Answer) {
 		l.counted = tokens
 	}
 	if op.kind != acquireAll {
+		if op.ttl == 0 {
+			o.gotOf(op.entity, op.at[op.taken].generation, tokens)
+		}
 		o.takenOf(op.entity, tokens)
 		return
+	}
+	for _, part := range op.at[op.taken].parts {
+		o.gotOf(part.Entity, part.Generation, part.Tokens)
 	}
 	for _, part := range op.parts {
 		o.takenOf(part.Entity, part.Tokens)
@@ -132,6 +142,9 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 	case core.NoQuorum:
 		o.s.report.NoQuorum++
 		return
+	case core.Expired:
+		o.overdue(n, op)
+		return
 	case core.Overloaded:
 		return
 	case core.Reused:
@@ -160,19 +173,18 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 }
 
 // mutantChanged checks the answer to another change under a used id: if the
-// id is known it is refused. Limits have their ids in the generation and for so
-// many changes only.
+// id is known it is refused. Limits have their ids in the generation only.
 func (o *observer) mutantChanged(n *node, op *op, a core.Answer) {
 	switch a.Code {
 	case core.Reused:
 		o.s.report.Reused++
 		return
-	case core.NoQuorum, core.Unknown, core.Overloaded:
+	case core.NoQuorum, core.Unknown, core.Overloaded, core.Expired:
 		return
 	}
 	if g := a.View().Generation; op.kind == setLimit {
 		q := o.sequence(sequenceID{op.entity, g})
-		if op.answers[g] == "" || !q.results[op.requestID] || q.forgotten[op.requestID] {
+		if op.answers[g] == "" || !q.results[op.requestID] {
 			return
 		}
 	}
@@ -193,9 +205,11 @@ func (o *observer) limitSet(n *node, op *op, a core.Answer) {
 	default:
 		o.s.fail(Answers, "%s answers %v: %v", n.id, op, a.Code)
 	}
+	o.mayExceed(n, a.View())
+	o.appliedBy(n, op, &a)
 	got := fmt.Sprint(a.Code, a.View().Generation, a.View().Limit, a.View().Version)
 	g := a.View().Generation
-	if op.answers[g] != "" && op.answers[g] != got && !o.sequence(sequenceID{op.entity, g}).forgotten[op.requestID] {
+	if op.answers[g] != "" && op.answers[g] != got {
 		o.s.fail(ExactlyOnce, "%s answers %v: %s, before %s", n.id, op, got, op.answers[g])
 	} else if op.answers == nil {
 		op.answers = make(map[uint64]string)

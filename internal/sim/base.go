@@ -30,7 +30,8 @@ func asFile(f *simdisk.File, err error) (journal.File, error) {
 }
 
 // base is the ordered base that the log is carried over to: transactions on the
-// same disk, each durable whole or not at all.
+// same disk, each durable whole or not at all. After a sync that failed programs may
+// see a transaction that a loss of power takes back.
 type base struct {
 	disk    *simdisk.Disk
 	buckets [256]*btree.Map[string, []byte]
@@ -67,6 +68,9 @@ func (b *base) Apply(ops []journal.Op, through *journal.Number) error {
 		if through != nil {
 			b.through, b.known = *through, true
 		}
+	}, func() func() {
+		saved := b.clone(b.disk)
+		return func() { *b = *saved }
 	})
 }
 

@@ -68,7 +68,16 @@ const (
 	// DamagedLog turns a bit of the log of a site that is down.
 	DamagedLog
 
-	faultCount = int(DamagedLog) + 1
+	// EmptyBesideOld starts one site on an empty disk and another on an old copy of
+	// its data at the same time, while those who remember either are cut off.
+	EmptyBesideOld
+	// BaseSync has the sync of a transaction fail by which a site carries its log over:
+	// the next start may read what a loss of power takes back later.
+	BaseSync
+	// ClockStep sets a site's calendar far ahead while it is down, once.
+	ClockStep
+
+	faultCount = int(ClockStep) + 1
 )
 
 var faultNames = [faultCount]string{
@@ -79,6 +88,7 @@ var faultNames = [faultCount]string{
 	ClockDrift: "clock-drift", Pause: "pause", Overload: "overload", LostReply: "lost-reply",
 	WrongDetector: "wrong-detector", StaleSnapshot: "stale-snapshot", TornWrites: "torn-writes",
 	CutCheckpoint: "cut-checkpoint", CutRecovery: "cut-recovery", FullDisk: "full-disk", DamagedLog: "damaged-log",
+	EmptyBesideOld: "empty-beside-old", BaseSync: "base-sync", ClockStep: "clock-step",
 }
 
 // String returns the name of the cell.
@@ -90,8 +100,12 @@ func NotCovered() []string { return []string{} }
 // FaultSet is a set of faults.
 type FaultSet uint32
 
-// AllFaults holds every Fault.
-const AllFaults FaultSet = 1<<faultCount - 1
+// AllFaults holds every Fault but those of DoubleFaults.
+const AllFaults = (FaultSet(1)<<faultCount - 1) &^ DoubleFaults
+
+// DoubleFaults are the faults of several things at once, more than a run has unless
+// it asks for them by name.
+const DoubleFaults FaultSet = 1<<EmptyBesideOld | 1<<BaseSync | 1<<ClockStep
 
 // Has reports whether f is in the set.
 func (s FaultSet) Has(f Fault) bool { return s>>f&1 != 0 }
@@ -107,17 +121,22 @@ func (s FaultSet) List() []Fault {
 	return list
 }
 
-// ParseFaults reads "all", "none" or names separated by commas. A name that
-// ends in "*" means all that begin so.
+// ParseFaults reads "none" or names separated by commas. A name that ends in "*"
+// means all that begin so; "all" and "double" are AllFaults and DoubleFaults.
 func ParseFaults(list string) (FaultSet, error) {
-	switch list {
-	case "all":
-		return AllFaults, nil
-	case "none":
+	if list == "none" {
 		return 0, nil
 	}
 	var set FaultSet
 	for name := range strings.SplitSeq(list, ",") {
+		switch name {
+		case "all":
+			set |= AllFaults
+			continue
+		case "double":
+			set |= DoubleFaults
+			continue
+		}
 		found := false
 		prefix, wild := strings.CutSuffix(name, "*")
 		for f, known := range faultNames {
@@ -127,7 +146,7 @@ func ParseFaults(list string) (FaultSet, error) {
 			}
 		}
 		if !found {
-			return 0, fmt.Errorf("unknown fault %q; known: all, none, %s", name, strings.Join(slices.Clone(faultNames[:]), ", "))
+			return 0, fmt.Errorf("unknown fault %q; known: all, double, none, %s", name, strings.Join(slices.Clone(faultNames[:]), ", "))
 		}
 	}
 	return set, nil

@@ -31,7 +31,10 @@ func (o *observer) claimsStored(n *node, r *core.Records) {
 		}
 		for _, site := range c.Sites {
 			i := slices.Index(o.s.names, site)
-			q.asked[i], q.must[i] = max(q.asked[i], c.Attempt), max(q.must[i], c.Attempt)
+			q.asked[i] = max(q.asked[i], c.Attempt)
+			if c.Attempt >= q.undone {
+				q.must[i] = max(q.must[i], c.Attempt)
+			}
 		}
 	}
 }

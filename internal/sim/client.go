@@ -46,13 +46,18 @@ func (s *sim) startClients() {
 		s.after(5*second, a.next)
 	}
 	for range s.load.clients + s.r.IntN(s.load.clients) {
-		c := &client{s: s, held: make(map[string]core.Tokens), big: 1 + s.r.IntN(40), pause: 10 + s.r.IntN(s.load.pause)}
-		if s.o.Hungry {
-			c.big = 1
-		}
-		s.clients = append(s.clients, c)
-		s.after(micros(1000+s.r.IntN(1000))*millisecond, c.next)
+		s.addClient()
 	}
+}
+
+// addClient has one more client begin.
+func (s *sim) addClient() {
+	c := &client{s: s, held: make(map[string]core.Tokens), big: 1 + s.r.IntN(40), pause: 10 + s.r.IntN(s.load.pause)}
+	if s.o.Hungry {
+		c.big = 1
+	}
+	s.clients = append(s.clients, c)
+	s.after(micros(1000+s.r.IntN(1000))*millisecond, c.next)
 }
 
 // next does a client's next operation.
@@ -84,10 +89,14 @@ func (c *client) next() {
 	if held := c.held[p.entity]; held > 0 && s.chance(400) {
 		p.kind, p.tokens = release, 1+core.Tokens(s.r.Int64N(int64(held)))
 		c.held[p.entity] -= p.tokens
-		s.observe.outstanding[p.entity] -= p.tokens
-		p.then = func(*core.Answer) { again() }
-		p.roam(s)
-		s.issue(p)
+		c.gives(p, again)
+		return
+	}
+	if s.careless && s.chance(30) {
+		// What nobody has.
+		p.kind, p.tokens = release, core.Tokens(1+s.r.IntN(10*c.big))
+		s.report.Careless++
+		c.gives(p, again)
 		return
 	}
 	if s.chance(600) {
@@ -95,8 +104,10 @@ func (c *client) next() {
 	}
 	if s.chance(150) {
 		p.several(s, c.big)
+		p.oversizeAll(s)
 	} else {
 		p.tokens = core.Tokens(1 + s.r.IntN(c.big))
+		p.oversize(s)
 		p.choose(s)
 	}
 	p.then = func(a *core.Answer) {
@@ -107,13 +118,26 @@ func (c *client) next() {
 	s.issue(p)
 }
 
+// gives asks for a release.
+func (c *client) gives(p *op, again func()) {
+	s := c.s
+	s.observe.outstanding[p.entity] -= p.tokens
+	s.observe.given(p.entity, p.tokens)
+	p.then = func(*core.Answer) { again() }
+	p.roam(s)
+	s.issue(p)
+}
+
 // choose has an acquire ask for a lease, be content with less, or move nothing.
 func (p *op) choose(s *sim) {
-	if s.chance(350) {
+	if s.chance(either(s.lacks.partial, 350, 850)) {
 		p.least = 1 + core.Tokens(s.r.Int64N(int64(p.tokens)))
 	}
-	if s.chance(300) {
-		p.ttl = micros(300+s.r.IntN(20_000)) * millisecond
+	if s.chance(either(s.lacks.renewals, 300, 600)) {
+		p.ttl = micros(either(s.lacks.renewals, 300, 10_000)+s.r.IntN(20_000)) * millisecond
+		if s.faults.Has(ClockStep) {
+			p.ttl *= 3
+		}
 	}
 	if s.chance(30) {
 		p.dry, p.once = true, true
@@ -149,7 +173,11 @@ func (a *admin) next() {
 		kind: setLimit, entity: a.names[s.r.IntN(len(a.names))], limit: core.Tokens(s.r.IntN(500)),
 		wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
 	}
+	if s.lacks.debts && s.chance(400) {
+		p.limit /= 20
+	}
 	switch {
+	case s.lacks.debts && s.chance(500) && s.existsAnywhere(p.entity):
 	case s.chance(120):
 		p.kind = remove
 		if s.chance(400) {
@@ -161,7 +189,11 @@ func (a *admin) next() {
 		p.expected = uint64(1 + s.r.IntN(4))
 	}
 	s.issue(p)
-	s.after(micros(1+s.r.IntN(2*a.pause))*millisecond, a.next)
+	pause := a.pause
+	if s.lacks.debts {
+		pause = min(pause, 1500)
+	}
+	s.after(micros(1+s.r.IntN(2*pause))*millisecond, a.next)
 }
 
 // someGeneration is one that an entity has or had at some site; 0 for any.
@@ -192,6 +224,7 @@ func (s *sim) register(p *op) {
 	} else {
 		s.changes = append(s.changes, p)
 	}
+	p.timed()
 	s.pending++
 }
 

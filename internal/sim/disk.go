@@ -2,7 +2,6 @@ package sim
 
 import (
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 
@@ -18,11 +17,10 @@ type Disk interface {
 // Memory is a Disk of maps, for tests. Records in it are never changed, only replaced.
 type Memory struct {
 	catalogue *core.CatalogueRecord
-	changes   map[uint64]core.ChangeRecord
+	changes   series[core.ChangeRecord]
 	entities  map[string]core.EntityRecord
 	books     map[string]core.BooksRecord
-	blocks    map[uint64]core.RequestBlock
-	requests  map[core.RequestKey]core.RequestRecord
+	blocks    series[core.RequestBlock]
 
 	incarnation core.Incarnation
 	commits     core.Commits
@@ -30,6 +28,7 @@ type Memory struct {
 	forecasts   map[string]core.ForecastRecord
 	claims      map[core.ClaimNumber]core.ClaimRecord
 	leases      map[uint64]core.LeaseRecord
+	clock       *core.ClockRecord
 }
 
 var _ Disk = (*Memory)(nil)
@@ -40,17 +39,15 @@ func NewMemory(incarnation core.Incarnation) *Memory {
 		incarnation: incarnation, remembered: make(map[core.SiteID]core.Remembered),
 		forecasts: make(map[string]core.ForecastRecord),
 		claims:    make(map[core.ClaimNumber]core.ClaimRecord), leases: make(map[uint64]core.LeaseRecord),
-		changes:  make(map[uint64]core.ChangeRecord),
 		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
-		blocks: make(map[uint64]core.RequestBlock), requests: make(map[core.RequestKey]core.RequestRecord),
 	}
 }
 
 // Clone returns a copy of all that it holds.
 func (m *Memory) Clone() *Memory {
 	c := *m
-	c.changes, c.entities, c.books = maps.Clone(m.changes), maps.Clone(m.entities), maps.Clone(m.books)
-	c.blocks, c.requests, c.remembered = maps.Clone(m.blocks), maps.Clone(m.requests), maps.Clone(m.remembered)
+	c.changes, c.entities, c.books = m.changes.copied(), maps.Clone(m.entities), maps.Clone(m.books)
+	c.blocks, c.remembered = m.blocks.copied(), maps.Clone(m.remembered)
 	c.forecasts, c.claims, c.leases = maps.Clone(m.forecasts), maps.Clone(m.claims), maps.Clone(m.leases)
 	return &c
 }
@@ -83,35 +80,24 @@ func (m *Memory) Commit(r *core.Records) error {
 		m.catalogue = new(*r.Catalogue)
 	}
 	for _, c := range r.Changes {
-		m.changes[c.Number] = c
+		m.changes.set(c.Number, c)
 	}
 	if r.ForgetChanges > 0 {
-		maps.DeleteFunc(m.changes, func(n uint64, _ core.ChangeRecord) bool { return n < r.ForgetChanges })
+		m.changes.forget(r.ForgetChanges)
 	}
 	if len(r.Block.Records) > 0 {
 		b := r.Block
 		b.Records = slices.Clone(b.Records)
-		m.blocks[b.Sequence] = b
-		for _, q := range b.Records {
-			m.requests[q.Key] = q
-		}
+		m.blocks.set(b.Sequence, b)
 	}
 	if r.ForgetBlocks > 0 {
-		maps.DeleteFunc(m.blocks, func(n uint64, b core.RequestBlock) bool {
-			if n >= r.ForgetBlocks {
-				return false
-			}
-			for _, q := range b.Records {
-				// A later block may hold a later record of it.
-				if last := m.requests[q.Key]; last.Equal(&q) {
-					delete(m.requests, q.Key)
-				}
-			}
-			return true
-		})
+		m.blocks.forget(r.ForgetBlocks)
 	}
 	if r.Commits != 0 {
 		m.commits = r.Commits
+	}
+	if r.Clock != nil {
+		m.clock = new(*r.Clock)
 	}
 	for _, p := range r.Remembered {
 		m.remembered[p.Site] = p
@@ -143,7 +129,7 @@ func (m *Memory) Load() (core.Restored, error) {
 		c.Protocol = c.Protocol.Clone()
 		r.Catalogue = &c
 	}
-	r.Changes = inOrder(m.changes)
+	r.Changes = m.changes.values()
 	r.Entities = inOrder(m.entities)
 	for i := range r.Entities {
 		r.Entities[i].Protocol = r.Entities[i].Protocol.Clone()
@@ -152,7 +138,8 @@ func (m *Memory) Load() (core.Restored, error) {
 		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
 	}
 	r.Books = inOrder(m.books)
-	r.Blocks = inOrder(m.blocks)
+	r.Blocks = m.blocks.values()
+	r.Clock = m.clock
 	r.Incarnation, r.Commits, r.Remembered = m.incarnation, m.commits, inOrder(m.remembered)
 	r.Forecasts, r.Claims, r.Leases = inOrder(m.forecasts), inOrder(m.claims), inOrder(m.leases)
 	for i := range r.Claims {
@@ -172,9 +159,23 @@ func inOrder[K interface{ ~uint64 | ~string }, V any](m map[K]V) []V {
 // oldest is when the oldest requests were answered that are remembered, by the
 // site's calendar then.
 func (m *Memory) oldest() int64 {
-	first := uint64(math.MaxUint64)
-	for sequence := range m.blocks {
-		first = min(first, sequence)
+	if len(m.blocks.list) == 0 {
+		return 0
 	}
-	return m.blocks[first].Wall
+	return m.blocks.list[0].value.Wall
+}
+
+// remembers reports whether a block of requests is not forgotten.
+func (m *Memory) remembers(sequence uint64) bool {
+	_, found := m.blocks.find(sequence)
+	return found
+}
+
+// standing is what stands below what after a transaction, and its books; it has
+// nothing else.
+func (m *Memory) standing(r *core.Records) (*Memory, error) {
+	after := &Memory{
+		catalogue: m.catalogue, entities: maps.Clone(m.entities), books: maps.Clone(m.books), forecasts: make(map[string]core.ForecastRecord),
+	}
+	return after, after.Commit(&core.Records{Deleted: r.Deleted, Books: r.Books, Entities: r.Entities, Catalogue: r.Catalogue})
 }

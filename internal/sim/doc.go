@@ -29,13 +29,14 @@
 //     record leaves before it is durable.
 //   - Answers: a repeated request gets the same answer.
 //   - The clients' view: acquires returned less releases invoked never exceed
-//     the limit that the entity was created with plus all raises decided since,
-//     over all its generations. Where the limit was never lowered that is the
-//     limit. Where it was, it is the tightest bound without looking at the
-//     sites: the debt a lowering leaves may lie at a site that a later raise
-//     passes by, so that the raise is granted anew before the debt is paid.
-//     Proof: what is out is limit + debt - holdings; a lowering adds to the debt
-//     at most what it takes from the limit, and nothing else adds to the debt.
+//     the limit and the debt as decided, over all generations of the entity. Of a
+//     site alone, and of an entity that moves took tokens in or out of, the bound is
+//     the limit at the creation plus all raises since.
+//   - Debts: a site that grants tokens of an entity in debt has as many left as are
+//     owed. A site whose tokens are in a decided value that makes a debt grants
+//     nothing before the site has applied the value.
+//   - Surplus: no more is set aside of an entity than clients have released
+//     without having acquired it, by the answers that they had.
 //   - The catalogue: a site has exactly the entities, limits and versions that
 //     the instances it has applied say, by a model that is independent of the
 //     code under test.

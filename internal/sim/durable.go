@@ -98,9 +98,11 @@ func (o *observer) forgets(n *node, r *core.Records) {
 	if r.ForgetBlocks == 0 {
 		return
 	}
-	for sequence := range n.drained.blocks {
-		age := micros(float64(o.s.now-n.blocks[sequence])*n.drift) + slack
-		if sequence < r.ForgetBlocks && age < retention {
+	for _, b := range n.drained.blocks.list {
+		if b.number >= r.ForgetBlocks {
+			break
+		}
+		if age := micros(float64(o.s.now-n.blocks[b.number])*n.drift) + slack; age < retention {
 			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age/millisecond)
 		}
 	}

@@ -112,7 +112,7 @@ func (r *exactRead) answered(n *node, a *core.Answer) {
 // share is what a site has told, as it is added up.
 func share(site core.SiteID, round int, v *core.View) shares.Share {
 	sh := shares.Share{
-		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),
+		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), Owed: int64(v.Debt),
 		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
 	}
 	for _, st := range v.Moves.Stars {
@@ -145,8 +145,13 @@ func (r *exactRead) check(cut *shares.Cut) {
 		s.fail(Reads, "%q has the limit %d after instance %d, by the model %d", r.name, cut.Limit, applied, q.limits[applied].limit)
 	}
 	// All tokens are counted once: at the sites, or in a transfer that was sent and
-	// not taken.
+	// not taken. What is owed is in circulation beside the limit.
 	var sum int64
+	for i := range r.all {
+		if r.all[i].Applied == applied {
+			sum = -r.all[i].Owed
+		}
+	}
 	for i := range r.all {
 		sh := &r.all[i]
 		sum += sh.Left + sh.Offered + sh.Net

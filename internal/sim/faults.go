@@ -90,7 +90,7 @@ func (s *sim) noted(n *node, f Fault, until micros) {
 func (s *sim) pauseSome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	if s.fails(ClockJump, 300) {
-		n.wall, n.jumped = n.clock(), s.now
+		n.wall, n.jumped = n.clock()+n.aheadBy, s.now
 	}
 	if n.up && !n.paused() && s.fails(Pause, 700) {
 		if s.now > n.resumes+slack {

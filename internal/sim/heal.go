@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -111,6 +113,8 @@ func (s *sim) idle() {
 		s.fail(Liveness, "after healing, %d claims are not settled", owed)
 	}
 	s.observe.onceEach()
+	s.observe.surplusFound()
+	s.allHeard()
 }
 
 // agree checks that nothing waits at any site and that all have the same
@@ -194,14 +198,20 @@ func (s *sim) denied() {
 	if len(s.nodes) == 1 {
 		return
 	}
+	// All that was ever decided, of each entity and of the catalogue.
+	decided := make(map[string][]byte)
+	for id, q := range s.observe.sequences {
+		for _, v := range q.chosen {
+			decided[id.entity] = append(decided[id.entity], v.Change...)
+		}
+	}
 	for _, p := range s.changes {
 		if p.maybe || p.decided || p.open > 0 {
 			continue
 		}
-		for id, q := range s.observe.sequences {
-			if (id.entity == "" || id.entity == p.entity) && q.everHeld(p.requestID) {
-				s.fail(Answers, "%v was answered as not done, and is decided", p)
-			}
+		id := fmt.Appendf(nil, "%q", p.requestID)
+		if bytes.Contains(decided[""], id) || bytes.Contains(decided[p.entity], id) {
+			s.fail(Answers, "%v was answered as not done, and is decided", p)
 		}
 	}
 }

@@ -15,10 +15,10 @@ const (
 	// Conservation: what all sites hold, have set aside and have out, with what
 	// is decided and not yet applied, is the limit; and so at every single site.
 	Conservation Invariant = "conservation"
-	// OverGrant: acquires returned less releases invoked are within the limit, as
-	// the clients see it.
+	// OverGrant: acquires returned less releases invoked are within the limit and the
+	// debt, as the clients see it, and no site grants what pays the debt.
 	OverGrant Invariant = "over-grant"
-	// Bounds: a site is in debt only where a limit was lowered, and grants no
+	// Bounds: a site has less than none only where an entity was moved, and grants no
 	// more than it has.
 	Bounds Invariant = "bounds"
 	// Agreement: one value an instance, applied only once it is decided; no
@@ -56,6 +56,9 @@ const (
 	// Catalogue: entities, limits and versions are those that the applied
 	// instances say.
 	Catalogue Invariant = "catalogue"
+	// Surplus: no more is set aside as surplus than clients have released without
+	// having acquired it, by what they were answered; and all of that is, in the end.
+	Surplus Invariant = "surplus"
 	// ModeKept: a site begins instances under the variant that the mode in force
 	// there says.
 	ModeKept Invariant = "mode"
@@ -84,7 +87,7 @@ const (
 func Invariants() []Invariant {
 	return []Invariant{
 		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
-		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
+		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
 		Determinism,
 	}
 }

@@ -21,8 +21,8 @@ type kept struct {
 	base    *base
 	store   *store.Store
 	options store.Options
-	// stepping is set while it is being carried over.
-	stepping bool
+	// stepping is set while it is being carried over, broken once that has failed.
+	stepping, broken bool
 	// tried are how many of the batches under way were handed to a log that then
 	// failed: each may be durable, if those before it are.
 	tried int
@@ -66,10 +66,16 @@ func (k *kept) open() {
 		if k.fails(CutRecovery, 100) {
 			k.disk.CutIn(1 + k.r.IntN(12))
 		}
+		if k.fails(BaseSync, 150) {
+			k.disk.Fail(simdisk.Other, syscall.EIO)
+		}
 		opened, err := store.OpenOn(logDir{k.disk}, k.base, k.options)
 		switch {
 		case errors.Is(err, simdisk.ErrCut):
 			s.hit(CutRecovery)
+			k.end()
+		case errors.Is(err, syscall.EIO):
+			s.hit(BaseSync)
 			k.end()
 		case errors.Is(err, syscall.ENOSPC) && k.disk.Full():
 			// Nothing else helps: somebody makes space.
@@ -80,6 +86,7 @@ func (k *kept) open() {
 			return
 		default:
 			k.disk.CutIn(0)
+			k.disk.Fail(simdisk.Other, nil)
 			restored, err := opened.Load()
 			if err != nil {
 				s.fail(Recovery, "%s: loading what it stored: %w", k.n.id, err)
@@ -94,7 +101,7 @@ func (k *kept) open() {
 // end ends what uses the disk: the site alone, or the whole machine, which loses
 // what was not synced.
 func (k *kept) end() {
-	k.store, k.restored, k.stepping = nil, nil, false
+	k.store, k.restored, k.stepping, k.broken = nil, nil, false, false
 	cut := 600
 	if k.tried > 1 {
 		cut = 950
@@ -145,7 +152,7 @@ func (k *kept) commit(r *core.Records) bool {
 }
 
 // failed reports whether the log takes no more.
-func (k *kept) failed() bool { return k != nil && (k.disk.Dead() || k.tried > 0) }
+func (k *kept) failed() bool { return k != nil && (k.disk.Dead() || k.tried > 0 || k.broken) }
 
 // take hands over what the data holds to a site that starts. It may be opened
 // again before: nothing has changed.
@@ -251,9 +258,18 @@ func (k *kept) maintain() bool {
 		if k.fails(CutCheckpoint, 10) {
 			k.disk.CutIn(1 + k.r.IntN(5))
 		}
+		if k.fails(BaseSync, 30) {
+			k.disk.Fail(simdisk.Other, syscall.EIO)
+		}
 		var err error
 		k.stepping, err = k.store.Step()
+		k.disk.Fail(simdisk.Other, nil)
 		switch {
+		case errors.Is(err, syscall.EIO):
+			s.hit(BaseSync)
+			k.broken = true
+			k.n.crash()
+			return false
 		case errors.Is(err, simdisk.ErrCut):
 			s.hit(CutCheckpoint)
 			fallthrough

@@ -19,7 +19,7 @@ func (c *client) useLease(again func()) {
 		forget()
 		again()
 		return
-	case pick < 3:
+	case pick < 3 || s.lacks.renewals && pick < 7:
 		p.kind = renew
 		if s.chance(500) {
 			p.ttl = micros(300+s.r.IntN(25_000)) * millisecond
@@ -37,6 +37,7 @@ func (c *client) useLease(again func()) {
 		p.then = func(a *core.Answer) {
 			if a != nil && a.Code == core.OK {
 				c.held[p.entity] += a.Tokens
+				s.observe.gotOf(p.entity, l.generation, a.Tokens)
 			}
 			again()
 		}

@@ -212,16 +212,25 @@ func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
 	}
 }
 
-// leasesStart tells when the leases of a site that has started end: by its
-// calendar, but none later than its time to live from now.
+// leasesStart tells when the leases of a site that has started end at the latest:
+// by the clock that it stored last, and by what its calendar has gone ahead since,
+// up to the skew allowed; none later than its time to live from now. They may end
+// sooner than in truth by what the calendar was set ahead, up to the same skew.
 func (o *observer) leasesStart(n *node, now core.Now) {
+	last := n.durable.clock
+	if last == nil {
+		return // it never had a lease
+	}
+	trusted := min(max(0, now.Wall-last.Wall), n.cfg.Skew)
+	ahead := max(0, trusted*millisecond-(o.s.now-n.clockStored))
 	for _, l := range n.leases {
 		if l.ended {
 			continue
 		}
-		remaining := min(max(0, (l.expires-now.Wall)*millisecond), l.ttl)
+		remaining := min(max(0, (l.expires-last.Own-trusted)*millisecond), l.ttl)
 		l.whileDown = remaining == 0
-		l.earliest, l.latest, l.renewed = o.s.now+l.lasts(remaining), o.s.now+l.lasts(remaining), 0
+		l.earliest -= ahead
+		l.latest, l.renewed = o.s.now+l.lasts(remaining), 0
 	}
 }
 

@@ -20,6 +20,8 @@ type place struct {
 	// roamed: its entity stood in a tree while it waited, so it may have waited for
 	// another entity, and have come back behind others.
 	roamed bool
+	// servable is since when the site has all that it needs, in one go; 0 for not now.
+	servable micros
 }
 
 // joinLine notes where a call stands that was just handed over, if it waits: at the
@@ -45,8 +47,8 @@ func (p *place) waits() bool {
 	return slices.ContainsFunc(p.calls, func(c *call) bool { return !c.served && !c.cancelled })
 }
 
-// needless fails if what is left would do for the acquire that has waited longest,
-// or if one was granted tokens past another that came before it and still waits.
+// needless fails if an acquire waits that could be served, or was passed by another
+// that may wait as well and takes as much.
 func (o *observer) needless(n *node, batch *core.Effects) {
 	if len(n.lines) == 0 {
 		return
@@ -54,73 +56,69 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 	for i := range batch.Replies {
 		batch.Replies[i].Call.(*call).served = true
 	}
-	short := o.short(n)
-	if short.needs == nil {
-		clear(n.lines)
-		return
-	}
-	for _, name := range o.s.admin.names {
+	shared := n.shared()
+	for _, name := range append([]string{""}, o.s.admin.names...) {
 		line := n.lines[name]
 		if len(line) == 0 {
 			continue
 		}
-		first := slices.IndexFunc(line, (*place).waits)
-		if first >= 0 {
-			planted := n.drained.planted(name)
-			for _, p := range line {
-				p.roamed = p.roamed || planted
-			}
-			p, left := line[first], n.drained.books[name].Left
-			alone := !p.roamed && !short.shared[name]
-			if alone && p.op.tokens <= left {
-				o.s.report.WaitedThoughKept++
-				o.s.fail(Serving, "%s: %v waits, left are %d", n.id, p.op, left)
-			}
-			o.overtaken(n, batch, line, p, alone)
-		}
-		n.lines[name] = slices.DeleteFunc(line, func(p *place) bool { return !p.waits() })
-	}
-	n.lines[""] = slices.DeleteFunc(n.lines[""], func(p *place) bool { return !p.waits() })
-	o.allServed(n, &short)
-}
-
-// shortage is what the acquires that wait at a site need: the most that one needs
-// of each entity, and which entities acquires of several need; nil if none waits.
-type shortage struct {
-	needs  map[string]core.Tokens
-	shared map[string]bool
-}
-
-func (o *observer) short(n *node) (sh shortage) {
-	for name, line := range n.lines {
+		planted := name != "" && n.drained.planted(name)
 		for _, p := range line {
-			if !p.waits() {
-				continue
-			}
-			if sh.needs == nil {
-				sh.needs, sh.shared = make(map[string]core.Tokens), make(map[string]bool)
-			}
-			for _, c := range n.drained.charges(p.op) {
-				sh.needs[c.name] = max(sh.needs[c.name], c.tokens)
-				sh.shared[c.name] = sh.shared[c.name] || name == ""
-			}
+			p.roamed = p.roamed || planted
+			o.outgrown(n, p)
+			o.servable(n, p)
 		}
+		if name != "" {
+			o.overtaken(n, batch, line, shared[name])
+		}
+		if line = slices.DeleteFunc(line, func(p *place) bool { return !p.waits() }); len(line) == 0 {
+			delete(n.lines, name)
+			continue
+		}
+		n.lines[name] = line
 	}
-	return sh
 }
 
-// allServed fails if an acquire waits, and of all the entities that it charges there
-// is none of which the site lacks what it, or another that waits, needs.
-func (o *observer) allServed(n *node, sh *shortage) {
-	lacks := func(c charge) bool { return sh.needs[c.name] > n.drained.books[c.name].Left }
-	for _, name := range append([]string{""}, o.s.admin.names...) {
-		for _, p := range n.lines[name] {
-			if p.waits() && !slices.ContainsFunc(n.drained.charges(p.op), lacks) {
-				o.s.report.WaitedThoughKept++
-				o.s.fail(Serving, "%s: %v waits, and nothing that it charges lacks tokens: %v", n.id, p.op, sh.needs)
-			}
+// mayHold is for how long an acquire may go on waiting at most for which a site has all
+// that is needed: Hold, and what it takes until that is seen.
+func (n *node) mayHold() micros { return micros(n.cfg.Hold)*millisecond*11/10 + seenWithin }
+
+// seenWithin is how long after a site's state changed that is seen.
+const seenWithin = 300 * millisecond
+
+// servable looks whether a site has all that an acquire needs which waits there, and
+// fails if that goes on, whatever else waits and whoever is away.
+func (o *observer) servable(n *node, p *place) {
+	since := max(p.servable, n.resumes)
+	if p.servable != 0 && o.s.now > since+n.mayHold() {
+		o.s.report.WaitedThoughKept++
+		o.s.fail(Serving, "%s: %v waits, for %d ms with all that it needs", n.id, p.op, (o.s.now-since)/millisecond)
+	}
+	lacks := func(c charge) bool { return c.tokens > n.usable(c.name) }
+	switch charges := n.drained.charges(p.op); {
+	case !p.waits(), len(charges) == 0, slices.ContainsFunc(charges, lacks):
+		p.servable = 0
+	case p.servable == 0:
+		p.servable = max(1, o.s.now)
+		o.s.report.Held++
+	}
+}
+
+// shared says which entities acquires of several that wait at a site need.
+func (n *node) shared() map[string]bool {
+	var shared map[string]bool
+	for _, p := range n.lines[""] {
+		if !p.waits() {
+			continue
+		}
+		if shared == nil {
+			shared = make(map[string]bool)
+		}
+		for _, c := range n.drained.charges(p.op) {
+			shared[c.name] = true
 		}
 	}
+	return shared
 }
 
 // granting notes which acquires a batch grants tokens, before it is taken in.
@@ -131,30 +129,78 @@ func (o *observer) granting(n *node, r *core.Records) {
 	}
 	for i := range r.Block.Records {
 		q := &r.Block.Records[i]
-		if p := o.s.opOf(q.Key); p != nil && p.kind == acquire && q.State == core.Ran && n.drained.requests[q.Key].State != core.Ran {
+		if p := o.s.opOf(q.Key); p != nil && p.kind == acquire && q.State == core.Ran && !n.hasRun(p) {
 			n.granted = append(n.granted, p)
 		}
 	}
 }
 
-// overtaken looks for grants to acquires that came after one that still waits: for
-// an entity that is charged with no other, there must be none.
-func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, first *place, alone bool) {
-	for _, p := range n.granted {
-		if p.entity != first.op.entity {
-			continue
-		}
-		before := func(arrived uint64) bool { return arrived < first.arrived }
-		if slices.ContainsFunc(line, func(l *place) bool { return l.op == p && before(l.arrived) }) {
-			o.s.report.InTurn++
-			continue
-		}
-		// Else it never waited, and was granted tokens when it came.
-		if alone && !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool {
-			c := r.Call.(*call)
-			return c.op == p && before(c.arrived)
-		}) {
-			o.s.fail(Serving, "%s grants %v past %v, which waits", n.id, p, first.op)
+// hasRun reports whether a request has run at a site, also if that is not durable
+// yet.
+func (n *node) hasRun(p *op) bool {
+	for _, batch := range slices.Backward(n.flights) {
+		for _, q := range slices.Backward(batch.Records.Block.Records) {
+			if q.Key == p.key {
+				return q.State == core.Ran
+			}
 		}
 	}
+	return p.at[n.i].state == core.Ran && n.remembers(p)
+}
+
+// remembers reports whether a site still has a record of a request.
+func (n *node) remembers(p *op) bool { return n.durable.remembers(p.at[n.i].block) }
+
+// overtaken looks for grants to acquires that came after one that still waits: to one
+// that may wait as well no more is granted than that one needs. Of an acquire of several
+// entities it cannot be told for which it waits.
+func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, shared bool) {
+	for _, p := range n.granted {
+		if p.entity != line[0].op.entity {
+			continue
+		}
+		took := grantedTo(p, batch)
+		fails := func(w *place) bool {
+			return w.op.tokens <= took && p.wait > 0 && !w.roamed && !shared && n.cfg.MaxWaiting == 0
+		}
+		if i := slices.IndexFunc(line, func(l *place) bool { return l.op == p }); i >= 0 {
+			if slices.ContainsFunc(line[i+1:], (*place).waits) {
+				o.s.report.InTurn++
+			}
+			for _, w := range line[:i] {
+				if !w.waits() {
+					continue
+				}
+				o.s.report.Passed++
+				if n.cfg.Hold == 1 && fails(w) && o.s.now < p.until-slack {
+					o.s.fail(Serving, "%s grants %v %d tokens before %v, which came first", n.id, p, took, w.op)
+				}
+			}
+			continue
+		}
+		// It never waited, and was granted tokens when it came.
+		for _, w := range line {
+			before := func(r core.Reply) bool {
+				c := r.Call.(*call)
+				return c.op == p && c.arrived < w.arrived
+			}
+			if !w.waits() || w.op == p || slices.ContainsFunc(batch.Replies, before) {
+				continue
+			}
+			o.s.report.Passed++
+			if fails(w) {
+				o.s.fail(Serving, "%s grants %v %d tokens past %v, which waits", n.id, p, took, w.op)
+			}
+		}
+	}
+}
+
+// grantedTo is what a batch grants an acquire.
+func grantedTo(p *op, batch *core.Effects) (tokens core.Tokens) {
+	for i := range batch.Records.Block.Records {
+		if r := &batch.Records.Block.Records[i]; r.Key == p.key {
+			tokens = r.Tokens
+		}
+	}
+	return tokens
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/samya-db/samya/site/core"
 )
@@ -111,7 +112,7 @@ func (n *node) mayBegin(protocol string, e *core.Event) bool {
 	sure := n.told > 0 && n.toldAt <= n.drainedAt
 	quorum := n.told > len(n.s.names)/2
 	switch {
-	case e.Variant == core.Majority && n.changing(e.Entity):
+	case e.Variant == core.Majority && (n.changing(e.Entity) || n.owes(e.Entity)):
 		return true
 	case protocol == "majority":
 		return e.Variant == core.Majority
@@ -122,6 +123,22 @@ func (n *node) mayBegin(protocol string, e *core.Event) bool {
 	}
 	failed, ever := n.failed[e.Entity]
 	return !sure || !quorum || ever && n.s.now < failed+excuse
+}
+
+// owes reports whether an entity may be in debt, by what a site knows: a majority
+// alone has a debt paid.
+func (n *node) owes(entity string) bool {
+	some := func(debts []core.Tokens) bool {
+		return slices.ContainsFunc(debts, func(owed core.Tokens) bool { return owed > 0 })
+	}
+	e, found := n.drained.entities[entity]
+	if !found {
+		// The site learns of the entity and of the debt in one transaction.
+		return slices.ContainsFunc(n.s.observe.created[entity], func(q *sequence) bool { return some(q.debts) })
+	}
+	q := n.s.observe.sequence(sequenceID{entity, e.Generation})
+	from := min(int(e.Protocol.Applied), len(q.debts)) //nolint:gosec // instances of a run
+	return e.Debt > 0 || some(q.debts[from:])
 }
 
 // changing reports whether a limit change of an entity, or one that sets a surplus

@@ -36,8 +36,16 @@ type sequence struct {
 	// site holds, has set aside and has out in all, in the order of the sites.
 	limits []limitState
 	// aside is the surplus that is set aside after each instance, from 0.
-	aside    []core.Tokens
-	holdings [][]core.Tokens
+	aside []core.Tokens
+	// debts are what the entity owes after each instance, from 0, owedSince the instances
+	// that last raised that, and raises the sums of all raises of the limit until then.
+	debts     []core.Tokens
+	owedSince []avantan.Instance
+	raises    []core.Tokens
+	holdings  [][]core.Tokens
+	// ceiling is how many tokens may be out at most after a grant, less all raises, by
+	// what was told; nil if nothing was.
+	ceiling *core.Tokens
 	// stars are the star instances by name, views the sites' parts in them by
 	// site: what is durable and what is handed over.
 	stars map[star.ID]*starInstance
@@ -46,13 +54,12 @@ type sequence struct {
 	direct *transfers
 	// promises are the last durable states by site.
 	promises []promise
-	results  map[string]bool
-	// forgotten are the changes whose outcomes sites have dropped: their ids may
-	// run anew.
-	forgotten map[string]bool
-	// aloneResults are the versions after the changes that a site alone remembers.
-	aloneResults map[string]uint64
-	order        []string
+	// results are the changes that were decided, and clock is the latest time at
+	// that a decided change was asked for: see core.ChangeTimes. No change runs twice.
+	results map[string]bool
+	clock   int64
+	// ran is the version after each change that had an effect, as sites have stored.
+	ran map[string]uint64
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
@@ -69,21 +76,19 @@ type limitState struct {
 	version uint64
 }
 
-// keptResults is how many outcomes of limit changes an entity remembers.
-const keptResults = 16
-
 func newSequence(id sequenceID) *sequence {
 	return &sequence{
 		id: id, proposed: make(map[vote]*avantan.Value), accepts: make(map[vote]map[core.SiteID]bool),
 		chosen: make(map[avantan.Instance]*avantan.Value), results: make(map[string]bool),
-		forgotten: make(map[string]bool),
+		ran: make(map[string]uint64),
 	}
 }
 
 // created gives a new entity its limit and the sites their shares of it: equal
 // ones, the remainder one token each to the first.
 func (q *sequence) created(limit core.Tokens, sites int) {
-	q.limits, q.aside = []limitState{{limit, 1}}, []core.Tokens{0}
+	q.limits, q.aside, q.debts = []limitState{{limit, 1}}, []core.Tokens{0}, []core.Tokens{0}
+	q.owedSince, q.raises = []avantan.Instance{0}, []core.Tokens{0}
 	shares := make([]core.Tokens, sites)
 	for i := range limit % core.Tokens(sites) {
 		shares[i] = 1
@@ -127,32 +132,32 @@ type limitChange struct {
 	Expected  uint64      `json:"expected"`
 	// Surplus, if not 0, is set aside, and the limit stays as it is.
 	Surplus core.Tokens `json:"surplus"`
+	core.ChangeTimes
 }
+
+// over reports whether a change is decided after its time.
+func over(t *core.ChangeTimes, clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
 
 // settle computes what the chosen values mean for an entity.
 func (q *sequence) settle(o *observer) error {
 	for q.limits != nil && q.chosen[q.settled+1] != nil {
 		v := q.chosen[q.settled+1]
-		now, aside := q.limits[q.settled], q.aside[q.settled]
+		now, aside, debt := q.limits[q.settled], q.aside[q.settled], q.debts[q.settled]
 		var delta core.Tokens
 		if len(v.Change) > 0 {
 			var ch limitChange
 			if err := json.Unmarshal(v.Change, &ch); err != nil {
 				return fmt.Errorf("%v: a limit change: %w", q.id, err)
 			}
-			if !q.results[ch.RequestID] {
+			if !q.results[ch.RequestID] && !over(&ch.ChangeTimes, q.clock) {
 				q.results[ch.RequestID] = true
-				q.order = append(q.order, ch.RequestID)
-				if len(q.order) > keptResults {
-					delete(q.results, q.order[0])
-					q.forgotten[q.order[0]] = true
-					q.order = q.order[1:]
-				}
+				q.clock = max(q.clock, ch.Asked)
 				switch {
 				case ch.Expected != 0 && ch.Expected != now.version:
 				case ch.Surplus > 0:
 					delta = -ch.Surplus
 					aside += ch.Surplus
+					o.asideWithin(q, aside)
 					now.version++
 				default:
 					delta = ch.Limit - now.limit
@@ -164,7 +169,8 @@ func (q *sequence) settle(o *observer) error {
 		q.raised += max(delta, 0)
 		holdings := slices.Clone(q.holdings[q.settled])
 		if len(v.Contributions) > 0 {
-			grants := o.grants(q, v, delta)
+			grants, owed := o.grants(q, v, delta, debt)
+			debt = owed
 			if grants == nil {
 				return nil
 			}
@@ -173,6 +179,14 @@ func (q *sequence) settle(o *observer) error {
 			}
 		}
 		q.limits, q.aside, q.holdings = append(q.limits, now), append(q.aside, aside), append(q.holdings, holdings)
+		since := q.owedSince[q.settled]
+		switch {
+		case debt == 0:
+			since = 0
+		case debt > q.debts[q.settled]:
+			since = q.settled + 1
+		}
+		q.debts, q.owedSince, q.raises = append(q.debts, debt), append(q.owedSince, since), append(q.raises, q.raised)
 		q.settled++
 	}
 	return nil
@@ -192,6 +206,9 @@ type catalogueModel struct {
 	states []catalogueState
 	// results are the outcomes by request id.
 	results map[string]catalogueResult
+	// clock is as in sequence; ran is the number of each change that had an effect.
+	clock int64
+	ran   map[string]uint64
 	// switches counts the changes of the mode to another one, moves and prunes the
 	// moves below another parent, and the deletions with all that stands below;
 	// misplaced are the changes refused for where an entity stands or was to stand.
@@ -224,9 +241,10 @@ func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 	next := catalogueState{last.generation, last.numbered, maps.Clone(last.entities), maps.Clone(last.parents), last.mode}
 	var created []creation
 	for _, ch := range changes {
-		if _, repeated := m.results[ch.RequestID]; repeated {
+		if _, repeated := m.results[ch.RequestID]; repeated || over(&ch.ChangeTimes, m.clock) {
 			continue
 		}
+		m.clock = max(m.clock, ch.Asked)
 		next.numbered++
 		g, found := next.entities[ch.Name]
 		r := catalogueResult{generation: g}

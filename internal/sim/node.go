@@ -67,6 +67,11 @@ type node struct {
 	served  micros
 	// fed is when it was last given something to do.
 	fed micros
+	// clockStored is when its clock last became durable.
+	clockStored micros
+	// aheadBy is by how much its calendar was set ahead while it was down, beyond
+	// all that its neighbours show.
+	aheadBy int64
 	// jumped is when its calendar was last set.
 	jumped micros
 	// resumes is when the last pause of the site is over, or zero.
@@ -79,6 +84,9 @@ type node struct {
 	badSync   bool
 	// calendar is the latest that its calendar has said since it started.
 	calendar int64
+	// refusing says that nothing was handed over since the last batch but an acquire of more
+	// than a limit.
+	refusing bool
 	// stopping is set once it was told to stop.
 	stopping bool
 	// told is how many sites the last hint said to be up, itself included, and
@@ -111,14 +119,19 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		Retention: retention / millisecond, Skew: 2 * clockError / millisecond,
 		// A run lasts for minutes, not for days.
 		Bin: 1000, ForecastIdle: 20_000, MaxParked: 20_000,
+		VouchWait: []core.Tick{1, 500, 2000}[s.o.Seed%3],
 	}
 	if s.chance(250) {
 		n.cfg.MaxWaiting = 2 + s.r.IntN(20)
 		n.cfg.MaxWaitingAll = n.cfg.MaxWaiting + 1
 	}
+	if n.cfg.Hold = 1; s.o.Seed%4 == 3 {
+		n.cfg.Hold = 1000
+	}
 	if s.chance(100) {
 		n.cfg.MaxClaims = 1 + s.r.IntN(4)
 	}
+	s.bounded(&n.cfg)
 	if s.o.Offer != "" {
 		n.cfg.Offer = s.o.Offer
 	}
@@ -154,6 +167,10 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 func (n *node) clock() int64 {
 	return epoch + n.s.r.Int64N(2*clockError/millisecond) - clockError/millisecond
 }
+
+// stepAhead is by how much a ClockStep sets a calendar ahead: far above the skew
+// allowed. It is never set back: that requests run once rests on it.
+const stepAhead = 50 * second
 
 // time is what the site's clocks say.
 func (n *node) time() core.Now {
@@ -328,7 +345,11 @@ func (n *node) crash() {
 	n.life++
 	n.calls = nil
 	if s.fails(ClockJump, 200) {
-		n.wall, n.jumped = n.clock(), s.now
+		n.wall, n.jumped = n.clock()+n.aheadBy, s.now
+	}
+	if n.aheadBy == 0 && s.fails(ClockStep, 200) {
+		n.aheadBy = stepAhead / millisecond
+		n.wall, n.jumped = n.wall+n.aheadBy, s.now
 	}
 	s.observe.checkSite(n)
 	if s.byHand {

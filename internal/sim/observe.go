@@ -20,6 +20,8 @@ type observer struct {
 	// outstanding is what is out from the clients' view.
 	created     map[string][]*sequence
 	outstanding map[string]core.Tokens
+	// ledgers are what clients know of each entity.
+	ledgers map[sequenceID]*ledger
 	// net is what each site has out by its recorded requests, of an entity with all
 	// below it, and own what it has out of the entity by itself.
 	net, own []map[string]core.Tokens
@@ -31,7 +33,9 @@ type observer struct {
 	// were one; ghosts is, by name, what was out of entities that were deleted.
 	names   map[uint64]string
 	planted map[string]bool
-	ghosts  map[string]core.Tokens
+	// children are, at a cluster of one site, all that ever stood right below each.
+	children map[string]map[string]bool
+	ghosts   map[string]core.Tokens
 	// mixed is by how much what is out goes down and up within the transaction
 	// looked at, by entity; nil if it changes no lease.
 	mixed map[string]span
@@ -47,10 +51,10 @@ func newObserver(s *sim) *observer {
 	o := &observer{
 		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
 		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens),
-		names: make(map[uint64]string), planted: make(map[string]bool), ghosts: make(map[string]core.Tokens),
+		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
 			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}}},
-			results: make(map[string]catalogueResult),
+			results: make(map[string]catalogueResult), ran: make(map[string]uint64),
 		},
 	}
 	for range s.names {
@@ -132,6 +136,7 @@ func (o *observer) settleCatalogue(q *sequence) {
 		for _, c := range created {
 			e := o.sequence(c.id)
 			e.created(c.limit, len(o.s.names))
+			o.began(c.id)
 			o.created[c.id.entity] = append(o.created[c.id.entity], e)
 			o.names[c.id.generation] = c.id.entity
 			o.s.report.Creates++
@@ -200,6 +205,7 @@ func (o *observer) touched(n *node, d *Memory, r *core.Records) {
 
 // durable checks a batch that has become durable.
 func (o *observer) durable(n *node, r *core.Records) {
+	o.ranOnce(n, r)
 	if r.Catalogue != nil {
 		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
 	}
@@ -291,6 +297,9 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 		o.s.fail(Agreement, "%s has applied instance %d of %v, decided are %d", n.id, at, q.id, q.settled)
 		return
 	}
+	if e.Debt != q.debts[at] {
+		o.s.fail(Catalogue, "%s: %v after %d owes %d, want %d", n.id, q.id, at, e.Debt, q.debts[at])
+	}
 	if e.Surplus != q.aside[at] {
 		o.s.fail(Catalogue, "%s: %v after %d sets aside %d, want %d", n.id, q.id, at, e.Surplus, q.aside[at])
 	}
@@ -307,11 +316,11 @@ func (o *observer) checkBooks(n *node, d *Memory, name string) {
 	if len(e.Protocol.Kept) > len(o.s.names) || len(e.Star.Slices) > star.MaxSlices {
 		o.s.fail(Bounded, "%s: %v keeps %d decisions and %d slices", n.id, q.id, len(e.Protocol.Kept), len(e.Star.Slices))
 	}
-	if b.Left < 0 && !q.lowered && !q.shifted {
-		o.s.fail(Bounds, "%s: %v has %d left, the limit was never lowered, and nothing moved below it or away", n.id, q.id, b.Left)
+	if b.Left < 0 && !q.shifted {
+		o.s.fail(Bounds, "%s: %v has %d left, and nothing moved below it or away", n.id, q.id, b.Left)
 	}
 	if durable {
-		o.debt(n, q, b.Left < 0)
+		o.debt(n, q, b.Left < 0 || e.Debt > 0)
 	}
 	if durable && b.Net != o.net[n.i][name] {
 		o.s.fail(Durability, "%s: %v has %d out, by its requests %d", n.id, q.id, b.Net, o.net[n.i][name])
@@ -369,7 +378,7 @@ func (o *observer) conserved(q *sequence, durable bool) {
 		}
 		sum += q.holdings[q.settled][i] - q.holdings[at][i]
 	}
-	if limit, aside := q.limits[q.settled].limit, q.aside[q.settled]; sum != limit-aside {
-		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d, %d are set aside", q.id, q.settled, sum, limit, aside)
+	if limit, aside, debt := q.limits[q.settled].limit, q.aside[q.settled], q.debts[q.settled]; sum != limit-aside+debt {
+		o.s.fail(Conservation, "%v after %d: %d tokens, the limit is %d, %d are set aside, %d are owed", q.id, q.settled, sum, limit, aside, debt)
 	}
 }

@@ -110,8 +110,11 @@ type call struct {
 	op        *op
 	done      bool
 	cancelled bool
-	// waited is set once the site has let it wait for tokens.
-	waited bool
+	// waited is set once the site has let it wait for tokens, joined also if it waits with
+	// an earlier call of the request.
+	waited, joined bool
+	// excess says whether it asks for more than a limit.
+	excess excess
 	// served is set once the site has an answer, which may still be under way.
 	served bool
 	// mutant is an attempt with another body.
@@ -147,7 +150,7 @@ const (
 
 // tooLate reports whether nothing may be asked under the id any more.
 func (p *op) tooLate() bool {
-	return p.kind.recorded() && p.s.now > p.issued+p.tries.keep(keepTrying)
+	return p.kind != read && p.kind != renew && p.s.now > p.issued+p.tries.keep(keepTrying)
 }
 
 // attempt sends the operation to a site, and again if no answer comes.
@@ -176,7 +179,7 @@ func (p *op) attempt() {
 		p.hedge(n, c)
 	}
 	patience := p.wait + 2*slack
-	if s.chance(s.chances.cancel) || p.tries.roams && s.chance(impatient) {
+	if s.chance(s.chances.cancel) || p.tries.roams && s.chance(either(s.lacks.undone, impatient, 2*impatient)) {
 		patience = s.r.Int64N(patience)
 	}
 	s.after(patience, func() {
@@ -261,7 +264,9 @@ func (n *node) hand(c *call) {
 	case p.kind.acquires():
 		n.ahead(in)
 		n.begin(c, in)
+		n.refusing = c.excess == beyond
 		n.settle()
+		n.refusing = false
 	default:
 		n.step(in)
 	}
@@ -273,15 +278,15 @@ func (n *node) begin(c *call, in core.Input) {
 	// It may have been queued where others overtake.
 	s.handed++
 	c.arrived = s.handed
-	p.at[n.i].crowded = p.at[n.i].crowded || n.status.Waiting > 0
+	c.excess = n.excess(c)
 	n.feed(in)
+	n.refusesAtOnce(c)
 	if c.waited = n.joinLine(c); c.waited {
 		p.until = max(p.until, s.now+p.wait)
 		n.mayWait(p)
 		n.contradict(c)
 		s.report.wait(n.cfg.Offer, n.hasAll(p))
 	}
-	p.at[n.i].crowded = p.at[n.i].crowded || c.waited
 }
 
 // mayWait checks that an acquire which has begun to wait is sure to end by its
@@ -326,26 +331,26 @@ func (p *op) input(c *call, tokens, limit core.Tokens) core.Input {
 		return &core.RenewLease{Call: c, Lease: p.lease.op.key, TTL: core.Tick(p.ttl / millisecond)}
 	case create:
 		return &core.Change{
-			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait,
+			Call: c, Kind: core.CreateEntity, Name: p.entity, Limit: limit, Parent: p.parent, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case remove:
 		return &core.Change{
 			Call: c, Kind: core.DeleteEntity, Name: p.entity, Subtree: p.subtree, Expected: p.expected,
-			RequestID: p.requestID, Wait: wait,
+			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case move:
 		return &core.Change{
 			Call: c, Kind: core.MoveEntity, Name: p.entity, Parent: p.parent, Expected: p.expected,
-			RequestID: p.requestID, Wait: wait,
+			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	case setMode:
 		return &core.Change{
-			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait,
+			Call: c, Kind: core.SetMode, Mode: p.mode, Expected: p.expected, RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter,
 		}
 	default:
 		return &core.Change{
 			Call: c, Kind: core.SetLimit, Name: p.entity, Limit: limit, Expected: p.expected,
-			RequestID: p.requestID, Wait: wait,
+			RequestID: p.requestID, Wait: wait, NotAfter: p.tries.notAfter, Applied: p.awaitsAll(),
 		}
 	}
 }
@@ -362,9 +367,11 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 	if p.ended || numbered(c.attempt) != numbered(p.tries.latest) {
 		return
 	}
-	final := a.Code == core.OK || a.Code == core.OutOfTokens || a.Code == core.NoLease || !p.kind.recorded() && p.decided
+	final := a.Code == core.OK || a.Code == core.Expired && !p.kind.recorded() || a.Code == core.OutOfTokens || a.Code == core.ExceedsLimit || a.Code == core.NoLease || !p.kind.recorded() && p.decided
 	// What is not there may come to be, but need not.
-	again := !final && !p.once && (s.chance(500) || s.healed && a.Code != core.NotFound)
+	// A table of a few results may stay full for longer than a client goes on.
+	hopeless := a.Code == core.NotFound || a.Code == core.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
+	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
 	if again {
 		s.after(micros(100+s.r.IntN(1000))*millisecond, p.attempt)
 		return
@@ -373,7 +380,7 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 	case !final || a.Code == core.NoLease:
 	case p.kind.recorded():
 		p.extras(n, c)
-	case s.chance(5 * s.chances.mutant):
+	case p.decided && s.chance(5*s.chances.mutant):
 		p.mutate()
 	}
 	if a.Code == core.OK {

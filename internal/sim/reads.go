@@ -146,6 +146,7 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 		o.s.fail(Reads, "%s tells of %+v, which was never created", n.id, v)
 		return
 	}
+	o.mayExceed(n, v)
 	l := o.logs[n.i][v.Name]
 	if was.log != l || was.states == 0 {
 		return // Created or deleted meanwhile.
@@ -171,8 +172,11 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 	if i < 0 {
 		return
 	}
-	want := v.Limit - v.Surplus
+	want := v.Limit - v.Surplus + v.Debt
 	if len(o.s.nodes) > 1 {
+		if owed := o.sequence(sequenceID{v.Name, v.Generation}).debts[v.Applied]; v.Debt != owed {
+			o.s.fail(Reads, "%s tells of %+v; after instance %d %d are owed", n.id, v, v.Applied, owed)
+		}
 		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i] + meanwhile[i].granted
 	}
 	// Direct transfers come and go meanwhile, which nothing in the answer numbers.

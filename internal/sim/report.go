@@ -70,14 +70,29 @@ type Report struct {
 	// DebtsPaid counts the debts of sites that ended, Partial the grants of less than
 	// was asked for, InTurn those to an acquire that waited while others did.
 	DebtsPaid, Partial, DryRuns, InTurn int
+	// MayExceed counts the answers that a limit may be exceeded, AppliedByAll the
+	// changes of limits that waited until all sites had applied them.
+	MayExceed, AppliedByAll int
+	// Passed are the grants to acquires that came after one which went on waiting, and
+	// Held the acquires that waited for a while for that of another.
+	Passed, Held int
 	// Trees are the runs with entities that stand below others. Moves are those below
 	// another parent that were decided, Prunes the deletions with all that stands
 	// below, Misplaced the changes refused for where an entity stands or was to stand.
 	// GrantsBelow are those of an entity with a parent, RefusedAbove the refusals for
 	// want of an entity above the one asked for.
 	Trees, Moves, Prunes, Misplaced, GrantsBelow, RefusedAbove int
+	// Exceeded are the acquires refused for a limit, ExceededAbove those for the limit of
+	// an entity above the one asked for, Outgrown those that waited until a limit fell.
+	Exceeded, ExceededAbove, Outgrown int
 	// Batches are the grants of several entities at once.
 	Batches, BatchesRefused, BatchesUndone int
+	// Bounded are the runs whose sites have bounds of 1 or 2, as far as the seed
+	// chooses.
+	Bounded int
+	// Careless counts the releases of tokens that no client had, SetAside how often a
+	// surplus was set aside.
+	Careless, SetAside int
 	// Divided are the runs in which sites have partitions. Parted are the requests that
 	// these served, PartedAcross those of them that were of several, PartedPassed those
 	// that none served, FromSlots those served from slots of split entities, each
@@ -188,19 +203,29 @@ func (r *Report) counts() []count {
 		{"leases expired while down", &r.ExpiredWhileDown},
 		{"requests for ended leases", &r.NoLease},
 		{"debts paid", &r.DebtsPaid},
+		{"told that a limit may be exceeded", &r.MayExceed},
+		{"changes of limits applied by all", &r.AppliedByAll},
 		{"partial grants", &r.Partial},
 		{"dry runs", &r.DryRuns},
 		{"grants in turn", &r.InTurn},
+		{"grants past one that waits", &r.Passed},
+		{"acquires held", &r.Held},
 		{"trees", &r.Trees},
 		{"moves of entities", &r.Moves},
 		{"subtrees deleted", &r.Prunes},
 		{"changes refused for the place", &r.Misplaced},
 		{"grants below a parent", &r.GrantsBelow},
 		{"refusals for want above", &r.RefusedAbove},
+		{"acquires of more than a limit", &r.Exceeded},
+		{"acquires of more than a limit above", &r.ExceededAbove},
+		{"acquires of more than a limit that fell", &r.Outgrown},
 		{"grants of several entities", &r.Batches},
 		{"refusals of several entities", &r.BatchesRefused},
 		{"acquires of several entities undone", &r.BatchesUndone},
+		{"releases of what nobody had", &r.Careless},
+		{"surpluses set aside", &r.SetAside},
 		{"runs with partitions", &r.Divided},
+		{"runs with bounds of 1 or 2", &r.Bounded},
 		{"served by partitions", &r.Parted},
 		{"served across partitions", &r.PartedAcross},
 		{"passed by partitions", &r.PartedPassed},
@@ -274,11 +299,12 @@ func (r *Report) MissingFaults(set FaultSet) []Fault {
 }
 
 // MissingUnderWay lists the faults of a set that never happened while a direct
-// transfer was under way. How fast clocks run is set before.
+// transfer was under way. How fast clocks run is set before, and a clock is stepped
+// once a site at most.
 func (r *Report) MissingUnderWay(set FaultSet) []Fault {
 	var none []Fault
 	for _, f := range set.List() {
-		if r.FaultsUnderWay[f] == 0 && f != ClockDrift {
+		if r.FaultsUnderWay[f] == 0 && f != ClockDrift && f != ClockStep {
 			none = append(none, f)
 		}
 	}
@@ -345,8 +371,11 @@ func (r *Report) Features() []Feature {
 		{Name: "partial grants", Count: r.Partial},
 		{Name: "dry runs", Count: r.DryRuns},
 		{Name: "grants in turn", Count: r.InTurn},
+		{Name: "grants past one that waits", Count: r.Passed},
 		{Name: "exact reads begun", Count: r.ExactBegun},
 		{Name: "states watched", Count: r.WatchStates},
+		{Name: "acquires of more than a limit", Count: r.Exceeded},
+		{Name: "acquires of more than a limit above", Count: r.ExceededAbove, Trees: true},
 		{Name: "grants of several entities", Count: r.Batches},
 		{Name: "refusals of several entities", Count: r.BatchesRefused},
 		{Name: "moves of entities", Count: r.Moves, Trees: true},

@@ -17,14 +17,19 @@ type recorded struct {
 	generation uint64
 	tokens     core.Tokens
 	left       core.Tokens
+	// block is the one that the record is in.
+	block uint64
 	// ran says that it has ever run here.
 	ran bool
 	// asked is up to which attempt each site is asked, or was, about it by this one;
 	// never is up to which attempt this site has told each that none ran here or
 	// ever will; nil if there are none.
 	asked, never []core.Attempt
-	// must is asked without what was asked for attempts that were undone since.
-	must []core.Attempt
+	// must is asked without what was asked for attempts that were undone since, and
+	// undone is up to which attempt they were. Claims and records of one transaction
+	// come in no order, so must goes by the numbers.
+	must   []core.Attempt
+	undone core.Attempt
 	// forgotten says that another site no longer knew.
 	forgotten bool
 	// first is the first answer that binds, if it is answered.
@@ -32,8 +37,6 @@ type recorded struct {
 	answered bool
 	// parts are those of an acquireAll that ran.
 	parts []core.RecordedPart
-	// crowded says that others waited for tokens when it came.
-	crowded bool
 	// lease is the one granted here.
 	lease *lease
 }
@@ -145,7 +148,7 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 			r.Attempt>>8, r.Attempt&0xff, was.state, was.attempt>>8, was.attempt&0xff)
 		return 0
 	}
-	if was.state == core.Ran && r.State == core.Ran && r.Tokens != was.tokens {
+	if was.state == r.State && (r.State == core.Ran || r.State == core.Refused) && r.Tokens != was.tokens {
 		o.s.fail(ExactlyOnce, "%s records %v with %d tokens, and then %d", n.id, p, was.tokens, r.Tokens)
 	}
 	starts := (was.state == 0 || was.state == core.Undone) && r.State != core.Undone && r.State != core.Dropped && p.lease == nil
@@ -153,12 +156,13 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 		o.s.fail(ExactlyOnce, "%s carries out %v %d ms after its time", n.id, p, late)
 	}
 	q.state, q.attempt, q.generation, q.tokens, q.left = r.State, r.Attempt, r.Generation, r.Tokens, r.Left
+	q.block = o.batch.Block.Sequence
 	q.parts = r.Parts
 	if r.State != core.Undone {
 		q.ran = q.ran || r.State == core.Ran
 	} else {
 		// What its attempts up to now had to find out another site sees to now.
-		q.answered, q.must = false, nil
+		q.answered, q.must, q.undone = false, nil, max(q.undone, r.Attempt)
 	}
 	switch {
 	case r.State == core.Ran && was.state != core.Ran:
@@ -232,6 +236,9 @@ func (o *observer) stillThere(n *node, name string, generation uint64) bool {
 // runs takes in that a request has run at a site.
 func (o *observer) runs(n *node, p *op, was *recorded) core.Tokens {
 	q := &p.at[n.i]
+	if p.kind.acquires() {
+		o.withinLimits(n, p, q.tokens)
+	}
 	switch {
 	case p.kind == acquireAll:
 		o.runsAll(n, p, q)
@@ -282,7 +289,7 @@ func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.Claim
 		return
 	}
 	p, q := c.op, &c.op.at[n.i]
-	_, kept := n.durable.requests[p.key]
+	kept := n.remembers(p)
 	goesOn := slices.ContainsFunc(r.Claims, func(c core.ClaimRecord) bool { return c.Key == p.key })
 	if q.state != core.Parked || kept || goesOn {
 		return
@@ -347,8 +354,7 @@ func (o *observer) onceEach() {
 	for _, p := range o.s.requests {
 		var ran uint64
 		for i := range p.at {
-			_, kept := o.s.nodes[i].durable.requests[p.key]
-			if q := &p.at[i]; q.state == core.Parked && kept {
+			if q := &p.at[i]; q.state == core.Parked && o.s.nodes[i].remembers(p) {
 				o.s.fail(Liveness, "after healing, %v stays parked at %s", p, o.s.names[i])
 			} else if q.state == core.Ran {
 				ran = max(ran, q.generation)

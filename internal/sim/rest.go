@@ -10,7 +10,13 @@ import (
 func (s *sim) atRest() map[asideAt]bool {
 	for _, name := range s.admin.names {
 		free, everywhere := s.free(name)
-		if free < 0 || !everywhere || s.wait == quorumWait {
+		if free < 0 || !everywhere {
+			continue
+		}
+		if owed := s.debt(name); owed > 0 {
+			s.fail(Liveness, "after healing, %d of %q are owed, the sites together have %d more", owed, name, free)
+		}
+		if s.wait == quorumWait {
 			continue
 		}
 		for _, n := range s.nodes {
@@ -22,8 +28,20 @@ func (s *sim) atRest() map[asideAt]bool {
 	return s.aside()
 }
 
+// debt is what an entity owes after the last instance that any site has applied.
+func (s *sim) debt(name string) core.Tokens {
+	var latest core.EntityRecord
+	for _, n := range s.nodes {
+		e := n.drained.entities[name]
+		if e.Generation > latest.Generation || e.Generation == latest.Generation && e.Protocol.Applied >= latest.Protocol.Applied {
+			latest = e
+		}
+	}
+	return latest.Debt
+}
+
 // free is how many tokens of an entity the sites have together, left or set aside,
-// debts included; everywhere says that all of them know it.
+// less what is owed; everywhere says that all of them know it.
 func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	everywhere = true
 	for _, n := range s.nodes {
@@ -31,7 +49,7 @@ func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 		everywhere = everywhere && found
 		left += n.has(name)
 	}
-	return left, everywhere
+	return left - s.debt(name), everywhere
 }
 
 // quorumWait is the wait of leaders that go on with the first majority: what the
@@ -42,8 +60,8 @@ const quorumWait = "quorum"
 // still answers within the window of a leader.
 const nearby = 60 * millisecond
 
-// takeAll has one site asked for all tokens that there are of each entity:
-// where nothing fails and no site is slow, they can be had.
+// takeAll has one site asked for all tokens that there are of each entity, up to the
+// limit: where nothing fails and no site is slow, they can be had.
 func (s *sim) takeAll() {
 	if s.wait == quorumWait {
 		return
@@ -63,7 +81,9 @@ func (s *sim) takeAll() {
 			// The paper's policy splits equally what it does not grant.
 			continue
 		}
-		s.mustHave(&op{kind: acquire, entity: name, site: n.i, tokens: free, wait: 15 * second})
+		// Where a surplus is not set aside yet there are more.
+		tokens := min(free, n.drained.entities[name].Limit)
+		s.mustHave(&op{kind: acquire, entity: name, site: n.i, tokens: tokens, wait: 15 * second})
 	}
 	s.runUntil(s.now + 20*second)
 	if s.pending > 0 {
@@ -88,7 +108,7 @@ func (s *sim) mustHave(p *op) {
 const forgetDrought = 25 * second
 
 // takeTrees has one site asked, one entity of a tree after the other, for all tokens
-// that there are of it and of each above it.
+// that there are of it and of each above it, up to the lowest limit.
 func (s *sim) takeTrees() {
 	for _, name := range s.admin.names {
 		n := s.nodes[s.r.IntN(len(s.nodes))]
@@ -101,6 +121,9 @@ func (s *sim) takeTrees() {
 		for _, above := range chain[1:] {
 			free, all := s.free(above)
 			least, everywhere = min(least, free), everywhere && all
+		}
+		for _, above := range chain {
+			least = min(least, n.drained.entities[above].Limit)
 		}
 		if least <= 0 || !everywhere {
 			continue

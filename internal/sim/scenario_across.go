@@ -262,13 +262,13 @@ func playLowered(st *stage) {
 	st.run(2 * second)
 	inDebt := func() (sites int64) {
 		for _, n := range st.nodes {
-			if n.has(stageEntity) < 0 {
+			if n.drained.entities[stageEntity].Debt > 0 {
 				sites++
 			}
 		}
 		return sites
 	}
-	st.told("sites in debt", inDebt())
+	st.told("sites that know of the debt", inDebt())
 	st.release(2, 200)
 	st.mend()
 	began := st.now

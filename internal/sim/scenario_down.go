@@ -62,7 +62,7 @@ func (st *stage) storage(sites []int) stored {
 		}
 		most.decisions = max(most.decisions, len(e.Protocol.Kept), len(d.catalogue.Protocol.Kept))
 		most.slices = max(most.slices, len(e.Star.Slices))
-		most.outcomes = max(most.outcomes, len(d.changes))
+		most.outcomes = max(most.outcomes, len(d.changes.list))
 		most.bytes = max(most.bytes, len(raw)+len(catalogue))
 	}
 	return most

@@ -101,7 +101,7 @@ func playMoveOntoLess(st *stage) {
 	st.giveBack("x", 2, 150)
 	st.mend()
 	began := st.now
-	inDebt := func(n *node) bool { return n.has("p") < 0 }
+	inDebt := func(n *node) bool { return n.has("p") < 0 || n.drained.entities["p"].Debt > 0 }
 	if !st.until(paid, func() bool { return !slices.ContainsFunc(st.nodes, inDebt) }) {
 		st.wrong("debts of the parent are not paid")
 	}
@@ -170,8 +170,10 @@ func playMovesMissed(st *stage) {
 	if !st.until(90*second, func() bool { return !slices.ContainsFunc(list, func(a *asked) bool { return !a.ok() }) }) {
 		st.wrong("not all moves are decided")
 	}
+	// Results are kept by time.
+	st.run(2*retention + 10*second)
 	st.decide(&op{kind: move, entity: "y", parent: ""})
-	if oldest := slices.Min(keys(st.nodes[0].durable.changes)); oldest <= had+1 {
+	if oldest := st.nodes[0].durable.changes.list[0].number; oldest <= had+1 {
 		st.wrong("the change after number %d is remembered, the oldest is %d", had, oldest)
 	}
 	st.told("changes missed", int64(st.nodes[0].durable.catalogue.Numbered-had))
@@ -189,13 +191,6 @@ func playMovesMissed(st *stage) {
 		}
 	}
 	st.finish(0)
-}
-
-func keys[V any](m map[uint64]V) (list []uint64) {
-	for k := range m {
-		list = append(list, k)
-	}
-	return list
 }
 
 func playRetrySeveral(st *stage) {

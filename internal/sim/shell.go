@@ -29,6 +29,9 @@ func (n *node) drain() {
 			n.parts.Drained()
 		}
 	})
+	if n.refusing {
+		s.observe.barren(n, batch)
+	}
 	for _, e := range batch.Events {
 		switch e.Kind {
 		case core.ProtocolFault:
@@ -58,6 +61,13 @@ func (n *node) drain() {
 			n.found[e.Entity] = s.now
 		case core.GaveUp:
 			s.report.GaveUp++
+		case core.ClaimGivenUp:
+			p := s.opOf(e.Request)
+			p.at[n.i].forgotten = true
+			s.report.Forgotten++
+			if over := n.time().Wall - p.tries.notAfter; p.tries.notAfter != 0 && over < retention/millisecond {
+				s.fail(ExactlyOnce, "%s no longer asks about %v, %d ms after its time", n.id, p, over)
+			}
 		case core.ForecastFellBack:
 			s.fail(Sound, "%s: entity %q: %d forecasts were not finite", n.id, e.Entity, e.Count)
 		case core.ForecastDropped:
@@ -70,6 +80,7 @@ func (n *node) drain() {
 		n.drainedAt = s.events
 		s.observe.forgets(n, &batch.Records)
 		s.observe.granting(n, &batch.Records)
+		s.observe.standsStill(n, &batch.Records)
 		if err := n.drained.Commit(&batch.Records); err != nil {
 			s.fail(Sound, "%s: %w", n.id, err)
 		}
@@ -156,6 +167,9 @@ func (n *node) take(batch *core.Effects) bool {
 	s := n.s
 	s.observe.requests(n, &batch.Records)
 	s.observe.counted(n, &batch.Records)
+	if batch.Records.Clock != nil {
+		n.clockStored = s.now
+	}
 	err := n.durable.Commit(&batch.Records)
 	if err == nil && n.other != nil {
 		err = n.other.Commit(&batch.Records)

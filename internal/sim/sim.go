@@ -23,7 +23,7 @@ type Options struct {
 	// Strategy is one of core.StrategyNames, for all sites; empty lets the seed
 	// choose for each.
 	Strategy string
-	// Faults are those that may happen; 0 for all of them.
+	// Faults are those that may happen; 0 for AllFaults.
 	Faults FaultSet
 	// Calm leaves out all faults.
 	Calm bool
@@ -36,6 +36,9 @@ type Options struct {
 	// Trees has entities of about half of the seeds stand below one another, be moved
 	// and be deleted with what stands below them.
 	Trees bool
+	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
+	// default; 0 lets the seed choose.
+	Bounds int
 	// Encoded takes every message through its encoding.
 	Encoded bool
 	// Disk makes the disk of a site, beside the simulated one; they must agree
@@ -78,6 +81,9 @@ func (o *Options) Validate() error {
 	if o.Sites < 0 || o.Sites > MaxSites {
 		return fmt.Errorf("sites: %d is not within 0 and %d", o.Sites, MaxSites)
 	}
+	if o.Bounds < 0 {
+		return fmt.Errorf("bounds: %d is below 0", o.Bounds)
+	}
 	if names := Modes(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
 		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
 	}
@@ -95,14 +101,7 @@ func (s *sim) run() Report {
 	s.start()
 	s.runUntil(s.faultsEnd)
 	for more := 0; s.o.Long && s.violation == nil && more < extensions && s.short(); more++ {
-		s.faultsEnd += extension
-		s.extended = 1
-		// More of what is rare.
-		s.chances.underWay = 0
-		if s.report.CrashesUnderWay == 0 {
-			s.chances.underWay = 50
-		}
-		s.chances.lostAway, s.chances.late = min(s.chances.lostAway+100, 400), min(s.chances.late+100, 400)
+		s.stretch(more)
 		s.runUntil(s.faultsEnd)
 	}
 	s.heal()
@@ -115,18 +114,6 @@ func (s *sim) run() Report {
 	}
 	s.report.Hash, s.report.Events, s.report.Micros = s.hash, s.events, s.now
 	return s.report
-}
-
-// A long run that has not done enough goes on for so long, so many times.
-const (
-	extension  = 20 * second
-	extensions = 120
-)
-
-// short reports whether a long run has not done enough yet.
-func (s *sim) short() bool {
-	s.report.Micros = s.now
-	return s.report.Trivial(s.o) != ""
 }
 
 // micros is simulated time in microseconds since the start of the run.
@@ -184,6 +171,9 @@ type sim struct {
 	faultsEnd micros
 	// extended is 1 once the run goes on as it has not done enough, else 0.
 	extended int
+	// careless has clients also release what none of them has.
+	careless bool
+	lacks    lacks
 	healed   bool
 	healedAt micros
 	// byHand is set in scenarios: what crashed stays down until it is started.
@@ -225,6 +215,7 @@ func newSim(o Options) *sim {
 		s.names = append(s.names, core.SiteID(string(rune('a'+i))))
 	}
 	s.wait = "all"
+	s.careless = !o.Hungry && o.Seed%carelessOf == 1
 	if !o.Hungry && o.Seed%7 == 5 {
 		s.wait = quorumWait
 	}
@@ -306,8 +297,11 @@ func (s *sim) start() {
 		s.every(s.chances.disks, s.diskFault)
 		s.every(s.chances.pauses, s.pauseSome)
 	}
-	if s.faults.Has(StaleSnapshot) && len(s.nodes) > 1 {
+	if (s.faults.Has(StaleSnapshot) || s.faults.Has(EmptyBesideOld)) && len(s.nodes) > 1 {
 		s.every(copyEvery, s.copySome)
+	}
+	if s.faults.Has(EmptyBesideOld) {
+		s.every(besideEvery, s.loseTwo)
 	}
 	if s.chances.storms > 0 {
 		s.every(s.chances.storms, s.storm)

@@ -37,14 +37,7 @@ func (n *node) misplace() {
 	if old == nil {
 		return
 	}
-	know := 0
-	for _, m := range s.nodes {
-		known := m.durable.remembered[n.id]
-		if m != n && known.Served && (known.Mark.Incarnation != old.incarnation || known.Mark.Commits > old.commits) {
-			know++
-		}
-	}
-	if others := len(s.nodes) - 1; know+len(s.nodes)/2 <= others {
+	if !s.refusable(n, old) {
 		return
 	}
 	n.stale = old.Clone()
@@ -52,6 +45,64 @@ func (n *node) misplace() {
 	if s.tracing {
 		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.commits, n.durable.commits)
 	}
+}
+
+// refusable reports whether so many others durably remember later data of a site
+// than old that it cannot be vouched for without one of them.
+func (s *sim) refusable(n *node, old *Memory) bool {
+	ignorant := 0
+	for _, m := range s.nodes {
+		known := m.durable.remembered[n.id]
+		knows := known.Served && (known.Mark.Incarnation != old.incarnation || known.Mark.Commits > old.commits)
+		if m != n && !knows {
+			ignorant++
+		}
+	}
+	return ignorant < len(s.nodes)/2
+}
+
+// besideEvery is how many milliseconds lie between two double faults on average.
+const besideEvery = 8000
+
+// loseTwo takes two sites down, and has one start on an empty disk and the other
+// on an old copy of its data. Those who know better are cut off from both for a
+// while. Neither may serve before it is on its own disk again. A copy without a
+// commit is left out: two sites that hold nothing cannot be told from a first start.
+func (s *sim) loseTwo() {
+	if len(s.nodes) < 3 || slices.ContainsFunc(s.nodes, func(m *node) bool { return m.stale != nil || m.other != nil }) {
+		return
+	}
+	old, empty := s.nodes[s.r.IntN(len(s.nodes))], s.nodes[s.r.IntN(len(s.nodes))]
+	if old == empty || !old.up || !empty.up || old.copied == nil || old.copied.commits == 0 {
+		return
+	}
+	none := NewMemory(core.Incarnation(empty.life)<<8 | core.Incarnation(empty.i+1))
+	// Each counts as it is on its own disk, which it may be back on before the other.
+	if !s.refusable(old, old.copied) || !s.refusable(empty, none) {
+		return
+	}
+	old.crash()
+	empty.crash()
+	if s.violation != nil {
+		return
+	}
+	old.stale, empty.stale = old.copied.Clone(), none
+	s.hit(EmptyBesideOld)
+	if s.tracing {
+		s.note("%s is about to start on data of commit %d, its own is at %d, and %s on an empty disk", old.id, old.copied.commits,
+			old.durable.commits, empty.id)
+	}
+	cut := func(is bool) {
+		for _, m := range s.nodes {
+			for _, n := range []*node{old, empty} {
+				if m != old && m != empty {
+					s.cut[m.i][n.i], s.cut[n.i][m.i] = is, is
+				}
+			}
+		}
+	}
+	cut(true)
+	s.after(micros(2000+s.r.IntN(10_000))*millisecond, func() { cut(false) })
 }
 
 // stopped ends the site if its core says so, and puts the right disk back.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
@@ -140,7 +141,11 @@ func (o *observer) starAccepted(n *node, q *sequence, id star.ID, x *starInstanc
 		return
 	}
 	if x.value == nil {
-		grants := o.grants(q, v, 0)
+		if strings.HasPrefix(v.Policy, settling) {
+			o.s.fail(Agreement, "%v: %v settles a debt, which a majority alone may: %+v", q.id, id, v)
+			return
+		}
+		grants, _ := o.grants(q, v, 0, 0)
 		if grants == nil {
 			return
 		}
@@ -339,8 +344,35 @@ func (o *observer) lost(n *node) {
 	}
 }
 
-// grants computes what a value grants and checks it; nil if it cannot be.
-func (o *observer) grants(q *sequence, v *avantan.Value, delta core.Tokens) []core.Tokens {
+// settling begins the name of the policy of a value that settles the debt.
+const settling = "debt/"
+
+// grants computes what the members of a value are granted out of their offers and a
+// change of the tokens in circulation, and what the entity owes afterwards, of what it
+// owed before. It checks what the policy promises.
+func (o *observer) grants(q *sequence, v *avantan.Value, delta, owed core.Tokens) ([]core.Tokens, core.Tokens) {
+	name, settles := strings.CutPrefix(v.Policy, settling)
+	if settles {
+		delta -= owed
+	}
+	plain := avantan.Value{Policy: name, Contributions: v.Contributions}
+	grants := o.shared(q, &plain, delta)
+	if grants == nil || !settles {
+		return grants, owed
+	}
+	pool := delta
+	for _, c := range v.Contributions {
+		pool += c.Offered
+	}
+	if pool < 0 {
+		clear(grants)
+	}
+	return grants, max(0, -pool)
+}
+
+// shared computes what a policy grants, and checks what the policy promises; nil if it
+// cannot be.
+func (o *observer) shared(q *sequence, v *avantan.Value, delta core.Tokens) []core.Tokens {
 	policy, err := redistribute.ByName(v.Policy)
 	if err != nil {
 		o.s.fail(Reallocation, "%v: %w", q.id, err)

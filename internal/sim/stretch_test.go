@@ -86,3 +86,16 @@ func TestGardenerDoesWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestNextToNothingDecided: sites so far apart, on disks so slow, that hardly an
+// instance comes to its end. The run must show enough all the same.
+func TestNextToNothingDecided(t *testing.T) {
+	o := Options{Seed: 7000034, Sites: 5, Protocol: "auto", Long: true, Trees: true}
+	r, err := Run(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why := r.Trivial(o); why != "" {
+		t.Errorf("%v: %s", r.Simulated(), why)
+	}
+}

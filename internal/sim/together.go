@@ -62,10 +62,15 @@ func (o *observer) undoesAll(n *node, was *recorded) {
 // refuses takes in that a site has refused an acquire: the entity that lacked the
 // tokens is one that it charges.
 func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) {
+	e := n.durable.entities[p.entity]
+	above := e.Generation != r.Generation && e.Parent != 0
 	switch {
+	case r.Tokens > 0 && above:
+		o.s.report.ExceededAbove++
+	case r.Tokens > 0:
 	case p.kind == acquireAll:
 		o.s.report.BatchesRefused++
-	case n.durable.entities[p.entity].Generation != r.Generation && n.durable.entities[p.entity].Parent != 0:
+	case above:
 		o.s.report.RefusedAbove++
 	}
 	if o.batch.Catalogue == nil && n.lacks(p, r.Generation) == nil {
@@ -90,8 +95,8 @@ func (n *node) tells(p *op, q *recorded) bool {
 	return q.state != core.Refused || n.lacks(p, q.generation) != nil && n.s.now > n.replanted+2*slack
 }
 
-// lacked checks a refusal: the entity that it names had not the tokens, or others
-// waited for them.
+// lacked checks a refusal: the entity that it names had not the tokens, whatever waited
+// there.
 func (o *observer) lacked(n *node, c *call, a *core.Answer) {
 	p, q := c.op, &c.op.at[n.i]
 	lacking := n.lacks(p, q.generation)
@@ -105,7 +110,7 @@ func (o *observer) lacked(n *node, c *call, a *core.Answer) {
 	switch {
 	case a.Lacking != lacking.name:
 		o.s.fail(Answers, "%s answers %v: %q lacks tokens, recorded is %q", n.id, c, a.Lacking, lacking.name)
-	case !q.crowded && a.Left >= least:
+	case a.Left >= least:
 		o.s.fail(Refusal, "%s answers %v: %q lacks tokens, and has %d left", n.id, c, a.Lacking, a.Left)
 	}
 }

@@ -148,8 +148,25 @@ type charge struct {
 }
 
 // charges is what an acquire needs of each entity of the site's as it is stored:
-// of those that it names and of all above them.
+// of those that it names and of all above them. An acquire that is content with less
+// needs no more than the limits allow.
 func (m *Memory) charges(p *op) []charge {
+	list := m.raw(p)
+	if p.kind == acquireAll || p.least == 0 {
+		return list
+	}
+	most := p.tokens
+	for _, c := range list {
+		most = min(most, m.entities[c.name].Limit)
+	}
+	for i := range list {
+		list[i].tokens = max(most, p.least)
+	}
+	return list
+}
+
+// raw is what an acquire asks for of each entity, whatever the limits are.
+func (m *Memory) raw(p *op) []charge {
 	if p.kind != acquireAll {
 		var list []charge
 		for _, name := range m.chain(p.entity) {
@@ -199,11 +216,13 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 // out of each is what it has out of it by itself and of those below it. Given is
 // what was out of each by itself before entities were deleted.
 func (o *observer) replant(n *node, r *core.Records, given map[string]core.Tokens) {
-	before, after := n.durable, n.durable.Clone()
-	if err := after.Commit(r); err != nil {
+	before := n.durable
+	after, err := before.standing(r)
+	if err != nil {
 		o.s.fail(Sound, "%s: %w", n.id, err)
 		return
 	}
+	o.stood(after, r)
 	own, net := o.own[n.i], make(map[string]core.Tokens)
 	created := func(name string) bool { return before.entities[name].Generation != after.entities[name].Generation }
 	var sum func(name string) core.Tokens

@@ -86,6 +86,7 @@ func (w *watcher) answered(before *core.View, a *core.Answer) {
 		(a.View().Version < w.told.Version || a.View().Applied < w.told.Applied || a.View().Moved < w.told.Moved)):
 		s.fail(Reads, "%s: a watch of %q goes back from %+v to %+v", n.id, w.name, w.told, *a.View())
 	}
+	s.observe.mayExceed(n, a.View())
 	s.report.WatchStates++
 	w.after, w.told = a.Revision, a.View()
 	s.after(s.r.Int64N(300*millisecond), w.next)

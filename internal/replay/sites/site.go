@@ -337,6 +337,8 @@ func (at *site) tells(r *virtual.Request, code core.Code) {
 		} else {
 			s.answer(r, virtual.Refused)
 		}
+	case r.Kind == virtual.Acquire && code == core.ExceedsLimit:
+		s.answer(r, virtual.Refused)
 	case r.Kind == virtual.Acquire && (code == core.QueueFull || code == core.Overloaded):
 		s.did.refusedBy(code)
 		s.answer(r, virtual.Refused)

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// standsStill checks a batch that a site hands over. A site that grants tokens of an
+// entity in debt has as many left afterwards as are owed, as far as the site has applied
+// the decisions. A site whose tokens are in a decided value that makes a debt grants
+// nothing before the site has applied the value. Transactions that apply a decision, or change where entities stand, are left out.
+func (o *observer) standsStill(n *node, r *core.Records) {
+	if r.Catalogue != nil || len(r.Deleted) > 0 || len(o.s.nodes) == 1 {
+		return
+	}
+	for i := range r.Block.Records {
+		q := &r.Block.Records[i]
+		p := o.s.opOf(q.Key)
+		if p == nil || !p.kind.acquires() || q.State != core.Ran || n.hasRun(p) {
+			continue
+		}
+		for _, c := range n.drained.charges(p) {
+			e, found := n.drained.entities[c.name]
+			if !found || slices.ContainsFunc(r.Entities, func(now core.EntityRecord) bool {
+				return now.Name == c.name && (now.Generation != e.Generation || now.Protocol.Applied != e.Protocol.Applied)
+			}) {
+				continue
+			}
+			q := o.sequence(sequenceID{c.name, e.Generation})
+			o.withinTold(n, p, q, r)
+			owed, soon := q.owedAt(n.id, &e)
+			if has := n.willHave(c.name, r); owed > 0 && owed > has || soon > 0 {
+				o.s.fail(OverGrant, "%s grants %v; it has %d of %q left, %d are owed, soon %d", n.id, p, has, c.name, owed, soon)
+			}
+		}
+	}
+}
+
+// willHave is what the site has left and has set aside of an entity after a transaction.
+func (n *node) willHave(name string, r *core.Records) core.Tokens {
+	e, b := n.drained.entities[name], n.drained.books[name]
+	for i := range r.Entities {
+		if r.Entities[i].Name == name {
+			e = r.Entities[i]
+		}
+	}
+	for i := range r.Books {
+		if r.Books[i].Name == name {
+			b = r.Books[i]
+		}
+	}
+	return holdings(&e, &b) - b.Net
+}
+
+// owedAt is what an entity owes at a site that has such a record, after the last
+// instance applied; soon is the debt that the next instance makes, if that is decided
+// with the site's tokens.
+func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon core.Tokens) {
+	at := e.Protocol.Applied
+	if at > q.settled || int(at) >= len(q.debts) {
+		return 0, 0
+	}
+	if v := q.chosen[at+1]; at < q.settled && v != nil && q.debts[at+1] > q.debts[at] {
+		if _, in := v.Of(site); in {
+			soon = q.debts[at+1]
+		}
+	}
+	return q.debts[at], soon
+}
+
+// usable is what the site may hand out of an entity: what is left but for what is owed,
+// and nothing while the site is held.
+func (n *node) usable(name string) core.Tokens {
+	e, left := n.drained.entities[name], n.drained.books[name].Left
+	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 {
+		return min(left, 0)
+	}
+	return min(left, max(0, left-e.Debt))
+}

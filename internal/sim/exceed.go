@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/site/core"
+)
+
+// mayExceed checks by how much a site tells that a limit may be exceeded. A site that
+// tells of a debt and that nothing may be exceeded is right only if all sites go by that
+// debt. From then on no grant brings more out than was told, however sites fail, but
+// for raises of the limit.
+func (o *observer) mayExceed(n *node, v *core.View) {
+	q := o.sequence(sequenceID{v.Name, v.Generation})
+	if len(o.s.nodes) == 1 || q.limits == nil || v.Applied > q.settled {
+		return
+	}
+	owed, since := q.debts[v.Applied], q.owedSince[v.Applied]
+	switch {
+	case v.MayExceed != 0 && v.MayExceed != owed:
+		o.s.fail(OverGrant, "%s tells that %v may be exceeded by %d; after instance %d %d are owed", n.id, q.id, v.MayExceed, v.Applied, owed)
+	case v.MayExceed != 0:
+		o.s.report.MayExceed++
+	case owed > 0:
+		for _, m := range o.s.nodes {
+			if !m.goesBy(q, since) {
+				o.s.fail(OverGrant, "%s tells that %v may not be exceeded; %s has not heard of the debt of %d since instance %d", n.id, q.id, m.id, owed, since)
+			}
+		}
+	}
+	ceiling := q.limits[v.Applied].limit - q.aside[v.Applied] + v.MayExceed - q.raises[v.Applied]
+	if q.ceiling == nil || ceiling < *q.ceiling {
+		q.ceiling = &ceiling
+	}
+}
+
+// goesBy reports whether a site goes by the debt that an instance has raised, by what is
+// durable there: it has applied the instance, or its tokens are in that.
+func (n *node) goesBy(q *sequence, since avantan.Instance) bool {
+	e, found := n.durable.entities[q.id.entity]
+	switch {
+	case n.stale != nil || found && e.Generation > q.id.generation:
+		return true
+	case !found || e.Generation < q.id.generation:
+		return n.durable.generation() >= q.id.generation
+	case e.Protocol.Applied+1 == since:
+		_, in := q.chosen[since].Of(n.id)
+		return in
+	}
+	return e.Protocol.Applied >= since
+}
+
+// withinTold checks a grant against what was told before.
+func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
+	if q.ceiling == nil || q.shifted {
+		return
+	}
+	var out core.Tokens
+	for _, m := range o.s.nodes {
+		d := m.drained
+		if d == nil {
+			d = m.durable
+		}
+		e, found := d.entities[q.id.entity]
+		switch {
+		case found && e.Generation == q.id.generation:
+			out += d.books[q.id.entity].Net
+		case d.generation() >= q.id.generation:
+			// A site has dropped the entity, and what was out there.
+			return
+		}
+	}
+	for i := range r.Books {
+		if b := &r.Books[i]; b.Name == q.id.entity {
+			out += b.Net - n.drained.books[b.Name].Net
+		}
+	}
+	if most := *q.ceiling + q.raised; out > most {
+		o.s.fail(OverGrant, "%s grants %v; %d of %v are out then, it was told that at most %d can be", n.id, p, out, q.id, most)
+	}
+}
+
+// appliedBy checks which sites have applied a change of a limit, by its answer.
+func (o *observer) appliedBy(n *node, p *op, a *core.Answer) {
+	q := o.sequence(sequenceID{p.entity, a.View().Generation})
+	at := q.decidedAt(p.requestID)
+	if len(o.s.nodes) == 1 || a.Code != core.OK || at == 0 {
+		return
+	}
+	for _, m := range o.s.nodes {
+		if slices.Contains(a.Unapplied(), m.id) {
+			continue
+		}
+		if e, found := m.durable.entities[p.entity]; m.stale == nil && found && e.Generation == q.id.generation && e.Protocol.Applied < at {
+			o.s.fail(Answers, "%s answers %v: all but %v have applied it; %s has not", n.id, p, a.Unapplied(), m.id)
+		}
+	}
+	if !p.awaitsAll() {
+		return
+	}
+	if len(a.Unapplied()) == 0 {
+		o.s.report.AppliedByAll++
+		return
+	}
+	if !o.s.healed || p.issued < o.s.healedAt+20*second {
+		return
+	}
+	if !slices.ContainsFunc(o.s.nodes, func(m *node) bool { return !m.vouchedFor() }) {
+		o.s.fail(Liveness, "after healing, %s answers %v: %v have not applied it", n.id, p, a.Unapplied())
+	}
+}
+
+// awaitsAll reports whether a change of a limit is to be answered once all sites have
+// applied it.
+func (p *op) awaitsAll() bool { return p.kind == setLimit && p.id%2 == 0 }
+
+// decidedAt is the instance that has decided a change of the limit; 0 for none.
+func (q *sequence) decidedAt(requestID string) avantan.Instance {
+	for t := avantan.Instance(1); t <= q.settled; t++ {
+		var ch limitChange
+		if v := q.chosen[t]; v != nil && len(v.Change) > 0 && json.Unmarshal(v.Change, &ch) == nil && ch.RequestID == requestID {
+			return t
+		}
+	}
+	return 0
+}
+
+// allHeard checks, once nothing moves any more, that all sites know of all sites that
+// these go by the debts there are.
+func (s *sim) allHeard() {
+	for _, n := range s.nodes {
+		for _, name := range s.admin.names {
+			if e := n.drained.entities[name]; e.Debt > 0 && len(e.DebtHeard) < len(s.names) {
+				s.fail(Liveness, "after healing, %s does not know that all have heard of the debt %d of %q, only %v", n.id, e.Debt, name, e.DebtHeard)
+			}
+		}
+	}
+}
