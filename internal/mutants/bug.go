@@ -10,8 +10,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 )
 
 // Bug is one known bug that can be seeded.
@@ -34,6 +34,15 @@ type Bug struct {
 	Seeds uint64
 	// Explore names the variant whose exhaustive search finds it; empty for none.
 	Explore string
+	// Judge is who has to find it: the simulator, or tests.
+	Judge string
+	// Tests are the packages of those tests, Run the names of tests as regular
+	// expressions; all tests if there are none.
+	Tests, Run []string
+	// Timeout is how long those tests may take; 0 for the default. Hangs says that
+	// something never ends, so that a bubble of synctest may be found deadlocked.
+	Timeout time.Duration
+	Hangs   bool
 	// Edits change the code.
 	Edits []Edit
 }
@@ -45,14 +54,45 @@ type Edit struct {
 	Old, New string
 }
 
+// Judges are who may find bugs: the simulator with the search, or `go test`.
+func Judges() []string { return []string{JudgeSim, JudgeTest} }
+
+// The judges of bugs.
+const (
+	JudgeSim  = "sim"
+	JudgeTest = "test"
+)
+
 // Variants are the parts that bugs are in.
-func Variants() []string {
+func Variants() []string { return append(SimVariants(), TestVariants()...) }
+
+// SimVariants are the parts with bugs that the simulator finds.
+func SimVariants() []string {
 	return []string{"majority", "star", "transfer", "core", "redistribute", "log"}
 }
 
-// Kinds are what bugs are about: a rule of the protocol, one that the design
-// marks [S], the order of persistence, or repeated requests.
-func Kinds() []string { return []string{"rule", "safety", "persistence", "retry"} }
+// TestVariants are the parts with bugs that tests find.
+func TestVariants() []string {
+	return []string{
+		"appmgr", "client", "mux", "access", "tls", "engine", "journal", "store", "shares", "partitions", "kvpart", "membership", "peer", "site", "predict",
+	}
+}
+
+// variantsOf returns the parts with bugs that a judge finds.
+func variantsOf(judge string) []string {
+	if judge == JudgeTest {
+		// Tests may find any bug.
+		return Variants()
+	}
+	return SimVariants()
+}
+
+// Kinds are what bugs are about: a rule of the protocol, a rule that the design
+// marks [S], the order of persistence, repeated requests, a race of callers,
+// credentials, or a bound on what is kept.
+func Kinds() []string {
+	return []string{"rule", "safety", "persistence", "retry", "race", "credentials", "bound"}
+}
 
 // Modes are the modes of a cluster; see package sim.
 func Modes() []string { return []string{"majority", "star", "auto", switching} }
@@ -116,6 +156,11 @@ func Select(bugs []Bug, names []string) ([]Bug, error) {
 	return slices.DeleteFunc(slices.Clone(bugs), func(b Bug) bool { return !slices.Contains(names, b.Name) }), nil
 }
 
+// JudgedBy returns the bugs that a judge has to find, all for "".
+func JudgedBy(bugs []Bug, judge string) []Bug {
+	return slices.DeleteFunc(slices.Clone(bugs), func(b Bug) bool { return judge != "" && b.Judge != judge })
+}
+
 // Sample returns n of the bugs, evenly spread over the list; all for 0 or more
 // than there are.
 func Sample(bugs []Bug, n int) []Bug {
@@ -127,126 +172,6 @@ func Sample(bugs []Bug, n int) []Bug {
 		picked[i] = bugs[i*len(bugs)/n]
 	}
 	return picked
-}
-
-// Parse reads a bug:
-//
-//	says: one sentence
-//	rule: where it is written
-//	variant: majority
-//	kind: safety
-//	modes: majority auto
-//	strategy: transfer
-//	sites: 7
-//	seeds: 2000
-//	explore: majority
-//	--- file avantan/accept.go
-//	--- old
-//	…
-//	--- new
-//	…
-//
-// The texts are whole lines. There may be several old and new in a file, and
-// several files.
-func Parse(name, text string) (Bug, error) {
-	b := Bug{Name: name, Strategy: instances}
-	malformed := func(format string, args ...any) (Bug, error) {
-		return Bug{}, fmt.Errorf("%w %q: %s", ErrFormat, name, fmt.Sprintf(format, args...))
-	}
-	edits, err := ParseEdits(text, b.header)
-	if err != nil {
-		return malformed("%v", err)
-	}
-	b.Edits = edits
-	switch {
-	case b.Says == "" || b.Rule == "":
-		return malformed("says and rule are needed")
-	case !slices.Contains(Variants(), b.Variant):
-		return malformed("variant is %q, must be one of %q", b.Variant, Variants())
-	case !slices.Contains(Kinds(), b.Kind):
-		return malformed("kind is %q, must be one of %q", b.Kind, Kinds())
-	case len(b.Modes) == 0 || slices.ContainsFunc(b.Modes, func(m string) bool { return !slices.Contains(Modes(), m) }):
-		return malformed("modes are %q, must be some of %q", b.Modes, Modes())
-	case !slices.Contains(Strategies(), b.Strategy):
-		return malformed("strategy is %q, must be one of %q", b.Strategy, Strategies())
-	}
-	return b, nil
-}
-
-// ParseEdits reads the edits of a bug, and hands header the lines ahead of them.
-func ParseEdits(text string, header func(line string) error) ([]Edit, error) {
-	var edits []Edit
-	file := ""
-	var into *string
-	for line := range strings.Lines(text) {
-		switch rest, marks := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "--- "); {
-		case marks && strings.HasPrefix(rest, "file "):
-			file, into = strings.TrimPrefix(rest, "file "), nil
-		case marks && rest == "old":
-			edits = append(edits, Edit{File: file})
-			into = &edits[len(edits)-1].Old
-		case marks && rest == "new" && len(edits) > 0:
-			into = &edits[len(edits)-1].New
-		case marks:
-			return nil, fmt.Errorf("unknown mark %q", rest)
-		case into != nil:
-			*into += line
-		default:
-			if err := header(line); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if len(edits) == 0 {
-		return nil, errors.New("nothing is changed")
-	}
-	for _, e := range edits {
-		if !filepath.IsLocal(e.File) || e.Old == "" || e.Old == e.New {
-			return nil, fmt.Errorf("an edit of %q changes nothing that can be found", e.File)
-		}
-	}
-	return edits, nil
-}
-
-// maxSites is the size of the largest cluster that can be simulated.
-const maxSites = 9
-
-// header reads a line ahead of the edits.
-func (b *Bug) header(line string) error {
-	key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-	value = strings.TrimSpace(value)
-	switch {
-	case strings.TrimSpace(line) == "":
-	case ok && key == "says":
-		b.Says = value
-	case ok && key == "rule":
-		b.Rule = value
-	case ok && key == "variant":
-		b.Variant = value
-	case ok && key == "kind":
-		b.Kind = value
-	case ok && key == "modes":
-		b.Modes = strings.Fields(value)
-	case ok && key == "strategy":
-		b.Strategy = value
-	case ok && key == "explore":
-		b.Explore = value
-	case ok && key == "seeds":
-		n, err := strconv.ParseUint(value, 10, 32)
-		if err != nil {
-			return fmt.Errorf("seeds: %w", err)
-		}
-		b.Seeds = n
-	case ok && key == "sites":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > maxSites {
-			return fmt.Errorf("sites: %q is not within 1 and %d", value, maxSites)
-		}
-		b.Sites = n
-	default:
-		return fmt.Errorf("line %q", line)
-	}
-	return nil
 }
 
 // Apply returns the changed files by their names, from the module at root.

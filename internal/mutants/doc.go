@@ -7,4 +7,8 @@
 // A bug counts as caught only if a named invariant does not hold. A panic, a
 // hash that differs or a build that fails does not count. The unchanged code
 // runs over the same seeds and bounds as the control, and must pass.
+//
+// Bugs in what the simulator does not run are judged by `go test` of the packages
+// named in their files: a named test has to fail. The unchanged code passes the same
+// tests as the control.
 package mutants

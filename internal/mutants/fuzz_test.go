@@ -8,6 +8,7 @@ import (
 // FuzzParse: a file is refused as malformed, or it describes an edit.
 func FuzzParse(f *testing.F) {
 	f.Add("says: a\nrule: b\nvariant: core\nkind: rule\nmodes: star auto\nsites: 3\nseeds: 9\n--- file a.go\n--- old\nx\n--- new\ny\n")
+	f.Add("says: a\nrule: b\nvariant: mux\nkind: race\njudge: test\ntests: ./a\nrun: TestA\ntimeout: 1s\nhangs: yes\n--- file a.go\n--- old\nx\n--- new\ny\n")
 	f.Add("--- new\n")
 	f.Add("--- old\n")
 	f.Add("says: a\n--- file ../a.go\n--- old\nx\n")
@@ -19,7 +20,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if len(b.Edits) == 0 || b.Edits[0].Old == "" || b.Says == "" || len(b.Modes) == 0 {
+		if len(b.Edits) == 0 || b.Edits[0].Old == "" || b.Says == "" || len(b.Modes)+len(b.Tests) == 0 {
 			t.Fatalf("%q is taken as %+v", text, b)
 		}
 	})

@@ -1,13 +1,12 @@
 package mutants
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -33,6 +32,10 @@ type Options struct {
 	Jobs int
 	// Timeout bounds each build and each look.
 	Timeout time.Duration
+	// Budget, if it is not 0, is how long bugs are begun: in an order drawn from
+	// Order, each with as much of the control as is about it.
+	Budget time.Duration
+	Order  uint64
 	// Progress, if set, is called after each bug, and for the control with a nil
 	// Bug; never by two goroutines at once.
 	Progress func(Outcome)
@@ -47,10 +50,13 @@ type Outcome struct {
 	// Err says why something could not be found out: the build failed, or a
 	// time-out.
 	Err error
+	// Took is how long that was.
+	Took time.Duration
 }
 
 // Found is what one way to look for a bug has found. The way is "sim" with the
-// mode and what is special about the clusters, or "explore" with the variant.
+// mode and what is special about the clusters, "explore" with the variant, or "test"
+// with the packages.
 type Found struct {
 	Way string `json:"way"`
 	finding.Finding
@@ -95,30 +101,47 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 		return nil, fmt.Errorf("make a directory for the bugs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left over harms nobody
-	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs)}
-	result := &Result{options: o, outcomes: make([]Outcome, len(bugs))}
-	// The control first: all else means nothing if it fails.
-	result.control = h.look(ctx, nil, waysOf(bugs))
-	h.control = result.control
-	h.tell(result.control)
-	if err := result.control.Err; err != nil {
-		return nil, fmt.Errorf("run the unchanged code: %w", err)
+	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs), tests: testControls(bugs)}
+	began := time.Now()
+	if o.Budget == 0 {
+		// The control first: all else means nothing if it fails.
+		h.lookAtControl(ctx, bugs)
+		h.tell(h.control)
+		if err := h.control.Err; err != nil {
+			return nil, fmt.Errorf("run the unchanged code: %w", err)
+		}
+	} else {
+		bugs = slices.Clone(bugs)
+		order := rand.New(rand.NewPCG(o.Order, 0))
+		order.Shuffle(len(bugs), func(i, j int) { bugs[i], bugs[j] = bugs[j], bugs[i] })
 	}
+	outcomes := make([]Outcome, len(bugs))
 	var wait sync.WaitGroup
 	looks := make(chan struct{}, max(1, o.Jobs))
-	for i := range bugs {
+	judged := 0
+	for ; judged < len(bugs); judged++ {
 		looks <- struct{}{}
+		if o.Budget > 0 && time.Since(began) >= o.Budget {
+			break
+		}
+		at := judged
 		wait.Go(func() {
 			defer func() { <-looks }()
-			result.outcomes[i] = h.look(ctx, &bugs[i], bugs[i].ways())
-			h.tell(result.outcomes[i])
+			outcomes[at] = h.look(ctx, &bugs[at])
+			h.tell(outcomes[at])
 		})
 	}
 	wait.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return result, nil
+	if o.Budget > 0 {
+		h.tell(h.control)
+		if err := h.control.Err; err != nil {
+			return nil, fmt.Errorf("run the unchanged code: %w", err)
+		}
+	}
+	return &Result{options: o, bugs: len(bugs), control: h.control, outcomes: outcomes[:judged]}, nil
 }
 
 // way is one way to look for a bug.
@@ -131,6 +154,11 @@ type way struct {
 	sites int
 	// hungry has the clients ask for all there is while nothing fails.
 	hungry bool
+	// tests are packages with spaces between them; run is what their tests are named,
+	// timeout how long they may take, and hangs says that they may find a deadlock.
+	tests, run string
+	timeout    time.Duration
+	hangs      bool
 }
 
 // String names the way in reports.
@@ -140,6 +168,8 @@ func (w way) String() string {
 		name += " " + w.strategy
 	}
 	switch {
+	case w.tests != "":
+		return "test " + w.tests
 	case w.explore != "":
 		return "explore " + w.explore
 	case w.hungry:
@@ -150,9 +180,12 @@ func (w way) String() string {
 	return name
 }
 
-// ways lists how a bug is looked for, in this order.
+// ways lists how the simulator looks for a bug, in this order.
 func (b *Bug) ways() []way {
 	var list []way
+	if b.Judge == JudgeTest {
+		return nil
+	}
 	for _, mode := range b.Modes {
 		list = append(list, way{mode: mode, strategy: b.Strategy, sites: b.Sites})
 	}
@@ -179,7 +212,7 @@ func mostSeeds(bugs []Bug) map[way]uint64 {
 	return most
 }
 
-// waysOf lists all ways in which any of the bugs is looked for.
+// waysOf lists all ways in which the simulator looks for any of the bugs.
 func waysOf(bugs []Bug) []way {
 	var list []way
 	for i := range bugs {
@@ -199,10 +232,18 @@ type harness struct {
 	slots chan struct{}
 	// most is how many seeds the bugs ask for: the unchanged code runs them too.
 	most map[way]uint64
-	// control is what was found in the unchanged code: seeds that fail there, and
-	// invariants, tell nothing about a bug in that way, and are left out.
+	// tests are those that the unchanged code has to pass.
+	tests []way
+
+	mu sync.Mutex
+	// control is what was found in the unchanged code: seeds and tests that fail
+	// there, and invariants, tell nothing about a bug in that way, and are left out.
 	control Outcome
-	mu      sync.Mutex
+	// parts are the parts of the control that have begun, each done once.
+	parts map[string]*sync.Once
+	// binary is a program without a bug, and notBuilt why there is none.
+	binary   string
+	notBuilt error
 }
 
 func (h *harness) tell(o Outcome) {
@@ -214,55 +255,67 @@ func (h *harness) tell(o Outcome) {
 	h.Progress(o)
 }
 
-// look builds the code with a bug, or without, and runs it in every way given:
-// with a bug, seeds are simulated until one catches it.
-func (h *harness) look(ctx context.Context, bug *Bug, ways []way) Outcome {
+// look runs the code with a bug in every way to look for it, until it is caught.
+func (h *harness) look(ctx context.Context, bug *Bug) Outcome {
+	began := time.Now()
 	o := Outcome{Bug: bug}
-	binary, err := h.build(ctx, bug)
-	if err != nil {
-		o.Err = err
-		return o
+	if bug.Judge == JudgeTest {
+		h.test(ctx, &o)
+	} else {
+		h.simulate(ctx, &o)
 	}
-	defer func() { _ = os.Remove(binary) }() // the directory goes later
-	if bug == nil {
-		h.lookEverywhere(ctx, &o, binary, ways)
-		return o
-	}
-	for _, w := range ways {
-		if how, _ := o.CaughtBy(); how != "" && w.explore == "" {
-			continue
-		}
-		h.lookIn(ctx, &o, binary, w)
-	}
+	o.Took = time.Since(began)
 	return o
 }
 
-// lookEverywhere runs the unchanged code in all ways, several at once.
-func (h *harness) lookEverywhere(ctx context.Context, o *Outcome, binary string, ways []way) {
-	parts := make([]Outcome, len(ways))
-	var wait sync.WaitGroup
-	for i, w := range ways {
-		wait.Go(func() { h.lookIn(ctx, &parts[i], binary, w) })
+// test has tests look for a bug.
+func (h *harness) test(ctx context.Context, o *Outcome) {
+	changed, err := o.Bug.Apply(h.Root)
+	if err != nil {
+		o.Err = err
+		return
 	}
-	wait.Wait()
-	for _, part := range parts {
-		o.Found, o.Err = append(o.Found, part.Found...), errors.Join(o.Err, part.Err)
+	for _, w := range h.tests {
+		if w.tests == strings.Join(o.Bug.Tests, " ") {
+			h.lookAtTests(ctx, w)
+		}
+	}
+	h.testIn(ctx, o, changed, o.Bug.Name, o.Bug.testWay())
+}
+
+// simulate has the simulator and the search look for a bug. With a budget, the search
+// does so only if the simulator has not found it.
+func (h *harness) simulate(ctx context.Context, o *Outcome) {
+	binary, err := h.build(ctx, o.Bug)
+	if err != nil {
+		o.Err = err
+		return
+	}
+	defer func() { _ = os.Remove(binary) }() // the directory goes later
+	for _, w := range o.Bug.ways() {
+		if how, _ := o.CaughtBy(); how != "" && (w.explore == "" || h.Budget > 0) {
+			continue
+		}
+		h.lookIn(ctx, o, binary, w)
 	}
 }
 
 // lookIn runs a program in one way, unless that is left out.
 func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) {
-	known := h.control.in(w)
+	if w.explore != "" && h.SkipSearch || w.explore == "" && h.SkipSim {
+		return
+	}
+	if h.Budget > 0 && w.explore != "" {
+		h.searchControl(ctx, w)
+	}
+	known := h.known(w)
 	var args []string
 	if w.explore != "" {
-		if h.SkipSearch || known.Violations > 0 {
+		if known.Violations > 0 {
 			return
 		}
 		args = []string{"-explore", w.explore, "-bound", h.Bound, "-max-states", strconv.Itoa(h.MaxStates)}
 	} else {
-		if h.SkipSim {
-			return
-		}
 		seeds := max(h.Seeds, h.most[w])
 		if o.Bug != nil {
 			seeds = max(h.Seeds, o.Bug.Seeds)
@@ -270,24 +323,37 @@ func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) 
 		if w.hungry {
 			seeds = max(1, h.Seeds/hungryPart)
 		}
-		args = []string{
-			"-mode", w.mode, "-strategy", w.strategy, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry),
-			"-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(seeds, 10),
-		}
+		args = append(w.cluster(), "-first", strconv.FormatUint(h.First, 10), "-seeds", strconv.FormatUint(seeds, 10))
 		if o.Bug == nil {
 			args = append(args, "-all")
-		} else {
-			args = append(args, "-skip", join(known.Failed), "-ignore", strings.Join(known.Broken, ","))
 		}
 	}
-	h.slots <- struct{}{}
-	defer func() { <-h.slots }()
-	f, err := h.find(ctx, binary, args...)
-	if err != nil {
-		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, err))
-	} else if !f.Skipped {
-		o.Found = append(o.Found, Found{Way: w.String(), Finding: f})
+	failed := slices.Clone(known.Failed)
+	for {
+		these := args
+		if o.Bug != nil && w.explore == "" {
+			these = append(slices.Clone(args), "-skip", join(failed), "-ignore", strings.Join(known.Broken, ","))
+		}
+		f, err := h.find(ctx, binary, these...)
+		if err == nil && h.Budget > 0 && o.Bug != nil && w.explore == "" && f.Violations > 0 {
+			var fails bool
+			if fails, err = h.failsWithout(ctx, w, f.Seed); fails {
+				failed = append(failed, f.Seed)
+				continue
+			}
+		}
+		if err != nil {
+			o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, err))
+		} else if !f.Skipped {
+			o.Found = append(o.Found, Found{Way: w.String(), Finding: f})
+		}
+		return
 	}
+}
+
+// cluster returns the flags for the clusters in which a way simulates seeds.
+func (w way) cluster() []string {
+	return []string{"-mode", w.mode, "-strategy", w.strategy, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
 }
 
 // hungryPart is how many seeds there are for one in which clients are hungry:
@@ -324,34 +390,10 @@ func (h *harness) build(ctx context.Context, bug *Bug) (string, error) {
 	return binary, nil
 }
 
-// WriteOverlay writes files to dir, by their names in the module, and the overlay that
-// puts them in place, and returns its path.
-func WriteOverlay(dir, root string, contents map[string]string) (string, error) {
-	var overlay struct{ Replace map[string]string }
-	overlay.Replace = make(map[string]string)
-	for name, text := range contents {
-		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return "", fmt.Errorf("make a directory: %w", err)
-		}
-		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
-			return "", fmt.Errorf("write a changed file: %w", err)
-		}
-		overlay.Replace[filepath.Join(root, filepath.FromSlash(name))] = to
-	}
-	encoded, err := json.Marshal(overlay)
-	if err != nil {
-		return "", fmt.Errorf("encode the overlay: %w", err)
-	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, encoded, 0o644); err != nil {
-		return "", fmt.Errorf("write the overlay: %w", err)
-	}
-	return file, nil
-}
-
 // find runs a built program.
 func (h *harness) find(ctx context.Context, binary string, args ...string) (finding.Finding, error) {
+	h.slots <- struct{}{}
+	defer func() { <-h.slots }()
 	var f finding.Finding
 	out, err := h.command(ctx, binary, args...)
 	if err != nil {
@@ -361,23 +403,4 @@ func (h *harness) find(ctx context.Context, binary string, args ...string) (find
 		return f, fmt.Errorf("decode what was found: %w", err)
 	}
 	return f, nil
-}
-
-// command runs a program in the root of the module and returns its stdout.
-func (h *harness) command(ctx context.Context, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = h.Root
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if cause := ctx.Err(); err != nil && cause != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Base(name), cause)
-	}
-	if err != nil {
-		text := strings.TrimSpace(stderr.String())
-		return nil, fmt.Errorf("%s: %w: %s", filepath.Base(name), err, text[:min(len(text), 2000)])
-	}
-	return out, nil
 }

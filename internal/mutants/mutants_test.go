@@ -13,9 +13,12 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/samya-db/samya/internal/mutants"
 )
@@ -39,6 +42,10 @@ func TestCatalogue(t *testing.T) {
 	for _, b := range bugs {
 		count[b.Variant]++
 		count[b.Kind]++
+		count["judged by "+b.Judge]++
+		if b.Judge == mutants.JudgeTest {
+			continue
+		}
 		if b.Explore != "" {
 			count["searched"]++
 		}
@@ -48,7 +55,8 @@ func TestCatalogue(t *testing.T) {
 	}
 	for what, least := range map[string]int{
 		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "log": 12, "persistence": 6, "retry": 5, "safety": 15,
-		"searched": 15, "auto or switch": 8,
+		"searched": 15, "auto or switch": 8, "judged by test": 70, "race": 10, "credentials": 18,
+		"mux": 12, "access": 15, "tls": 8, "shares": 8, "client": 9, "engine": 7, "partitions": 5, "membership": 5,
 	} {
 		if count[what] < least {
 			t.Errorf("%d bugs are %q, want at least %d", count[what], what, least)
@@ -57,6 +65,46 @@ func TestCatalogue(t *testing.T) {
 	if len(bugs) < 40 {
 		t.Errorf("%d bugs, want at least 40", len(bugs))
 	}
+}
+
+// TestNamedTestsExist: what the files of bugs name are packages with such tests.
+func TestNamedTestsExist(t *testing.T) {
+	names := make(map[string][]string)
+	for _, b := range catalogue(t) {
+		for _, dir := range b.Tests {
+			if names[dir] == nil {
+				names[dir] = testsIn(t, filepath.Join(root, dir))
+			}
+		}
+		for _, run := range b.Run {
+			named := regexp.MustCompile("^(?:" + run + ")$")
+			if !slices.ContainsFunc(b.Tests, func(dir string) bool { return slices.ContainsFunc(names[dir], named.MatchString) }) {
+				t.Errorf("%s: no test in %v is named %q", b.Name, b.Tests, run)
+			}
+		}
+	}
+}
+
+// testsIn returns the names of the tests of the package in a folder.
+func testsIn(t *testing.T, dir string) []string {
+	t.Helper()
+	names := []string{""}
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	return names
 }
 
 // TestBugsCompile applies every bug and checks the packages that it changes as the
@@ -93,7 +141,8 @@ func TestBugsCompile(t *testing.T) {
 func compiled(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}",
-		"./avantan/...", "./redistribute/...", "./predict/...", "./kvpart/...", "./site/...")
+		"./avantan/...", "./redistribute/...", "./predict/...", "./kvpart/...", "./site/...",
+		"./appmgr/...", "./client/...", "./internal/...")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
@@ -183,6 +232,36 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseJudgedByTests(t *testing.T) {
+	const head = "says: s\nrule: r\nvariant: mux\nkind: race\njudge: test\ntests: ./internal/mux ./client\nrun: TestA Test.*B\ntimeout: 30s\nhangs: yes\n"
+	const edit = "--- file a/b.go\n--- old\nx\n--- new\ny\n"
+	b, err := mutants.Parse("n", head+edit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(b.Tests, []string{"./internal/mux", "./client"}) || !slices.Equal(b.Run, []string{"TestA", "Test.*B"}) ||
+		b.Timeout != 30*time.Second || !b.Hangs {
+		t.Errorf("it is %+v", b)
+	}
+	for name, text := range map[string]string{
+		"no tests":              strings.Replace(head, "tests: ./internal/mux ./client\n", "", 1),
+		"tests of a simulation": strings.Replace(head, "judge: test\n", "modes: star\n", 1),
+		"modes":                 head + "modes: star\n",
+		"all packages":          strings.Replace(head, "./client", "./...", 1),
+		"package outside":       strings.Replace(head, "./client", "./../client", 1),
+		"no pattern":            strings.Replace(head, "TestA", "Test(", 1),
+		"a subtest":             strings.Replace(head, "TestA", "TestA/b", 1),
+		"no time":               strings.Replace(head, "30s", "0s", 1),
+		"hangs perhaps":         strings.Replace(head, "yes", "maybe", 1),
+		"unknown judge":         strings.Replace(head, "judge: test", "judge: me", 1),
+		"unknown variant":       strings.Replace(head, "mux\nkind", "mix\nkind", 1),
+	} {
+		if _, err := mutants.Parse(name, text+edit); !errors.Is(err, mutants.ErrFormat) {
+			t.Errorf("%s: got %v, want ErrFormat", name, err)
+		}
+	}
+}
+
 func TestSample(t *testing.T) {
 	bugs := catalogue(t)
 	for n, want := range map[int]int{0: len(bugs), 7: 7, len(bugs): len(bugs), len(bugs) + 1: len(bugs)} {
@@ -191,10 +270,10 @@ func TestSample(t *testing.T) {
 		}
 	}
 	variants := make(map[string]bool)
-	for _, b := range mutants.Sample(bugs, 24) {
+	for _, b := range mutants.Sample(mutants.JudgedBy(bugs, mutants.JudgeSim), 24) {
 		variants[b.Variant] = true
 	}
-	if len(variants) != len(mutants.Variants()) {
+	if len(variants) != len(mutants.SimVariants()) {
 		t.Errorf("a sample of 24 is of the variants %v only", variants)
 	}
 }

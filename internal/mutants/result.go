@@ -6,13 +6,16 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/samya-db/samya/internal/mutants/finding"
 )
 
 // Result is what became of all bugs.
 type Result struct {
-	options  Options
+	options Options
+	// bugs is how many there were to judge.
+	bugs     int
 	control  Outcome
 	outcomes []Outcome
 }
@@ -55,7 +58,11 @@ func (r *Result) OK() bool { return len(r.Uncaught()) == 0 && r.ControlViolation
 
 // Summary is the result as one object.
 type Summary struct {
+	// Bugs is how many were judged, Selected how many there were to judge: more if
+	// the budget of time was up, in an order drawn from Order.
 	Bugs      int      `json:"bugs"`
+	Selected  int      `json:"selected"`
+	Order     uint64   `json:"order,omitempty"`
 	Caught    int      `json:"caught"`
 	Uncaught  []string `json:"uncaught"`
 	ByExplore int      `json:"by_explore"`
@@ -80,7 +87,10 @@ type BugSummary struct {
 	Rule    string `json:"rule"`
 	Variant string `json:"variant"`
 	Kind    string `json:"kind"`
+	Judge   string `json:"judge"`
 	Caught  bool   `json:"caught"`
+	// Seconds is how long it took to find out.
+	Seconds float64 `json:"seconds"`
 	// How is the way that catches it, see [Found].
 	How string `json:"how,omitempty"`
 	finding.Finding
@@ -93,7 +103,7 @@ type BugSummary struct {
 // Summary sums up.
 func (r *Result) Summary() Summary {
 	s := Summary{
-		Bugs: len(r.outcomes), Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Seeds: r.options.Seeds,
+		Bugs: len(r.outcomes), Selected: r.bugs, Order: r.options.Order, Uncaught: r.Uncaught(), ByExplore: r.ByExplore(), Seeds: r.options.Seeds,
 		Kinds: make(map[string]int), Variants: make(map[string]int), Results: []BugSummary{},
 		Control: ControlSummary{Violations: r.ControlViolations(), Found: r.control.Found},
 	}
@@ -108,7 +118,8 @@ func (r *Result) Summary() Summary {
 }
 
 func (o *Outcome) summary() BugSummary {
-	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind}
+	b := BugSummary{Name: o.Bug.Name, Says: o.Bug.Says, Rule: o.Bug.Rule, Variant: o.Bug.Variant, Kind: o.Bug.Kind, Judge: o.Bug.Judge}
+	b.Seconds = o.Took.Round(100 * time.Millisecond).Seconds()
 	b.How, b.Finding = o.CaughtBy()
 	b.Caught = b.How != ""
 	b.ExploreInvariant = o.byExplore().Invariant
@@ -118,7 +129,7 @@ func (o *Outcome) summary() BugSummary {
 	if !b.Caught {
 		for i := range o.Found {
 			f := &o.Found[i]
-			b.Seeds, b.Events, b.States = b.Seeds+f.Seeds, b.Events+f.Events, b.States+f.States
+			b.Seeds, b.Events, b.States, b.Tests = b.Seeds+f.Seeds, b.Events+f.Events, b.States+f.States, b.Tests+f.Tests
 			b.Panics, b.Hashes, b.Closed = b.Panics+f.Panics, b.Hashes+f.Hashes, f.Closed
 			if f.Panic != "" {
 				b.Panic = f.Panic
@@ -132,15 +143,15 @@ func (o *Outcome) summary() BugSummary {
 func (o *Outcome) Line() string {
 	if o.Bug == nil {
 		var seeds, events uint64
-		states := 0
+		states, tests := 0, 0
 		for i := range o.Found {
 			f := &o.Found[i]
-			seeds, states = seeds+f.Seeds, states+f.States
+			seeds, states, tests = seeds+f.Seeds, states+f.States, tests+f.Tests
 			if f.States == 0 {
 				events += f.Events
 			}
 		}
-		line := fmt.Sprintf("control: %d seeds, %d events; %d states", seeds, events, states)
+		line := fmt.Sprintf("control: %d seeds, %d events; %d states; %d tests", seeds, events, states, tests)
 		if how, f := o.CaughtBy(); how != "" {
 			line += fmt.Sprintf(", FAILS: %s by %s, seed %d, event %d: %s", f.Invariant, how, f.Seed, f.Event, f.Detail)
 		}
@@ -153,12 +164,18 @@ func (o *Outcome) Line() string {
 // outcome tells how a bug was caught, or why it was not.
 func (b *BugSummary) outcome() string {
 	switch {
+	case b.Caught && b.Judge == JudgeTest:
+		return fmt.Sprintf("%s in %.1f s", b.Invariant, b.Seconds)
 	case b.Caught && b.Seed != 0:
 		return fmt.Sprintf("%s by %s, seed %d, event %d", b.Invariant, b.How, b.Seed, b.Event)
 	case b.Caught:
 		return fmt.Sprintf("%s by %s, state %d", b.Invariant, b.How, b.States)
 	case b.Error != "":
 		return "NOT CAUGHT: " + b.Error
+	case b.Judge == JudgeTest && b.Panics > 0:
+		return "NOT CAUGHT: no test fails but by a panic: " + b.Panic
+	case b.Judge == JudgeTest:
+		return fmt.Sprintf("NOT CAUGHT: %d tests pass", b.Tests)
 	case b.Panics+b.Hashes > 0:
 		return fmt.Sprintf("NOT CAUGHT: %d panics, %d hashes that differ, in %d seeds: %s", b.Panics, b.Hashes, b.Seeds, b.Panic)
 	default:
@@ -166,11 +183,13 @@ func (b *BugSummary) outcome() string {
 	}
 }
 
-// counts lists names with their counts.
+// counts lists names with their counts, except those that do not occur.
 func counts(names []string, n map[string]int) string {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = fmt.Sprintf("%s %d", name, n[name])
+	var list []string
+	for _, name := range names {
+		if n[name] > 0 {
+			list = append(list, fmt.Sprintf("%s %d", name, n[name]))
+		}
 	}
 	return strings.Join(list, ", ")
 }
@@ -199,6 +218,11 @@ func (r *Result) Print(w io.Writer) error {
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
+	}
+	if s.Bugs < s.Selected {
+		if _, err := fmt.Fprintf(w, "\n%d of %d bugs were judged, until the time was up, in the order %d\n", s.Bugs, s.Selected, s.Order); err != nil {
+			return fmt.Errorf("print how many were judged: %w", err)
+		}
 	}
 	_, err := fmt.Fprintf(w, "\n%d of %d bugs caught, %d by the exhaustive search alone; control: %d violations\n",
 		s.Caught, s.Bugs, s.ByExplore, s.Control.Violations)

@@ -23,6 +23,8 @@ type Finding struct {
 	Panics int    `json:"panics,omitempty"`
 	Panic  string `json:"panic,omitempty"`
 	Hashes int    `json:"hashes,omitempty"`
+	// Tests is how many tests ran; the names of those that failed are in Broken.
+	Tests int `json:"tests,omitempty"`
 	// Failed are the seeds that violate an invariant, if all were run, and Broken
 	// those invariants.
 	Failed []uint64 `json:"failed,omitempty"`
