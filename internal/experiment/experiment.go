@@ -85,6 +85,8 @@ type Result struct {
 	Setup    string       `json:"setup"`
 	Compared []Comparison `json:"compared,omitempty"`
 	Goals    []Goal       `json:"goals"`
+	// Spreads are tables that the report shows. Their names are their captions.
+	Spreads []Table `json:"-"`
 	// Tables are written as CSV files, the first as NAME.csv.
 	Tables []Table `json:"-"`
 	// Figures are drawn as SVG files, the first as NAME.svg.
@@ -148,7 +150,8 @@ func Unmeasured(g Goal) Goal {
 
 // Table is rows of a CSV file.
 type Table struct {
-	Name  string // what follows the experiment's name in that of the file; "" for nothing
+	// Name is what follows the experiment's name in that of the file; "" for nothing.
+	Name  string
 	Heads []string
 	Rows  [][]string
 }

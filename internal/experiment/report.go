@@ -94,6 +94,14 @@ func (t Table) write(w io.Writer) error {
 	return errors.Join(c.Write(t.Heads), c.WriteAll(t.Rows))
 }
 
+// show writes the table as part of the report.
+func (t Table) show(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s\n\n| %s |\n|%s\n", t.Name, strings.Join(t.Heads, " | "), strings.Repeat("---|", len(t.Heads)))
+	for _, row := range t.Rows {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+}
+
 // section writes what the report says of the result.
 func (r *Result) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n%s %d cores, %.0f s.\n", r.Name, r.Title, r.Setup, r.Cores, r.Seconds)
@@ -115,6 +123,9 @@ func (r *Result) section(b *strings.Builder) {
 			}
 			fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.What, paper, with(c.Ours, c.Unit), c.Why)
 		}
+	}
+	for _, t := range r.Spreads {
+		t.show(b)
 	}
 	for _, f := range r.Figures {
 		fmt.Fprintf(b, "\n![%s](%s)\n\n%s\n", f.Caption, r.file(f.Name, "svg"), f.Caption)

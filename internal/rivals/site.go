@@ -24,8 +24,9 @@ type sites struct {
 	answer func(*virtual.Request, virtual.Outcome)
 	limit  int
 	at     []*site
-	// reads and granted, refused, timedOut count answers.
-	reads, granted, refused, timedOut int
+	// reads and granted, refused, timedOut count answers, waited the acquires that
+	// joined a queue.
+	reads, granted, refused, timedOut, waited int
 }
 
 // start gives each place an equal part of the limit, the first one more where it
@@ -134,5 +135,6 @@ func (s *sites) counters() map[string]float64 {
 	return map[string]float64{
 		virtual.Messages: float64(s.w.Messages), virtual.MessageBytes: float64(s.w.Bytes), "reads": float64(s.reads),
 		"granted": float64(s.granted), "refused": float64(s.refused), "timed-out": float64(s.timedOut),
+		virtual.Waited: float64(s.waited),
 	}
 }

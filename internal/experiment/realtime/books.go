@@ -31,13 +31,9 @@ func until(ctx context.Context, f func(context.Context) error) error {
 // create creates the entity and waits until each site has its equal part of it.
 func create(ctx context.Context, o *Options, books *client.Client, sites []*client.Client) error {
 	o.Progress(fmt.Sprintf("creating %s with a limit of %d", entity, o.Limit))
-	err := until(ctx, func(ctx context.Context) error {
-		err := books.CreateEntity(ctx, entity, o.Limit)
-		if errors.Is(err, client.ErrEntityExists) {
-			return nil // an earlier try was done and its answer lost
-		}
-		return err
-	})
+	// The id is the same in all tries: none may be told that the entity exists.
+	id := "create-" + entity
+	err := until(ctx, func(ctx context.Context) error { return books.CreateEntity(ctx, entity, o.Limit, client.CreateID(id)) })
 	if err != nil {
 		return fmt.Errorf("create the entity: %w", err)
 	}

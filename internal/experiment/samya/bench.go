@@ -50,7 +50,7 @@ const collectAt = 400
 func (b *bench) run(ctx context.Context, env *experiment.Env, s *setting, plays []play) (*runs, error) {
 	wanted := make(map[play]bool)
 	for _, p := range plays {
-		for _, seed := range s.seeds {
+		for _, seed := range s.seedsOf(p) {
 			p.seed = seed
 			wanted[p] = b.outcomes[p] == nil
 		}

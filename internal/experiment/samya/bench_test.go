@@ -67,7 +67,7 @@ func TestFailuresAreTold(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	for _, args := range [][]string{
-		{"--seeds=0"}, {"--seeds=101"}, {"--minutes=0"}, {"--minutes=61"}, {"--service=-1s"}, {"--service=1s"}, {"--commit=0s"}, {"--commit=1s"},
+		{"--seeds=-1"}, {"--seeds=101"}, {"--minutes=0"}, {"--minutes=61"}, {"--service=-1s"}, {"--service=1s"}, {"--commit=0s"}, {"--commit=1s"},
 	} {
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
 		for _, m := range Group.New(f) {
@@ -119,7 +119,7 @@ func TestAlive(t *testing.T) {
 }
 
 func TestCrossover(t *testing.T) {
-	r := &runs{setting: &setting{seeds: []uint64{1}, span: readSpan}, outcomes: make(map[play]*outcome)}
+	r := &runs{setting: &setting{first: 1, seeds: 1, span: readSpan}, outcomes: make(map[play]*outcome)}
 	rate := func(of reader, share, n int) {
 		p := of.play(r.setting, share)
 		p.seed = 1

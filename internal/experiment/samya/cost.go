@@ -73,7 +73,7 @@ func costTable(r *runs, plays []play, messages, bytes figure) experiment.Table {
 	t.Heads = append(t.Heads, "messages_each", "bytes_each")
 	row := 0
 	for _, p := range plays {
-		for _, seed := range r.seeds {
+		for _, seed := range r.seedsOf(p) {
 			o := r.at(p, seed)
 			t.Rows[row] = append(t.Rows[row], decimal(messages(o), 2), decimal(bytes(o), 0))
 			row++

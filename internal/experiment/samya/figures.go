@@ -1,7 +1,9 @@
 package samya
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/samya-db/samya/internal/experiment"
 	"github.com/samya-db/samya/internal/plot"
@@ -19,7 +21,9 @@ const window = 5
 func (r *runs) rateLines(name string, plays []play, over int) *plot.Lines {
 	l := &plot.Lines{Title: name, X: minuteAxis, Y: rateAxis}
 	for _, p := range plays {
-		l.Series = append(l.Series, overMinutes(title(p.system), moving(r.perMinute(p, func(o *outcome) []float64 { return o.byMinute }), over), 1.0/60))
+		line := overMinutes(title(p.system), moving(r.perMinute(p, func(o *outcome) []float64 { return o.byMinute }), over), 1.0/60)
+		line.Strong = p.system == product
+		l.Series = append(l.Series, line)
 	}
 	return l
 }
@@ -32,9 +36,31 @@ func (r *runs) tailLines(name string, plays []play) *plot.Lines {
 		for i, v := range values {
 			values[i] = max(v, leastShown)
 		}
-		l.Series = append(l.Series, overMinutes(title(p.system), values, 1))
+		line := overMinutes(title(p.system), values, 1)
+		line.Strong = p.system == product
+		l.Series = append(l.Series, line)
 	}
 	return l
+}
+
+// product is the system that figures let stand out: samya as it is shipped.
+const product = transfers
+
+// percentileRows are the latencies of runs, a row for each, the lowest on top.
+func (r *runs) percentileRows(name string, plays []play) *plot.Ranges {
+	panel := &plot.Ranges{Title: name, X: plot.Axis{Label: "latency", Unit: "ms", Log: true}, Points: []string{"p50", "p99", "p99.9"}}
+	of := []figure{
+		func(o *outcome) float64 { return o.all.p50 }, func(o *outcome) float64 { return o.all.p99 }, func(o *outcome) float64 { return o.all.p999 },
+	}
+	for _, p := range plays {
+		row := plot.Row{Name: title(p.system), Strong: p.system == product}
+		for _, f := range of {
+			row.Values = append(row.Values, max(r.median(p, f), leastShown))
+		}
+		panel.Rows = append(panel.Rows, row)
+	}
+	slices.SortStableFunc(panel.Rows, func(a, b plot.Row) int { return cmp.Compare(a.Values[len(of)-1], b.Values[len(of)-1]) })
+	return panel
 }
 
 // leastShown is what a logarithmic axis shows of what is nothing.
@@ -52,7 +78,7 @@ func overMinutes(name string, values []float64, scale float64) plot.Series {
 // against are lines of a figure of runs, each against a number of theirs.
 func (r *runs) against(l *plot.Lines, systems []string, xs []int, at func(system string, x int) play, f figure) *plot.Lines {
 	for _, s := range systems {
-		line := plot.Series{Name: title(s), Marks: true}
+		line := plot.Series{Name: title(s), Marks: true, Strong: s == product}
 		for _, x := range xs {
 			y := r.median(at(s, x), f)
 			if math.IsNaN(y) || l.Y.Log && y <= 0 {

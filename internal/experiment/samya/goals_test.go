@@ -14,7 +14,7 @@ func sound(p play) *outcome {
 	o := &outcome{
 		seconds: p.span.Seconds(), requests: 1000, granted: 1000, releases: 1000,
 		oracleCommitted: 2000, began: map[string]float64{"direct low-water": 70},
-		all: latency{p50: 1.3, p90: 1.3, p95: 1.4, p99: 1.5, p999: 1.6, max: 20, mean: 1.31}, plenty: latency{p99: 1.5},
+		all: latency{p50: 1.3, p90: 1.3, p95: 1.4, p99: 1.5, p999: 1.6, max: 20, mean: 1.31}, plenty: latency{p99: 1.5, p999: 1.6},
 		messages: 600, bytes: 30_000,
 	}
 	if p.sites > 0 {
@@ -135,10 +135,14 @@ func TestGoalsFail(t *testing.T) {
 		spoil func(p play, o *outcome)
 	}{
 		{&latencyStudy, "fit: committed, of No Constraint's", spoiled(first(of(transfers, fit)), func(o *outcome) { o.granted-- })},
-		{&latencyStudy, "fit: refused beyond the oracle's", spoiled(first(of(transfers, fit)), func(o *outcome) { o.refused++ })},
+		{&latencyStudy, "fit: committed, of the oracle's", spoiled(first(of(transfers, fit)), func(o *outcome) { o.granted, o.oracleRefused = o.granted-3, 3 })},
+		{&latencyStudy, "fit: refused, worst hour", spoiled(first(of(transfers, fit)), func(o *outcome) { o.refused++ })},
+		{&latencyStudy, "fit: refused beyond 1.1", spoiled(first(of(transfers, fit)), func(o *outcome) { o.refused, o.oracleRefused = 1201, 1000 })},
 		{&latencyStudy, "fit: p99 beyond the way to the site, worst seed, samya", spoiled(first(of(transfers, fit)), func(o *outcome) { o.all.p99 = 3.1 })},
 		{&latencyStudy, "fit: p99 beyond the way to the site, worst seed, samya, majority", spoiled(first(of(majority, fit)), func(o *outcome) { o.all.p99 = 3.1 })},
-		{&latencyStudy, "fit: p99.9 beyond the way to the site, worst seed, samya", spoiled(first(of(transfers, fit)), func(o *outcome) { o.all.p999 = 3.1 })},
+		{&latencyStudy, "fit: p99.9 beyond the way to the site, worst hour without refusals of the oracle, samya", spoiled(first(of(transfers, fit)), func(o *outcome) { o.all.p999 = 3.1 })},
+		{&latencyStudy, "fit: p99.9 beyond the way to the site, median, samya", spoiled(of(transfers, fit), func(o *outcome) { o.all.p999, o.oracleRefused = 3.1, 1 })},
+		{&latencyStudy, "fit: p99.9 of those that come while 5 % is free", spoiled(first(of(transfers, fit)), func(o *outcome) { o.plenty.p999, o.oracleRefused = 2.1, 1 })},
 		{&latencyStudy, "fit: p99.9 beyond the way to the site, median, samya, majority", spoiled(of(majority, fit), func(o *outcome) { o.all.p999 = 3.1 })},
 		{&latencyStudy, "tight: committed, of the oracle's", spoiled(first(of(transfers, tight)), func(o *outcome) { o.granted -= 3 })},
 		{&latencyStudy, "tight: refused beyond", spoiled(first(of(transfers, tight)), func(o *outcome) { o.refused, o.oracleRefused = 1201, 1000 })},

@@ -35,8 +35,8 @@ played instead, and nothing is held against goals.`,
 
 var (
 	latencySystems = []string{
-		transfers, majority, star, auto, paperMajority, paperStar, escrowHalf, escrowExact, oneRound, oneRoundCentral, batched,
-		unlimited, noRedistributes, oracle,
+		transfers, majority, star, auto, paperMajority, paperStar, escrowAhead, escrowHalf, escrowExact, centralPool, approximate,
+		oneRound, oneRoundCentral, batched, unlimited, noRedistributes, oracle,
 	}
 	latencyWorkloads = []string{fit, tight, burst, over}
 )
@@ -65,6 +65,7 @@ func latencyResult(r *runs) *experiment.Result {
 			r.table(plays, byWorkload, bySystem),
 			r.minuteTable("minutes", plays, func(p play) string { return p.workload + " " + p.system }, func(o *outcome) []float64 { return o.byMinute }),
 		},
+		Spreads: []experiment.Table{r.spread(plays)},
 		Figures: latencyFigures(r, plays),
 		Notes: []string{
 			"Latency percentiles are over all acquires, refused and timed-out ones too; of refused ones alone they are in the columns refused_…; one that times out has taken 5 s.",
@@ -79,47 +80,48 @@ func latencyResult(r *runs) *experiment.Result {
 	return res
 }
 
-// latencyFigures are a sample of Table 6 as bars, and Figures 8 and 9.
+// latencyFigures are Table 6 as rows of percentiles, and Figures 8 and 9.
 func latencyFigures(r *runs, plays []play) []experiment.Figure {
-	shown := fit
-	if r.trace != "" {
-		shown = traced
-	}
-	var figures []experiment.Figure
-	ofShown := slices.DeleteFunc(slices.Clone(plays), func(p play) bool { return p.workload != shown })
-	table := r.bars(
-		&plot.Bars{Title: "Latency on " + shown, X: "system", Y: plot.Axis{Label: "latency", Unit: "ms", Log: true}},
-		ofShown, func(p play) string { return p.system },
-		map[string]figure{
-			"p90": func(o *outcome) float64 { return o.all.p90 }, "p95": func(o *outcome) float64 { return o.all.p95 },
-			"p99": func(o *outcome) float64 { return o.all.p99 }, "p99.9": func(o *outcome) float64 { return o.all.p999 },
-		}, "p90", "p95", "p99", "p99.9",
-	)
-	bars := picture("", "Table 6: latency percentiles of all acquires on "+shown+", medians over the seeds.", table)
-	bars.Width = 1400
-	figures = append(figures, bars)
-	var tails, rates []plot.Panel
+	var percentiles, tails, rates []plot.Panel
 	workloads := latencyWorkloads
 	if r.trace != "" {
 		workloads = []string{traced}
 	}
 	for _, w := range workloads {
-		var of, timely []play
-		for _, p := range plays {
-			if p.workload != w {
-				continue
-			}
-			of = append(of, p)
-			if p.system != oracle && p.system != unlimited && p.system != noRedistributes {
-				timely = append(timely, p)
-			}
-		}
-		tails = append(tails, r.tailLines("Latency, "+w, timely))
-		rates = append(rates, r.rateLines("Throughput, "+w, of, window))
+		of := slices.DeleteFunc(slices.Clone(plays), func(p play) bool { return p.workload != w })
+		percentiles = append(percentiles, r.percentileRows("Latency, "+w, of))
+		tails = append(tails, r.tailLines("Latency, "+w, among(of, tailSystems)))
+		rates = append(rates, r.rateLines("Throughput, "+w, among(of, rateSystems), window))
 	}
-	return append(
-		figures,
-		picture("time", "Figure 8: the 99th percentile of the worst ten seconds of each minute, medians over the seeds.", tails...),
-		picture("throughput", "Figure 9: throughput, moving average of five minutes, medians over the seeds.", rates...),
-	)
+	figures := []experiment.Figure{
+		picture("", "Table 6: latency percentiles of all acquires, medians over the seeds. Further left is better.", percentiles...),
+		picture("time", "Figure 8: the 99th percentile of the worst ten seconds of each minute, medians over the seeds. Lower is better.", tails...),
+		picture("throughput", "Figure 9: throughput, moving average of five minutes, medians over the seeds. Higher is better; lines that are not seen coincide with samya's.", rates...),
+	}
+	if r.trace != "" {
+		return figures
+	}
+	return append(figures, answerFigure(r))
+}
+
+// answerFigure is the answer at a glance, which the README shows.
+func answerFigure(r *runs) experiment.Figure {
+	rows := r.percentileRows("How long an acquire takes: five regions around the world, one limit", across(play{span: r.span}, answerSystems, []string{fit}))
+	answer := picture("answer", "How long an acquire takes on fit: percentiles of all acquires of an hour, medians over the seeds. Further left is better.", rows)
+	answer.Width, answer.Height = 760, 300
+	return answer
+}
+
+// The systems that lines over time show: few enough to be told apart. The tables
+// and Table 6 have all of them.
+var (
+	tailSystems = []string{transfers, majority, paperMajority, escrowHalf, escrowExact, batched}
+	// answerSystems are the designs that a reader thinks of, each by its best.
+	answerSystems = []string{transfers, escrowAhead, escrowHalf, centralPool, batched, oneRound}
+	rateSystems   = []string{transfers, majority, escrowExact, oneRound, batched, unlimited}
+)
+
+// among are the plays of some systems.
+func among(plays []play, systems []string) []play {
+	return slices.DeleteFunc(slices.Clone(plays), func(p play) bool { return !slices.Contains(systems, p.system) })
 }

@@ -46,6 +46,7 @@ func latencyCompared(r *runs) []experiment.Comparison {
 		experiment.Comparison{What: "fit: throughput, samya over the batched MultiPaxSys", Unit: "×", Ours: median(r.ratios(r.on(transfers, fit), r.on(batched, fit), (*outcome).rate)), Why: "The paper has no such rival; it commits all that is asked for."},
 		experiment.Comparison{What: "fit: median latency of the batched MultiPaxSys", Unit: "ms", Ours: r.median(r.on(batched, fit), func(o *outcome) float64 { return o.all.p50 }), Why: "The paper has no such rival; it takes the way to the leader and a round."},
 	)
+	all = append(all, spreadCompared(r)...)
 	for _, s := range []string{transfers, majority, star} {
 		all = append(all, experiment.Comparison{What: "burst: p99, " + title(s), Unit: "ms", Ours: r.median(r.on(s, burst), p99), Why: "The paper has no such workload."})
 	}
@@ -59,6 +60,36 @@ func latencyCompared(r *runs) []experiment.Comparison {
 		of("refused", "", transfers, func(o *outcome) float64 { return float64(o.refused) }),
 		of("refused", "", oracle, func(o *outcome) float64 { return float64(o.refused) }),
 	)
+}
+
+// spreadCompared tells what the paper does not look at: how far seeds differ, and the
+// systems that it does not have.
+func spreadCompared(r *runs) []experiment.Comparison {
+	const (
+		whyWorst = "The paper has one hour. The worst are hours in which more is wanted than the limit: samya lets acquires wait for what is released, as long as 2.5 s."
+		whyAhead = "The paper has no such rival: sites ask all others at once, below a low-water mark. It knows no forecast."
+		whyPool  = "The paper has no such rival. Sites ask the server when they want more, which is a way there and back."
+		whyTail  = "On tight who waits for long waits for what is released. Samya's sites ask each other, and learn of it later than one leader does."
+		whyNear  = "The paper has no such rival. What servers have not told each other yet is granted beyond the limit."
+	)
+	fits := r.whereFit(func(of func(play) *outcome) float64 { return p999(of(r.on(transfers, fit))) })
+	one := func(what, unit string, ours float64, why string) experiment.Comparison {
+		return experiment.Comparison{What: what, Unit: unit, Ours: ours, Why: why}
+	}
+	all := []experiment.Comparison{
+		one(fmt.Sprintf("fit: hours of %d in which the oracle refuses nobody", len(r.seedsOf(r.on(transfers, fit)))), "", float64(len(fits)), "Each seed is another hour: fit mostly fits the limit."),
+		one("fit: p99.9, worst of these hours, samya", "ms", most(fits), "The answer of the own site."),
+		one("fit: p99.9, worst seed, samya", "ms", most(r.each(r.on(transfers, fit), p999)), whyWorst),
+		one("fit: p99.9, worst seed, "+title(escrowAhead), "ms", most(r.each(r.on(escrowAhead, fit), p999)), whyAhead),
+		one("fit: p99.9, worst seed, "+title(centralPool), "ms", most(r.each(r.on(centralPool, fit), p999)), whyPool),
+	}
+	for _, s := range []string{transfers, escrowAhead, centralPool, batched} {
+		all = append(all, one("tight: p99.9, median, "+title(s), "ms", r.median(r.on(s, tight), p999), whyTail))
+	}
+	for _, w := range []string{fit, tight, over} {
+		all = append(all, one(w+": tokens beyond the limit, worst seed, "+title(approximate), "", most(r.each(r.on(approximate, w), beyondLimit)), whyNear))
+	}
+	return finite(all)
 }
 
 // whyTable6 says why a column of Table 6 differs.

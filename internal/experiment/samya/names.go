@@ -16,6 +16,9 @@ const (
 	paperStar       = "paper-star"
 	escrowHalf      = "escrow-half"
 	escrowExact     = "escrow-exact"
+	escrowAhead     = "escrow-ahead"
+	centralPool     = "central-pool"
+	approximate     = "approximate"
 	oneRound        = "multipaxsys"
 	oneRoundCentral = "multipaxsys-central"
 	batched         = "multipaxsys-batched"
@@ -48,6 +51,9 @@ var titles = map[string]string{
 	paperStar:       "star, paper's policies",
 	escrowHalf:      "escrow, borrows half",
 	escrowExact:     "escrow, borrows the need",
+	escrowAhead:     "escrow, asks all ahead",
+	centralPool:     "central pool (Doorman)",
+	approximate:     "approximate (Gubernator)",
 	oneRound:        "MultiPaxSys",
 	oneRoundCentral: "MultiPaxSys, led from Iowa",
 	batched:         "MultiPaxSys, batched",

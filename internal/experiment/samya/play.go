@@ -74,6 +74,9 @@ type outcome struct {
 	// falsely are the refusals of acquires that came while a twentieth of the limit
 	// was free on sites that could be reached.
 	falsely int
+	// beyond is by how many tokens clients held more than the limit at most,
+	// grantedBeyond how many acquires were granted while they did.
+	beyond, grantedBeyond int
 	// oracleCommitted and oracleRefused are those of one counter without latency.
 	oracleCommitted, oracleRefused int
 	// all is the latency of every acquire and read; of those refused, and of those

@@ -107,7 +107,7 @@ func (l *player) play(_ context.Context, s *setting, p play) (*outcome, error) {
 		return nil, err
 	}
 	o := replay.Options{
-		Demand: d, Limit: core.Tokens(p.limit), Unlimited: p.system == unlimited, Service: s.service, Commit: s.commit,
+		Demand: d, Limit: core.Tokens(p.limit), Unlimited: p.system == unlimited || p.system == approximate, Service: s.service, Commit: s.commit,
 		Faults: faultsOf(p.fault, p.span),
 	}
 	if at, ok := y.(placed); ok {
@@ -139,7 +139,7 @@ func closedOutcome(r *replay.Saturation) *outcome {
 func outcomeOf(r *replay.Result) *outcome {
 	o := &outcome{
 		seconds: r.Span.Seconds(), requests: r.Requests, granted: r.Granted, refused: r.Refused, timedOut: r.TimedOut,
-		waited: r.Waited, releases: r.Releases, reads: r.Reads, falsely: r.Plenty.Refused,
+		waited: r.Waited, releases: r.Releases, reads: r.Reads, falsely: r.Plenty.Refused, beyond: r.Beyond, grantedBeyond: r.GrantedBeyond,
 		oracleCommitted: r.Oracle.Granted + r.Oracle.Releases, oracleRefused: r.Oracle.Refused,
 		all: latencyOf(r.Latency), refusals: latencyOf(r.Rejected), plenty: latencyOf(r.Plenty.Latency),
 		began: make(map[string]float64), messages: float64(r.Messages), bytes: float64(r.MessageBytes), counters: r.Counters,

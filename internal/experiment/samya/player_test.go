@@ -17,7 +17,7 @@ import (
 )
 
 // brief is what the runs of these tests have in common.
-var brief = &setting{seeds: []uint64{1}, span: time.Minute, service: 2 * time.Microsecond, commit: 300 * time.Microsecond}
+var brief = &setting{first: 1, seeds: 1, span: time.Minute, service: 2 * time.Microsecond, commit: 300 * time.Microsecond}
 
 // Every system that an experiment names serves a minute of the demand.
 func TestSystemsServe(t *testing.T) {
@@ -118,7 +118,7 @@ func TestReal(t *testing.T) {
 	}}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	run := s.experiment().New(f)
-	if err := f.Parse([]string{"--real", "--seeds=0"}); err != nil {
+	if err := f.Parse([]string{"--real", "--seeds=-1"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run(t.Context(), envOf(true)); !errors.Is(err, ran) {

@@ -25,6 +25,12 @@ func newRival(name string) (virtual.System, error) {
 		return rivals.NewEscrow(rivals.Half)
 	case escrowExact:
 		return rivals.NewEscrow(rivals.Exact)
+	case escrowAhead:
+		return rivals.NewAhead(), nil
+	case centralPool:
+		return rivals.NewPool(), nil
+	case approximate:
+		return rivals.NewApproximate(), nil
 	case unlimited:
 		return rivals.NoConstraint(), nil
 	case noRedistributes:

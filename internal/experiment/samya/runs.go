@@ -31,11 +31,20 @@ func (r *runs) at(p play, seed uint64) *outcome {
 // figure is something that a run shows.
 type figure func(*outcome) float64
 
-// by is a figure of each seed, which may be drawn from several runs.
+// by is a figure of each seed that all runs have which it is drawn from.
 func (r *runs) by(f func(of func(play) *outcome) float64) []float64 {
-	all := make([]float64, len(r.seeds))
-	for i, seed := range r.seeds {
-		all[i] = f(func(p play) *outcome { return r.at(p, seed) })
+	var all []float64
+	for _, seed := range r.longest() {
+		shared := true
+		v := f(func(p play) *outcome {
+			if shared = shared && r.has(p, seed); !shared {
+				return &outcome{}
+			}
+			return r.at(p, seed)
+		})
+		if shared {
+			all = append(all, v)
+		}
 	}
 	return all
 }

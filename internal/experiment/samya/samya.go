@@ -21,7 +21,8 @@ var Group = experiment.Group{
 	Long: `Reruns sections 5.3 to 5.10 of the Samya paper, and what we ask beside it: each is
 an experiment of its own as well. All is in virtual time, with the real code of
 samya's sites and of the paper's rivals under one load: the figures do not depend
-on how busy this machine is. Medians of --seeds seeds; the CSV files have each.`,
+on how busy this machine is. Figures are medians over the seeds, and tables tell the
+worst as well; the CSV files have each.`,
 	New: func(f *pflag.FlagSet) []experiment.Member {
 		o := &options{}
 		o.flags(f)
@@ -97,7 +98,7 @@ func (s *study) run(b *bench) experiment.Run {
 		if r.err != nil {
 			return nil, r.err
 		}
-		found.Setup = set.String() + " " + found.Setup
+		found.Setup = set.about(s.plays(set)) + " " + found.Setup
 		return found, nil
 	}
 }
@@ -116,7 +117,7 @@ const (
 )
 
 func (o *options) flags(f *pflag.FlagSet) {
-	f.IntVar(&o.seeds, "seeds", 3, "how many seeds to run, from --seed on")
+	f.IntVar(&o.seeds, "seeds", 0, "how many seeds to run, from --seed on; 0: 20, 10 or 3, by the run's cost")
 	f.IntVar(&o.minutes, "minutes", maxMinutes, "run for no longer than this; goals of what the paper runs for longer are not measured")
 	f.DurationVar(&o.service, "service", 0, "how long a processor is busy with a request; 0s: as measured on this machine at the start")
 	f.DurationVar(&o.commit, "commit", 300*time.Microsecond, "how long a disk takes to make a transaction durable")
@@ -128,8 +129,8 @@ func (o *options) check() error {
 		return fmt.Errorf("%w: --%s must be %s", experiment.ErrOptions, flag, want)
 	}
 	switch {
-	case o.seeds < 1 || o.seeds > maxSeeds:
-		return bad("seeds", fmt.Sprintf("within 1 and %d", maxSeeds))
+	case o.seeds < 0 || o.seeds > maxSeeds:
+		return bad("seeds", fmt.Sprintf("within 0 and %d", maxSeeds))
 	case o.minutes < 1 || o.minutes > maxMinutes:
 		return bad("minutes", fmt.Sprintf("within 1 and %d", maxMinutes))
 	case o.service < 0 || o.service > 10*time.Millisecond:
@@ -149,7 +150,9 @@ const (
 
 // setting is what the runs of one study share.
 type setting struct {
-	seeds []uint64
+	// first is the first seed, seeds how many each run has; 0 for as many as wanted.
+	first uint64
+	seeds int
 	span  time.Duration
 	// whole says that the runs are long and many enough to be held against goals.
 	whole           bool
@@ -169,16 +172,13 @@ func minutesOf(d time.Duration) int { return int((d + time.Minute - 1) / time.Mi
 func (b *bench) setting(ctx context.Context, env *experiment.Env, span time.Duration) (*setting, error) {
 	s := &setting{
 		span: min(span, time.Duration(b.o.minutes)*time.Minute), quick: env.Quick,
+		first: env.Seed, seeds: b.o.seeds,
 		service: b.o.service, commit: b.o.commit, trace: b.o.trace, column: b.o.column,
 	}
-	seeds := b.o.seeds
 	if env.Quick {
-		seeds, s.span = min(seeds, quickSeeds), min(s.span, quickMinutes*time.Minute)
+		s.span = min(s.span, quickMinutes*time.Minute)
 	}
-	for i := range seeds {
-		s.seeds = append(s.seeds, env.Seed+uint64(i)) //nolint:gosec // few
-	}
-	s.whole = s.span == span && seeds >= leastSeeds
+	s.whole = s.span == span && !env.Quick && (s.seeds == 0 || s.seeds >= leastSeeds)
 	if s.service == 0 {
 		var err error
 		if s.service, err = b.calibrated(ctx, env); err != nil {
@@ -189,8 +189,8 @@ func (b *bench) setting(ctx context.Context, env *experiment.Env, span time.Dura
 	return s, nil
 }
 
-// String says what all runs of the setting have in common.
-func (s *setting) String() string {
+// about says what all runs of the setting have in common.
+func (s *setting) about(plays []play) string {
 	how := "given"
 	if s.measured {
 		how = "measured at the start"
@@ -199,6 +199,6 @@ func (s *setting) String() string {
 	if s.span > time.Minute {
 		span = fmt.Sprintf("%v minutes", s.span.Minutes())
 	}
-	return fmt.Sprintf("Virtual time: %s of load a run, seeds %d to %d; a request takes a processor %v (%s), a commit takes a disk %v.",
-		span, s.seeds[0], s.seeds[len(s.seeds)-1], s.service, how, s.commit)
+	return fmt.Sprintf("Virtual time: %s of load a run, %s; a request takes a processor %v (%s), a commit takes a disk %v.",
+		span, s.told(plays), s.service, how, s.commit)
 }

@@ -23,6 +23,8 @@ var columns = []column{
 	{"refused", 0, func(o *outcome) float64 { return float64(o.refused) }},
 	{"oracle_refused", 0, func(o *outcome) float64 { return float64(o.oracleRefused) }},
 	{"refused_while_free", 0, func(o *outcome) float64 { return float64(o.falsely) }},
+	{"beyond_limit", 0, beyondLimit},
+	{"granted_beyond_limit", 0, func(o *outcome) float64 { return float64(o.grantedBeyond) }},
 	{"timed_out", 0, func(o *outcome) float64 { return float64(o.timedOut) }},
 	{"waited_percent", 4, (*outcome).waits},
 	{"mean_ms", 3, func(o *outcome) float64 { return o.all.mean }},
@@ -68,7 +70,7 @@ func (r *runs) table(plays []play, keys ...key) experiment.Table {
 		t.Heads = append(t.Heads, c.head)
 	}
 	for _, p := range plays {
-		for _, seed := range r.seeds {
+		for _, seed := range r.seedsOf(p) {
 			o := r.at(p, seed)
 			var row []string
 			for _, k := range keys {
