@@ -16,12 +16,18 @@ TEST_FLAGS ?=
 BENCH ?= .
 BENCH_FLAGS ?= -benchtime 2s
 FUZZTIME ?= 10s
+# Seconds after which `make fuzz` and `make chaos-briefly` begin nothing further,
+# and the number that draws the order of a budgeted run.
+FUZZ_BUDGET ?=
+CHAOS_BUDGET ?= 120
+DRAW ?= 1
 # How much `make test` fuzzes each target.
 FUZZ_BRIEFLY ?= 2000x
 FUZZ_DIRS := appmgr avantan cmd internal kvpart predict redistribute site
-# What `make sim` runs.
+# What `make sim` runs; SIM_FLAGS is handed to `samya-lab sim`.
 SEEDS ?= 2000
 MODES ?= majority star auto switch
+SIM_FLAGS ?=
 OLD ?=
 NEW ?=
 
@@ -63,6 +69,20 @@ chaos: ## The failure tests at length, on real processes: kills, pauses, failing
 	mkdir -p bin/process
 	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./internal/failuretest
 
+# The tests that draw their faults, in an order drawn by DRAW and with fresh seeds.
+CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable
+
+.PHONY: chaos-briefly
+chaos-briefly: ## The short forms of the failure tests that draw their faults, again with other seeds, for CHAOS_BUDGET seconds
+	mkdir -p bin/process; $(GO) test -c -o bin/process/failuretest.test ./internal/failuretest; \
+	began=$$SECONDS; n=0; \
+	for test in $$(shuf --random-source=<(yes $(DRAW)) -e $(CHAOS_TESTS)); do \
+	  if [ $$n -gt 0 ] && [ $$((SECONDS - began)) -ge $(CHAOS_BUDGET) ]; then break; fi; \
+	  (cd internal/failuretest && TMPDIR=$(BIN)/process $(BIN)/process/failuretest.test -test.run "^$$test\$$" -test.timeout 10m -test.v | grep -E '^( *--- |FAIL|ok|PASS| +[a-z_]+_test.go)'); \
+	  n=$$((n + 1)); \
+	done; \
+	echo "chaos: $$n of $(words $(CHAOS_TESTS)) tests, $$((SECONDS - began)) s, none failed"
+
 .PHONY: retries
 retries: ## Of those the one in which 100 clients retry through failing sites and app managers
 	mkdir -p bin/process
@@ -70,8 +90,8 @@ retries: ## Of those the one in which 100 clients retry through failing sites an
 
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
-sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star
-	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode; done
+sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, or MODES=star; SIM_FLAGS="--budget 1m"
+	for mode in $(MODES); do bin/samya-lab sim --seeds $(SEEDS) --mode $$mode $(SIM_FLAGS); done
 
 # Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--variant star --bound large"`.
 EXPLORE_FLAGS ?=
@@ -167,19 +187,22 @@ race: ## The same tests under the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
-# finds smaller for most of the time.
+# finds smaller for most of the time. With FUZZ_BUDGET, in seconds, targets come in
+# an order drawn by DRAW, and none begins once the budget is spent.
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 2000x
+fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 2000x; FUZZ_BUDGET=120 stops after 120 s
 	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
-	n=0; of=$$(wc -l <<<"$$all"); began=$$SECONDS; \
+	of=$$(wc -l <<<"$$all"); n=0; began=$$SECONDS; \
+	if [ -n "$(FUZZ_BUDGET)" ]; then all=$$(shuf --random-source=<(yes $(DRAW)) <<<"$$all"); fi; \
 	while IFS=: read -r file target; do \
+	  if [ -n "$(FUZZ_BUDGET)" ] && [ $$n -gt 0 ] && [ $$((SECONDS - began)) -ge $(FUZZ_BUDGET) ]; then break; fi; \
 	  n=$$((n + 1)); \
 	  if ! said=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$(dirname "$$file")" 2>&1); then \
 	    echo "$$said"; echo "FAIL $$target in $$(dirname "$$file")"; exit 1; \
 	  fi; \
 	  echo "fuzz $$n/$$of: $$target in $$(dirname "$$file"), $$(grep -oE 'execs: [0-9]+' <<<"$$said" | tail -1)"; \
 	done <<<"$$all"; \
-	echo "fuzz: $$of targets for $(FUZZTIME) each, $$((SECONDS - began)) s, none failed"
+	echo "fuzz: $$n of $$of targets for $(FUZZTIME) each, $$((SECONDS - began)) s, none failed"
 
 # The binaries of the tests do it, which `go test` has compiled: to be led by
 # coverage they would be compiled once more, with all that they import, which takes
