@@ -154,7 +154,7 @@ func (f *orchard) views(site int) []core.View {
 	views := r.answer(call).Details.Views
 	for i := range views {
 		// Instances for debts that there were on the way.
-		views[i].Applied = 0
+		views[i].Applied, views[i].DebtSince = 0, 0
 	}
 	return views
 }
@@ -191,7 +191,7 @@ func (f *orchard) check(t *rapid.T) {
 	for i := range f.sites {
 		for at := range stored[i].Entities {
 			e := &stored[i].Entities[at]
-			e.Protocol = avantan.State{}
+			e.Protocol, e.DebtSince = avantan.State{}, 0
 			if l := stored[2].Entities[at]; l.Parent != e.Parent || l.Shape != e.Shape {
 				t.Fatalf("%+v, the leader has %+v", e, l)
 			}
