@@ -69,10 +69,18 @@ func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon co
 	return q.debts[at], soon
 }
 
-// usable is what the site may hand out of an entity: what is left but for what is owed,
-// and nothing while the site is held.
+// usable is what the site may hand out of an entity: what is left but for what is owed
+// and what its offers lack, and nothing while the site is held.
 func (n *node) usable(name string) core.Tokens {
 	e, left := n.drained.entities[name], n.drained.books[name].Left
+	if e.Protocol.Pledge != nil {
+		left += min(0, e.Protocol.Pledge.Offered)
+	}
+	for i := range e.Star.Slices {
+		if s := &e.Star.Slices[i]; !s.Committed {
+			left += min(0, s.Pledge.Offered)
+		}
+	}
 	if e.Protocol.Pledge != nil && e.Held == e.Protocol.Applied+1 {
 		return min(left, 0)
 	}

@@ -80,8 +80,15 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 }
 
 // mayHold is for how long an acquire may go on waiting at most for which a site has all
-// that is needed: Hold, and what it takes until that is seen.
-func (n *node) mayHold() micros { return micros(n.cfg.Hold)*millisecond*11/10 + seenWithin }
+// that is needed since then: Hold, and what it takes until that is seen. A site whose disk
+// is slow looks after its syncs: after one under way, and the next.
+func (n *node) mayHold(since micros) micros {
+	most := micros(n.cfg.Hold)*millisecond*11/10 + seenWithin
+	if since < n.slowUntil {
+		most += 2 * slowest
+	}
+	return most
+}
 
 // seenWithin is how long after a site's state changed that is seen.
 const seenWithin = 300 * millisecond
@@ -90,7 +97,7 @@ const seenWithin = 300 * millisecond
 // fails if that goes on, whatever else waits and whoever is away.
 func (o *observer) servable(n *node, p *place) {
 	since := max(p.servable, n.resumes)
-	if p.servable != 0 && o.s.now > since+n.mayHold() {
+	if p.servable != 0 && o.s.now > since+n.mayHold(since) {
 		o.s.report.WaitedThoughKept++
 		o.s.fail(Serving, "%s: %v waits, for %d ms with all that it needs", n.id, p.op, (o.s.now-since)/millisecond)
 	}

@@ -102,6 +102,9 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 7000200},
 		{Protocol: "majority", Long: true, Seed: 777, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Seed: 778, Faults: sim.AllFaults | sim.DoubleFaults},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000026},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 31000003},
+		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 31000006},
 	} {
 		run(t, o)
 	}

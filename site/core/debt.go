@@ -82,13 +82,15 @@ func (e *entity) owed() Tokens {
 }
 
 // usable is what the site may hand out, to clients or to other sites: all that is
-// left, but for what pays the debt. It is negative if left is.
+// left, but for what pays the debt, and what an offer of less than nothing lacks: that
+// may come back. It is negative if that leaves less than nothing.
 func (e *entity) usable() Tokens {
+	left := e.left - e.lacking()
 	d := e.debt()
 	if d == nil {
-		return e.left
+		return left
 	}
-	return min(e.left, max(0, e.left-d.aside))
+	return min(left, max(0, left-d.aside))
 }
 
 // setDebt notes the debt after instance t, which has decided v. Whoever contributed to

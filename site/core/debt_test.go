@@ -166,3 +166,37 @@ func TestDebtWaitsForAMajority(t *testing.T) {
 		})
 	}
 }
+
+// TestOfferOfLessThanNothingIsNotGranted: a site that lacks tokens offers less than
+// nothing. Of what comes back to it meanwhile it grants only what it does not lack, since
+// the offer may come back as well.
+func TestOfferOfLessThanNothingIsNotGranted(t *testing.T) {
+	const out, more = 20, 4
+	r := newRig(t, 3, func(c *core.Config) { c.Strategy = "instance" })
+	r.create("parent", 9)
+	r.create("child", 60)
+	r.wantCode(r.acquire("a", "child", out, "out"), core.OK)
+	// It takes the others for down, so it begins nothing itself, and answers them.
+	r.step("a", core.Reachable{})
+	r.changeAsync("b", core.Change{Kind: core.MoveEntity, Name: "child", Parent: "parent", RequestID: "move"})
+	for r.view("a", "parent").Net == 0 {
+		r.advance(1)
+	}
+	r.acquireAsync("b", "parent", more, "short", 20_000)
+	for r.view("a", "parent").Offered == 0 {
+		r.advance(1)
+	}
+	r.cut["a"] = true
+	offered := r.view("a", "parent").Offered
+	if offered >= 0 {
+		t.Fatalf("a offers %d", offered)
+	}
+	r.wantCode(r.release("a", "child", out, "back"), core.OK)
+	r.wantCode(r.acquire("a", "parent", out+offered+1, "too much"), core.OutOfTokens)
+	r.wantCode(r.acquire("a", "parent", out+offered, "all"), core.OK)
+	r.cut["a"] = false
+	r.advance(30_000)
+	if _, _, net := r.books("parent"); net > 9 {
+		t.Errorf("%d of 9 are out", net)
+	}
+}

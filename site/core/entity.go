@@ -114,20 +114,37 @@ func (e *entity) applied() avantan.Instance {
 	return e.majority.State().Applied
 }
 
-// offered is what is set aside for the instance under way.
+// offered is what is set aside for the instances under way.
 func (e *entity) offered() Tokens {
-	var sum Tokens
+	offered, lacking := e.pledged()
+	return offered - lacking
+}
+
+// lacking is by how much offers under way were of less than nothing: a site that had
+// less than that offers what it lacks.
+func (e *entity) lacking() Tokens {
+	if e.majority == nil && e.star == nil {
+		return 0
+	}
+	_, lacking := e.pledged()
+	return lacking
+}
+
+// pledged adds up the offers of more than nothing, and those of less.
+func (e *entity) pledged() (offered, lacking Tokens) {
 	if e.majority != nil && e.majority.State().Pledge != nil {
-		sum = e.majority.State().Pledge.Offered
+		tokens := e.majority.State().Pledge.Offered
+		offered, lacking = max(0, tokens), max(0, -tokens)
 	}
 	if e.star != nil {
 		for i := range e.star.State().Slices {
 			if s := &e.star.State().Slices[i]; !s.Committed {
-				sum += s.Pledge.Offered
+				offered += max(0, s.Pledge.Offered)
+				lacking += max(0, -s.Pledge.Offered)
 			}
 		}
 	}
-	return sum
+	return offered, lacking
 }
 
 // owes reports whether the site is in debt, also if that is part of an offer: it

@@ -36,7 +36,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	offer := c.mods.offer.Offer(s, press)
 	owes := e.debt() != nil
 	if owes && settles {
-		offer = e.left
+		offer = e.left - e.lacking()
 	}
 	kept := max(0, s.Left-offer)
 	target, median := c.mods.want.Target(s)
