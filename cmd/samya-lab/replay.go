@@ -122,18 +122,22 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		return &usageError{errors.New("--workers must be within 1 and 256")}
 	}
 	told := replayed{Minutes: o.minutes, Limit: o.limit, Seeds: seeds}
-	told.Results = make([]*replay.Result, len(o.workloads)*len(settings)*len(seeds))
+	plays := o.plays(settings)
+	for i := range plays {
+		plays[i].first = len(told.Results)
+		told.Results = append(told.Results, make([]*replay.Result, len(plays[i].settings)*len(seeds))...)
+	}
 	// Little is live at any time: collecting it less often costs memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var mu sync.Mutex
 	done := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(o.workers)
-	for w, workload := range o.workloads {
+	for _, p := range plays {
 		for i, seed := range seeds {
 			group.Go(func() error {
 				// The demand is drawn once for all settings.
-				demand, err := replay.Draw(workload, seed, o.minutes*binsAMinute)
+				demand, err := replay.DrawPlaces(p.Workload, seed, p.Bins, p.Places)
 				if err != nil {
 					return err
 				}
@@ -142,20 +146,20 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 						return err
 					}
 				}
-				for s, setting := range settings {
+				for s, setting := range p.settings {
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
 					}
-					r, err := replay.Run(replay.Options{Demand: demand, Limit: core.Tokens(o.limit)}, sites.New(setting.Configure))
+					r, err := replay.Run(replay.Options{Demand: demand, Limit: p.Limit}, sites.New(setting.Configure))
 					if err != nil {
 						return fmt.Errorf("setting %s: %w", setting.Name, err)
 					}
-					r.Setting = setting.Name
+					r.Workload, r.Setting = p.Name, setting.Name
 					mu.Lock()
-					told.Results[(w*len(settings)+s)*len(seeds)+i] = r
+					told.Results[p.first+s*len(seeds)+i] = r
 					if done++; l.isTerminal() {
 						_, _ = fmt.Fprintf(l.stderr, "\r\x1b[K%d of %d runs, last %s, seed %d, %s",
-							done, len(told.Results), workload, seed, setting.Name)
+							done, len(told.Results), p.Name, seed, setting.Name)
 					}
 					mu.Unlock()
 				}
@@ -188,6 +192,32 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		}
 	}
 	return nil
+}
+
+// played is a demand that settings are played on.
+type played struct {
+	replay.Crowd
+	settings []replay.Setting
+	// first is where its results begin.
+	first int
+}
+
+// plays is all that is to be played: each workload in five regions, and for goals the
+// crowds under the setting to be judged.
+func (o *replayOptions) plays(settings []replay.Setting) []played {
+	var plays []played
+	for _, w := range o.workloads {
+		plays = append(plays, played{
+			Crowd:    replay.Crowd{Name: w, Workload: w, Places: replay.Regions, Bins: o.minutes * int(time.Minute/replay.Bin), Limit: core.Tokens(o.limit)},
+			settings: settings,
+		})
+	}
+	if o.goals != "" {
+		for _, c := range replay.Crowds() {
+			plays = append(plays, played{Crowd: c, settings: settings[len(settings)-1:]})
+		}
+	}
+	return plays
 }
 
 var errGoals = errors.New("not all goals are met")

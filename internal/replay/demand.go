@@ -93,6 +93,9 @@ func Draw(workload string, seed uint64, bins int) (*Demand, error) {
 	return DrawPlaces(workload, seed, bins, len(regions))
 }
 
+// Regions is how many regions the trace has.
+const Regions = trace.Regions
+
 // MaxPlaces is the most places that demand is drawn for.
 const MaxPlaces = 100
 

@@ -1,6 +1,11 @@
 package replay
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/samya-db/samya/site/core"
+)
 
 // Goal is one thing that our policies have to show against others.
 type Goal struct {
@@ -38,7 +43,29 @@ const (
 	mostOfConstant = 0.5
 	// mostWaitsInBatches is as mostWaits, where demand comes all at once.
 	mostWaitsInBatches = 0.022
+	// mostInCrowd is how many redistributions a second may be begun over all sites of a
+	// crowd, however many these are.
+	mostInCrowd = 3
 )
+
+// Crowd is a limit of which many sites want more than there is, so that most are short
+// at any time.
+type Crowd struct {
+	// Name stands for the workload in results.
+	Name string
+	// Workload is what places ask for, as many as there are Places, for so many Bins.
+	Workload     string
+	Places, Bins int
+	Limit        core.Tokens
+}
+
+// Crowds are those that goals are judged by: a quarter of what all sites want.
+func Crowds() []Crowd {
+	return []Crowd{
+		{Name: "crowd-20", Workload: "fit", Places: 20, Bins: 36, Limit: 4800},
+		{Name: "crowd-50", Workload: "fit", Places: 50, Bins: 24, Limit: 12_000},
+	}
+}
 
 // GoalSettings are the settings that Goals needs the summaries of, beside the one
 // to be judged.
@@ -83,6 +110,10 @@ func Goals(summaries []Summary, setting string) ([]Goal, error) {
 		part(value("batch", setting, "waited_percent"), value("batch", goalControl, "waited_percent")), mostWaitsInBatches)
 	add("batch", "requests that wait with instances alone, of those without the timing of demand",
 		part(value("batch", goalTimed, "waited_percent"), value("batch", goalConstant, "waited_percent")), mostOfConstant)
+	for _, c := range Crowds() {
+		add(c.Name, "redistributions a second over all sites", value(c.Name, setting, "begun")/(time.Duration(c.Bins)*Bin).Seconds(), mostInCrowd)
+		add(c.Name, "acquires that time out", value(c.Name, setting, "timed_out"), 0)
+	}
 	return goals, err
 }
 

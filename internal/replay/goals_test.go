@@ -26,6 +26,11 @@ func TestGoals(t *testing.T) {
 				all = append(all, Summary{Workload: w, Setting: setting, Median: m})
 			}
 		}
+		for _, c := range Crowds() {
+			m := map[string]float64{"begun": 15 * float64(c.Bins)}
+			change(c.Name, "transfer", m)
+			all = append(all, Summary{Workload: c.Name, Setting: "transfer", Median: m})
+		}
 		return all
 	}
 	unmet := func(change func(workload, setting string, m map[string]float64)) string {
@@ -33,7 +38,7 @@ func TestGoals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(goals) != 16 {
+		if len(goals) != 20 {
 			t.Errorf("%d goals", len(goals))
 		}
 		var list []string
@@ -62,6 +67,8 @@ func TestGoals(t *testing.T) {
 		"redistributing":   {"over", "transfer", "begun", 3601, "over: redistributions, of those under the paper's policies; over: redistributions a second"},
 		"batches":          {"batch", "transfer", "waited_percent", 0.089, "batch: requests that wait, of"},
 		"timing":           {"batch", "instance", "waited_percent", 1.1, "batch: requests that wait with"},
+		"a storm":          {"crowd-50", "transfer", "begun", 361, "crowd-50: redistributions a second"},
+		"left without":     {"crowd-20", "transfer", "timed_out", 1, "crowd-20: acquires that time out"},
 		"constant is good": {"batch", "instance-constant", "waited_percent", 1.9, "batch: requests that wait with"},
 	} {
 		got := unmet(func(w, setting string, m map[string]float64) {

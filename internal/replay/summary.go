@@ -21,6 +21,7 @@ func Measures() []Measure {
 	return []Measure{
 		{"tps", "tps", (*Result).TPS, 2},
 		{"refused", "refused", func(r *Result) float64 { return float64(r.Refused + r.TimedOut) }, 0},
+		{"timed_out", "timed out", func(r *Result) float64 { return float64(r.TimedOut) }, 0},
 		{"refused_beyond_oracle", "beyond oracle", func(r *Result) float64 { return float64(r.BeyondOracle) }, 0},
 		{"waited_percent", "waited %", func(r *Result) float64 { return 100 * r.WaitedShare() }, 2},
 		{"p50_ms", "p50", func(r *Result) float64 { return r.Latency.P50 }, milliseconds},
