@@ -173,8 +173,12 @@ func (a *admin) next() {
 		kind: setLimit, entity: a.names[s.r.IntN(len(a.names))], limit: core.Tokens(s.r.IntN(500)),
 		wait: micros(s.r.IntN(8000)) * millisecond, site: -1,
 	}
-	if s.lacks.debts && s.chance(400) {
+	switch {
+	case s.lacks.debts && s.chance(400):
 		p.limit /= 20
+	case s.lacks.slots && s.chance(400):
+		// Only of what is plenty is enough left for all lanes.
+		p.limit *= 20
 	}
 	switch {
 	case s.lacks.debts && s.chance(500) && s.existsAnywhere(p.entity):

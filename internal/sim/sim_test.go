@@ -105,6 +105,9 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000026},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 31000003},
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 31000006},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 212347907},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 31000025},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000015},
 	} {
 		run(t, o)
 	}

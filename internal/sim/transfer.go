@@ -77,7 +77,7 @@ const (
 )
 
 // chooseStrategies says by what sites get tokens: where the seed chooses, at
-// least one asks others by its own.
+// least one asks others by its own, and has acquires wait for what comes.
 func (s *sim) chooseStrategies() {
 	names := core.StrategyNames()
 	for _, n := range s.nodes {
@@ -87,7 +87,11 @@ func (s *sim) chooseStrategies() {
 		}
 	}
 	if s.o.Strategy == "" {
-		s.nodes[s.r.IntN(len(s.nodes))].cfg.Strategy = transferStrategy
+		one := s.nodes[s.r.IntN(len(s.nodes))]
+		one.cfg.Strategy = transferStrategy
+		if one.cfg.Admission == "refuse" {
+			one.cfg.Admission = "wait"
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/samya-db/samya/avantan"
 )
 
 // amongOthers is a core of three members, five under auto, so that two are no majority,
@@ -165,4 +167,35 @@ func TestLanesSendAsSteps(t *testing.T) {
 		t.Errorf("%d messages, %d requests served on lanes", messages, served)
 	}
 	t.Logf("%d messages, %d requests served on lanes", messages, served)
+}
+
+// TestLanesGrantNothingThatAnOfferLacks: lanes hand out no more than is usable while an
+// offer of less than nothing is under way, of an entity that is split as well.
+func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
+	const left, lacking = 100, 40
+	for _, split := range []bool{false, true} {
+		l := amongOthers(t, "majority", 2, left, 0)
+		e := l.space.find("e")
+		e.majority = avantan.New(&l.machine, &entityLedger{c: l.Core, e: e}, avantan.State{
+			Promised: avantan.Ballot{Number: 1, Site: "b"}, Pledge: &avantan.Contribution{Site: "a", Offered: -lacking},
+		})
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		if split && !l.Split("e", true) {
+			t.Fatal("not split")
+		}
+		var granted Tokens
+		rnd := rand.New(rand.NewPCG(1, 1))
+		for i := range uint64(left) {
+			l.Resume()
+			l.hand(rnd, now, &Acquire{Call: int(i), Entity: "e", Tokens: 1, Request: RequestKey{1, byte(i)}})
+			var out Effects
+			l.Drain(&out)
+			for _, r := range out.Replies {
+				granted += r.Answer.Tokens
+			}
+		}
+		if granted != left-lacking {
+			t.Errorf("split %v: %d granted, of %d left where an offer lacks %d", split, granted, left, lacking)
+		}
+	}
 }
