@@ -28,6 +28,25 @@ func (o *observer) alone(d *Memory) bool {
 	return false
 }
 
+// raisedAlone takes in the limits that a cluster of one site answers to have set: a
+// limit may be raised, granted up to, and its entity deleted within one transaction,
+// of which the records tell nothing.
+func (o *observer) raisedAlone(n *node, batch *core.Effects) {
+	if len(o.s.nodes) != 1 {
+		return
+	}
+	for i := range batch.Replies {
+		c, a := batch.Replies[i].Call.(*call), &batch.Replies[i].Answer
+		if c.op.kind != setLimit || a.Code != core.OK || a.View() == nil {
+			continue
+		}
+		o.alone(n.drained)
+		if q := o.sequence(sequenceID{c.op.entity, a.View().Generation}); q.limits != nil {
+			q.aloneAt(limitState{a.View().Limit, a.View().Version})
+		}
+	}
+}
+
 // checkAlone checks a site that has no others.
 func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.entities[q.id.entity], d.books[q.id.entity]

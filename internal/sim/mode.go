@@ -132,9 +132,12 @@ func (n *node) owes(entity string) bool {
 		return slices.ContainsFunc(debts, func(owed core.Tokens) bool { return owed > 0 })
 	}
 	e, found := n.drained.entities[entity]
+	// A site may learn of an entity and of its debt in one transaction.
+	if slices.ContainsFunc(n.s.observe.created[entity], func(q *sequence) bool { return q.id.generation > e.Generation && some(q.debts) }) {
+		return true
+	}
 	if !found {
-		// The site learns of the entity and of the debt in one transaction.
-		return slices.ContainsFunc(n.s.observe.created[entity], func(q *sequence) bool { return some(q.debts) })
+		return false
 	}
 	q := n.s.observe.sequence(sequenceID{entity, e.Generation})
 	from := min(int(e.Protocol.Applied), len(q.debts)) //nolint:gosec // instances of a run

@@ -178,6 +178,7 @@ func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
 func (o *observer) drained(n *node, batch *core.Effects) {
 	r := &batch.Records
 	o.needless(n, batch)
+	o.raisedAlone(n, batch)
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		q := o.sequence(sequenceID{e.Name, e.Generation})

@@ -107,6 +107,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 31000006},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 212347907},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 31000025},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 157827586},
+		{Protocol: "star", Seed: 157827606, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000015},
 	} {
 		run(t, o)
