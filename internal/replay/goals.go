@@ -44,8 +44,8 @@ const (
 	// mostWaitsInBatches is as mostWaits, where demand comes all at once.
 	mostWaitsInBatches = 0.022
 	// mostInCrowd is how many redistributions a second may be begun over all sites of a
-	// crowd, however many these are.
-	mostInCrowd = 3
+	// crowd, however many these are: one each crowdStep of the core.
+	mostInCrowd = 4
 )
 
 // Crowd is a limit of which many sites want more than there is, so that most are short

@@ -55,20 +55,24 @@ func (s *sim) heal() {
 		s.switcher.next()
 	}
 	// Every entity must still be able to decide.
+	changed := make(map[string]bool)
 	for _, name := range s.admin.names {
 		if !s.existsAnywhere(name) {
 			continue
 		}
-		s.issue(&op{kind: setLimit, entity: name, limit: core.Tokens(100 + s.r.IntN(100)), wait: 10 * second, site: -1})
+		s.issue(&op{
+			kind: setLimit, entity: name, limit: core.Tokens(100 + s.r.IntN(100)), wait: 10 * second, site: -1,
+			then: func(a *core.Answer) { changed[name] = a.Code == core.OK },
+		})
 	}
 	s.runUntil(s.now + 20*second)
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d further limit changes have no answer", s.pending)
 	}
 	// Forgetting is stored with the next record of the entity only, which the
-	// change of its limit has brought.
+	// change of its limit has brought, if there was room for one more result.
 	for at := range s.committed() {
-		if remembered[at] {
+		if remembered[at] && changed[at.id.entity] {
 			s.fail(Liveness, "after healing, %s never forgets %v of %+v, which is committed", at.site, at.star, at.id)
 		}
 	}
@@ -102,6 +106,7 @@ func (s *sim) idle() {
 	if s.violation != nil {
 		return
 	}
+	s.rest()
 	for at := range s.aside() {
 		if aside[at] {
 			s.fail(Liveness, "after healing, tokens stay set aside: %+v", at)

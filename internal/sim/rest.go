@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/samya-db/samya/redistribute"
 	"github.com/samya-db/samya/site/core"
 )
@@ -8,12 +10,13 @@ import (
 // atRest names what is set aside, and looks for debts that nobody pays: where
 // the sites together have tokens, none is in debt once nothing fails.
 func (s *sim) atRest() map[asideAt]bool {
+	s.rest()
 	for _, name := range s.admin.names {
 		free, everywhere := s.free(name)
 		if free < 0 || !everywhere {
 			continue
 		}
-		if owed := s.debt(name); owed > 0 {
+		if owed := s.debt(name); s.payable(name) {
 			s.fail(Liveness, "after healing, %d of %q are owed, the sites together have %d more", owed, name, free)
 		}
 		if s.wait == quorumWait {
@@ -26,6 +29,32 @@ func (s *sim) atRest() map[asideAt]bool {
 		}
 	}
 	return s.aside()
+}
+
+// rest has what has just begun come to an end: tokens come back at any time, as leases
+// end, and pay debts, and what nobody acquired is found and set aside.
+func (s *sim) rest() {
+	begun := func(name string) bool { return s.payable(name) || s.apart(name) }
+	for range 10 {
+		if !slices.ContainsFunc(s.admin.names, begun) {
+			return
+		}
+		s.runUntil(s.now + second)
+	}
+}
+
+// apart reports whether sites have applied unlike many instances of an entity.
+func (s *sim) apart(name string) bool {
+	first := s.nodes[0].drained.entities[name]
+	return slices.ContainsFunc(s.nodes, func(n *node) bool {
+		return n.drained.entities[name].Protocol.Applied != first.Protocol.Applied
+	})
+}
+
+// payable reports whether an entity is in debt, and all sites together could pay that.
+func (s *sim) payable(name string) bool {
+	free, everywhere := s.free(name)
+	return free >= 0 && everywhere && s.debt(name) > 0
 }
 
 // debt is what an entity owes after the last instance that any site has applied.
