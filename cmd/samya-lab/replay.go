@@ -194,6 +194,17 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	return nil
 }
 
+// title says what was played as a workload.
+func (told *replayed) title(workload string) string {
+	for _, c := range replay.Crowds() {
+		if c.Name == workload {
+			return fmt.Sprintf("%s, %s of %d sites, %d minutes, limit %d",
+				c.Name, c.Workload, c.Places, time.Duration(c.Bins)*replay.Bin/time.Minute, c.Limit)
+		}
+	}
+	return fmt.Sprintf("%s, %d minutes, limit %d", workload, told.Minutes, told.Limit)
+}
+
 // played is a demand that settings are played on.
 type played struct {
 	replay.Crowd
@@ -262,7 +273,7 @@ func (l *lab) tellReplays(told *replayed) error {
 				line.WriteString("\n")
 			}
 			workload = s.Workload
-			_, _ = fmt.Fprintf(&line, "%s, %d minutes, limit %d, medians of %d seeds\n\t", workload, told.Minutes, told.Limit, s.Seeds)
+			_, _ = fmt.Fprintf(&line, "%s, medians of %d seeds\n\t", told.title(workload), s.Seeds)
 			for _, m := range measures {
 				line.WriteString(m.Head + "\t")
 			}
