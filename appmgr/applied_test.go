@@ -155,8 +155,8 @@ func TestWaitsForSitesAreBoundedByCaller(t *testing.T) {
 			go update(true)
 		}
 		synctest.Wait()
-		if r.service.waiting.all != 14 || len(errs) != 18 {
-			t.Errorf("%d wait and %d were refused, want 14 and 18", r.service.waiting.all, len(errs))
+		if r.service.waiting.of.All() != 14 || len(errs) != 18 {
+			t.Errorf("%d wait and %d were refused, want 14 and 18", r.service.waiting.of.All(), len(errs))
 		}
 		for range len(errs) {
 			if err := <-errs; apierr.ReasonOf(err) != apierr.Overloaded {
@@ -165,8 +165,8 @@ func TestWaitsForSitesAreBoundedByCaller(t *testing.T) {
 		}
 		go update(false)
 		pass(2 * callTime)
-		if n := len(errs); n != 15 || r.service.waiting.all != 0 {
-			t.Errorf("%d of 15 have ended, %d wait", n, r.service.waiting.all)
+		if n := len(errs); n != 15 || r.service.waiting.of.All() != 0 {
+			t.Errorf("%d of 15 have ended, %d wait", n, r.service.waiting.of.All())
 		}
 	})
 }

@@ -2,7 +2,6 @@ package appmgr
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,61 +13,30 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestPortions: a caller that takes all it can get leaves room for each other caller's
-// equal part, a caller alone has all but the last part, and memory comes back.
+// TestPortions: who is refused is told to come back, and what has ended is counted no
+// longer.
 func TestPortions(t *testing.T) {
-	for _, bound := range []int{1, 2, 7, 8, 64, 8192} {
-		p := newPortions(bound)
-		greedy := 0
-		for p.begin("greedy") == nil {
-			greedy++
-		}
-		if least := bound - bound/lastPart; greedy < least || greedy > bound {
-			t.Errorf("bound %d: a caller alone has %d", bound, greedy)
-		}
-		others := 0
-		for ; others < bound; others++ {
-			if p.begin(fmt.Sprint("other ", others)) != nil {
-				break
-			}
-		}
-		if others != bound-greedy {
-			t.Errorf("bound %d: %d others found room beside %d", bound, others, greedy)
-		}
-		if err := p.begin("greedy"); apierr.ReasonOf(err) != apierr.Overloaded {
-			t.Errorf("bound %d: the fullest caller is answered %v", bound, err)
-		}
-		for i := range others {
-			p.end(fmt.Sprint("other ", i))
-		}
-		for range greedy {
-			p.end("greedy")
-		}
-		if p.all != 0 || len(p.of) != 0 {
-			t.Errorf("bound %d: %d of %d callers stay", bound, p.all, len(p.of))
-		}
-	}
-}
-
-// TestEqualPortions: once a bound is nearly full, a caller that comes has its equal part
-// and no more, and leaves a place for the one who comes next.
-func TestEqualPortions(t *testing.T) {
-	const bound, many = 64, 7
-	p := newPortions(bound)
-	for i := range bound - bound/lastPart {
-		if err := p.begin(fmt.Sprint("early ", i%many)); err != nil {
+	p := newPortions(16)
+	greedy, err := p.begin("greedy")
+	for range 13 {
+		if err != nil {
 			t.Fatal(err)
 		}
+		greedy, err = p.begin("greedy")
 	}
-	late := 0
-	for p.begin("late") == nil {
-		late++
+	if _, err = p.begin("greedy"); apierr.ReasonOf(err) != apierr.Overloaded {
+		t.Errorf("the fullest caller is answered %v", err)
 	}
-	if want := bound / (many + 2); late != want {
-		t.Errorf("who comes late has %d, its equal part is %d", late, want)
+	another, err := p.begin("another")
+	if err != nil {
+		t.Errorf("another caller: %v", err)
 	}
-	if err := p.begin("later"); err != nil {
-		t.Errorf("there is no place for who comes next: %v", err)
+	p.end(another)
+	for range 14 {
+		p.end(greedy)
+	}
+	if p.of.All() != 0 || p.of.Holders() != 0 {
+		t.Errorf("%d of %d callers stay", p.of.All(), p.of.Holders())
 	}
 }
 
@@ -90,24 +58,25 @@ func TestWaitingIsBoundedByCaller(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if r.service.waiting.all != 14 {
-			t.Errorf("%d of one caller's acquires wait, want 14 of 16", r.service.waiting.all)
+		if r.service.waiting.of.All() != 14 {
+			t.Errorf("%d of one caller's acquires wait, want 14 of 16", r.service.waiting.of.All())
 		}
 		if n := len(refused); n != 50 {
 			t.Errorf("%d were refused, want 50", n)
 		}
 		// As for any caller of another name.
-		if err := r.service.waiting.begin("another"); err != nil {
+		at, err := r.service.waiting.begin("another")
+		if err != nil {
 			t.Errorf("another caller: %v", err)
 		}
-		r.service.waiting.end("another")
+		r.service.waiting.end(at)
 		cancel()
 		for range 64 {
 			if err := <-refused; apierr.ReasonOf(err) != apierr.Overloaded && !strings.Contains(string(apierr.ReasonOf(err)), "CANCELED") {
 				t.Errorf("%v", err)
 			}
 		}
-		if n := r.service.waiting.all; n != 0 {
+		if n := r.service.waiting.of.All(); n != 0 {
 			t.Errorf("%d still wait", n)
 		}
 	})

@@ -92,11 +92,11 @@ func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequ
 		return nil, apierr.FromName(err)
 	}
 	if in.GetWaitApplied() {
-		caller := access.CallerOf(ctx)
-		if err := s.waiting.begin(caller); err != nil {
+		at, err := s.waiting.begin(access.CallerOf(ctx))
+		if err != nil {
 			return nil, err
 		}
-		defer s.waiting.end(caller)
+		defer s.waiting.end(at)
 	}
 	id := s.id(in.GetRequestId())
 	req := &samyav1.UpdateEntityRequest{

@@ -26,11 +26,11 @@ const (
 // cancels are heard; what bounds it is the window, which counts a call until its
 // answer is about to be sent.
 func (s *service) Stream(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
-	caller := access.CallerOf(rpc.Context())
-	if err := s.streaming.begin(caller); err != nil {
+	at, err := s.streaming.begin(access.CallerOf(rpc.Context()))
+	if err != nil {
 		return err
 	}
-	defer s.streaming.end(caller)
+	defer s.streaming.end(at)
 	ctx, cancel := context.WithCancel(rpc.Context())
 	st := &stream{service: s, ctx: ctx, open: make(map[uint64]context.CancelFunc), wake: make(chan struct{}, 1)}
 	defer st.calls.Wait()

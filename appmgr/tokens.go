@@ -40,11 +40,11 @@ func (s *service) acquire(ctx context.Context, req *samyav1.AcquireRequest) (*sa
 		return s.dryRun(ctx, c, req, wait)
 	}
 	if wait > 0 {
-		caller := access.CallerOf(ctx)
-		if err := s.waiting.begin(caller); err != nil {
+		at, err := s.waiting.begin(access.CallerOf(ctx))
+		if err != nil {
 			return nil, err
 		}
-		defer s.waiting.end(caller)
+		defer s.waiting.end(at)
 	}
 	c.moves, c.until = moves, time.Now().Add(wait+callTime)
 	req.NotAfter = timestamppb.New(c.moves.notAfter)

@@ -38,18 +38,18 @@ func (s *service) watchEntity(ctx context.Context, in *samyav1.WatchEntityReques
 	if err := errors.Join(name.Entity("name", in.GetName()), resumeToken(in.GetResumeToken())); err != nil {
 		return apierr.FromName(err)
 	}
-	caller := access.CallerOf(ctx)
-	if err := s.watching.begin(caller); err != nil {
+	at, err := s.watching.begin(access.CallerOf(ctx))
+	if err != nil {
 		return err
 	}
-	defer s.watching.end(caller)
+	defer s.watching.end(at)
 	s.router.metrics.watches.Inc()
 	defer s.router.metrics.watches.Dec()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.open, func() { cancel(errClosing) })()
 	r := &relay{service: s, entity: in.GetName(), token: in.GetResumeToken(), send: send, contact: time.Now()}
-	err := r.run(ctx)
+	err = r.run(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errClosing) {
 		return errClosing
 	}

@@ -1,0 +1,196 @@
+// Package portion divides a bound among those that share it, such as the tenants of a
+// site or the callers of an app manager: one that takes all it can get must leave room
+// for the others. It counts and decides, and refuses to know what is counted. It takes
+// no lock: its caller does.
+package portion
+
+import "maps"
+
+// LastPart is what part of a bound is kept for holders that have little: the last
+// eighth.
+const LastPart = 8
+
+// Fits reports whether a holder may take n more of a bound. Until the last eighth of the
+// bound everybody may. From then on a holder may that has less than an equal part of the
+// bound; a part is left for who comes next. Nobody gets beyond the bound. all is what is
+// taken of the bound, mine what the holder has of that, and others counts the other
+// holders.
+func Fits(bound, all, mine, others, n int) bool {
+	switch {
+	case n > bound-all:
+		return false
+	case n <= bound-bound/LastPart-all:
+		return true
+	}
+	return mine < Equal(bound, others)
+}
+
+// Equal is an equal part of a bound for a holder beside others and one that comes next; 1
+// at least.
+func Equal(bound, others int) int { return max(1, bound/(others+2)) }
+
+// Slot says where a holder is counted, while it has something. Slots are used again.
+type Slot uint32
+
+// Nobody is the slot of what is counted for no holder.
+const Nobody Slot = 0
+
+// Counts tells how much each holder has. A holder that has nothing takes no memory. The
+// zero value is ready to use.
+type Counts struct {
+	// slots begins with one that is not used, that of Nobody.
+	slots []slot
+	// at finds the slots of the holders that have something.
+	at map[string]Slot
+	// free are the slots without a holder, and some that are no more.
+	free []Slot
+	// all is what all have, Nobody included.
+	all int
+	// peak is the most holders since the memory was last given back.
+	peak int
+}
+
+// slot is one holder's; held is 0 if there is none.
+type slot struct {
+	name string
+	held int
+}
+
+// fewHolders is how many holders' memory is not worth giving back.
+const fewHolders = 64
+
+// All is what all holders have, and nobody.
+func (c *Counts) All() int { return c.all }
+
+// Holders counts the holders that have something.
+func (c *Counts) Holders() int { return len(c.at) }
+
+// Held is what a holder has.
+func (c *Counts) Held(name string) int {
+	at, ok := c.at[name]
+	if !ok {
+		return 0
+	}
+	return c.slots[at].held
+}
+
+// Name is that of the holder of a slot in use; empty for Nobody.
+func (c *Counts) Name(at Slot) string {
+	if at == Nobody {
+		return ""
+	}
+	return c.slots[at].name
+}
+
+// Fits reports whether a holder may take n more of a bound of all that is counted. hint
+// is where the holder may be counted.
+func (c *Counts) Fits(name string, hint Slot, bound, n int) bool {
+	if n <= bound-bound/LastPart-c.all {
+		return true
+	}
+	mine, others := 0, len(c.at)
+	if at := c.find(name, hint); at != Nobody {
+		mine = c.slots[at].held
+		others--
+	}
+	return Fits(bound, c.all, mine, others, n)
+}
+
+// find returns the slot of a holder, Nobody if it has nothing.
+func (c *Counts) find(name string, hint Slot) Slot {
+	if hint != Nobody && int(hint) < len(c.slots) && c.slots[hint].held > 0 && c.slots[hint].name == name {
+		return hint
+	}
+	return c.at[name]
+}
+
+// Take counts n more for a holder, 1 at least, and returns the slot. hint is where the
+// holder may be counted: the slot of last time saves a look-up.
+func (c *Counts) Take(name string, hint Slot, n int) Slot {
+	at := c.find(name, hint)
+	if at == Nobody {
+		at = c.come(name)
+	}
+	c.slots[at].held += n
+	c.all += n
+	return at
+}
+
+// More counts n more in a slot that is in use, or for nobody.
+func (c *Counts) More(at Slot, n int) {
+	if at != Nobody {
+		c.slots[at].held += n
+	}
+	c.all += n
+}
+
+// Give counts n less in a slot.
+func (c *Counts) Give(at Slot, n int) {
+	c.all -= n
+	if at == Nobody {
+		return
+	}
+	s := &c.slots[at]
+	if s.held -= n; s.held > 0 {
+		return
+	}
+	delete(c.at, s.name)
+	*s = slot{}
+	c.vacate(at)
+}
+
+// vacant returns a slot that is free.
+func (c *Counts) vacant() Slot {
+	for n := len(c.free); n > 0; n = len(c.free) {
+		at := c.free[n-1]
+		if c.free = c.free[:n-1]; int(at) < len(c.slots) {
+			return at
+		}
+	}
+	c.slots = append(c.slots, slot{})
+	return Slot(len(c.slots) - 1) //nolint:gosec // far fewer
+}
+
+// vacate frees a slot, and gives back memory: that of maps and slices stays otherwise. A
+// slot in use stays where it is.
+func (c *Counts) vacate(at Slot) {
+	if last := len(c.slots) - 1; int(at) < last {
+		c.free = append(c.free, at)
+	} else {
+		for last > 1 && c.slots[last-1].held == 0 {
+			last--
+		}
+		c.slots = c.slots[:last]
+		if room := cap(c.slots); room > fewHolders && last < room/4 {
+			c.slots = append(make([]slot, 0, 2*last), c.slots...)
+		}
+	}
+	if n := len(c.free); n > fewHolders && n > len(c.slots) {
+		old := c.free
+		c.free = nil
+		for _, at := range old {
+			if int(at) < len(c.slots) {
+				c.free = append(c.free, at)
+			}
+		}
+	}
+	if c.peak > fewHolders && len(c.at) < c.peak/4 {
+		c.at = maps.Collect(maps.All(c.at))
+		c.peak = len(c.at)
+	}
+}
+
+// come gives a holder a slot.
+func (c *Counts) come(name string) Slot {
+	if c.at == nil {
+		c.at = make(map[string]Slot)
+	}
+	if len(c.slots) == 0 {
+		c.slots = append(c.slots, slot{})
+	}
+	at := c.vacant()
+	c.slots[at].name = name
+	c.at[name] = at
+	c.peak = max(c.peak, len(c.at))
+	return at
+}
