@@ -24,10 +24,10 @@ func newPortions(bound int) *portions { return &portions{bound: bound} }
 func (p *portions) begin(caller string) (portion.Slot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.of.Fits(caller, portion.Nobody, p.bound, 1) {
+	if !p.of.Fits(caller, p.bound, 1) {
 		return portion.Nobody, apierr.Overload("", time.Second)
 	}
-	return p.of.Take(caller, portion.Nobody, 1), nil
+	return p.of.Take(caller, 1), nil
 }
 
 func (p *portions) end(at portion.Slot) {

@@ -82,33 +82,23 @@ func (c *Counts) Name(at Slot) string {
 	return c.slots[at].name
 }
 
-// Fits reports whether a holder may take n more of a bound of all that is counted. hint
-// is where the holder may be counted.
-func (c *Counts) Fits(name string, hint Slot, bound, n int) bool {
+// Fits reports whether a holder may take n more of a bound of all that is counted.
+func (c *Counts) Fits(name string, bound, n int) bool {
 	if n <= bound-bound/LastPart-c.all {
 		return true
 	}
 	mine, others := 0, len(c.at)
-	if at := c.find(name, hint); at != Nobody {
+	if at, ok := c.at[name]; ok {
 		mine = c.slots[at].held
 		others--
 	}
 	return Fits(bound, c.all, mine, others, n)
 }
 
-// find returns the slot of a holder, Nobody if it has nothing.
-func (c *Counts) find(name string, hint Slot) Slot {
-	if hint != Nobody && int(hint) < len(c.slots) && c.slots[hint].held > 0 && c.slots[hint].name == name {
-		return hint
-	}
-	return c.at[name]
-}
-
-// Take counts n more for a holder, 1 at least, and returns the slot. hint is where the
-// holder may be counted: the slot of last time saves a look-up.
-func (c *Counts) Take(name string, hint Slot, n int) Slot {
-	at := c.find(name, hint)
-	if at == Nobody {
+// Take counts n more for a holder, 1 at least, and returns the slot.
+func (c *Counts) Take(name string, n int) Slot {
+	at, ok := c.at[name]
+	if !ok {
 		at = c.come(name)
 	}
 	c.slots[at].held += n

@@ -50,10 +50,10 @@ func TestGreedy(t *testing.T) {
 	for _, bound := range []int{1, 2, 7, 8, 64, 8192} {
 		var c portion.Counts
 		take := func(name string) (portion.Slot, bool) {
-			if !c.Fits(name, portion.Nobody, bound, 1) {
+			if !c.Fits(name, bound, 1) {
 				return portion.Nobody, false
 			}
-			return c.Take(name, portion.Nobody, 1), true
+			return c.Take(name, 1), true
 		}
 		var greedy []portion.Slot
 		for at, ok := take("greedy"); ok; at, ok = take("greedy") {
@@ -88,25 +88,25 @@ func TestEqualParts(t *testing.T) {
 	const bound, many = 64, 7
 	var c portion.Counts
 	for i := range bound - bound/portion.LastPart {
-		c.Take(fmt.Sprint("early ", i%many), portion.Nobody, 1)
+		c.Take(fmt.Sprint("early ", i%many), 1)
 	}
-	for c.Fits("late", portion.Nobody, bound, 1) {
-		c.Take("late", portion.Nobody, 1)
+	for c.Fits("late", bound, 1) {
+		c.Take("late", 1)
 	}
 	if got, want := c.Held("late"), bound/(many+2); got != want {
 		t.Errorf("who comes late has %d, an equal part is %d", got, want)
 	}
-	if !c.Fits("later", portion.Nobody, bound, 1) {
+	if !c.Fits("later", bound, 1) {
 		t.Error("there is no place for who comes next")
 	}
 }
 
-// TestAgainstMaps holds the counts against a map, with hints that may be stale.
+// TestAgainstMaps holds the counts against a map.
 func TestAgainstMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c portion.Counts
 		model := make(map[string]int)
-		slots, hints := make(map[string]portion.Slot), make(map[string]portion.Slot)
+		slots := make(map[string]portion.Slot)
 		nobody, names := 0, rapid.SampledFrom([]string{"", "a", "b", "c", "d", "e"})
 		all := func() int {
 			n := nobody
@@ -123,15 +123,15 @@ func TestAgainstMaps(t *testing.T) {
 				if model[name] > 0 {
 					others--
 				}
-				if got, want := c.Fits(name, hints[name], bound, n), portion.Fits(bound, all(), model[name], others, n); got != want {
+				if got, want := c.Fits(name, bound, n), portion.Fits(bound, all(), model[name], others, n); got != want {
 					t.Fatalf("%d more of %q beside %d: fits %v, want %v", n, name, others, got, want)
 				}
-				at := c.Take(name, hints[name], n)
+				at := c.Take(name, n)
 				if was, ok := slots[name]; ok && was != at {
 					t.Fatalf("%q moved from slot %d to %d", name, was, at)
 				}
 				model[name] += n
-				slots[name], hints[name] = at, at
+				slots[name] = at
 			},
 			"more": func(t *rapid.T) {
 				name := names.Draw(t, "name")
@@ -154,7 +154,6 @@ func TestAgainstMaps(t *testing.T) {
 				n := rapid.IntRange(1, model[name]).Draw(t, "n")
 				c.Give(at, n)
 				if model[name] -= n; model[name] == 0 {
-					// The hint stays, and may be of another holder's slot later.
 					delete(model, name)
 					delete(slots, name)
 				}
@@ -191,7 +190,7 @@ func TestMemoryComesBack(t *testing.T) {
 	before := heap()
 	slots := make([]portion.Slot, 0, many)
 	for i := range many {
-		slots = append(slots, c.Take(fmt.Sprint("holder ", i), portion.Nobody, 1))
+		slots = append(slots, c.Take(fmt.Sprint("holder ", i), 1))
 	}
 	full := heap()
 	for i, at := range slots {
@@ -207,7 +206,7 @@ func TestMemoryComesBack(t *testing.T) {
 	if c.Name(stays[0]) != "holder 10" || c.Name(stays[1]) != "holder 20" || c.Holders() != 2 || c.All() != 2 {
 		t.Errorf("there stay %q and %q, %d holders in all", c.Name(stays[0]), c.Name(stays[1]), c.Holders())
 	}
-	if at := c.Take("new", portion.Nobody, 1); at == stays[0] || at == stays[1] || c.Name(at) != "new" {
+	if at := c.Take("new", 1); at == stays[0] || at == stays[1] || c.Name(at) != "new" {
 		t.Errorf("who comes is in slot %d of %v", at, stays)
 	}
 	runtime.KeepAlive(&c)
@@ -216,13 +215,11 @@ func TestMemoryComesBack(t *testing.T) {
 // TestNoAllocation: a holder that comes and goes again and again costs no allocation.
 func TestNoAllocation(t *testing.T) {
 	var c portion.Counts
-	hint := portion.Nobody
 	if n := testing.AllocsPerRun(1000, func() {
-		if !c.Fits("a", hint, 1, 1) {
+		if !c.Fits("a", 1, 1) {
 			t.Fatal("it does not fit")
 		}
-		hint = c.Take("a", hint, 1)
-		c.Give(hint, 1)
+		c.Give(c.Take("a", 1), 1)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

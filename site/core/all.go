@@ -39,7 +39,7 @@ func (c *Core) acquireAll(a *AcquireAll) {
 	switch ch := c.chargeOf(&r); {
 	case ch == nil:
 		c.reply(a.Call, Answer{Code: NotFound, Lacking: c.missing(a.Parts)})
-	case c.tableFull(a.Call, len(r.parts)):
+	case c.tableFull(a.Call, ch[0].of, len(r.parts)):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
 	}

@@ -55,7 +55,7 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 	case old.attempt > a.Attempt || old.state == Undone && old.attempt == a.Attempt:
 		return NeverRan
 	case old.state != Ran:
-		c.record(old.record(a.Key, Undone, a.Attempt))
+		c.recordAgain(old, old.record(a.Key, Undone, a.Attempt))
 		return NeverRan
 	}
 	undone := old.record(a.Key, Undone, a.Attempt)
@@ -66,19 +66,19 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 		if !c.creditAll(ch) {
 			return 0
 		}
-		c.record(undone)
+		c.recordAgain(old, undone)
 		for of := range ch.entities() {
 			c.freedOne(of)
 		}
 	case e == nil || e.generation != old.generation:
-		c.record(undone)
+		c.recordAgain(old, undone)
 	case old.kind == LeasedRequest:
-		c.record(undone)
+		c.recordAgain(old, undone)
 		c.endLease(a.Key)
 	case !c.credit(e, old.tokens):
 		return 0
 	default:
-		c.record(undone)
+		c.recordAgain(old, undone)
 		c.freed(e)
 	}
 	return DidRun
@@ -107,7 +107,7 @@ func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerd
 	}
 	switch {
 	case found:
-		c.record(old.record(a.Key, Undone, a.Attempt))
+		c.recordAgain(old, old.record(a.Key, Undone, a.Attempt))
 		return NeverRan
 	case parked != nil:
 		return NeverRan
@@ -133,8 +133,10 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	e := c.space.find(a.Entity)
 	if e != nil {
 		r.Generation, r.Left = e.generation, e.usable()
+	} else {
+		r.Tenant = c.cfg.tenantOf(a.Entity)
 	}
-	c.record(r)
+	c.record(r, c.takeFor(a.Entity, 1))
 	return DidRun
 }
 
@@ -163,9 +165,12 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}
-	if e := c.space.find(a.Entity); e != nil {
+	e := c.space.find(a.Entity)
+	if e != nil {
 		r.Generation, r.Left = e.generation, e.usable()
+	} else {
+		r.Tenant = c.cfg.tenantOf(a.Entity)
 	}
-	c.record(r)
+	c.record(r, c.takeFor(a.Entity, 1))
 	return verdict
 }

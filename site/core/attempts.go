@@ -76,7 +76,7 @@ func (c *Core) superseded(w *waiting) {
 // takeOver records that a later attempt has the outcome of an earlier one, which
 // no site can undo from then on by asking about the earlier ones only.
 func (c *Core) takeOver(r *request, old *remembered) {
-	c.record(RequestRecord{
+	c.recordAgain(old, RequestRecord{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})

@@ -233,7 +233,7 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 		}
 	}
 	if old, ok := c.requests.find(cl.Key); ok && old.body == cl.Body && old.state == Parked {
-		c.record(old.record(cl.Key, state, old.attempt))
+		c.recordAgain(&old, old.record(cl.Key, state, old.attempt))
 	}
 	if e != nil {
 		c.freed(e)

@@ -39,9 +39,13 @@ type Config struct {
 	// be asked, acquires that still wait left out; default 65536 (about 500 bytes
 	// each).
 	MaxClaims int
-	// MaxRequests bounds the records kept; default 4,000,000 (about 80 bytes
-	// of memory each). When it is reached requests are refused as Overloaded.
+	// MaxRequests bounds the records kept, and the acquires that wait; default 4,000,000
+	// (about 90 bytes of memory each). When it is reached requests are refused as
+	// Overloaded; from seven eighths on, those of tenants that have an equal part of it.
 	MaxRequests int
+	// TenantSegments is how many segments of an entity's name, from the first on, are its
+	// tenant's; default 1. Tenants share MaxRequests, MaxWaitingAll and MaxWatchers.
+	TenantSegments int
 	// MaxLeases bounds the leases; default 1,000,000 (about 300 bytes of memory
 	// each). When it is reached acquires of leases are refused as Overloaded.
 	MaxLeases int
@@ -162,6 +166,7 @@ func (c *Config) setDefaults() {
 	orDefault(&c.Skew, min(10_000, c.Retention/4))
 	orDefault(&c.MaxClaims, 65536)
 	orDefault(&c.MaxRequests, 4_000_000)
+	orDefault(&c.TenantSegments, 1)
 	orDefault(&c.MaxLeases, 1_000_000)
 	orDefault(&c.MaxWaiting, 10_000)
 	orDefault(&c.MaxWaitingAll, 100_000)

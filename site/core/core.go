@@ -7,6 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/internal/portion"
 )
 
 // Core is one site's deterministic core. See the package comment for the
@@ -37,6 +38,9 @@ type Core struct {
 	// the entities that those charge that wait, and their parts.
 	arrivals              uint64
 	charges, waitingParts int
+	// waitingOf and watchersOf count for each tenant its acquires that wait, and the
+	// watchers of its entities.
+	waitingOf, watchersOf portion.Counts
 	// watchers finds the entities that callers watch; revision is that of the last
 	// transaction with an entity.
 	watchers map[Call]*entity
@@ -77,7 +81,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 			Backoff: cfg.Backoff, MaxBackoff: cfg.MaxBackoff, Rand: cfg.Rand, Policy: cfg.Policy,
 		},
 		space:        newSpace(),
-		requests:     newRequestTable(from.Blocks, cfg.Skew),
+		requests:     newRequestTable(from.Blocks, cfg.Skew, newTenantsOf(&cfg, &from)),
 		waiting:      make(map[RequestKey]*waiting),
 		waitingCalls: make(map[Call]*waiting),
 		watchers:     make(map[Call]*entity), revision: 1,

@@ -145,6 +145,9 @@ const (
 	// CreatedWithout: an entity was created while Site seems to be out of reach; its
 	// share is of no use until it is back.
 	CreatedWithout
+	// TenantRefused: a request was refused as the table of requests is nearly full, and
+	// the entity's tenant has an equal part of it.
+	TenantRefused
 )
 
 // Event is one thing a metric may count.

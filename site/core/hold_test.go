@@ -97,7 +97,7 @@ func TestLargeStopsNobodyElsewhere(t *testing.T) {
 // TestCancelMany: callers who hang up cost no more each the more of them wait.
 func TestCancelMany(t *testing.T) {
 	const n = 40_000
-	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = n, n })
+	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = n, 2*n })
 	r.create("e", 3)
 	r.cut["a"] = true
 	r.acquire("a", "e", 1, "all")

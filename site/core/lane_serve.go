@@ -171,7 +171,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 	if r.parts != nil {
 		record.Parts = c.recorded(r.parts)
 	}
-	if !c.noteServed(l, &record) {
+	if !c.noteServed(l, &record, ch[0].of) {
 		return false
 	}
 	for i := range ch {
@@ -212,7 +212,7 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 		Key: r.key, Body: r.body, Kind: ReleaseRequest, State: Ran, Attempt: firstAttempt, Generation: e.generation,
 		Tokens: a.Tokens, Left: c.leftOn(number, e) + a.Tokens,
 	}
-	if !c.noteServed(l, &record) {
+	if !c.noteServed(l, &record, ch[0].of) {
 		return false
 	}
 	for i := range ch {
@@ -260,21 +260,35 @@ func (c *Core) atEase(e *entity) bool {
 }
 
 // noteServed makes a record findable and has it stored, unless there is one of that
-// key, waiting acquires included, or no room for it.
-func (c *Core) noteServed(l *lane, r *RequestRecord) bool {
+// key, waiting acquires included, or no room for it. It is counted for the tenant of the
+// first entity.
+func (c *Core) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
 			return false
 		}
 	}
-	others := len(c.waiting) + c.waitingParts + len(r.Parts)
 	c.lanes.table.Lock()
-	added := c.requests.size()+others < c.cfg.MaxRequests && c.requests.addNew(r)
+	added := c.addServed(r, first)
 	c.lanes.table.Unlock()
 	if !added {
 		return false
 	}
 	l.records = append(l.records, *r)
 	l.served++
+	return true
+}
+
+// addServed makes a record findable, unless there is one of that key or no room for it.
+func (c *Core) addServed(r *RequestRecord, first *entity) bool {
+	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
+	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {
+		return false
+	}
+	at := held.Take(tenant, 1)
+	if !c.requests.addNew(r, at) {
+		held.Give(at, 1)
+		return false
+	}
 	return true
 }

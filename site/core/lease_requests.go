@@ -60,7 +60,7 @@ func (c *Core) commitLease(m *CommitLease) {
 	case m.Tokens > l.Tokens:
 		c.reply(m.Call, Answer{Code: Invalid})
 		return
-	case c.tableFull(m.Call, 0):
+	case c.tableFull(m.Call, l.entity, 0):
 		return
 	}
 	e, kept := l.entity, l.part(m.Tokens)
@@ -74,7 +74,7 @@ func (c *Core) commitLease(m *CommitLease) {
 	c.record(RequestRecord{
 		Key: q.key, Body: q.body, Kind: q.kind, State: Ran, Attempt: q.tries.attempt(),
 		Generation: e.generation, Tokens: kept, Left: returned,
-	})
+	}, c.takeFor(e.name, 1))
 	c.reply(m.Call, Answer{Tokens: kept, Returned: returned})
 	c.freed(e)
 }
@@ -86,7 +86,7 @@ func (c *Core) returnLease(r *Release, q *request) {
 	case !ok || l.Entity != r.Entity:
 		c.reply(r.Call, Answer{Code: NoLease})
 		return
-	case c.tableFull(r.Call, 0):
+	case c.tableFull(r.Call, l.entity, 0):
 		return
 	}
 	e, tokens := l.entity, l.part(r.Tokens)

@@ -1,6 +1,10 @@
 package core
 
-import "math"
+import (
+	"math"
+
+	"github.com/samya-db/samya/internal/portion"
+)
 
 // waiting is an acquire that waits for tokens.
 type waiting struct {
@@ -19,6 +23,9 @@ type waiting struct {
 	place           int
 	// held says that others have waited for it: see hold.
 	held bool
+	// tenant is where it is counted in the table of requests, waits where among the
+	// acquires that wait.
+	tenant, waits portion.Slot
 	// calls are whom to answer: the first caller and those that repeated its id.
 	calls []Call
 }

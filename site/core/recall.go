@@ -37,16 +37,19 @@ func (m *recall) is(key *RequestKey) func(uint32) bool {
 	return func(number uint32) bool { return m.at(number).key == *key }
 }
 
-// add makes a record the last one of its key.
-func (m *recall) add(r *remembered) {
+// add makes a record the last one of its key, and returns the last one before it, nil
+// for none.
+func (m *recall) add(r *remembered) *remembered {
 	number := m.push(r)
 	shard, tag := m.index.locate(&r.key)
 	if at, ok := shard.find(tag, m.is(&r.key)); ok {
+		before := shard.number(at)
 		shard.set(at, tag, number)
-		return
+		return m.at(before)
 	}
 	shard.insert(tag, number)
 	m.index.len++
+	return nil
 }
 
 // addNew adds a record unless there is one of its key.
@@ -86,11 +89,13 @@ func (m *recall) newChunk() *recallChunk {
 	return new(recallChunk)
 }
 
-// forget drops the oldest record, and its key unless there is a later one of it.
-func (m *recall) forget() {
+// forget drops the oldest record, and its key unless there is a later one of it, and
+// reports whether there was none.
+func (m *recall) forget() (last bool) {
 	number := m.begin
 	shard, tag := m.index.locate(&m.at(number).key)
-	if at, ok := shard.find(tag, func(n uint32) bool { return n == number }); ok {
+	at, last := shard.find(tag, func(n uint32) bool { return n == number })
+	if last {
 		shard.remove(at)
 		m.index.len--
 	}
@@ -101,4 +106,5 @@ func (m *recall) forget() {
 		m.chunks = m.chunks[1:]
 		m.first = m.begin
 	}
+	return last
 }

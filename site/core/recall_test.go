@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/internal/portion"
 )
 
 // TestRecall compares what is remembered with a map, while records come and go,
@@ -106,17 +108,17 @@ func TestKeyIndexCrowded(t *testing.T) {
 // TestExpiryIsBounded: with one transaction no more records are forgotten than
 // that, also of a large block, and what is left of it is remembered.
 func TestExpiryIsBounded(t *testing.T) {
-	table := newRequestTable(nil, 0)
+	table := newRequestTable(nil, 0, nil)
 	key := func(n int) (k RequestKey) {
 		binary.BigEndian.PutUint64(k[:], uint64(n))
 		return k
 	}
 	const large = 2500
 	for i := range large {
-		table.add(&RequestRecord{Key: key(i), Tokens: Tokens(i)})
+		table.add(&RequestRecord{Key: key(i), Tokens: Tokens(i)}, portion.Nobody)
 	}
 	table.seal(&RequestBlock{Records: make([]RequestRecord, large)}, Now{Tick: 1, Wall: 1000})
-	table.add(&RequestRecord{Key: key(large)})
+	table.add(&RequestRecord{Key: key(large)}, portion.Nobody)
 	table.seal(&RequestBlock{Records: make([]RequestRecord, 1)}, Now{Tick: 50, Wall: 1050})
 	for now, want := range []int{large + 1, large + 1 - 1000, large + 1 - 2000, 1, 1} {
 		if now > 0 {

@@ -28,7 +28,7 @@ func (c *Core) release(r *Release) {
 		// Attempts at other sites have it given back here too, by the same record.
 		q.tries.Tried = nil
 		c.returnLease(r, &q)
-	case c.tableFull(r.Call, 0):
+	case c.tableFull(r.Call, e, 0):
 	case r.Lease != nil:
 		c.releaseHome(e, r, &q)
 	case len(q.tries.Tried) > 0:

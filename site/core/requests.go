@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/samya-db/samya/internal/portion"
 )
 
 // RequestKind tells acquires from releases in records.
@@ -79,12 +81,15 @@ type RequestRecord struct {
 	// Parts are those of an AllRequest that ran, with their entities' generations;
 	// nil for every other record.
 	Parts []RecordedPart
+	// Tenant is whose record it is if that may be another than the tenant of the entity
+	// of Generation; else empty.
+	Tenant string
 }
 
 // Equal reports whether both records say the same.
 func (r *RequestRecord) Equal(o *RequestRecord) bool {
 	return r.Key == o.Key && r.Body == o.Body && r.Kind == o.Kind && r.State == o.State && r.Attempt == o.Attempt &&
-		r.Generation == o.Generation && r.Tokens == o.Tokens && r.Left == o.Left && slices.Equal(r.Parts, o.Parts)
+		r.Generation == o.Generation && r.Tokens == o.Tokens && r.Left == o.Left && r.Tenant == o.Tenant && slices.Equal(r.Parts, o.Parts)
 }
 
 // RecordedPart is one part of a request that was recorded.
@@ -133,14 +138,19 @@ type remembered struct {
 	body, generation uint64
 	tokens, left     Tokens
 	attempt          Attempt
-	kind             RequestKind
-	state            RequestState
+	// tenant is where the record is counted.
+	tenant portion.Slot
+	kind   RequestKind
+	state  RequestState
 }
 
 // requestTable finds the records of answered requests. It is bounded by count;
 // records leave it oldest first.
 type requestTable struct {
 	recall
+	// held counts for each tenant what is bounded of the table: its records, their parts,
+	// and the acquires that wait. Of the records of a key the last one counts.
+	held portion.Counts
 	// blocks are the durable or about to be durable blocks, oldest first, from
 	// blocks[head] on.
 	blocks []rememberedBlock
@@ -179,7 +189,7 @@ const (
 
 // newRequestTable takes up restored blocks. What was forgotten before the first of
 // them was answered before it too, but for what the clock was set back by.
-func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
+func newRequestTable(blocks []RequestBlock, skew int64, tenants *tenantsOf) requestTable {
 	records := 0
 	for i := range blocks {
 		records += len(blocks[i].Records)
@@ -193,7 +203,7 @@ func newRequestTable(blocks []RequestBlock, skew int64) requestTable {
 			}
 		}
 		t.next = b.Sequence
-		t.remember(b)
+		t.remember(b, tenants)
 		t.next++
 	}
 	t.forgotten = cmp.Or(t.forgotten, t.next)
@@ -207,50 +217,61 @@ func (t *requestTable) find(key RequestKey) (remembered, bool) {
 	return remembered{}, false
 }
 
-// add makes a record findable; the block that persists it is gathered by the
-// caller and handed to seal.
-func (t *requestTable) add(r *RequestRecord) {
-	t.recall.add(&remembered{
+// add makes a record findable that was counted in a slot; the block that persists it is
+// gathered by the caller and handed to seal.
+func (t *requestTable) add(r *RequestRecord, tenant portion.Slot) {
+	before := t.recall.add(&remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
-		attempt: r.Attempt, kind: r.Kind, state: r.State,
+		attempt: r.Attempt, kind: r.Kind, state: r.State, tenant: tenant,
 	})
-	if r.Kind == AllRequest {
-		t.keepParts(r.Key, r.Parts)
+	if before != nil {
+		t.leave(before)
+	}
+	if r.Kind == AllRequest && len(r.Parts) > 0 {
+		t.keepParts(r, tenant)
 	}
 }
 
 // addNew is add, unless there is a record of that key.
-func (t *requestTable) addNew(r *RequestRecord) bool {
+func (t *requestTable) addNew(r *RequestRecord, tenant portion.Slot) bool {
 	if !t.recall.addNew(&remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
-		attempt: r.Attempt, kind: r.Kind, state: r.State,
+		attempt: r.Attempt, kind: r.Kind, state: r.State, tenant: tenant,
 	}) {
 		return false
 	}
-	if r.Kind == AllRequest {
-		t.keepParts(r.Key, r.Parts)
+	if r.Kind == AllRequest && len(r.Parts) > 0 {
+		t.keepParts(r, tenant)
 	}
 	return true
 }
 
-// keepParts keeps the parts of the last record of a key, nil for none.
-func (t *requestTable) keepParts(key RequestKey, parts []RecordedPart) {
-	t.partCount += len(parts) - len(t.parts[key])
-	if len(parts) == 0 {
-		delete(t.parts, key)
-		return
+// keepParts keeps the parts of a record that has become the last of its key.
+func (t *requestTable) keepParts(r *RequestRecord, tenant portion.Slot) {
+	t.parts[r.Key] = r.Parts
+	t.partCount += len(r.Parts)
+	t.held.More(tenant, len(r.Parts))
+}
+
+// leave counts a record no more that is not the last of its key any longer, and drops its
+// parts.
+func (t *requestTable) leave(r *remembered) {
+	n := 1
+	if r.kind == AllRequest {
+		parts := len(t.parts[r.key])
+		delete(t.parts, r.key)
+		t.partCount -= parts
+		n += parts
 	}
-	t.parts[key] = parts
+	t.held.Give(r.tenant, n)
 }
 
 // forget drops the oldest record, and what is kept of its key unless there is a
 // later one of it.
 func (t *requestTable) forget() {
-	oldest := t.at(t.begin)
-	key, kind := oldest.key, oldest.kind
-	t.recall.forget()
-	if kind == AllRequest && t.recall.find(&key) == nil {
-		t.keepParts(key, nil)
+	oldest := *t.at(t.begin)
+	if t.recall.forget() {
+		t.leave(&oldest)
 	}
 }
 
@@ -261,9 +282,9 @@ func (t *requestTable) seal(b *RequestBlock, now Now) {
 	t.note(*b, now.Tick)
 }
 
-func (t *requestTable) remember(b RequestBlock) {
+func (t *requestTable) remember(b RequestBlock, tenants *tenantsOf) {
 	for i := range b.Records {
-		t.add(&b.Records[i])
+		t.add(&b.Records[i], tenants.take(&t.held, &b.Records[i]))
 	}
 	t.note(b, 0)
 }

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/samya-db/samya/internal/portion"
+
 // request is an acquire or release as it is remembered.
 type request struct {
 	key  RequestKey
@@ -61,7 +63,7 @@ func (c *Core) acquire(a *Acquire) {
 	switch ch := e.charge(room[:0], a.Tokens); {
 	case a.DryRun:
 		c.dryRun(ch, a.Call, &r)
-	case c.tableFull(a.Call, 0), c.barred(a.Call, &r):
+	case c.tableFull(a.Call, e, 0), c.barred(a.Call, &r):
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
 	}
@@ -88,7 +90,7 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 		c.demandRefused(refusing)
 	case at == nil:
 		c.concludeGranted(call, r, ch)
-	case c.full(at) || len(c.waiting) >= c.cfg.MaxWaitingAll || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
+	case c.full(at) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
 		c.reply(call, c.crowded(r, ch, at))
 	default:
 		w := &waiting{
@@ -203,16 +205,6 @@ func (c *Core) crowded(r *request, ch charge, at *charged) Answer {
 	return a
 }
 
-// tableFull refuses a call if no more requests can be remembered, or not that many
-// parts.
-func (c *Core) tableFull(call Call, parts int) bool {
-	if c.requests.size()+len(c.waiting)+c.waitingParts+parts < c.cfg.MaxRequests {
-		return false
-	}
-	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
-	return true
-}
-
 // grant moves tokens to the maker of a request, records that and returns the
 // answer.
 func (c *Core) grant(r *request, ch charge) Answer {
@@ -258,13 +250,26 @@ func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens
 	if r.parts != nil && state == Ran {
 		q.Parts = c.recorded(r.parts)
 	}
-	c.record(q)
+	tenant := c.cfg.tenantOf(r.entity)
+	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
+		// It lacked tokens of another tenant's entity.
+		q.Tenant = tenant
+	}
+	c.record(q, c.requests.held.Take(tenant, 1))
 	if len(r.tries.Tried) > 0 {
 		c.claim(r, e.generation, state)
 	}
 }
 
-func (c *Core) record(r RequestRecord) {
-	c.requests.add(&r)
+// recordAgain records what has become of a request of which there is a record.
+func (c *Core) recordAgain(old *remembered, r RequestRecord) {
+	r.Tenant = c.requests.held.Name(old.tenant)
+	c.requests.held.More(old.tenant, 1)
+	c.record(r, old.tenant)
+}
+
+// record records a request that was counted in a slot.
+func (c *Core) record(r RequestRecord, tenant portion.Slot) {
+	c.requests.add(&r, tenant)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
 }

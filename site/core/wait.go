@@ -9,6 +9,8 @@ func (c *Core) enlist(w *waiting) {
 	c.waiting[w.key] = w
 	c.charges += len(w.charge)
 	c.waitingParts += len(w.parts)
+	w.tenant = c.takeFor(w.entity, 1+len(w.parts))
+	w.waits = c.waitingOf.Take(c.cfg.tenantOf(w.entity), 1)
 }
 
 // Arrival numbers the acquire that a caller waits for, in the order in which they
@@ -24,6 +26,8 @@ func (c *Core) delist(w *waiting) {
 	delete(c.waiting, w.key)
 	c.charges -= len(w.charge)
 	c.waitingParts -= len(w.parts)
+	c.requests.held.Give(w.tenant, 1+len(w.parts))
+	c.waitingOf.Give(w.waits, 1)
 }
 
 // join has an acquire wait for an entity, behind those that do already.

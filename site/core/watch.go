@@ -1,12 +1,18 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/samya-db/samya/internal/portion"
+)
 
 // watched is what the core keeps of an entity that somebody watches.
 type watched struct {
 	watchers []watcher
 	// waiting is how many acquires waited when its last revision was drained.
 	waiting int
+	// tenant is where the watchers are counted.
+	tenant portion.Slot
 }
 
 // watcher waits for a later revision of an entity.
@@ -29,7 +35,7 @@ func (c *Core) watch(w *Watch) {
 			c.reply(w.Call, Answer{Code: NotFound})
 		case !e.listed && (w.After == 0 || e.revised() > w.After):
 			c.reply(w.Call, Answer{Details: &Details{View: c.read(e)}, Revision: e.revised()})
-		case len(c.watchers) >= c.cfg.MaxWatchers:
+		case c.watchingFull(e):
 			c.reply(w.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 		default:
 			if e.watch == nil {
@@ -37,6 +43,7 @@ func (c *Core) watch(w *Watch) {
 			}
 			e.watch.watchers = append(e.watch.watchers, watcher{w.Call, w.After})
 			c.watchers[w.Call] = e
+			e.watch.tenant = c.watchersOf.Take(c.cfg.tenantOf(e.name), 1)
 		}
 	})
 }
@@ -68,7 +75,7 @@ func (c *Core) tellWatchers(e *entity) {
 			return false
 		}
 		c.reply(w.call, told)
-		delete(c.watchers, w.call)
+		c.watchEnded(w.call, e.watch)
 		return true
 	})
 	if len(e.watch.watchers) == 0 {
@@ -83,13 +90,19 @@ func (c *Core) queueMoved(e *entity) {
 	}
 }
 
+// watchEnded counts a watcher no more.
+func (c *Core) watchEnded(call Call, of *watched) {
+	delete(c.watchers, call)
+	c.watchersOf.Give(of.tenant, 1)
+}
+
 // unwatch drops a watcher, and reports whether the call was one.
 func (c *Core) unwatch(call Call) bool {
 	e, found := c.watchers[call]
 	if !found {
 		return false
 	}
-	delete(c.watchers, call)
+	c.watchEnded(call, e.watch)
 	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool { return w.call == call })
 	if len(e.watch.watchers) == 0 {
 		e.watch = nil
@@ -104,7 +117,7 @@ func (c *Core) endWatches(e *entity, last Answer) {
 	}
 	for _, w := range e.watch.watchers {
 		c.reply(w.call, last)
-		delete(c.watchers, w.call)
+		c.watchEnded(w.call, e.watch)
 	}
 	e.watch = nil
 }

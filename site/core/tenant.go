@@ -1,0 +1,84 @@
+package core
+
+import (
+	"strings"
+
+	"github.com/samya-db/samya/internal/portion"
+)
+
+// The tenant of an entity is the first segments of its name, and a request is its first
+// entity's tenant's. Tenants share the bounds of a site: one that takes all it can get is
+// refused before the others are; see the package portion.
+
+// tenantOf is the tenant of the entity of a name.
+func (c *Config) tenantOf(name string) string {
+	end := 0
+	for range c.TenantSegments {
+		i := strings.IndexByte(name[end:], '/')
+		if i < 0 {
+			return name
+		}
+		end += i + 1
+	}
+	return name[:end-1]
+}
+
+// takeFor counts n more of the table of requests for the tenant of an entity.
+func (c *Core) takeFor(entity string, n int) portion.Slot {
+	return c.requests.held.Take(c.cfg.tenantOf(entity), n)
+}
+
+// tableFull refuses a call if no more requests of the tenant of an entity can be
+// remembered, or not that many parts.
+func (c *Core) tableFull(call Call, e *entity, parts int) bool {
+	held := &c.requests.held
+	if held.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxRequests, 1+parts) {
+		return false
+	}
+	if held.All()+parts < c.cfg.MaxRequests {
+		c.out.Events = append(c.out.Events, Event{Kind: TenantRefused, Entity: e.name})
+	}
+	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
+	return true
+}
+
+// waitingFull reports whether no more acquires of the tenant of an entity may wait.
+func (c *Core) waitingFull(e *entity) bool {
+	return !c.waitingOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWaitingAll, 1)
+}
+
+// watchingFull reports whether no more callers may watch entities of an entity's tenant.
+func (c *Core) watchingFull(e *entity) bool {
+	return !c.watchersOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWatchers, 1)
+}
+
+// tenantsOf finds the tenants of restored records.
+type tenantsOf struct {
+	cfg *Config
+	// byGeneration has the tenants of the entities that there are.
+	byGeneration map[uint64]string
+}
+
+func newTenantsOf(cfg *Config, from *Restored) *tenantsOf {
+	t := &tenantsOf{cfg: cfg, byGeneration: make(map[uint64]string)}
+	if len(from.Blocks) > 0 {
+		for i := range from.Entities {
+			t.byGeneration[from.Entities[i].Generation] = cfg.tenantOf(from.Entities[i].Name)
+		}
+	}
+	return t
+}
+
+// take counts a restored record for its tenant: of an entity that was deleted since it is
+// nobody's.
+func (t *tenantsOf) take(of *portion.Counts, r *RequestRecord) portion.Slot {
+	tenant, known := t.byGeneration[r.Generation]
+	if r.Tenant != "" {
+		tenant, known = t.cfg.tenantOf(r.Tenant), true
+	}
+	if !known {
+		of.More(portion.Nobody, 1)
+		return portion.Nobody
+	}
+	return of.Take(tenant, 1)
+}
