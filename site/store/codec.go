@@ -198,6 +198,20 @@ func appendBlock(dst []byte, wall int64, packed []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, 2, protowire.BytesType), packed)
 }
 
+// appendTenants goes on with the tenants of the records of a block: few have one.
+func appendTenants(dst []byte, records []core.RequestRecord) []byte {
+	for i := range records {
+		tenant := records[i].Tenant
+		if tenant == "" {
+			continue
+		}
+		of := appendField(nil, 1, uint64(i))
+		of = protowire.AppendString(protowire.AppendTag(of, 2, protowire.BytesType), tenant)
+		dst = protowire.AppendBytes(protowire.AppendTag(dst, 3, protowire.BytesType), of)
+	}
+	return dst
+}
+
 func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 	var p storev1.RequestBlock
 	if err := proto.Unmarshal(raw, &p); err != nil {
@@ -214,6 +228,12 @@ func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 		}
 		b.Records = append(b.Records, r)
 		packed = packed[n:]
+	}
+	for _, t := range p.GetTenants() {
+		if uint64(t.GetRecord()) >= uint64(len(b.Records)) {
+			return core.RequestBlock{}, fmt.Errorf("request block %d: a tenant of record %d of %d", sequence, t.GetRecord(), len(b.Records))
+		}
+		b.Records[t.GetRecord()].Tenant = t.GetTenant()
 	}
 	return b, nil
 }

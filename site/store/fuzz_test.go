@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -60,7 +61,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 }
 
 func encodeBlock(b *core.RequestBlock) []byte {
-	return appendBlock(nil, b.Wall, packRequests(nil, b.Records))
+	return appendTenants(appendBlock(nil, b.Wall, packRequests(nil, b.Records)), b.Records)
 }
 
 // TestByHand: what is encoded by hand is what the proto package makes of it.
@@ -73,12 +74,19 @@ func TestByHand(t *testing.T) {
 		block := core.RequestBlock{
 			Wall: rapid.Int64().Draw(t, "wall"), Records: make([]core.RequestRecord, rapid.IntRange(0, 20).Draw(t, "records")),
 		}
+		var tenants []*storev1.RecordTenant
+		for i := range block.Records {
+			if tenant := rapid.SampledFrom([]string{"", "a", "a/b"}).Draw(t, "tenant"); tenant != "" {
+				block.Records[i].Tenant = tenant
+				tenants = append(tenants, &storev1.RecordTenant{Record: uint32(i), Tenant: tenant}) //nolint:gosec // at most 20
+			}
+		}
 		for got, want := range map[*[]byte]proto.Message{
 			new(encodeBooks([]byte{1}, &books)): &storev1.Books{
 				Generation: books.Generation, Left: int64(books.Left), Net: int64(books.Net),
 			},
-			new(appendBlock([]byte{1}, block.Wall, packRequests(nil, block.Records))): &storev1.RequestBlock{
-				Wall: block.Wall, Records: packRequests(nil, block.Records),
+			new(appendTenants(appendBlock([]byte{1}, block.Wall, packRequests(nil, block.Records)), block.Records)): &storev1.RequestBlock{
+				Wall: block.Wall, Records: packRequests(nil, block.Records), Tenants: tenants,
 			},
 		} {
 			raw, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{1}, want)
@@ -152,6 +160,8 @@ func FuzzDecode(f *testing.F) {
 	}))
 	seed(encodeLease(&core.LeaseRecord{ID: "l", Entity: "e", Generation: 2, Tokens: 3, Expires: -1, TTL: 5, Holder: "h"}))
 	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: make([]core.RequestRecord, 3)}), nil)
+	seed(encodeBlock(&core.RequestBlock{Records: []core.RequestRecord{{}, {Tenant: "a"}}}), nil)
+	seed(protowire.AppendBytes(protowire.AppendTag(nil, 3, protowire.BytesType), []byte{8, 1}), nil)
 	seed(encodeBlock(&core.RequestBlock{Wall: 5, Records: []core.RequestRecord{
 		{Kind: core.AllRequest, State: core.Ran, Tokens: 3, Parts: []core.RecordedPart{
 			{Part: core.Part{Entity: "e", Tokens: 1}, Generation: 4}, {Part: core.Part{Entity: "f", Tokens: 2}, Generation: 5},

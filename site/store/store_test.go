@@ -72,7 +72,7 @@ func full() *core.Records {
 		Block: core.RequestBlock{Sequence: 7, Wall: -12, Records: []core.RequestRecord{
 			{
 				Key: core.RequestKey{1, 15: 255}, Body: 1 << 63, Kind: core.AcquireRequest, State: core.Refused,
-				Attempt: core.AttemptOf(3, 1), Generation: 1 << 40, Left: -4,
+				Attempt: core.AttemptOf(3, 1), Generation: 1 << 40, Left: -4, Tenant: "a",
 			},
 			{Key: core.RequestKey{2}, Body: 3, Kind: core.ReturnRequest, State: core.Dropped, Tokens: core.MaxTokens, Left: 5},
 			{
@@ -82,7 +82,7 @@ func full() *core.Records {
 					{Part: core.Part{Entity: "c", Tokens: core.MaxTokens}, Generation: 1 << 40},
 				},
 			},
-			{Key: core.RequestKey{4}, Body: 4, Kind: core.AllRequest, State: core.Refused, Generation: 3},
+			{Key: core.RequestKey{4}, Body: 4, Kind: core.AllRequest, State: core.Refused, Generation: 3, Tenant: "c"},
 		}},
 		Claims: []core.ClaimRecord{
 			{

@@ -1569,7 +1569,9 @@ type RequestBlock struct {
 	// generation, tokens, and tokens left (zigzag). One of several entities (kind 6) goes
 	// on with the number of its parts, and for each the length of the entity's name, the
 	// name, its generation, and tokens. The last record of a key counts.
-	Records       []byte `protobuf:"bytes,2,opt,name=records,proto3" json:"records,omitempty"`
+	Records []byte `protobuf:"bytes,2,opt,name=records,proto3" json:"records,omitempty"`
+	// Whose records they are if not those of the tenants of their generations' entities.
+	Tenants       []*RecordTenant `protobuf:"bytes,3,rep,name=tenants,proto3" json:"tenants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1616,6 +1618,68 @@ func (x *RequestBlock) GetRecords() []byte {
 		return x.Records
 	}
 	return nil
+}
+
+func (x *RequestBlock) GetTenants() []*RecordTenant {
+	if x != nil {
+		return x.Tenants
+	}
+	return nil
+}
+
+// RecordTenant tells the tenant of a record.
+type RecordTenant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its place among the block's records, from 0.
+	Record uint32 `protobuf:"varint,1,opt,name=record,proto3" json:"record,omitempty"`
+	// The first segments of a name, as many as make a tenant.
+	Tenant        string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordTenant) Reset() {
+	*x = RecordTenant{}
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordTenant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordTenant) ProtoMessage() {}
+
+func (x *RecordTenant) ProtoReflect() protoreflect.Message {
+	mi := &file_samya_store_v1_store_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordTenant.ProtoReflect.Descriptor instead.
+func (*RecordTenant) Descriptor() ([]byte, []int) {
+	return file_samya_store_v1_store_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *RecordTenant) GetRecord() uint32 {
+	if x != nil {
+		return x.Record
+	}
+	return 0
+}
+
+func (x *RecordTenant) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
 }
 
 var File_samya_store_v1_store_proto protoreflect.FileDescriptor
@@ -1758,10 +1822,14 @@ const file_samya_store_v1_store_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\tR\x05model\x12\x10\n" +
 	"\x03bin\x18\x03 \x01(\x04R\x03bin\x12\x12\n" +
 	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x14\n" +
-	"\x05state\x18\x05 \x01(\fR\x05state\"<\n" +
+	"\x05state\x18\x05 \x01(\fR\x05state\"t\n" +
 	"\fRequestBlock\x12\x12\n" +
 	"\x04wall\x18\x01 \x01(\x03R\x04wall\x12\x18\n" +
-	"\arecords\x18\x02 \x01(\fR\arecordsB8Z6github.com/samya-db/samya/proto/samya/store/v1;storev1b\x06proto3"
+	"\arecords\x18\x02 \x01(\fR\arecords\x126\n" +
+	"\atenants\x18\x03 \x03(\v2\x1c.samya.store.v1.RecordTenantR\atenants\">\n" +
+	"\fRecordTenant\x12\x16\n" +
+	"\x06record\x18\x01 \x01(\rR\x06record\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenantB8Z6github.com/samya-db/samya/proto/samya/store/v1;storev1b\x06proto3"
 
 var (
 	file_samya_store_v1_store_proto_rawDescOnce sync.Once
@@ -1775,7 +1843,7 @@ func file_samya_store_v1_store_proto_rawDescGZIP() []byte {
 	return file_samya_store_v1_store_proto_rawDescData
 }
 
-var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_samya_store_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_samya_store_v1_store_proto_goTypes = []any{
 	(*Identity)(nil),        // 0: samya.store.v1.Identity
 	(*MemberSet)(nil),       // 1: samya.store.v1.MemberSet
@@ -1796,39 +1864,41 @@ var file_samya_store_v1_store_proto_goTypes = []any{
 	(*ChangeResult)(nil),    // 16: samya.store.v1.ChangeResult
 	(*Forecast)(nil),        // 17: samya.store.v1.Forecast
 	(*RequestBlock)(nil),    // 18: samya.store.v1.RequestBlock
-	(*v1.Mark)(nil),         // 19: samya.peer.v1.Mark
-	(*v1.ClaimAsk)(nil),     // 20: samya.peer.v1.ClaimAsk
-	(*v1.Contribution)(nil), // 21: samya.peer.v1.Contribution
-	(*v1.Value)(nil),        // 22: samya.peer.v1.Value
-	(*v1.Ballot)(nil),       // 23: samya.peer.v1.Ballot
-	(*v1.Kept)(nil),         // 24: samya.peer.v1.Kept
+	(*RecordTenant)(nil),    // 19: samya.store.v1.RecordTenant
+	(*v1.Mark)(nil),         // 20: samya.peer.v1.Mark
+	(*v1.ClaimAsk)(nil),     // 21: samya.peer.v1.ClaimAsk
+	(*v1.Contribution)(nil), // 22: samya.peer.v1.Contribution
+	(*v1.Value)(nil),        // 23: samya.peer.v1.Value
+	(*v1.Ballot)(nil),       // 24: samya.peer.v1.Ballot
+	(*v1.Kept)(nil),         // 25: samya.peer.v1.Kept
 }
 var file_samya_store_v1_store_proto_depIdxs = []int32{
-	19, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
+	20, // 0: samya.store.v1.Remembered.mark:type_name -> samya.peer.v1.Mark
 	13, // 1: samya.store.v1.EntityState.results:type_name -> samya.store.v1.LimitResult
 	14, // 2: samya.store.v1.EntityState.protocol:type_name -> samya.store.v1.ProtocolState
 	10, // 3: samya.store.v1.EntityState.star:type_name -> samya.store.v1.StarState
 	7,  // 4: samya.store.v1.EntityState.transfer:type_name -> samya.store.v1.TransferState
-	20, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
+	21, // 5: samya.store.v1.Claim.ask:type_name -> samya.peer.v1.ClaimAsk
 	8,  // 6: samya.store.v1.TransferState.debits:type_name -> samya.store.v1.TransferDebit
 	9,  // 7: samya.store.v1.TransferState.credits:type_name -> samya.store.v1.TransferCredit
 	12, // 8: samya.store.v1.StarState.slices:type_name -> samya.store.v1.StarSlice
 	11, // 9: samya.store.v1.StarState.floors:type_name -> samya.store.v1.StarID
 	11, // 10: samya.store.v1.StarSlice.id:type_name -> samya.store.v1.StarID
-	21, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
-	22, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
-	23, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
-	23, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
-	22, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
-	21, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
-	23, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
-	24, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
+	22, // 11: samya.store.v1.StarSlice.pledge:type_name -> samya.peer.v1.Contribution
+	23, // 12: samya.store.v1.StarSlice.value:type_name -> samya.peer.v1.Value
+	24, // 13: samya.store.v1.ProtocolState.promised:type_name -> samya.peer.v1.Ballot
+	24, // 14: samya.store.v1.ProtocolState.accepted_at:type_name -> samya.peer.v1.Ballot
+	23, // 15: samya.store.v1.ProtocolState.accepted:type_name -> samya.peer.v1.Value
+	22, // 16: samya.store.v1.ProtocolState.pledge:type_name -> samya.peer.v1.Contribution
+	24, // 17: samya.store.v1.ProtocolState.exposures:type_name -> samya.peer.v1.Ballot
+	25, // 18: samya.store.v1.ProtocolState.kept:type_name -> samya.peer.v1.Kept
 	14, // 19: samya.store.v1.Catalogue.protocol:type_name -> samya.store.v1.ProtocolState
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	19, // 20: samya.store.v1.RequestBlock.tenants:type_name -> samya.store.v1.RecordTenant
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_samya_store_v1_store_proto_init() }
@@ -1842,7 +1912,7 @@ func file_samya_store_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_samya_store_v1_store_proto_rawDesc), len(file_samya_store_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
