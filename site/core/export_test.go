@@ -89,3 +89,30 @@ func (c *Core) InstallCatalogue(snapshot []byte) error {
 
 // Asked is what the acquires ask for that wait for an entity.
 func (c *Core) Asked(name string) Tokens { return c.space.find(name).queue.asked() }
+
+// Held is what is counted of the table of requests for a tenant, and the number of the
+// tenants that have something.
+func (c *Core) Held(tenant string) (held, tenants int) {
+	return c.requests.held.Held(tenant), c.requests.held.Holders()
+}
+
+// HeldAll is what is counted of the bounds that tenants share: of the table of requests,
+// of the acquires that wait, and of the watchers.
+func (c *Core) HeldAll() [3]int {
+	return [3]int{c.requests.held.All(), c.waitingOf.All(), c.watchersOf.All()}
+}
+
+// Recount counts what the table of requests has of each tenant, by the keys that it has
+// and the keys of the acquires that wait.
+func (c *Core) Recount(tenantOf func(key RequestKey) string) map[string]int {
+	n := make(map[string]int)
+	for number := c.requests.begin; number != c.requests.end; number++ {
+		if r := c.requests.at(number); c.requests.recall.find(&r.key) == r {
+			n[tenantOf(r.key)] += 1 + len(c.requests.parts[r.key])
+		}
+	}
+	for key, w := range c.waiting {
+		n[tenantOf(key)] += 1 + len(w.parts)
+	}
+	return n
+}

@@ -33,7 +33,7 @@ func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
 // them, on random lanes and with random entities split, and wants the same answers,
 // the same books and the same things remembered.
 func TestLanesAnswerAsSteps(t *testing.T) {
-	refused := 0
+	refused, full := 0, 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		of := threeLevels(2)
@@ -101,7 +101,19 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 			if err := sameEffects(&outs[0], &outs[1]); err != nil {
 				t.Fatalf("seed %d, input %d: %v", seed, i, err)
 			}
+			n := plain.Recount(func(RequestKey) string { return "" })[""]
+			if x, y := plain.HeldAll(), lanes.HeldAll(); x != y || x[0] != n {
+				t.Fatalf("seed %d, input %d: counted are %v, by lanes %v, there are %d", seed, i, x, y, n)
+			}
+			for _, org := range []string{"00000", "00001"} {
+				if x, y := plain.requests.held.Held(org), lanes.requests.held.Held(org); x != y {
+					t.Fatalf("seed %d, input %d: %s has %d, by lanes %d", seed, i, org, x, y)
+				}
+			}
 			for _, r := range outs[1].Replies {
+				if r.Answer.Code == Overloaded {
+					full++
+				}
 				if r.Answer.Code == ExceedsLimit && r.Answer.Left > r.Answer.Tokens {
 					refused++
 				}
@@ -112,6 +124,9 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 		if lanes.served < 500 {
 			t.Errorf("seed %d: %d requests served by lanes", seed, lanes.served)
 		}
+	}
+	if full < 100 {
+		t.Errorf("%d requests refused as there are too many", full)
 	}
 	if refused < 100 {
 		t.Errorf("%d acquires of more than a limit refused where more was left", refused)
