@@ -103,6 +103,10 @@ func (s *sim) pauseSome() {
 
 // storm sends a site many acquires at once.
 func (s *sim) storm() {
+	if s.report.Crowded > 0 && s.chance(600) {
+		// Else the tables of requests are full all the time.
+		return
+	}
 	c := s.clients[s.r.IntN(len(s.clients))]
 	name := s.admin.names[s.r.IntN(len(s.admin.names))]
 	site := s.r.IntN(len(s.nodes))

@@ -39,6 +39,10 @@ func (s *sim) heal() {
 		all := slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
 		n.step(core.Reachable{Sites: all})
 	}
+	if s.report.Crowded > 0 {
+		// No site can answer another's questions before there is room for the answers.
+		s.runUntil(s.now + 2*retention)
+	}
 	s.runUntil(s.now + 20*second)
 	remembered, aside := s.committed(), s.aside()
 	s.runUntil(s.now + 20*second)

@@ -67,6 +67,9 @@ type node struct {
 	served  micros
 	// fed is when it was last given something to do.
 	fed micros
+	// swept is when it was last fed before the last batch was drained, with which it forgot
+	// old requests, and sweeps when it began to do so in this life; zero before it has.
+	swept, sweeps micros
 	// clockStored is when its clock last became durable.
 	clockStored micros
 	// aheadBy is by how much its calendar was set ahead while it was down, beyond
@@ -132,6 +135,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.MaxClaims = 1 + s.r.IntN(4)
 	}
 	s.bounded(&n.cfg)
+	s.crowd(&n.cfg)
 	if s.o.Offer != "" {
 		n.cfg.Offer = s.o.Offer
 	}
@@ -202,6 +206,7 @@ func (n *node) boot() {
 	n.up, n.booted, n.lastSync, n.wakeSet, n.fuse, n.tearAt = true, s.now, s.now, 0, 0, 0
 	n.calendar, n.stopping = 0, false
 	n.resumes, n.slowUntil, n.badSync, n.told = 0, 0, false, 0
+	n.swept, n.sweeps = 0, 0
 	n.flights, n.calls, n.lines = nil, make(map[*call]bool), make(lines)
 	n.stepped, n.served = false, s.now
 	n.drained = n.durable.Clone()

@@ -117,6 +117,8 @@ type call struct {
 	excess excess
 	// served is set once the site has an answer, which may still be under way.
 	served bool
+	// drained is set, where tables of requests are small, once the batch with the answer is.
+	drained bool
 	// mutant is an attempt with another body.
 	mutant bool
 	// look is set for a read.

@@ -90,6 +90,10 @@ type Report struct {
 	// Bounded are the runs whose sites have bounds of 1 or 2, as far as the seed
 	// chooses.
 	Bounded int
+	// Crowded are the runs whose sites have small tables of requests, as far as the seed
+	// chooses; CrowdedOut are the requests refused for want of room, CrowdedFull those of
+	// them that may have found no place at all.
+	Crowded, CrowdedOut, CrowdedFull int
 	// Careless counts the releases of tokens that no client had, SetAside how often a
 	// surplus was set aside.
 	Careless, SetAside int
@@ -226,6 +230,9 @@ func (r *Report) counts() []count {
 		{"surpluses set aside", &r.SetAside},
 		{"runs with partitions", &r.Divided},
 		{"runs with bounds of 1 or 2", &r.Bounded},
+		{"runs with small tables of requests", &r.Crowded},
+		{"requests refused as the table is nearly full", &r.CrowdedOut},
+		{"requests refused as it may be full", &r.CrowdedFull},
 		{"served by partitions", &r.Parted},
 		{"served across partitions", &r.PartedAcross},
 		{"passed by partitions", &r.PartedPassed},

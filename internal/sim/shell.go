@@ -79,6 +79,10 @@ func (n *node) drain() {
 	} else {
 		n.drainedAt = s.events
 		s.observe.forgets(n, &batch.Records)
+		s.observe.crowded(n, batch)
+		if n.swept = n.fed; n.sweeps == 0 && n.status.Missing == 0 {
+			n.sweeps = n.fed
+		}
 		s.observe.granting(n, &batch.Records)
 		s.observe.standsStill(n, &batch.Records)
 		if err := n.drained.Commit(&batch.Records); err != nil {

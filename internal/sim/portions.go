@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"maps"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// A site's table of requests is shared by tenants: each entity of a run is one's. Some
+// runs have tables so small that they fill. What a table may have in it at most is what
+// was answered within the retention, or is stored and was found at the start; what is
+// answered with this batch; and the requests that are handed over and not answered.
+
+// crowd sets a small bound of the table of requests in some long runs.
+func (s *sim) crowd(c *core.Config) {
+	if s.o.Seed%9 != 7 || !s.o.Long || s.o.Calm || s.o.Hungry {
+		return
+	}
+	s.report.Crowded = 1
+	c.MaxRequests = []int{600, 700, 800, 1000}[s.o.Seed/9%4]
+}
+
+// tableShare is what one site's table of requests may have at most: of one tenant, and in
+// all; others are the other tenants that may have something. fresh is how much of all may
+// have come since the last batch, or waits.
+type tableShare struct{ mine, all, others, fresh int }
+
+// tenant is the tenant of a request, that of its first entity.
+func (p *op) tenant() string {
+	if len(p.parts) > 0 {
+		return p.parts[0].Entity
+	}
+	return p.entity
+}
+
+// shareOf counts for the tenant of a request, with what a batch adds that has the answer:
+// of the requests without one that is drained, those that it refuses have left nothing.
+func (n *node) shareOf(p *op, batch *core.Effects) tableShare {
+	weight := make(map[core.RequestKey]int)
+	add := func(r *core.RequestRecord) {
+		if n.s.opOf(r.Key) != nil {
+			weight[r.Key] = 1 + len(r.Parts)
+		}
+	}
+	for _, b := range n.drained.blocks.list {
+		if n.keeps(b.number) {
+			for i := range b.value.Records {
+				add(&b.value.Records[i])
+			}
+		}
+	}
+	old := maps.Clone(weight)
+	for i := range batch.Records.Block.Records {
+		add(&batch.Records.Block.Records[i])
+	}
+	for c := range n.calls {
+		if c.op != nil && c.op.kind.recorded() && !c.drained {
+			weight[c.op.key] = max(weight[c.op.key], 1+len(c.op.parts))
+		}
+	}
+	var sh tableShare
+	tenants := make(map[string]bool)
+	for key, w := range weight {
+		tenant := n.s.opOf(key).tenant()
+		sh.all += w
+		if old[key] == 0 {
+			sh.fresh += w
+		}
+		if tenant == p.tenant() {
+			sh.mine += w
+		} else {
+			tenants[tenant] = true
+		}
+	}
+	sh.others = len(tenants)
+	return sh
+}
+
+// keeps reports whether a site may not have forgotten a block before the last batch.
+func (n *node) keeps(block uint64) bool {
+	at := n.blocks[block]
+	if at <= n.booted {
+		// It was found at the start, and is kept from when the site began to serve.
+		if at = n.sweeps + second; n.sweeps == 0 {
+			return true
+		}
+	}
+	return float64(at)+float64(retention)/n.drift+float64(10*millisecond) >= float64(n.swept)
+}
+
+// crowded checks the refusals of requests for want of room in the table: a tenant that has
+// less than an equal part is refused only if the table is full, and nobody is before the
+// last eighth.
+func (o *observer) crowded(n *node, batch *core.Effects) {
+	bound := n.cfg.MaxRequests
+	for _, r := range batch.Replies {
+		if c, is := r.Call.(*call); is && bound > 0 && r.Answer.Code == core.Overloaded {
+			c.drained = true
+		}
+	}
+	defer func() {
+		for _, r := range batch.Replies {
+			if c, is := r.Call.(*call); is && bound > 0 {
+				c.drained = true
+			}
+		}
+	}()
+	for _, r := range batch.Replies {
+		c, is := r.Call.(*call)
+		if r.Answer.Code != core.Overloaded || !is || c.op == nil || c.op.kind > release || c.op.lease != nil || numbered(c.attempt) > core.AttemptOf(1, 0) {
+			continue
+		}
+		if bound == 0 {
+			o.s.fail(Refusal, "%s answers %v: too many are remembered", n.id, c)
+			return
+		}
+		o.s.report.CrowdedOut++
+		sh, need := n.shareOf(c.op, batch), 1+len(c.op.parts)
+		switch {
+		case sh.fresh >= bound/4:
+			// While others are out of reach, older requests are kept in half of the table.
+		case sh.all+need > bound:
+			o.s.report.CrowdedFull++
+		case sh.all+need <= bound-bound/8:
+			o.s.fail(Refusal, "%s refuses %v, and has %d of %d requests at most", n.id, c, sh.all, bound)
+		case sh.mine < max(1, bound/(sh.others+2)):
+			o.s.fail(Refusal, "%s refuses %v: its tenant has %d, all have %d of %d requests at most, others are %d",
+				n.id, c, sh.mine, sh.all, bound, sh.others)
+		}
+	}
+}
