@@ -110,6 +110,10 @@ type Config struct {
 	Build buildinfo.Info
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
+	// TenantSegments is how many segments of an entity's name, from the first on, are its
+	// tenant's: once seven eighths of MaxRequests are taken, a tenant with an equal part is
+	// refused. 0: 1. At most 128.
+	TenantSegments int
 	// Partitions is how many partitions serve requests side by side; 0: one for every
 	// two processors. At most 64.
 	Partitions int
@@ -199,6 +203,9 @@ func (c *Config) Validate() error {
 	if c.MaxRequests < 0 {
 		bad("max-requests", "%d, at least 0 (the default)", c.MaxRequests)
 	}
+	if c.TenantSegments < 0 || c.TenantSegments > maxSegments {
+		bad("tenant-segments", "%d, from 1 to %d, or 0 (the default)", c.TenantSegments, maxSegments)
+	}
 	if err := checkMetricsEntities("metrics-entities", c.MetricsEntities); err != nil {
 		errs = append(errs, err)
 	}
@@ -236,6 +243,9 @@ const (
 	minCheckpoint = 4 << 10
 	maxCheckpoint = 16 << 30
 )
+
+// maxSegments is how many segments a name has at most.
+const maxSegments = 128
 
 // The defaults of what a request's not_after depends on.
 const (

@@ -67,6 +67,8 @@ func TestConfigNamesTheField(t *testing.T) {
 		{func(c *site.Config) { c.CheckpointInterval = time.Millisecond }, "checkpoint-interval", "1ms, must be from 100ms to 1h"},
 		{func(c *site.Config) { c.CheckpointInterval = 2 * time.Hour }, "checkpoint-interval", "2h0m0s, must be from 100ms to 1h"},
 		{func(c *site.Config) { c.MaxRequests = -1 }, "max-requests", "-1, at least 0 (the default)"},
+		{func(c *site.Config) { c.TenantSegments = -1 }, "tenant-segments", "-1, from 1 to 128, or 0 (the default)"},
+		{func(c *site.Config) { c.TenantSegments = 129 }, "tenant-segments", "129, from 1 to 128, or 0 (the default)"},
 		{func(c *site.Config) { c.Partitions = -1 }, "partitions", "-1, want 0 (the default) to 64"},
 		{func(c *site.Config) { c.Partitions = 65 }, "partitions", "65, want 0 (the default) to 64"},
 	} {

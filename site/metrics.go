@@ -28,7 +28,7 @@ type metrics struct {
 	// fallbacks and dropped are of forecasts.
 	fallbacks, dropped prometheus.Counter
 	leases, audits     *prometheus.CounterVec
-	asked              prometheus.Counter
+	asked, crowded     prometheus.Counter
 	verdicts           *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
 	// reads are those of one entity, by consistency; states are those that watches
@@ -85,6 +85,10 @@ func newMetrics(s *Site) *metrics {
 			Name: "samya_site_claims_total",
 			Help: "Requests answered of which earlier attempts may have run at other sites, which are asked.",
 		}),
+		crowded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "samya_site_tenant_refusals_total",
+			Help: "Requests refused as the table of requests is nearly full and their tenant has an equal part of it.",
+		}),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "samya_site_claim_answers_total",
 			Help: "What other sites answered: never_ran, did_run, forgotten (the records that would tell are no longer kept: " +
@@ -134,7 +138,7 @@ func newMetrics(s *Site) *metrics {
 		m.registry.MustRegister(s.access)
 	}
 	m.registry.MustRegister(m.requests, m.latency, m.redistributions, m.started, m.faults, m.fallbacks, m.dropped, m.leases, m.audits,
-		m.asked, m.verdicts, m.batch, m.commit,
+		m.asked, m.crowded, m.verdicts, m.batch, m.commit,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&gauges{site: s}, &partitionMetrics{site: s}, &entityMetrics{chosen: s.cfg.MetricsEntities, ask: s.page},
 		s.cfg.Build.Collector())
@@ -189,6 +193,8 @@ func (s *Site) Happened(e core.Event) {
 		m.asked.Inc()
 	case core.ClaimAnswered:
 		m.verdicts.WithLabelValues(verdictName(e.Verdict)).Inc()
+	case core.TenantRefused:
+		m.crowded.Inc()
 	case core.ClaimGivenUp:
 		m.verdicts.WithLabelValues(givenUp).Inc()
 	case core.ClaimsFull:

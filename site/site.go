@@ -121,7 +121,7 @@ func (s *Site) open() error {
 		Want: s.cfg.Want, Wait: s.cfg.Wait,
 		Forecast: s.cfg.Forecast, Admission: s.cfg.Admission,
 		Bin: core.Tick(s.cfg.ForecastBin.Milliseconds()), Horizon: s.cfg.ForecastHorizon,
-		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests,
+		Retention: s.cfg.RequestRetention.Milliseconds(), MaxRequests: s.cfg.MaxRequests, TenantSegments: s.cfg.TenantSegments,
 		Skew: s.cfg.ClockSkew.Milliseconds(),
 		Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Run:  s.run, Unvouched: s.cfg.Unvouched,
