@@ -26,6 +26,8 @@ type waiting struct {
 	// tenant is where it is counted in the table of requests, waits where among the
 	// acquires that wait.
 	tenant, waits portion.Slot
+	// queued is where it is counted in the queue; Nobody if it is not.
+	queued portion.Slot
 	// calls are whom to answer: the first caller and those that repeated its id.
 	calls []Call
 }
@@ -47,6 +49,9 @@ type queue struct {
 	// number is that of the last item that ever joined.
 	number uint64
 	hold   hold
+	// of counts for each tenant its acquires, where tenants' entities stand below the
+	// queue's; nil if there are none.
+	of *portion.Counts
 }
 
 // minimum is the least need and the first deadline of some places.
@@ -192,9 +197,14 @@ func (q *queue) remove(w *waiting) {
 	if q.hold.by == w {
 		q.hold.by = nil
 	}
+	if w.queued != portion.Nobody {
+		q.of.Give(w.queued, 1)
+		w.queued = portion.Nobody
+	}
 	if q.count > 0 {
 		return
 	}
+	q.of = nil
 	if q.places = q.places[:0]; cap(q.places) > keepPlaces {
 		q.places, q.minima = nil, nil
 	}

@@ -90,7 +90,7 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 		c.demandRefused(refusing)
 	case at == nil:
 		c.concludeGranted(call, r, ch)
-	case c.full(at) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
+	case c.full(at, r.entity) || c.waitingFull(ch[0].of) || c.charges > maxCharges*c.cfg.MaxWaitingAll-len(ch):
 		c.reply(call, c.crowded(r, ch, at))
 	default:
 		w := &waiting{
@@ -181,10 +181,10 @@ const maxQueued = 1 << 56
 // of these there may be.
 const maxCharges = MaxDepth
 
-// full reports whether no more acquires may wait for an entity.
-func (c *Core) full(at *charged) bool {
+// full reports whether no more acquires of an entity may wait for one that they charge.
+func (c *Core) full(at *charged, entity string) bool {
 	q := at.of.queue
-	return q.len() >= c.cfg.MaxWaiting || q.asked() > maxQueued-at.tokens
+	return q.len() >= c.cfg.MaxWaiting || q.asked() > maxQueued-at.tokens || c.queueFullFor(q, entity)
 }
 
 func (c *Core) queueFull(at *charged) Answer {

@@ -47,6 +47,19 @@ func (c *Core) waitingFull(e *entity) bool {
 	return !c.waitingOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWaitingAll, 1)
 }
 
+// queueFullFor reports whether no more acquires of an entity's tenant may wait in a queue
+// that tenants share.
+func (c *Core) queueFullFor(q *queue, entity string) bool {
+	if q == nil || q.of == nil {
+		return false
+	}
+	mine, others := q.of.Held(c.cfg.tenantOf(entity)), q.of.Holders()
+	if mine > 0 {
+		others--
+	}
+	return !portion.Fits(c.cfg.MaxWaiting, q.count, mine, others, 1)
+}
+
 // watchingFull reports whether no more callers may watch entities of an entity's tenant.
 func (c *Core) watchingFull(e *entity) bool {
 	return !c.watchersOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWatchers, 1)

@@ -147,6 +147,48 @@ func TestTenantsWait(t *testing.T) {
 	}
 }
 
+// TestTenantsWaitAbove: where tenants' entities stand below another, the acquires of one
+// that wait for that one's tokens leave places for another's.
+func TestTenantsWaitAbove(t *testing.T) {
+	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting = 16 })
+	r.create("pool", 3)
+	r.below("acme/a", "pool", 300)
+	r.below("beta/b", "pool", 300)
+	r.cut["a"] = true
+	r.wantCode(r.acquire("a", "acme/a", 1, "all of it"), core.OK)
+	for round := range 2 {
+		var calls []core.Call
+		for i := range 14 {
+			calls = append(calls, r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "w", i), 5000))
+			r.unanswered(calls[i])
+		}
+		over := r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "over"), 5000))
+		if over.Code != core.QueueFull || over.Lacking != "pool" {
+			t.Errorf("one more is answered %+v", over)
+		}
+		for i := range 2 {
+			r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "v", i), 5000))
+		}
+		r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "full"), 5000)), core.QueueFull)
+		// Who goes leaves a place, and not the tenant's last.
+		r.step("a", &core.Cancel{Call: calls[0]})
+		r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "again"), 5000)), core.QueueFull)
+		r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "third"), 5000))
+		// Whose acquires have gone has little again.
+		for _, call := range calls[:12] {
+			r.step("a", &core.Cancel{Call: call})
+		}
+		for i := range 9 {
+			r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "more", i), 5000))
+		}
+		r.unanswered(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "after"), 5000))
+		r.advance(6000)
+		if n := r.cores["a"].Status().Waiting; n != 0 {
+			t.Fatalf("%d wait", n)
+		}
+	}
+}
+
 // TestTenantsWatch: the watchers of one tenant's entities leave places for another's.
 func TestTenantsWatch(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxWatchers = 16 })

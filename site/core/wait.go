@@ -1,6 +1,10 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/samya-db/samya/internal/portion"
+)
 
 // enlist counts an acquire among those that wait; join has it wait for an entity.
 func (c *Core) enlist(w *waiting) {
@@ -37,6 +41,12 @@ func (c *Core) join(w *waiting, at *charged) {
 		e.queue = new(queue)
 	}
 	w.at, w.needs = e, at.tokens
+	if e.children > 0 {
+		if e.queue.of == nil {
+			e.queue.of = new(portion.Counts)
+		}
+		w.queued = e.queue.of.Take(c.cfg.tenantOf(w.entity), 1)
+	}
 	e.queue.push(w)
 }
 
@@ -81,7 +91,7 @@ func (c *Core) goOn(w *waiting, t turn) {
 				c.later(e)
 			}
 		}
-	case c.full(at):
+	case c.full(at, w.entity):
 		c.ended(w, c.crowded(&w.request, w.charge, at))
 	default:
 		c.join(w, at)
