@@ -40,11 +40,13 @@ type auto struct {
 	loss              [len(hedges)][autoExperts]float32
 	// step is a mean of |y(t) - y(t-1)|, middle about its median.
 	step, middle float64
-	jump         [2][jumps]float32
-	jumpSize     [jumps]float32
-	reg          *autoRegressions
-	season       *autoSeason
-	epoch        autoEpoch
+	// low and high are the range of the bins seen, slowly forgotten.
+	low, high float64
+	jump      [2][jumps]float32
+	jumpSize  [jumps]float32
+	reg       *autoRegressions
+	season    *autoSeason
+	epoch     autoEpoch
 }
 
 type autoRegressions struct{ short, roots, long *fading }
@@ -53,6 +55,7 @@ type autoRegressions struct{ short, roots, long *fading }
 type autoSeason struct {
 	start, length   int
 	day, hour, week profile
+	clock           autoClock
 	reg             *fading
 }
 
@@ -71,6 +74,8 @@ const (
 	weekWeight   = .35
 	jumps        = 8
 	jumpStep     = .05
+	rangeFade    = .999
+	rangeRoom    = .1
 )
 
 // hedges are how much of the losses is forgotten a bin, and how fast weights fall
@@ -109,6 +114,9 @@ func (m *auto) grow() {
 		return
 	}
 	m.reg = newAutoRegressions()
+	if m.horizon > 1 {
+		m.epoch.stack = newAutoStack()
+	}
 	if m.day >= 8 {
 		m.season = newAutoSeason(m.day, m.seen)
 	}
@@ -196,7 +204,7 @@ func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
 		f[byDay], f[byWeek], f[byWeekWalk], f[bySeason] = f[byShort], f[byShort], f[byShort], f[byShort]
 		return
 	}
-	at := bin - s.start
+	at := s.at(bin)
 	f[byDay] = s.day.at(at)
 	f[byWeek], f[byWeekWalk] = f[byDay], y+f[byDay]-s.day.at(at+s.length-1)
 	if s.ready(bin, 14) {
@@ -240,8 +248,8 @@ func weighLosses(w []float64, loss []float32, unit float32, rate float64) {
 
 func (m *auto) observe(net float64) {
 	m.learn(net)
-	if m.horizon > 1 && m.epoch.observe(net, m.horizon) && m.known > 1 {
-		m.begin(m.horizon)
+	if m.horizon > 1 {
+		m.observeEpochs(net)
 	}
 }
 
@@ -251,8 +259,11 @@ func (m *auto) learn(net float64) {
 	m.seen++
 	if s := m.season; s != nil {
 		defer func() {
+			if !math.IsNaN(net) {
+				s.observeClock(net, bin)
+			}
 			for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-				p.observe(bin-s.start, net)
+				p.observe(s.at(bin), net)
 			}
 		}()
 	}
@@ -268,6 +279,7 @@ func (m *auto) learn(net float64) {
 			m.lags[i] = net
 		}
 		m.mean, m.slow, m.smooth = net, net, [...]float64{net, net, net}
+		m.low, m.high = net, net
 		return
 	}
 	var f [autoExperts]float64
@@ -278,6 +290,7 @@ func (m *auto) learn(net float64) {
 	}
 	m.grow()
 	m.shift(net)
+	m.low, m.high = min(net, m.low*rangeFade), max(net, m.high*rangeFade)
 	m.mean += max(meanWeight, 1/float64(m.known)) * (net - m.mean)
 }
 
@@ -322,28 +335,31 @@ func (m *auto) judge(f *[autoExperts]float64, net float64) {
 	}
 }
 
+// weighMiss is the weight of a row with such an error: towards least absolute
+// deviations beyond floor times the scale, least squares below.
+func weighMiss(miss, scale, floor float64) float64 {
+	if scale < 1e-12 {
+		return 1
+	}
+	return scale / max(math.Abs(miss), floor*scale)
+}
+
 // regress makes the regressions learn a bin. Every other one solves them anew.
 func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
-	weigh := func(miss, scale, floor float64) float64 {
-		if scale < 1e-12 {
-			return 1
-		}
-		return scale / max(math.Abs(miss), floor*scale)
-	}
 	var row [mostTerms + 1]float64
 	m.shortRow(&row, &m.lags)
 	row[shortTerms] = net
-	m.reg.short.observe(row[:shortTerms+1], weigh(net-f[byShort], m.step, fadeFloor), shortFade)
+	m.reg.short.observe(row[:shortTerms+1], weighMiss(net-f[byShort], m.step, fadeFloor), shortFade)
 	m.rootRow(&row, &m.lags)
 	row[shortTerms] = root(net)
-	m.reg.roots.observe(row[:shortTerms+1], weigh(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
+	m.reg.roots.observe(row[:shortTerms+1], weighMiss(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
 	copy(row[:], m.lags[:longTerms])
 	row[longTerms] = net
-	m.reg.long.observe(row[:longTerms+1], weigh(net-f[byLong], m.step, fadeFloor), longFade)
+	m.reg.long.observe(row[:longTerms+1], weighMiss(net-f[byLong], m.step, fadeFloor), longFade)
 	if s := m.season; s.ready(bin, 2) {
-		s.row(&row, &m.lags, bin-s.start, m.slow)
+		s.row(&row, &m.lags, s.at(bin), m.slow)
 		row[seasonTerms] = net
-		s.reg.observe(row[:seasonTerms+1], weigh(net-f[bySeason], m.step, fadeFloor), shortFade)
+		s.reg.observe(row[:seasonTerms+1], weighMiss(net-f[bySeason], m.step, fadeFloor), shortFade)
 		if s.ready(bin-autoFirst, 2) {
 			s.reg.solve()
 		}
@@ -366,8 +382,20 @@ func (m *auto) follow(next []float64) {
 		for j, v := range f {
 			next[i] += w[j] * v
 		}
+		next[i] = m.within(next[i])
 		after.shift(next[i])
 	}
+}
+
+// within bounds a forecast by the range of the bins seen and a tenth more: what goes
+// on from its own forecasts may run away.
+func (m *auto) within(f float64) float64 {
+	span := rangeRoom * (m.high - m.low)
+	low := m.low - span
+	if m.low >= 0 {
+		low = max(low, 0)
+	}
+	return min(max(f, low), m.high+span)
 }
 
 func (m *auto) state(c *codec) {
@@ -376,13 +404,12 @@ func (m *auto) state(c *codec) {
 	c.integer(&m.busy, 0, m.known)
 	c.array(m.lags[:])
 	c.array(m.smooth[:])
-	c.floats(&m.mean, &m.slow, &m.step, &m.middle)
+	c.floats(&m.mean, &m.slow, &m.step, &m.middle, &m.low, &m.high)
 	for _, fs := range [...][]float32{m.loss[0][:], m.loss[1][:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
 		for i := range fs {
 			c.single(&fs[i])
 		}
 	}
-	m.epoch.state(c, m.horizon)
 	regs, seasons := m.reg != nil, m.season != nil
 	c.flag(&regs)
 	c.flag(&seasons)
@@ -398,6 +425,7 @@ func (m *auto) state(c *codec) {
 			m.season = newAutoSeason(m.day, 0)
 		}
 	}
+	m.epoch.state(c, m.horizon, m.reg != nil)
 	if m.reg != nil {
 		m.reg.short.state(c)
 		m.reg.roots.state(c)
@@ -408,6 +436,7 @@ func (m *auto) state(c *codec) {
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
 			p.state(c)
 		}
+		s.clock.state(c, s.length)
 		s.reg.state(c)
 	}
 }
