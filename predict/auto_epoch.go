@@ -34,7 +34,7 @@ type autoEpoch struct {
 type epochTrial struct {
 	told  [epochWays]float32
 	extra [stackExtra]float32
-	sum   float64
+	sum   float32
 	left  int32
 }
 
@@ -110,15 +110,16 @@ func stackPath(next, hedge []float64, off float64) {
 	}
 }
 
-// every is after how many bins the next trial begins. Before the regressions there
-// is one trial at a time.
-func (m *auto) every() int {
-	trials := 1
-	if m.reg != nil {
-		trials = min(mostTrials, m.horizon)
+// mostTrials is how many epochs are under judgement at most: before the regressions, one.
+func (m *auto) mostTrials() int {
+	if m.reg == nil {
+		return 1
 	}
-	return (m.horizon + trials - 1) / trials
+	return min(mostTrials, m.horizon)
 }
+
+// every is after how many bins the next trial begins.
+func (m *auto) every() int { return (m.horizon + m.mostTrials() - 1) / m.mostTrials() }
 
 // fresh is how much the newest trial weighs in a memory that forgets so much a bin.
 func (m *auto) fresh(forget float64, judged int32) float64 {
@@ -154,7 +155,7 @@ func (m *auto) foresee(loss *[epochWays]float32) {
 			break // those that began later are shorter still
 		}
 		for way, told := range t.told {
-			if miss := math.Abs(t.sum-share*float64(told)) - float64(known[way]); miss > 0 {
+			if miss := math.Abs(float64(t.sum)-share*float64(told)) - float64(known[way]); miss > 0 {
 				loss[way] += float32(fresh * miss)
 			}
 		}
@@ -171,7 +172,7 @@ func (m *auto) observeEpochs(net float64) {
 	over := 0
 	for i := range e.trials {
 		t := &e.trials[i]
-		t.sum += net
+		t.sum += float32(net)
 		if t.left--; t.left <= 0 {
 			m.judgeEpoch(t)
 			over++
@@ -194,7 +195,7 @@ func (m *auto) judgeEpoch(t *epochTrial) {
 	for h := range e.loss {
 		fresh, loss := m.fresh(epochHedges[h].forget, e.judged), &e.loss[h]
 		for i, told := range t.told {
-			loss[i] += float32(fresh * (math.Abs(t.sum-float64(told)) - float64(loss[i])))
+			loss[i] += float32(fresh * (math.Abs(float64(t.sum)-float64(told)) - float64(loss[i])))
 		}
 	}
 	if e.stack != nil {
@@ -209,10 +210,11 @@ func (m *auto) begin() {
 	m.follow(hedge)
 	t := epochTrial{left: int32(m.horizon)} //nolint:gosec // at most MaxHorizon
 	m.tell(&t, way, hedge)
-	if m.epoch.trials == nil {
-		m.epoch.trials = make([]epochTrial, 0, 1)
+	e := &m.epoch
+	if most := m.mostTrials(); cap(e.trials) < most {
+		e.trials = append(make([]epochTrial, 0, most), e.trials...)
 	}
-	m.epoch.trials = append(m.epoch.trials, t)
+	e.trials = append(e.trials, t)
 }
 
 // roomFor is a slice of so many numbers, within the room if they fit.
@@ -289,7 +291,7 @@ func (e *autoEpoch) state(c *codec, horizon int, grown bool) {
 				c.single(&fs[j])
 			}
 		}
-		c.float(&t.sum)
+		c.single(&t.sum)
 		left := int(t.left)
 		c.integer(&left, 1, horizon)
 		t.left = int32(left) //nolint:gosec // just bounded

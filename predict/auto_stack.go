@@ -107,7 +107,7 @@ func (s *autoStack) tell(t *epochTrial, horizon int) {
 func (s *autoStack) observe(t *epochTrial, horizon, every int, judged int32) {
 	var row [mostTerms + 1]float64
 	t.row(&row, horizon)
-	mean, fade := t.sum/float64(horizon), math.Pow(shortFade, float64(every))
+	mean, fade := float64(t.sum)/float64(horizon), math.Pow(shortFade, float64(every))
 	row[stackTerms] = mean
 	miss := math.Abs(mean - float64(t.told[wayStack])/float64(horizon))
 	s.scale[0] += stackScale * (miss - s.scale[0])
