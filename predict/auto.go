@@ -24,10 +24,11 @@ import "math"
 //     steps for eight sizes of jump, from the random walk and from the last of
 //     the regressions
 //   - after two days: the mean of this time of the day and, after two weeks, of
-//     the week; the random walk above these; a regression on both
+//     the week; the random walk above these; a regression on both. If the clocks
+//     change they follow, see autoClock
 //
-// Until 50 bins have had demand there are only the simple experts, in 0.9 KB;
-// then 1.9 KB, and with seasons up to 4.2 KB. A bin costs one to four microseconds,
+// Until 50 bins have had demand there are only the simple experts, in 1 KB;
+// then 3.7 KB, and with seasons up to 6.5 KB. A bin costs one to seven microseconds,
 // with a path of twelve. A level shift makes all errors large at once, which
 // flattens the weights until the better ones are known again.
 type auto struct {

@@ -7,12 +7,16 @@ import "math"
 // later. Over some eight hours it compares the season's mean absolute error with those
 // an hour off, once as they are and once scaled to how busy these hours were, so
 // that a quiet day is not an early one. Where an hour off is clearly better by both
-// it turns the season. It keeps 60 bytes.
+// it turns the season: by an hour at most from where it began. A turn that a holiday
+// caused is taken back on less: see takenBack. It keeps 88 bytes.
 type autoClock struct {
 	// turn is how many bins the season is ahead of the bins, within a week.
 	turn int
-	// judged counts bins since the last turn, up to a third of a day.
+	// judged counts bins since the last turn, up to a week.
 	judged int
+	// ahead is the hour that turn stands for: -1, 0 or 1. back is what would take the last
+	// turn back, within a week of it, else 0.
+	ahead, back int
 	// loss are the errors an hour earlier, as is, and an hour later; scaled those
 	// scaled by the mean demand over level, what was expected of it.
 	loss, scaled, level [3]float32
@@ -26,7 +30,9 @@ var clearly = [...]float32{.36, .6}
 const (
 	// clearlyAsIs is the same of the errors that are not scaled. With .6 a holiday's
 	// late morning is taken for a change of clocks.
-	clearlyAsIs = .45
+	clearlyAsIs float32 = .45
+	// takenBack is both shares for a turn that is taken back within a week.
+	takenBack float32 = .8
 	// clockDays is how many days the season has to be known.
 	clockDays = 4
 	// clockWindow is the part of a day that errors are a mean over.
@@ -60,8 +66,10 @@ func (s *autoSeason) observeClock(net float64, bin int) {
 		p, share = &s.week, clearly[1]
 	}
 	c, week, window := &s.clock, 7*s.length, s.length/clockWindow
-	c.judged = min(c.judged+1, window)
-	fresh := 1 / float64(c.judged)
+	if c.judged = min(c.judged+1, week); c.judged == week {
+		c.back = 0
+	}
+	fresh := 1 / float64(min(c.judged, window))
 	c.net += float32(fresh * (net - float64(c.net)))
 	for i := range c.loss {
 		expected := p.at(s.at(bin) + week + (i-asIs)*hour)
@@ -69,22 +77,35 @@ func (s *autoSeason) observeClock(net float64, bin int) {
 		c.loss[i] += float32(fresh * (math.Abs(net-expected) - float64(c.loss[i])))
 		c.scaled[i] += float32(fresh * (math.Abs(net-expected*c.scale(i)) - float64(c.scaled[i])))
 	}
-	if c.judged < window || c.scale(asIs) == 0 {
-		return
-	}
-	best := asIs
-	for i, l := range c.scaled {
-		if c.scale(i) > 0 && l < share*c.scaled[asIs] && c.loss[i] < clearlyAsIs*c.loss[asIs] && l < c.scaled[best] {
-			best = i
+	if by := c.change(share, window); by != 0 {
+		back := -by
+		if by == c.back {
+			back = 0
+		}
+		*c = autoClock{turn: (c.turn + week + by*hour) % week, ahead: c.ahead + by, back: back}
+		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
+			p.sum, p.count = 0, 0 // of parts that are no longer those of the bins to come
 		}
 	}
-	if best == asIs {
-		return
+}
+
+// change is by how many hours the clocks have changed: -1, 0 or 1.
+func (c *autoClock) change(share float32, window int) int {
+	if c.scale(asIs) == 0 {
+		return 0
 	}
-	*c = autoClock{turn: (c.turn + week + (best-asIs)*hour) % week}
-	for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-		p.sum, p.count = 0, 0 // of parts that are no longer those of the bins to come
+	best, by := c.scaled[asIs], 0
+	for i, l := range c.scaled {
+		to, after, plain, scaled := i-asIs, window, clearlyAsIs, share
+		if to == c.back {
+			after, plain, scaled = window/2, takenBack, takenBack
+		}
+		if to != 0 && c.judged >= after && c.ahead+to >= -1 && c.ahead+to <= 1 &&
+			c.scale(i) > 0 && l < scaled*c.scaled[asIs] && c.loss[i] < plain*c.loss[asIs] && l < best {
+			best, by = l, to
+		}
 	}
+	return by
 }
 
 // scale is how much busier these hours were than the season: 0 if it cannot be told, as
@@ -99,7 +120,9 @@ func (c *autoClock) scale(i int) float64 {
 
 func (c *autoClock) state(codec *codec, length int) {
 	codec.integer(&c.turn, 0, 7*length-1)
-	codec.integer(&c.judged, 0, length/clockWindow)
+	codec.integer(&c.judged, 0, 7*length)
+	codec.integer(&c.ahead, -1, 1)
+	codec.integer(&c.back, -1, 1)
 	for _, fs := range [...]*[3]float32{&c.loss, &c.scaled, &c.level} {
 		for i := range fs {
 			codec.single(&fs[i])
