@@ -8,7 +8,7 @@ import "math"
 // an hour off, once as they are and once scaled to how busy these hours were, so
 // that a quiet day is not an early one. Where an hour off is clearly better by both
 // it turns the season: by an hour at most from where it began. A turn that a holiday
-// caused is taken back on less: see takenBack. It keeps 88 bytes.
+// caused is taken back on less: see takenBack. It keeps 72 bytes.
 type autoClock struct {
 	// turn is how many bins the season is ahead of the bins, within a week.
 	turn int
