@@ -43,7 +43,7 @@ func TestEpochWeights(t *testing.T) {
 	m.epoch.trials, m.epoch.judged = []epochTrial{trial}, 1000
 	check("five of twelve bins", weights(), map[int]float64{waySlow: (1 + math.Exp(-2)) / all / 2})
 	m.epoch.trials[0].left = 6
-	late := .9 + 1.5*(1-math.Pow(.98, 2))*(600-90)/100 // in units of the loss of staying
+	late := .9 + 1.5*(1-.98*.98)*(600-90)/100 // in units of the loss of staying
 	short := (epochWays - 1) + math.Exp(-20*(late-1))
 	check("six of twelve bins", weights(), map[int]float64{
 		waySlow: (math.Exp(-20*(late-1))/short + math.Exp(-2)/all) / 2, wayStay: (1/short + math.Exp(-2)/all) / 2,

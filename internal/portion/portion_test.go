@@ -199,7 +199,7 @@ func TestMemoryComesBack(t *testing.T) {
 		}
 	}
 	stays := [2]portion.Slot{slots[10], slots[20]}
-	slots = nil
+	runtime.KeepAlive(slots)
 	if taken, left := full-before, heap()-before; left > taken/100 {
 		t.Errorf("%d of %d bytes stay for 2 of %d holders", left, taken, many)
 	}

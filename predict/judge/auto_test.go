@@ -122,7 +122,8 @@ func regimes(seed uint64, day, bins int) []predict.Bin {
 		memory, noise := r.Float64(), .1+.5*r.Float64()
 		shift := r.IntN(day)
 		for range length {
-			i, v := len(series), 0.
+			i := len(series)
+			var v float64
 			switch kind {
 			case 0:
 				x = memory*x + level*noise*r.NormFloat64()

@@ -273,12 +273,13 @@ func TestTenantsAreCountedRight(t *testing.T) {
 			case 2:
 				in = &core.AcquireAll{Call: call, Parts: []core.Part{part(name, 1), part(other, tokens)}, Request: k, Wait: wait}
 			case 3:
-				in = &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait, Tries: core.Tries{
+				tries := core.Tries{
 					Attempt: core.AttemptOf(uint32(1+rnd.IntN(3)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
-				}}
-				if in.(*core.Acquire).Tries.Attempt == core.AttemptOf(1, 0) {
-					in.(*core.Acquire).Tries.Tried = nil
 				}
+				if tries.Attempt == core.AttemptOf(1, 0) {
+					tries.Tried = nil
+				}
+				in = &core.Acquire{Call: call, Entity: name, Tokens: tokens, Request: k, Wait: wait, Tries: tries}
 			case 4:
 				in = &core.Release{Call: call, Entity: name, Tokens: tokens, Request: k, Tries: core.Tries{
 					Attempt: core.AttemptOf(uint32(2+rnd.IntN(2)), 0), NotAfter: r.now.Wall + 2000, Tried: r.names[1:][:rnd.IntN(2)],
