@@ -13,8 +13,13 @@ import (
 // counted is how many keys the homes of a store count, and how many they hold.
 func counted(t *testing.T, s *Store) (count, held int64) {
 	t.Helper()
+	s.homes.mu.Lock()
+	defer s.homes.mu.Unlock()
 	for _, g := range s.homes.all {
 		for _, h := range g.homes {
+			if h.closed {
+				continue
+			}
 			count += h.keys.Load()
 			if err := h.engine.Each(func(string, []byte) error { held++; return nil }); err != nil {
 				t.Fatal(err)

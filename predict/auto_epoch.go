@@ -179,7 +179,7 @@ func (m *auto) observeEpochs(net float64) {
 		}
 	}
 	e.trials = append(e.trials[:0], e.trials[over:]...)
-	if e.wait--; e.wait <= 0 && m.known > 1 {
+	if e.wait = max(0, e.wait-1); e.wait == 0 && m.known > 1 {
 		m.begin()
 		e.wait = int32(m.every()) //nolint:gosec // at most MaxHorizon
 	}

@@ -107,6 +107,37 @@ func TestState(t *testing.T) {
 	})
 }
 
+// TestStateAtAnyTime: a state is taken up whenever it was stored: right after the first
+// bin, after missing ones, and after a gap.
+func TestStateAtAnyTime(t *testing.T) {
+	horizons(t, func(t *testing.T, name string, o Options) {
+		t.Helper()
+		r := rand.New(rand.NewPCG(7, 7))
+		m, again := mustModel(t, name, o), mustModel(t, name, o)
+		for i, bin := range demand(9, 150) {
+			switch r.IntN(12) {
+			case 0:
+				bin = Bin{Net: math.NaN(), Peak: math.NaN()}
+			case 1:
+				Skip(m, 1+r.IntN(2*o.Day))
+			case 2:
+				bin = Bin{}
+			}
+			m.Observe(bin)
+			state, err := m.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.UnmarshalBinary(state); err != nil {
+				t.Fatalf("after %d bins: %v", i+1, err)
+			}
+			if m.Forecast() != again.Forecast() {
+				t.Fatalf("after %d bins: %+v, taken up %+v", i+1, m.Forecast(), again.Forecast())
+			}
+		}
+	})
+}
+
 // TestSkip: a gap that is skipped is one that was observed, but for the fits that
 // are left out, and takes no time.
 func TestSkip(t *testing.T) {

@@ -108,6 +108,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 212347907},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 31000025},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 157827586},
+		{Protocol: "auto", Sites: 5, Long: true, Seed: 61000042},
+		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 61000036},
 		{Protocol: "star", Seed: 157827606, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000015},
 	} {

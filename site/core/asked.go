@@ -46,6 +46,10 @@ func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
 // undoAcquire undoes the attempts asked about and sees that none runs later.
 func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
+		if !found && c.requests.size() >= c.cfg.MaxRequests {
+			// There is no room for the record that keeps it from running again.
+			return 0
+		}
 		c.superseded(w)
 		c.dropWaiting(w)
 	}

@@ -49,9 +49,21 @@ type queue struct {
 	// number is that of the last item that ever joined.
 	number uint64
 	hold   hold
+	// drained is how many waited when the entity was last drained.
+	drained int
 	// of counts for each tenant its acquires, where tenants' entities stand below the
 	// queue's; nil if there are none.
 	of *portion.Counts
+}
+
+// told reports whether as many wait as when the entity was last drained.
+func (q *queue) told() bool { return q == nil || q.drained == q.len() }
+
+// tell notes how many wait as the entity is drained.
+func (q *queue) tell() {
+	if q != nil {
+		q.drained = q.len()
+	}
 }
 
 // minimum is the least need and the first deadline of some places.

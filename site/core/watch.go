@@ -30,6 +30,10 @@ func (c *Core) watch(w *Watch) {
 	}
 	c.space.Execute([]string{w.Entity}, func(es []*entity) {
 		e := es[0]
+		if e != nil && !e.queue.told() {
+			// While nobody watches, who waits may change without a revision.
+			c.touch(e)
+		}
 		switch {
 		case e == nil:
 			c.reply(w.Call, Answer{Code: NotFound})
@@ -61,6 +65,7 @@ func (c *Core) revise() {
 	c.revision++
 	for _, e := range c.touched {
 		e.revision = c.revision
+		e.queue.tell()
 		if e.watch != nil && c.exists(e) {
 			c.tellWatchers(e)
 		}

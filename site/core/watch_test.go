@@ -129,6 +129,23 @@ func TestWatchTellsOfWaitingButNotOfGossip(t *testing.T) {
 	}
 }
 
+// TestWatchTellsOfWhoNoLongerWaits: a change of who waits is told also if nobody watched
+// when it happened.
+func TestWatchTellsOfWhoNoLongerWaits(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("vm", 9)
+	r.cut["b"], r.cut["c"] = true, true
+	waits := r.acquireAsync("a", "vm", 8, "waits", 60_000)
+	seen := r.answer(r.watch("a", "vm", 0))
+	if seen.View().Waiting != 1 {
+		t.Fatalf("told %+v, one waits", seen)
+	}
+	r.step("a", &core.Cancel{Call: waits})
+	if next := r.answer(r.watch("a", "vm", seen.Revision)); next.View().Waiting != 0 || next.Revision <= seen.Revision {
+		t.Errorf("told %+v, nobody waits", next)
+	}
+}
+
 func TestReadTellsWhatOthersHaveToldAndItsAge(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("vm", 90)

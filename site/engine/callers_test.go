@@ -112,8 +112,10 @@ func TestARefusedCoreTellsNothing(t *testing.T) {
 			answered <- err
 		}()
 		synctest.Wait()
-		if got := w.logged(); !slices.Equal(got, []string{"begin"}) {
-			t.Fatalf("%v, want a commit under way", got)
+		// Whom it asks to vouch may leave before the commit or after.
+		before := w.logged()
+		if !slices.Contains(before, "begin") || slices.Contains(before, "end") {
+			t.Fatalf("%v, want a commit under way", before)
 		}
 		// So many inputs are handled beside the commit.
 		asked := core.Mark{Incarnation: 9, Run: 5, Commits: 3}
@@ -131,7 +133,7 @@ func TestARefusedCoreTellsNothing(t *testing.T) {
 		if err := <-answered; !errors.Is(err, engine.ErrStopped) {
 			t.Errorf("the caller is told %v by a core that is refused", err)
 		}
-		for _, what := range w.logged() {
+		for _, what := range w.logged()[len(before):] {
 			if what == "send true" {
 				t.Error("messages of a refused core leave")
 			}
