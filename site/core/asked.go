@@ -46,7 +46,7 @@ func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
 // undoAcquire undoes the attempts asked about and sees that none runs later.
 func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
-		if !found && c.requests.size() >= c.cfg.MaxRequests {
+		if !found && !c.roomForAsked() {
 			// There is no room for the record that keeps it from running again.
 			return 0
 		}
@@ -127,7 +127,7 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 		return DidRun
 	case !c.definitive(a):
 		return Forgotten
-	case c.requests.size() >= c.cfg.MaxRequests:
+	case !c.roomForAsked():
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
@@ -150,6 +150,16 @@ func (c *Core) definitive(a *ClaimAsk) bool {
 	return c.requests.lost < a.NotAfter-c.cfg.RequestHorizon()
 }
 
+// askedPart is which part of the table of requests, as a divisor, other members may take
+// beyond its bound by what they ask about: clients that fill the table must not keep
+// others from finding out what became of a request.
+const askedPart = 8
+
+// roomForAsked reports whether what a member asks about can be recorded.
+func (c *Core) roomForAsked() bool {
+	return c.requests.size() < c.cfg.MaxRequests+max(1, c.cfg.MaxRequests/askedPart)
+}
+
 // never sees that attempts of a request of which there is no record do not run
 // later, and tells whether it is known that none did.
 func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
@@ -165,7 +175,7 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 		// No attempt is taken any more.
 		return verdict
 	}
-	if c.requests.size() >= c.cfg.MaxRequests {
+	if !c.roomForAsked() {
 		return 0
 	}
 	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}

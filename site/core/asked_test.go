@@ -253,14 +253,18 @@ func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 	}
 }
 
-// TestFullTableAnswersLater: what would need a record is not answered while there
-// is no room for it.
+// TestFullTableAnswersLater: clients that fill the table leave room for what others ask.
+// What would need a record beyond that is not answered while there is no room for it.
 func TestFullTableAnswersLater(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 3 })
 	r.base = r.now.Wall - 50_000
 	r.wantCode(r.try("a", 1, "undone", r.tries(1)), core.OK)
 	r.wantCode(r.try("a", 1, "p", core.Tries{}), core.OK)
 	r.wantCode(r.try("a", 1, "q", core.Tries{}), core.OK)
+	r.wantCode(r.try("a", 1, "s", core.Tries{}), core.Overloaded)
+	if a := r.ask("b", "a", r.asked(-10, "w")); len(a) != 1 {
+		t.Errorf("answered %v: clients have taken the room for what others ask", a)
+	}
 	ask, undo := r.asked(-10, "x"), r.asked(1, "undone")
 	if a := r.ask("b", "a", ask); len(a) != 0 {
 		t.Errorf("answered %v", a)
