@@ -40,7 +40,7 @@ func (o *observer) raisedAlone(n *node, batch *core.Effects) {
 		if c.op.kind != setLimit || a.Code != core.OK || a.View() == nil {
 			continue
 		}
-		o.alone(n.drained)
+		o.alone(n.durable)
 		if q := o.sequence(sequenceID{c.op.entity, a.View().Generation}); q.limits != nil {
 			q.aloneAt(limitState{a.View().Limit, a.View().Version})
 		}

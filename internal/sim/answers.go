@@ -10,6 +10,10 @@ import (
 func (o *observer) bound(name string) core.Tokens {
 	var sum core.Tokens
 	for _, q := range o.created[name] {
+		if o.vanished(q) {
+			sum += max(q.limits[0].limit+q.raised, o.highest[name])
+			continue
+		}
 		if len(o.s.nodes) == 1 || q.shifted {
 			sum += q.limits[0].limit + q.raised
 			continue
@@ -17,6 +21,16 @@ func (o *observer) bound(name string) core.Tokens {
 		sum += q.limits[q.settled].limit + q.debts[q.settled]
 	}
 	return sum
+}
+
+// vanished reports whether a cluster of one site has deleted an entity: its limit may
+// have been raised and granted up to in the same transaction, for a caller who no longer
+// waits for the answer.
+func (o *observer) vanished(q *sequence) bool {
+	if len(o.s.nodes) != 1 || o.s.nodes[0].drained == nil {
+		return false
+	}
+	return o.s.nodes[0].drained.entities[q.id.entity].Generation != q.id.generation
 }
 
 // taken counts an acquire that was returned to its client: a lease as far as it has

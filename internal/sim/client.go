@@ -99,7 +99,11 @@ func (c *client) next() {
 		c.gives(p, again)
 		return
 	}
-	if s.chance(600) {
+	if s.lacks.turns && p.kind == acquire && s.chance(500) {
+		// Several wait for one entity at one site.
+		p.entity, p.site = s.admin.names[0], 0
+	}
+	if s.chance(either(s.lacks.turns, 600, 950)) {
 		p.wait = micros(s.r.IntN(10_000)) * millisecond
 	}
 	if s.chance(150) {
@@ -218,6 +222,9 @@ func (s *sim) issue(p *op) {
 // register gives an operation its id.
 func (s *sim) register(p *op) {
 	s.ops++
+	if p.kind == setLimit {
+		s.observe.highest[p.entity] = max(s.observe.highest[p.entity], p.limit)
+	}
 	p.s, p.id, p.issued, p.taken = s, s.ops, s.now, -1
 	p.requestID = fmt.Sprintf("op-%d", p.id)
 	p.key = core.KeyOf(p.requestID)

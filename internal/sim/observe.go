@@ -18,7 +18,9 @@ type observer struct {
 	catalogue catalogueModel
 	// bound is, by name, what may be out at most; see the package comment.
 	// outstanding is what is out from the clients' view.
-	created     map[string][]*sequence
+	created map[string][]*sequence
+	// highest is the highest limit that was ever asked for, by name.
+	highest     map[string]core.Tokens
 	outstanding map[string]core.Tokens
 	// ledgers are what clients know of each entity.
 	ledgers map[sequenceID]*ledger
@@ -50,7 +52,7 @@ type observer struct {
 func newObserver(s *sim) *observer {
 	o := &observer{
 		s: s, quorum: len(s.names)/2 + 1, sequences: make(map[sequenceID]*sequence),
-		created: make(map[string][]*sequence), outstanding: make(map[string]core.Tokens),
+		created: make(map[string][]*sequence), highest: make(map[string]core.Tokens), outstanding: make(map[string]core.Tokens),
 		ledgers: make(map[sequenceID]*ledger), names: make(map[uint64]string), planted: make(map[string]bool), children: make(map[string]map[string]bool), ghosts: make(map[string]core.Tokens),
 		catalogue: catalogueModel{
 			states:  []catalogueState{{entities: map[string]uint64{}, parents: map[string]string{}}},
@@ -178,7 +180,7 @@ func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
 func (o *observer) drained(n *node, batch *core.Effects) {
 	r := &batch.Records
 	o.needless(n, batch)
-	o.raisedAlone(n, batch)
+	o.stood(n.drained, r)
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		q := o.sequence(sequenceID{e.Name, e.Generation})

@@ -182,6 +182,7 @@ func (n *node) take(batch *core.Effects) bool {
 		s.fail(Sound, "%s: committing: %w", n.id, err)
 		return false
 	}
+	s.observe.raisedAlone(n, batch)
 	s.observe.durable(n, &batch.Records)
 	return true
 }

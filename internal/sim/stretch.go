@@ -26,7 +26,7 @@ func (s *sim) stretch(more int) {
 	s.lacks = lacks{
 		partial: r.Partial < minFeature, renewals: r.LeasesRenewed < minFeature,
 		debts: r.DebtsPaid < minFeature, undone: r.Undone < minFeature,
-		slots: r.Divided > 0 && r.FromSlots < minFeature,
+		turns: r.InTurn < minFeature, slots: r.Divided > 0 && r.FromSlots < minFeature,
 	}
 	if r.Requests < minRequests && len(s.clients) < mostClients {
 		for range newClients {
@@ -48,7 +48,7 @@ const (
 )
 
 // lacks says what a run that goes on has shown too little of.
-type lacks struct{ partial, renewals, debts, undone, slots bool }
+type lacks struct{ partial, renewals, debts, undone, slots, turns bool }
 
 // either is what is usual, or what a run gets that lacks something.
 func either(lacks bool, usual, then int) int {
