@@ -24,11 +24,10 @@ import "math"
 //     steps for eight sizes of jump, from the random walk and from the last of
 //     the regressions
 //   - after two days: the mean of this time of the day and, after two weeks, of
-//     the week; the random walk above these; a regression on both. If the clocks
-//     change they follow, see autoClock
+//     the week; the random walk above these; a regression on both
 //
-// Until 50 bins have had demand there are only the simple experts, in 1 KB;
-// then 3.7 KB, and with seasons up to 6.5 KB. A bin costs one to seven microseconds,
+// Until 50 bins have had demand there are only the simple experts, in 0.9 KB;
+// then 1.9 KB, and with seasons up to 4.2 KB. A bin costs one to four microseconds,
 // with a path of twelve. A level shift makes all errors large at once, which
 // flattens the weights until the better ones are known again.
 type auto struct {
@@ -41,13 +40,11 @@ type auto struct {
 	loss              [len(hedges)][autoExperts]float32
 	// step is a mean of |y(t) - y(t-1)|, middle about its median.
 	step, middle float64
-	// low and high are the range of the bins seen, slowly forgotten.
-	low, high float64
-	jump      [2][jumps]float32
-	jumpSize  [jumps]float32
-	reg       *autoRegressions
-	season    *autoSeason
-	epoch     autoEpoch
+	jump         [2][jumps]float32
+	jumpSize     [jumps]float32
+	reg          *autoRegressions
+	season       *autoSeason
+	epoch        autoEpoch
 }
 
 type autoRegressions struct{ short, roots, long *fading }
@@ -56,7 +53,6 @@ type autoRegressions struct{ short, roots, long *fading }
 type autoSeason struct {
 	start, length   int
 	day, hour, week profile
-	clock           autoClock
 	reg             *fading
 }
 
@@ -75,8 +71,6 @@ const (
 	weekWeight   = .35
 	jumps        = 8
 	jumpStep     = .05
-	rangeFade    = .999
-	rangeRoom    = .1
 )
 
 // hedges are how much of the losses is forgotten a bin, and how fast weights fall
@@ -115,9 +109,6 @@ func (m *auto) grow() {
 		return
 	}
 	m.reg = newAutoRegressions()
-	if m.horizon > 1 {
-		m.epoch.stack = newAutoStack()
-	}
 	if m.day >= 8 {
 		m.season = newAutoSeason(m.day, m.seen)
 	}
@@ -205,7 +196,7 @@ func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
 		f[byDay], f[byWeek], f[byWeekWalk], f[bySeason] = f[byShort], f[byShort], f[byShort], f[byShort]
 		return
 	}
-	at := s.at(bin)
+	at := bin - s.start
 	f[byDay] = s.day.at(at)
 	f[byWeek], f[byWeekWalk] = f[byDay], y+f[byDay]-s.day.at(at+s.length-1)
 	if s.ready(bin, 14) {
@@ -249,8 +240,8 @@ func weighLosses(w []float64, loss []float32, unit float32, rate float64) {
 
 func (m *auto) observe(net float64) {
 	m.learn(net)
-	if m.horizon > 1 {
-		m.observeEpochs(net)
+	if m.horizon > 1 && m.epoch.observe(net, m.horizon) && m.known > 1 {
+		m.begin(m.horizon)
 	}
 }
 
@@ -260,11 +251,8 @@ func (m *auto) learn(net float64) {
 	m.seen++
 	if s := m.season; s != nil {
 		defer func() {
-			if !math.IsNaN(net) {
-				s.observeClock(net, bin)
-			}
 			for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-				p.observe(s.at(bin), net)
+				p.observe(bin-s.start, net)
 			}
 		}()
 	}
@@ -280,7 +268,6 @@ func (m *auto) learn(net float64) {
 			m.lags[i] = net
 		}
 		m.mean, m.slow, m.smooth = net, net, [...]float64{net, net, net}
-		m.low, m.high = net, net
 		return
 	}
 	var f [autoExperts]float64
@@ -291,7 +278,6 @@ func (m *auto) learn(net float64) {
 	}
 	m.grow()
 	m.shift(net)
-	m.low, m.high = min(net, m.low*rangeFade), max(net, m.high*rangeFade)
 	m.mean += max(meanWeight, 1/float64(m.known)) * (net - m.mean)
 }
 
@@ -336,31 +322,28 @@ func (m *auto) judge(f *[autoExperts]float64, net float64) {
 	}
 }
 
-// weighMiss is the weight of a row with such an error: towards least absolute
-// deviations beyond floor times the scale, least squares below.
-func weighMiss(miss, scale, floor float64) float64 {
-	if scale < 1e-12 {
-		return 1
-	}
-	return scale / max(math.Abs(miss), floor*scale)
-}
-
 // regress makes the regressions learn a bin. Every other one solves them anew.
 func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
+	weigh := func(miss, scale, floor float64) float64 {
+		if scale < 1e-12 {
+			return 1
+		}
+		return scale / max(math.Abs(miss), floor*scale)
+	}
 	var row [mostTerms + 1]float64
 	m.shortRow(&row, &m.lags)
 	row[shortTerms] = net
-	m.reg.short.observe(row[:shortTerms+1], weighMiss(net-f[byShort], m.step, fadeFloor), shortFade)
+	m.reg.short.observe(row[:shortTerms+1], weigh(net-f[byShort], m.step, fadeFloor), shortFade)
 	m.rootRow(&row, &m.lags)
 	row[shortTerms] = root(net)
-	m.reg.roots.observe(row[:shortTerms+1], weighMiss(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
+	m.reg.roots.observe(row[:shortTerms+1], weigh(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
 	copy(row[:], m.lags[:longTerms])
 	row[longTerms] = net
-	m.reg.long.observe(row[:longTerms+1], weighMiss(net-f[byLong], m.step, fadeFloor), longFade)
+	m.reg.long.observe(row[:longTerms+1], weigh(net-f[byLong], m.step, fadeFloor), longFade)
 	if s := m.season; s.ready(bin, 2) {
-		s.row(&row, &m.lags, s.at(bin), m.slow)
+		s.row(&row, &m.lags, bin-s.start, m.slow)
 		row[seasonTerms] = net
-		s.reg.observe(row[:seasonTerms+1], weighMiss(net-f[bySeason], m.step, fadeFloor), shortFade)
+		s.reg.observe(row[:seasonTerms+1], weigh(net-f[bySeason], m.step, fadeFloor), shortFade)
 		if s.ready(bin-autoFirst, 2) {
 			s.reg.solve()
 		}
@@ -383,20 +366,8 @@ func (m *auto) follow(next []float64) {
 		for j, v := range f {
 			next[i] += w[j] * v
 		}
-		next[i] = m.within(next[i])
 		after.shift(next[i])
 	}
-}
-
-// within bounds a forecast by the range of the bins seen and a tenth more: what goes
-// on from its own forecasts may run away.
-func (m *auto) within(f float64) float64 {
-	span := rangeRoom * (m.high - m.low)
-	low := m.low - span
-	if m.low >= 0 {
-		low = max(low, 0)
-	}
-	return min(max(f, low), m.high+span)
 }
 
 func (m *auto) state(c *codec) {
@@ -405,12 +376,13 @@ func (m *auto) state(c *codec) {
 	c.integer(&m.busy, 0, m.known)
 	c.array(m.lags[:])
 	c.array(m.smooth[:])
-	c.floats(&m.mean, &m.slow, &m.step, &m.middle, &m.low, &m.high)
+	c.floats(&m.mean, &m.slow, &m.step, &m.middle)
 	for _, fs := range [...][]float32{m.loss[0][:], m.loss[1][:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
 		for i := range fs {
 			c.single(&fs[i])
 		}
 	}
+	m.epoch.state(c, m.horizon)
 	regs, seasons := m.reg != nil, m.season != nil
 	c.flag(&regs)
 	c.flag(&seasons)
@@ -426,7 +398,6 @@ func (m *auto) state(c *codec) {
 			m.season = newAutoSeason(m.day, 0)
 		}
 	}
-	m.epoch.state(c, m.horizon, m.reg != nil)
 	if m.reg != nil {
 		m.reg.short.state(c)
 		m.reg.roots.state(c)
@@ -437,7 +408,6 @@ func (m *auto) state(c *codec) {
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
 			p.state(c)
 		}
-		s.clock.state(c, s.length)
 		s.reg.state(c)
 	}
 }
