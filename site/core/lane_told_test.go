@@ -199,3 +199,26 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsSpreadWhileAcquiresWait: an entity that is to be split stays whole while
+// an acquire waits for it: its tokens are for who waits, not for who comes to a lane.
+func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
+	l := amongOthers(t, "majority", 2, 100, 0)
+	e := l.space.find("e")
+	now := Now{Tick: 1, Wall: 1_700_000_000_000}
+	l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: 200, Wait: 5000, Request: RequestKey{1}})
+	if e.queue.len() != 1 {
+		t.Fatalf("%d acquires wait", e.queue.len())
+	}
+	if !l.Split("e", true) {
+		t.Fatal("not split")
+	}
+	// A hunt that came back with too little asks alone for the entity to stay whole.
+	e.hunt.short = false
+	l.Resume()
+	for i := range e.split().slots {
+		if left := e.split().slots[i].left.Load(); left != 0 {
+			t.Errorf("lane %d has %d tokens while an acquire waits", i, left)
+		}
+	}
+}
