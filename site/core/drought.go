@@ -85,10 +85,15 @@ func (c *Core) came(e *entity, tokens Tokens) {
 }
 
 // dryAgain reports whether there is a drought again, after one that was shown not
-// long ago: by what all the others tell, less is left than would end one.
+// long ago: by what all the others tell, less is left than would end one, or than this
+// site has less than nothing, if that is all it lacks.
 func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	d := e.itsDrought()
-	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= worth(e) || !c.hearsAll(e) {
+	enough := worth(e)
+	if e.left < 0 && e.queue.len() == 0 {
+		enough = min(enough, -e.left)
+	}
+	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
 		return false
 	}
 	shown := d.shown
@@ -190,16 +195,34 @@ func (c *Core) heardAll(e *entity, known Tick) bool {
 	return true
 }
 
-// probe asks for tokens that others tell of in a drought, if it is time to.
-func (c *Core) probe(e *entity, s *Situation) {
-	d := e.itsDrought()
-	var left, spare Tokens
+// toldSince is what the other sites in reach that have told since then have left, and
+// what of that they do not expect to need.
+func (c *Core) toldSince(e *entity, since Tick) (left, spare Tokens) {
 	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > d.since {
+		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
 			left += max(0, e.views[i].left)
 			spare += max(0, e.views[i].left-e.views[i].Median)
 		}
 	}
+	return left, spare
+}
+
+// debtDue reports whether a debt is to be looked at again although there seemed to be
+// nothing to pay it with: nobody is refused who would have others asked. It is when the
+// pause is over, and once others tell that they can pay it all.
+func (c *Core) debtDue(e *entity) bool {
+	if e.left >= 0 {
+		return false
+	}
+	d := e.droughtNow()
+	left, _ := c.toldSince(e, d.since)
+	return c.now.Tick >= d.until || left >= -e.left && c.now.Tick >= e.hunt.triggered+c.cfg.Tell
+}
+
+// probe asks for tokens that others tell of in a drought, if it is time to.
+func (c *Core) probe(e *entity, s *Situation) {
+	d := e.itsDrought()
+	left, spare := c.toldSince(e, d.since)
 	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
 	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
 		e.hunt.short = false

@@ -129,12 +129,6 @@ func (c *Core) pursue(e *entity) {
 	c.redistribute(e, &s, reason, urgent)
 }
 
-// debtDue reports whether a debt is to be looked at again although there seems to be
-// nothing to pay it with: nobody is refused who would have others asked.
-func (c *Core) debtDue(e *entity) bool {
-	return e.left < 0 && c.now.Tick >= e.droughtNow().until
-}
-
 // busy reports whether the site has to wait before it begins another instance
 // of the majority variant.
 func (e *entity) busy() bool {
