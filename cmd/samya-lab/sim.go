@@ -28,6 +28,7 @@ type simOptions struct {
 	perSeed      bool
 	sites        int
 	bounds       int
+	history      int
 	workers      int
 	short, trees bool
 	json         bool
@@ -67,6 +68,7 @@ also tells what happened before.`,
 	f.IntVar(&o.workers, "workers", 2, "seeds that run at a time")
 	f.BoolVar(&o.trees, "trees", true, "half of the seeds with entities that stand below one another; --trees=false leaves them out")
 	f.BoolVar(&o.short, "short", false, "shorter seeds, none refused as trivial")
+	f.IntVar(&o.history, "history", sim.DefaultHistory, "how many of the last things that happened a violation of a single seed tells")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	return cmd
 }
@@ -83,7 +85,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--faults: %w", err)}
 	}
-	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Bounds: o.bounds}
+	options := sim.Options{Protocol: o.mode, Strategy: o.strategy, Sites: o.sites, Faults: faults, Calm: faults == 0, Long: !o.short, Trees: o.trees, Bounds: o.bounds, History: o.history}
 	offers := []string{o.offer}
 	switch o.offer {
 	case "mixed":

@@ -126,7 +126,16 @@ func (s *sim) fail(i Invariant, format string, args ...any) {
 	}
 }
 
-const traceLength = 120
+// DefaultHistory is how many of the last things that happened a violation tells.
+const DefaultHistory = 120
+
+// history is how many of those this run keeps.
+func (s *sim) history() int {
+	if s.o.History > 0 {
+		return s.o.History
+	}
+	return DefaultHistory
+}
 
 type traced struct {
 	at     micros
@@ -137,15 +146,15 @@ type traced struct {
 // note keeps what happened for the case that the run fails. Callers ask for
 // s.tracing first: making the arguments costs more than all else.
 func (s *sim) note(format string, args ...any) {
-	if len(s.trace) >= 2*traceLength {
-		s.trace = append(s.trace[:0], s.trace[traceLength:]...)
+	if most := s.history(); len(s.trace) >= 2*most {
+		s.trace = append(s.trace[:0], s.trace[most:]...)
 	}
 	s.trace = append(s.trace, traced{s.now, format, args})
 }
 
 func (s *sim) tail() string {
 	var b strings.Builder
-	for _, t := range s.trace[max(0, len(s.trace)-traceLength):] {
+	for _, t := range s.trace[max(0, len(s.trace)-s.history()):] {
 		fmt.Fprintf(&b, "%10.3f  ", float64(t.at)/float64(millisecond))
 		fmt.Fprintf(&b, t.format, t.args...)
 		b.WriteByte('\n')

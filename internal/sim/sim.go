@@ -39,6 +39,9 @@ type Options struct {
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
+	// History is how many of the last things that happened the error of a violation
+	// tells; 0 for DefaultHistory.
+	History int
 	// Encoded takes every message through its encoding.
 	Encoded bool
 	// Disk makes the disk of a site, beside the simulated one; they must agree
@@ -83,6 +86,9 @@ func (o *Options) Validate() error {
 	}
 	if o.Bounds < 0 {
 		return fmt.Errorf("bounds: %d is below 0", o.Bounds)
+	}
+	if o.History < 0 {
+		return fmt.Errorf("history: %d is below 0", o.History)
 	}
 	if names := Modes(); o.Protocol != "" && !slices.Contains(names, o.Protocol) {
 		return fmt.Errorf("protocol: %w %q; known: %v", core.ErrUnknownName, o.Protocol, names)
