@@ -170,6 +170,7 @@ func (o *observer) tried(n *node, c *call, a *core.Answer) {
 // renewed checks the answer to a renewal.
 func (o *observer) renewed(n *node, c *call, a *core.Answer) {
 	l := c.op.lease
+	l.renewalAnswered(n, c.op)
 	switch {
 	case a.Code == core.OK && a.Lease().Number == l.number && a.Lease().Tokens <= l.op.at[n.i].tokens:
 	case a.Code == core.NoLease && l.over():

@@ -22,8 +22,8 @@ type lease struct {
 	ttl                    micros
 	// earliest and latest are when it ends by itself.
 	earliest, latest micros
-	// renewed is when a renewal was handed over that is not durable; 0 for none.
-	renewed micros
+	// renewals are those that its home was handed and has not answered, in order.
+	renewals []renewal
 
 	// given and committed are what the transaction that is looked at gives back
 	// and commits.
@@ -31,6 +31,12 @@ type lease struct {
 	committed   bool
 	// whileDown says that its time was over when its home started again.
 	whileDown bool
+}
+
+// renewal is one request to renew a lease, and when it was handed over.
+type renewal struct {
+	op *op
+	at micros
 }
 
 // early is how much sooner than expected a lease may end: clocks drift.
@@ -44,8 +50,15 @@ func (l *lease) over() bool { return l.ended || l.deleted || l.home.s.now+early 
 
 // named notes that a request about the lease is handed over to a site.
 func (l *lease) named(n *node, p *op) {
-	if p.kind == renew && l.renewed == 0 && n == l.home {
-		l.renewed = n.s.now
+	if p.kind == renew && n == l.home {
+		l.renewals = append(l.renewals, renewal{p, n.s.now})
+	}
+}
+
+// renewalAnswered notes that its home has answered a renewal, which is durable by then.
+func (l *lease) renewalAnswered(n *node, p *op) {
+	if i := slices.IndexFunc(l.renewals, func(r renewal) bool { return r.op == p }); n == l.home && i >= 0 {
+		l.renewals = slices.Delete(l.renewals, i, i+1)
 	}
 }
 
@@ -101,8 +114,11 @@ func (o *observer) leasesStored(n *node, r *core.Records) {
 			ttl := micros(rec.TTL) * millisecond
 			if l.expires != 0 {
 				o.s.report.LeasesRenewed++
-				l.earliest = l.renewed + l.lasts(ttl)
-				l.renewed = 0
+				if len(l.renewals) == 0 {
+					o.s.fail(Leases, "%s renews lease #%d, and nobody asked for it", n.id, l.op.id)
+					return
+				}
+				l.earliest = l.renewals[0].at + l.lasts(ttl)
 			}
 			l.expires, l.ttl, l.latest = rec.Expires, ttl, o.s.now+l.lasts(ttl)
 		}
@@ -230,7 +246,7 @@ func (o *observer) leasesStart(n *node, now core.Now) {
 		remaining := min(max(0, (l.expires-last.Own-trusted)*millisecond), l.ttl)
 		l.whileDown = remaining == 0
 		l.earliest -= ahead
-		l.latest, l.renewed = o.s.now+l.lasts(remaining), 0
+		l.latest, l.renewals = o.s.now+l.lasts(remaining), nil
 	}
 }
 

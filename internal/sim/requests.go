@@ -17,6 +17,8 @@ type recorded struct {
 	generation uint64
 	tokens     core.Tokens
 	left       core.Tokens
+	// asks is what was asked for, at the least, of the entity that refused.
+	asks core.Tokens
 	// block is the one that the record is in.
 	block uint64
 	// ran says that it has ever run here.
@@ -176,7 +178,7 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	case r.State == core.Parked && was.state != core.Parked:
 		o.s.report.Parked++
 	case r.State == core.Refused && was.state != core.Refused:
-		o.refuses(n, p, r)
+		q.asks = o.refuses(n, p, r)
 	}
 	return 0
 }

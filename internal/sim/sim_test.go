@@ -124,6 +124,11 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 61000036},
 		{Protocol: "star", Seed: 157827606, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 31000015},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 37992488},
+		{Protocol: "star", Seed: 261258278, Faults: sim.AllFaults | sim.DoubleFaults},
+		{Protocol: "star", Seed: 104510526, Faults: sim.AllFaults | sim.DoubleFaults},
+		{Protocol: "majority", Sites: 1, Seed: 73906},
+		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 	} {
 		run(t, o)
 	}

@@ -60,8 +60,9 @@ func (o *observer) undoesAll(n *node, was *recorded) {
 }
 
 // refuses takes in that a site has refused an acquire: the entity that lacked the
-// tokens is one that it charges.
-func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) {
+// tokens is one that it charges. It returns what the acquire asks of that entity at the
+// least: later another number of its parts may be below it.
+func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	e := n.durable.entities[p.entity]
 	above := e.Generation != r.Generation && e.Parent != 0
 	switch {
@@ -73,8 +74,16 @@ func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) {
 	case above:
 		o.s.report.RefusedAbove++
 	}
-	if o.batch.Catalogue == nil && n.lacks(p, r.Generation) == nil {
+	lacking, moved := n.lacks(p, r.Generation), o.batch.Catalogue != nil
+	switch {
+	case lacking == nil && !moved:
 		o.s.fail(Answers, "%s records that generation %d lacks what %v asks for", n.id, r.Generation, p)
+		return 0
+	case p.kind == acquire || moved:
+		// Before or after a move: no entity is asked for more than all parts together.
+		return p.leastTokens()
+	default:
+		return lacking.tokens
 	}
 }
 
@@ -103,14 +112,10 @@ func (o *observer) lacked(n *node, c *call, a *core.Answer) {
 	if lacking == nil || !n.tells(p, q) {
 		return
 	}
-	least := lacking.tokens
-	if p.kind == acquire {
-		least = p.leastTokens()
-	}
 	switch {
 	case a.Lacking != lacking.name:
 		o.s.fail(Answers, "%s answers %v: %q lacks tokens, recorded is %q", n.id, c, a.Lacking, lacking.name)
-	case a.Left >= least:
+	case a.Left >= q.asks:
 		o.s.fail(Refusal, "%s answers %v: %q lacks tokens, and has %d left", n.id, c, a.Lacking, a.Left)
 	}
 }

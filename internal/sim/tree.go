@@ -199,8 +199,8 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 		return false
 	}
 	stands := func(e core.EntityRecord) bool { return e.Parent != 0 }
-	// One may also come to stand below another and leave again.
-	moves := func(ch core.ChangeRecord) bool { return ch.Change.Kind == core.MoveEntity }
+	// One may also come to stand below another and leave again, or be deleted.
+	moves := func(ch core.ChangeRecord) bool { return ch.Change.Kind == core.MoveEntity || ch.Change.Parent != "" }
 	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
 	}
