@@ -119,6 +119,10 @@ func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
 		return
 	case core.NotFound:
 		return
+	case core.Unknown:
+		if n.openCalls(c.op) >= core.MaxCallers {
+			return
+		}
 	case core.Stopping:
 		if n.stopping {
 			return
@@ -138,6 +142,17 @@ func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
 		return
 	}
 	o.s.fail(Answers, "%s answers %v: %v; recorded is state %d, attempt %d.%d", n.id, c, a.Code, q.state, q.attempt>>8, q.attempt&0xff)
+}
+
+// openCalls is how many calls of an operation a site has not answered.
+func (n *node) openCalls(p *op) int {
+	open := 0
+	for c := range n.calls {
+		if c.op == p {
+			open++
+		}
+	}
+	return open
 }
 
 // refused reports whether a call may be refused for being late: another attempt

@@ -57,9 +57,11 @@ type op struct {
 	site     int
 	issued   micros
 	attempts int
-	ended    bool
-	then     func(a *core.Answer)
-	tries    tries
+	// due is set while its next try is.
+	due   bool
+	ended bool
+	then  func(a *core.Answer)
+	tries tries
 	// at is what the sites have recorded of it.
 	at []recorded
 	// taken is the site whose answer its client has taken as OK; -1 for none.
@@ -107,7 +109,9 @@ func (p *op) String() string {
 
 // call is one attempt of an operation at one site.
 type call struct {
-	op        *op
+	op *op
+	// number is which of the client's tries of the operation it belongs to.
+	number    int
 	done      bool
 	cancelled bool
 	// waited is set once the site has let it wait for tokens, joined also if it waits with
@@ -166,7 +170,8 @@ func (p *op) attempt() {
 		return
 	}
 	p.attempts++
-	c := &call{op: p}
+	p.due = false
+	c := &call{op: p, number: p.attempts}
 	site := p.site
 	switch {
 	case p.tries.roams:
@@ -217,7 +222,7 @@ func (p *op) hedge(n *node, c *call) {
 	if p.site < 0 {
 		n = s.nodes[s.r.IntN(len(s.nodes))]
 	}
-	again := &call{op: p, attempt: c.attempt, tried: c.tried}
+	again := &call{op: p, attempt: c.attempt, tried: c.tried, number: c.number}
 	p.open++
 	s.after(s.r.Int64N(second), func() { n.hand(again) })
 }
@@ -374,7 +379,13 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 	// A table of a few results may stay full for longer than a client goes on.
 	hopeless := a.Code == core.NotFound || a.Code == core.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
 	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
+	if again && s.healed && (c.number < p.attempts || p.due) {
+		// Every answer has a client try again now: were it so for both of a hedged pair,
+		// there would be ever more of them.
+		return
+	}
 	if again {
+		p.due = true
 		s.after(micros(100+s.r.IntN(1000))*millisecond, p.attempt)
 		return
 	}

@@ -127,6 +127,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 37992488},
 		{Protocol: "star", Seed: 261258278, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Seed: 104510526, Faults: sim.AllFaults | sim.DoubleFaults},
+		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 81000052},
 		{Protocol: "majority", Sites: 1, Seed: 73906},
 		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 	} {

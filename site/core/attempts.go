@@ -52,7 +52,7 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 		w.at.queue.fix(w)
 		w.calls = append(w.calls[:0], call)
 		c.waitingCalls[call] = w
-	case len(w.calls) >= maxCallers:
+	case len(w.calls) >= MaxCallers:
 		// Not Overloaded: the acquire waits, and may be granted. Who takes it for one
 		// that has done nothing asks another site, which would grant it as well.
 		c.reply(call, Answer{Code: Unknown})

@@ -132,8 +132,9 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 	switch q := pending[i]; {
 	case q.body != p.body:
 		c.answerAll(p, Answer{Code: Reused})
-	case len(q.callers) >= maxCallers:
-		c.answerAll(p, Answer{Code: Overloaded, RetryAfter: 1000})
+	case len(q.callers) >= MaxCallers:
+		// Not Overloaded: the change may be decided.
+		c.answerAll(p, Answer{Code: Unknown})
 	default:
 		q.callers = append(q.callers, p.callers...)
 		if until := min(p.until, q.dies); until > q.until {

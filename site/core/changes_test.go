@@ -345,3 +345,19 @@ func TestManyChanges(t *testing.T) {
 		t.Errorf("%d protocol faults", faults)
 	}
 }
+
+// TestCallersOfAChange: callers of one id wait for the same change. One more than may
+// wait is not told that nothing was done: the change may yet be decided.
+func TestCallersOfAChange(t *testing.T) {
+	r := newRig(t, 3, nil)
+	change := core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"}
+	var calls []core.Call
+	for range core.MaxCallers {
+		calls = append(calls, r.changeAsync("a", change))
+	}
+	r.wantCode(r.answer(r.changeAsync("a", change)), core.Unknown)
+	r.advance(5000)
+	for _, call := range calls {
+		r.wantCode(r.answer(call), core.OK)
+	}
+}

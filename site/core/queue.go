@@ -32,8 +32,9 @@ type waiting struct {
 	calls []Call
 }
 
-// maxCallers bounds how many callers may wait for one request id.
-const maxCallers = 16
+// MaxCallers bounds how many callers may wait for one request id: further ones are
+// answered Unknown.
+const MaxCallers = 16
 
 // queue holds the waiting acquires of an entity in the order of their arrival. The core
 // bounds the queue. Each operation on one acquire takes logarithmic time: a thousand
