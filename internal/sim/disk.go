@@ -19,8 +19,10 @@ type Memory struct {
 	catalogue *core.CatalogueRecord
 	changes   series[core.ChangeRecord]
 	entities  map[string]core.EntityRecord
-	books     map[string]core.BooksRecord
-	blocks    series[core.RequestBlock]
+	// names are those of the entities, by generation.
+	names  map[uint64]string
+	books  map[string]core.BooksRecord
+	blocks series[core.RequestBlock]
 
 	incarnation core.Incarnation
 	commits     core.Commits
@@ -39,14 +41,14 @@ func NewMemory(incarnation core.Incarnation) *Memory {
 		incarnation: incarnation, remembered: make(map[core.SiteID]core.Remembered),
 		forecasts: make(map[string]core.ForecastRecord),
 		claims:    make(map[core.ClaimNumber]core.ClaimRecord), leases: make(map[uint64]core.LeaseRecord),
-		entities: make(map[string]core.EntityRecord), books: make(map[string]core.BooksRecord),
+		entities: make(map[string]core.EntityRecord), names: make(map[uint64]string), books: make(map[string]core.BooksRecord),
 	}
 }
 
 // Clone returns a copy of all that it holds.
 func (m *Memory) Clone() *Memory {
 	c := *m
-	c.changes, c.entities, c.books = m.changes.copied(), maps.Clone(m.entities), maps.Clone(m.books)
+	c.changes, c.entities, c.names, c.books = m.changes.copied(), maps.Clone(m.entities), maps.Clone(m.names), maps.Clone(m.books)
 	c.blocks, c.remembered = m.blocks.copied(), maps.Clone(m.remembered)
 	c.forecasts, c.claims, c.leases = maps.Clone(m.forecasts), maps.Clone(m.claims), maps.Clone(m.leases)
 	return &c
@@ -67,6 +69,7 @@ func (m *Memory) generation() uint64 {
 func (m *Memory) Commit(r *core.Records) error {
 	for _, name := range r.Deleted {
 		delete(m.books, name)
+		delete(m.names, m.entities[name].Generation)
 		delete(m.entities, name)
 		delete(m.forecasts, name)
 	}
@@ -74,7 +77,10 @@ func (m *Memory) Commit(r *core.Records) error {
 		m.books[b.Name] = b
 	}
 	for _, e := range r.Entities {
-		m.entities[e.Name] = e
+		if was, found := m.entities[e.Name]; found && was.Generation != e.Generation {
+			delete(m.names, was.Generation)
+		}
+		m.entities[e.Name], m.names[e.Generation] = e, e.Name
 	}
 	if r.Catalogue != nil {
 		m.catalogue = new(*r.Catalogue)
@@ -175,7 +181,8 @@ func (m *Memory) remembers(sequence uint64) bool {
 // nothing else.
 func (m *Memory) standing(r *core.Records) (*Memory, error) {
 	after := &Memory{
-		catalogue: m.catalogue, entities: maps.Clone(m.entities), books: maps.Clone(m.books), forecasts: make(map[string]core.ForecastRecord),
+		catalogue: m.catalogue, entities: maps.Clone(m.entities), names: maps.Clone(m.names), books: maps.Clone(m.books),
+		forecasts: make(map[string]core.ForecastRecord),
 	}
 	return after, after.Commit(&core.Records{Deleted: r.Deleted, Books: r.Books, Entities: r.Entities, Catalogue: r.Catalogue})
 }

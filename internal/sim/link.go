@@ -12,10 +12,12 @@ import (
 )
 
 // send puts a message on its link.
-func (s *sim) send(from *node, e core.Envelope) {
-	s.observe.message(from, &e)
+func (s *sim) send(from *node, envelope core.Envelope) {
+	messages := []core.Envelope{envelope}
+	e := &messages[0]
+	s.observe.message(from, e)
 	if s.sending != nil {
-		s.sending(from, &e)
+		s.sending(from, e)
 	}
 	to := s.nodes[slices.Index(s.names, e.To())]
 	if e.Message.Kind == avantan.CatchUp {
@@ -49,12 +51,12 @@ func (s *sim) send(from *node, e core.Envelope) {
 	}
 	if s.o.Encoded {
 		var err error
-		if e, err = recode(&e); err != nil {
+		if *e, err = recode(e); err != nil {
 			s.fail(Sound, "encoding a message: %w", err)
 			return
 		}
 	}
-	deliver := func() { to.step(core.Deliver{From: from.id, Messages: []core.Envelope{e}}) }
+	deliver := func() { to.step(core.Deliver{From: from.id, Messages: messages}) }
 	delay := s.latency[from.i][to.i]
 	arrives := s.now + delay + s.r.Int64N(delay/4+1)
 	if s.fails(Delay, s.chances.delay) {

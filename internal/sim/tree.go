@@ -110,12 +110,7 @@ func (m *Memory) above(name string) string {
 	if parent == 0 {
 		return ""
 	}
-	for other, e := range m.entities {
-		if e.Generation == parent {
-			return other
-		}
-	}
-	return ""
+	return m.names[parent]
 }
 
 // chain is an entity and all above it as stored, from the bottom up.

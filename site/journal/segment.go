@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -159,8 +161,7 @@ func openAny(dir Dir, first Number) (*segment, error) {
 	if s.size < headerBytes {
 		return s, &DamageError{File: s.name, What: errNoHeader}
 	}
-	r := reader{file: s.file, size: s.size}
-	raw, err := r.bytes(0, headerBytes)
+	raw, err := s.header()
 	if err != nil {
 		return s, fmt.Errorf("reading %s: %w", s.name, err)
 	}
@@ -180,6 +181,15 @@ func openAny(dir Dir, first Number) (*segment, error) {
 	return s, nil
 }
 
+// header reads the first bytes of a file that has as many, and no more.
+func (s *segment) header() ([]byte, error) {
+	raw := make([]byte, headerBytes)
+	if n, err := s.file.ReadAt(raw, 0); err != nil && (!errors.Is(err, io.EOF) || n < len(raw)) {
+		return nil, err
+	}
+	return raw, nil
+}
+
 // openSpare opens the file that is to be used again. Its mark is that of its last
 // use, if it can be read.
 func openSpare(dir Dir) (*segment, error) {
@@ -194,8 +204,7 @@ func openSpare(dir Dir) (*segment, error) {
 	if s.size < headerBytes {
 		return s, nil
 	}
-	r := reader{file: s.file, size: s.size}
-	raw, err := r.bytes(0, headerBytes)
+	raw, err := s.header()
 	if err != nil {
 		return s, fmt.Errorf("reading %s: %w", nameSpare, err)
 	}
