@@ -146,11 +146,12 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 						return err
 					}
 				}
+				var training sites.Training
 				for s, setting := range p.settings {
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
 					}
-					r, err := replay.Run(replay.Options{Demand: demand, Limit: p.Limit}, sites.New(setting.Configure))
+					r, err := replay.Run(replay.Options{Demand: demand, Limit: p.Limit}, sites.New(setting.Configure).Share(&training))
 					if err != nil {
 						return fmt.Errorf("setting %s: %w", setting.Name, err)
 					}

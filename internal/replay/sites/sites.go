@@ -28,6 +28,7 @@ type Sites struct {
 
 	configure func(*core.Config)
 	history   [][]predict.Bin
+	training  *Training
 	bin       time.Duration
 	day       int
 	w         *virtual.World
@@ -46,7 +47,7 @@ type Sites struct {
 // New makes sites whose modules are chosen by configure, which may be nil; who a
 // site is, Retention, Bin, Day and Rand are filled in before.
 func New(configure func(*core.Config)) *Sites {
-	return &Sites{configure: configure, bin: 5 * time.Second, day: 288}
+	return &Sites{configure: configure, bin: 5 * time.Second, day: 288, training: new(Training)}
 }
 
 // Learn implements virtual.Learner: sites start with models that have seen the

@@ -7,6 +7,42 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
+// Training keeps the states of models that have seen the history of a demand: systems
+// that forecast alike learn the history once. One goroutine may use a Training at a time.
+type Training struct {
+	states map[learnt][]byte
+}
+
+// learnt names a state: the model, and the place whose history the model has seen.
+type learnt struct {
+	model               string
+	horizon, day, place int
+}
+
+// Share has the sites take states of models that another system has learnt by the same
+// demand, and leave theirs to the next.
+func (s *Sites) Share(t *Training) *Sites {
+	s.training = t
+	return s
+}
+
+// state is that of a site's model after the history of its place.
+func (t *Training) state(cfg *core.Config, place int, history []predict.Bin) ([]byte, error) {
+	key := learnt{cfg.Forecast, cfg.Horizon, cfg.Day, place}
+	if state, found := t.states[key]; found {
+		return state, nil
+	}
+	state, err := trained(cfg, history)
+	if err != nil {
+		return nil, err
+	}
+	if t.states == nil {
+		t.states = make(map[learnt][]byte)
+	}
+	t.states[key] = state
+	return state, nil
+}
+
 // train starts all sites again on what they have stored, with forecasting models
 // that have seen the history. Forecasts of bins of another length stay untrained.
 func (s *Sites) train() {
@@ -19,15 +55,15 @@ func (s *Sites) train() {
 		if i >= len(s.history) || s.history[i] == nil || at.cfg.Bin != core.Tick(s.bin.Milliseconds()) {
 			continue
 		}
-		if err := at.train(s.history[i]); err != nil {
+		if err := at.train(s.training, i, s.history[i]); err != nil {
 			s.fail("training site %s: %w", at.id, err)
 			return
 		}
 	}
 }
 
-func (at *site) train(history []predict.Bin) error {
-	state, err := trained(&at.cfg, history)
+func (at *site) train(t *Training, place int, history []predict.Bin) error {
+	state, err := t.state(&at.cfg, place, history)
 	if err != nil {
 		return err
 	}
