@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +66,6 @@ type Partitions struct {
 	most int64
 	full atomic.Bool
 	hubs hubs
-	pool sync.Pool
 }
 
 // New puts the machines of a core into partitions. Nobody else may use the core from

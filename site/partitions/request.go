@@ -25,19 +25,22 @@ type request struct {
 
 type entry = sched.Entry[core.Place]
 
+// requests are those to be used again, of all partitions. A free one holds nothing of
+// its partitions: a pool keeps what it has for two collections.
+var requests = sync.Pool{New: func() any { return new(request) }}
+
 func (p *Partitions) newRequest() *request {
-	if r, ok := p.pool.Get().(*request); ok {
-		return r
-	}
-	return &request{p: p}
+	r := requests.Get().(*request) //nolint:forcetypeassert // the pool has nothing else
+	r.p = p
+	return r
 }
 
 func (r *request) free() {
-	r.in, r.served = nil, false
+	r.p, r.in, r.served = nil, nil, false
 	clear(r.ms)
 	clear(r.entries)
 	r.ms, r.entries = r.ms[:0], r.entries[:0]
-	r.p.pool.Put(r)
+	requests.Put(r)
 }
 
 // Serve has an input served, and reports whether it was: if not nothing was done, and
