@@ -3,6 +3,7 @@ package kvpart_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -44,4 +45,39 @@ func TestSyncedOnTheSystem(t *testing.T) {
 			durable()
 		}
 	})
+}
+
+// TestNamesThatAKilledProcessLeft: a process is killed once it has named the directory of
+// an engine, or has set one aside, and before a sync of that name. The next start
+// syncs the names before it writes to the one or removes the other.
+func TestNamesThatAKilledProcessLeft(t *testing.T) {
+	const engine, following = "bbolt-g00000001-p0000", "bbolt-g00000002-p0000"
+	for what, kill := range map[string]func(root string) error{
+		"named": func(root string) error { return os.Mkdir(filepath.Join(root, following), 0o700) },
+		"set aside": func(root string) error {
+			return os.Rename(filepath.Join(root, engine), filepath.Join(root, engine+".gone"))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctrace.Run(t, nil, func(dir string, durable func()) {
+				o := kvpart.Options{Strategy: kvpart.Soft, Partitions: 2, Backend: "bbolt", Dirs: []string{filepath.Join(dir, "disk")}}
+				s := open(t, o)
+				if err := s.Write(t.Context(), "key", []byte("v")); err != nil {
+					t.Fatal(err)
+				}
+				closing(t, s)
+				durable()
+				if err := kill(o.Dirs[0]); err != nil {
+					t.Fatal(err)
+				}
+				s = open(t, o)
+				if err := s.Write(t.Context(), "another key", []byte("w")); err != nil {
+					t.Fatal(err)
+				}
+				durable()
+				closing(t, s)
+				durable()
+			})
+		})
+	}
 }

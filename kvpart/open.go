@@ -39,6 +39,11 @@ func (hs *homes) find() ([]found, error) {
 			return nil, err
 		}
 		entries, err := os.ReadDir(root)
+		// A process that was killed may have left names that are not durable: of engines
+		// that are written from here on, or of those that are removed.
+		if err == nil && len(entries) > 0 {
+			err = dirs.Sync(root)
+		}
 		if err != nil {
 			return nil, err
 		}

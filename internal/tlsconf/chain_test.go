@@ -23,8 +23,11 @@ type signer struct {
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// sign makes a certificate that ends after a time; by is nil for a CA.
-func sign(t *testing.T, by *signer, name string, serial int64, ca bool, ends time.Duration) *signer {
+// sign makes a certificate that ends after a time; by is nil for a CA. Each of more
+// changes what is signed.
+func sign(
+	t *testing.T, by *signer, name string, serial int64, ca bool, ends time.Duration, more ...func(*x509.Certificate),
+) *signer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -37,6 +40,9 @@ func sign(t *testing.T, by *signer, name string, serial int64, ca bool, ends tim
 	}
 	if ca {
 		template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	}
+	for _, change := range more {
+		change(template)
 	}
 	parent, secret := template, key
 	if by != nil {
@@ -191,6 +197,8 @@ func TestRevokedWhileOpen(t *testing.T) {
 		"what is between":                {chainOf(leaf, between), ca.list(t, 2), []*signer{ca}, ErrRevoked},
 		"the number, by another CA":      {chainOf(direct), other.list(t, 4), []*signer{ca, other}, nil},
 		"the number between, by another": {chainOf(leaf, between), other.list(t, 2, 3), []*signer{ca, other}, nil},
+		"the certificate, in two lists":  {chainOf(direct), append(ca.list(t, 77), ca.list(t, 4)...), []*signer{ca}, ErrRevoked},
+		"the second list is of another":  {chainOf(direct), append(other.list(t, 77), ca.list(t, 4)...), []*signer{ca, other}, ErrRevoked},
 		"the CA":                         {chainOf(direct), nil, []*signer{other}, errUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
