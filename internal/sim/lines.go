@@ -21,7 +21,9 @@ type place struct {
 	// another entity, and have come back behind others.
 	roamed bool
 	// servable is since when the site has all that it needs, in one go; 0 for not now.
-	servable micros
+	// turned is when one that came before it was last granted: others may have waited
+	// for that one, and wait for the next now.
+	servable, turned micros
 }
 
 // joinLine notes where a call stands that was just handed over, if it waits: at the
@@ -63,6 +65,7 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 			continue
 		}
 		planted := name != "" && n.drained.planted(name)
+		n.turn(line, o.s.now)
 		for _, p := range line {
 			p.roamed = p.roamed || planted
 			o.outgrown(n, p)
@@ -76,6 +79,17 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 			continue
 		}
 		n.lines[name] = line
+	}
+}
+
+// turn notes whom the acquires of a line come after that the batch grants.
+func (n *node) turn(line []*place, now micros) {
+	granted := false
+	for _, p := range line {
+		if granted {
+			p.turned = now
+		}
+		granted = granted || slices.Contains(n.granted, p.op)
 	}
 }
 
@@ -96,7 +110,7 @@ const seenWithin = 300 * millisecond
 // servable looks whether a site has all that an acquire needs which waits there, and
 // fails if that goes on, whatever else waits and whoever is away.
 func (o *observer) servable(n *node, p *place) {
-	since := max(p.servable, n.resumes)
+	since := max(p.servable, p.turned, n.resumes)
 	if p.servable != 0 && o.s.now > since+n.mayHold(since) {
 		o.s.report.WaitedThoughKept++
 		o.s.fail(Serving, "%s: %v waits, for %d ms with all that it needs", n.id, p.op, (o.s.now-since)/millisecond)
