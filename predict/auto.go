@@ -24,7 +24,8 @@ import "math"
 //     steps for eight sizes of jump, from the random walk and from the last of
 //     the regressions
 //   - after two days: the mean of this time of the day and, after two weeks, of
-//     the week; the random walk above these; a regression on both
+//     the week; the random walk above these; a regression on both. If the clocks
+//     change they follow, see autoClock
 //
 // Until 50 bins have had demand there are only the simple experts, in 1 KB; then 2 KB,
 // and with seasons up to 4.4 KB; over more than six bins 3.7 and 6.5 KB. A bin costs one
@@ -233,6 +234,9 @@ func (m *auto) learn(net float64) {
 	m.seen++
 	if s := m.season; s != nil {
 		defer func() {
+			if !math.IsNaN(net) {
+				s.observeClock(net, bin)
+			}
 			for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
 				p.observe(s.at(bin), net)
 			}
@@ -409,6 +413,7 @@ func (m *auto) state(c *codec) {
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
 			p.state(c)
 		}
+		s.clock.state(c, s.length)
 		s.reg.state(c)
 	}
 }

@@ -4,6 +4,7 @@ package predict
 type autoSeason struct {
 	start, length   int
 	day, hour, week profile
+	clock           autoClock
 	reg             *fading
 }
 
@@ -26,6 +27,3 @@ func (s *autoSeason) row(row *[mostTerms + 1]float64, lags *tokens, bin int, slo
 
 // ready reports whether the season has seen so many days.
 func (s *autoSeason) ready(bin, days int) bool { return s != nil && bin-s.start >= days*s.length }
-
-// at is the place of a bin in the season.
-func (s *autoSeason) at(bin int) int { return bin - s.start }
