@@ -24,11 +24,12 @@ import "math"
 //     steps for eight sizes of jump, from the random walk and from the last of
 //     the regressions
 //   - after two days: the mean of this time of the day and, after two weeks, of
-//     the week; the random walk above these; a regression on both
+//     the week; the random walk above these; a regression on both. If the clocks
+//     change they follow, see autoClock
 //
-// Until 50 bins have had demand there are only the simple experts, in 0.9 KB;
-// then 1.9 KB, and with seasons up to 4.2 KB. A bin costs one to four microseconds,
-// with a path of twelve. A level shift makes all errors large at once, which
+// Until 50 bins have had demand there are only the simple experts, in 1 KB; then 2 KB,
+// and with seasons up to 4.4 KB; over more than six bins 3.7 and 6.5 KB. A bin costs one
+// to four microseconds, and up to seven with a path of twelve. A level shift makes all errors large at once, which
 // flattens the weights until the better ones are known again.
 type auto struct {
 	day, horizon int
@@ -40,21 +41,16 @@ type auto struct {
 	loss              [len(hedges)][autoExperts]float32
 	// step is a mean of |y(t) - y(t-1)|, middle about its median.
 	step, middle float64
-	jump         [2][jumps]float32
-	jumpSize     [jumps]float32
-	reg          *autoRegressions
-	season       *autoSeason
-	epoch        autoEpoch
+	// low and high are the range of the bins seen, slowly forgotten.
+	low, high float64
+	jump      [2][jumps]float32
+	jumpSize  [jumps]float32
+	reg       *autoRegressions
+	season    *autoSeason
+	epoch     autoEpoch
 }
 
 type autoRegressions struct{ short, roots, long *fading }
-
-// autoSeason counts its bins from start.
-type autoSeason struct {
-	start, length   int
-	day, hour, week profile
-	reg             *fading
-}
 
 const (
 	autoLags     = 12
@@ -71,11 +67,15 @@ const (
 	weekWeight   = .35
 	jumps        = 8
 	jumpStep     = .05
+	rangeFade    = .999
+	rangeRoom    = .1
 )
 
 // hedges are how much of the losses is forgotten a bin, and how fast weights fall
 // with them.
-var hedges = [...]struct{ forget, rate float64 }{{.005, 40}, {.03, 20}}
+var hedges = [...]hedge{{.005, 40}, {.03, 20}}
+
+type hedge struct{ forget, rate float64 }
 
 var (
 	smoothWeights = [...]float64{.1, .3, .6}
@@ -109,6 +109,9 @@ func (m *auto) grow() {
 		return
 	}
 	m.reg = newAutoRegressions()
+	if m.long() {
+		m.epoch.stack = newAutoStack()
+	}
 	if m.day >= 8 {
 		m.season = newAutoSeason(m.day, m.seen)
 	}
@@ -116,14 +119,6 @@ func (m *auto) grow() {
 
 func newAutoRegressions() *autoRegressions {
 	return &autoRegressions{newFading(shortTerms), newFading(shortTerms), newFading(longTerms)}
-}
-
-func newAutoSeason(day, start int) *autoSeason {
-	return &autoSeason{
-		start: start, length: day,
-		day: newProfile(day, 288, seasonWeight), hour: newProfile(day, 24, seasonWeight),
-		week: newProfile(7*day, 336, weekWeight), reg: newFading(seasonTerms),
-	}
 }
 
 func root(x float64) float64 { return math.Copysign(math.Sqrt(math.Abs(x)), x) }
@@ -144,18 +139,6 @@ func (m *auto) rootRow(row *[mostTerms + 1]float64, lags *tokens) {
 		row[i] = root(v)
 	}
 }
-
-// row is that of the season's bin.
-func (s *autoSeason) row(row *[mostTerms + 1]float64, lags *tokens, bin int, slow float64) {
-	copy(row[:4], lags[:4])
-	row[4], row[5] = s.day.at(bin), s.day.at(bin+s.length-1)
-	row[6], row[7] = s.week.at(bin), s.week.at(bin+7*s.length-1)
-	row[8], row[9] = s.hour.at(bin), s.hour.at(bin+max(1, s.length/24))
-	row[10], row[11] = s.week.at(bin+1), slow
-}
-
-// ready reports whether the season has seen so many days.
-func (s *autoSeason) ready(bin, days int) bool { return s != nil && bin-s.start >= days*s.length }
 
 // jumpOf is the size of the newest jump, and which of eight it is like.
 func (m *auto) jumpOf(lags *tokens) (float64, int) {
@@ -196,7 +179,7 @@ func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
 		f[byDay], f[byWeek], f[byWeekWalk], f[bySeason] = f[byShort], f[byShort], f[byShort], f[byShort]
 		return
 	}
-	at := bin - s.start
+	at := s.at(bin)
 	f[byDay] = s.day.at(at)
 	f[byWeek], f[byWeekWalk] = f[byDay], y+f[byDay]-s.day.at(at+s.length-1)
 	if s.ready(bin, 14) {
@@ -240,8 +223,8 @@ func weighLosses(w []float64, loss []float32, unit float32, rate float64) {
 
 func (m *auto) observe(net float64) {
 	m.learn(net)
-	if m.horizon > 1 && m.epoch.observe(net, m.horizon) && m.known > 1 {
-		m.begin(m.horizon)
+	if m.horizon > 1 {
+		m.observeEpochs(net)
 	}
 }
 
@@ -251,8 +234,11 @@ func (m *auto) learn(net float64) {
 	m.seen++
 	if s := m.season; s != nil {
 		defer func() {
+			if !math.IsNaN(net) {
+				s.observeClock(net, bin)
+			}
 			for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-				p.observe(bin-s.start, net)
+				p.observe(s.at(bin), net)
 			}
 		}()
 	}
@@ -268,6 +254,7 @@ func (m *auto) learn(net float64) {
 			m.lags[i] = net
 		}
 		m.mean, m.slow, m.smooth = net, net, [...]float64{net, net, net}
+		m.low, m.high = net, net
 		return
 	}
 	var f [autoExperts]float64
@@ -278,6 +265,7 @@ func (m *auto) learn(net float64) {
 	}
 	m.grow()
 	m.shift(net)
+	m.low, m.high = min(net, m.low*rangeFade), max(net, m.high*rangeFade)
 	m.mean += max(meanWeight, 1/float64(m.known)) * (net - m.mean)
 }
 
@@ -322,28 +310,31 @@ func (m *auto) judge(f *[autoExperts]float64, net float64) {
 	}
 }
 
+// weighMiss is the weight of a row with such an error: towards least absolute
+// deviations beyond floor times the scale, least squares below.
+func weighMiss(miss, scale, floor float64) float64 {
+	if scale < 1e-12 {
+		return 1
+	}
+	return scale / max(math.Abs(miss), floor*scale)
+}
+
 // regress makes the regressions learn a bin. Every other one solves them anew.
 func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
-	weigh := func(miss, scale, floor float64) float64 {
-		if scale < 1e-12 {
-			return 1
-		}
-		return scale / max(math.Abs(miss), floor*scale)
-	}
 	var row [mostTerms + 1]float64
 	m.shortRow(&row, &m.lags)
 	row[shortTerms] = net
-	m.reg.short.observe(row[:shortTerms+1], weigh(net-f[byShort], m.step, fadeFloor), shortFade)
+	m.reg.short.observe(row[:shortTerms+1], weighMiss(net-f[byShort], m.step, fadeFloor), shortFade)
 	m.rootRow(&row, &m.lags)
 	row[shortTerms] = root(net)
-	m.reg.roots.observe(row[:shortTerms+1], weigh(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
+	m.reg.roots.observe(row[:shortTerms+1], weighMiss(root(net)-root(f[byRoots]), 1, rootFloor), shortFade)
 	copy(row[:], m.lags[:longTerms])
 	row[longTerms] = net
-	m.reg.long.observe(row[:longTerms+1], weigh(net-f[byLong], m.step, fadeFloor), longFade)
+	m.reg.long.observe(row[:longTerms+1], weighMiss(net-f[byLong], m.step, fadeFloor), longFade)
 	if s := m.season; s.ready(bin, 2) {
-		s.row(&row, &m.lags, bin-s.start, m.slow)
+		s.row(&row, &m.lags, s.at(bin), m.slow)
 		row[seasonTerms] = net
-		s.reg.observe(row[:seasonTerms+1], weigh(net-f[bySeason], m.step, fadeFloor), shortFade)
+		s.reg.observe(row[:seasonTerms+1], weighMiss(net-f[bySeason], m.step, fadeFloor), shortFade)
 		if s.ready(bin-autoFirst, 2) {
 			s.reg.solve()
 		}
@@ -366,8 +357,22 @@ func (m *auto) follow(next []float64) {
 		for j, v := range f {
 			next[i] += w[j] * v
 		}
+		if m.long() {
+			next[i] = m.within(next[i])
+		}
 		after.shift(next[i])
 	}
+}
+
+// within bounds a forecast by the range of the bins seen and a tenth more: what goes
+// on from its own forecasts for long may run away.
+func (m *auto) within(f float64) float64 {
+	span := rangeRoom * (m.high - m.low)
+	low := m.low - span
+	if m.low >= 0 {
+		low = max(low, 0)
+	}
+	return min(max(f, low), m.high+span)
 }
 
 func (m *auto) state(c *codec) {
@@ -376,13 +381,12 @@ func (m *auto) state(c *codec) {
 	c.integer(&m.busy, 0, m.known)
 	c.array(m.lags[:])
 	c.array(m.smooth[:])
-	c.floats(&m.mean, &m.slow, &m.step, &m.middle)
+	c.floats(&m.mean, &m.slow, &m.step, &m.middle, &m.low, &m.high)
 	for _, fs := range [...][]float32{m.loss[0][:], m.loss[1][:], m.jump[0][:], m.jump[1][:], m.jumpSize[:]} {
 		for i := range fs {
 			c.single(&fs[i])
 		}
 	}
-	m.epoch.state(c, m.horizon)
 	regs, seasons := m.reg != nil, m.season != nil
 	c.flag(&regs)
 	c.flag(&seasons)
@@ -398,6 +402,7 @@ func (m *auto) state(c *codec) {
 			m.season = newAutoSeason(m.day, 0)
 		}
 	}
+	m.epochState(c)
 	if m.reg != nil {
 		m.reg.short.state(c)
 		m.reg.roots.state(c)
@@ -408,6 +413,7 @@ func (m *auto) state(c *codec) {
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
 			p.state(c)
 		}
+		s.clock.state(c, s.length)
 		s.reg.state(c)
 	}
 }

@@ -4,20 +4,41 @@ import "math"
 
 // autoEpoch is Auto over more than one bin. A model that forecasts the next bin
 // best may be unstable when it is asked to go on from its own forecasts, so what
-// is best over an epoch is learnt from epochs: by the same hedge, over nine ways
-// to go on from the forecast of the next bin, by the absolute error of the
-// epoch's net demand. One epoch is judged at a time, to keep 0.1 KB:
+// is best over an epoch is learnt from epochs: by a hedge over eleven ways to go on
+// from the forecast of the next bin, by the absolute error of the epoch's net demand:
 //
 //   - the hedge over the experts, as if what was forecast had come
 //   - to stay; to go to the mean, or to one of two smoothed levels
 //   - to go to this time of the day or, after two weeks, of the week, by a
 //     twentieth or a fifth of the distance a bin
+//   - two regressions on all of these: see autoStack
+//
+// Over more than six bins the losses are kept twice, and the weights are the mean of
+// both: with a long memory, which knows what bursts do, and with a short one, which
+// follows a change of regime. Epochs overlap: up to six are under judgement at a time.
+// One that is half over counts in the short memory as far as it is already worse than
+// whole ones used to be, as waiting for its end would cost the next epoch. That, and
+// the regressions, take 1.6 KB.
+//
+// Over fewer bins one memory, one epoch at a time, and no regressions do: errors of
+// going on from bin to bin have not yet added up, so that what is held by the peaks of
+// such epochs costs the same, and sites, which forecast six bins, keep 0.2 KB.
 type autoEpoch struct {
-	loss, told [epochWays]float32
-	// sum is the demand of the epoch under judgement, left its bins to come, and
-	// judged how many have been.
-	sum          float64
-	left, judged int
+	loss [len(epochHedges)][epochWays]float32
+	// trials are the epochs under judgement, the oldest first.
+	trials []epochTrial
+	stack  *autoStack
+	// wait counts the bins before the next trial begins, judged the trials so far.
+	wait, judged int32
+}
+
+// epochTrial is an epoch under judgement: what each way told, what more the
+// regressions saw, the demand so far, and how many bins are to come.
+type epochTrial struct {
+	told  [epochWays]float32
+	extra [stackExtra]float32
+	sum   float64
+	left  int32
 }
 
 const (
@@ -30,13 +51,52 @@ const (
 	_
 	wayWeek
 	_
+	wayStack
+	wayStackRoots
 	epochWays
 )
+
+const (
+	// shortEpoch is up to how many bins an epoch is learnt from by the simple means.
+	shortEpoch = 6
+	// mostTrials bounds the epochs under judgement. Twelve are no better.
+	mostTrials = 6
+	// halfOver is from which share of its bins on an epoch counts early, and early
+	// by how much more.
+	halfOver = .5
+	early    = 1.5
+)
+
+// epochHedges are how much of the losses is forgotten a bin, and how fast weights
+// fall with them. The first is the short memory. Over short epochs there is one.
+var (
+	epochHedges = [...]hedge{{.02, 20}, {.001, 40}}
+	shortHedges = [...]hedge{{.005, 40}}
+)
+
+// long reports whether epochs are longer than those learnt from by the simple means.
+func (m *auto) long() bool { return m.horizon > shortEpoch }
+
+// hedgesOfWays are the memories in use, ways how many ways there are.
+func (m *auto) hedgesOfWays() []hedge {
+	if m.long() {
+		return epochHedges[:]
+	}
+	return shortHedges[:]
+}
+
+func (m *auto) ways() int {
+	if m.long() {
+		return epochWays
+	}
+	return wayStack
+}
 
 // homing are how much of the distance to the season is left after a bin.
 var homing = [...]float64{.95, .8}
 
-// way fills in a path, given that of the hedge over the experts.
+// way fills in a path, given that of the hedge over the experts. The ways of the
+// stack are not among them.
 func (m *auto) way(way int, next, hedge []float64) {
 	copy(next, hedge)
 	if way == wayHedge {
@@ -57,7 +117,7 @@ func (m *auto) way(way int, next, hedge []float64) {
 		if way >= wayWeek && s.ready(bin, 14) {
 			p = &s.week
 		}
-		target = func(k int) float64 { return p.at(bin + k - s.start) }
+		target = func(k int) float64 { return p.at(s.at(bin + k)) }
 		keep = homing[(way-wayDay)%len(homing)]
 	}
 	off := hedge[0] - target(0)
@@ -67,43 +127,145 @@ func (m *auto) way(way int, next, hedge []float64) {
 	}
 }
 
-// weigh fills in how much each way counts.
-func (e *autoEpoch) weigh(w *[epochWays]float64) {
-	weighLosses(w[:], e.loss[:], e.loss[wayStay], hedges[0].rate)
+// stackPath turns the hedge's path into one with another sum: the next bin is the
+// hedge's, and what is left is spread over the others.
+func stackPath(next, hedge []float64, off float64) {
+	copy(next, hedge)
+	for k := 1; k < len(next); k++ {
+		next[k] += off / float64(len(next)-1)
+	}
 }
 
-// observe takes in a bin of the epoch under judgement, and reports whether the
-// next one may begin.
-func (e *autoEpoch) observe(net float64, horizon int) bool {
-	if e.left == 0 || math.IsNaN(net) {
-		e.left = 0
-		return true
+// mostTrials is how many epochs are under judgement at most: before the regressions, one.
+func (m *auto) mostTrials() int {
+	if m.reg == nil || !m.long() {
+		return 1
 	}
-	e.sum += net
-	if e.left--; e.left > 0 {
-		return false
+	return min(mostTrials, m.horizon)
+}
+
+// every is after how many bins the next trial begins.
+func (m *auto) every() int { return (m.horizon + m.mostTrials() - 1) / m.mostTrials() }
+
+// fresh is how much the newest trial weighs in a memory that forgets so much a bin.
+func (m *auto) fresh(forget float64, judged int32) float64 {
+	return max(1-math.Pow(1-forget, float64(m.every())), 1/float64(judged))
+}
+
+// weighWays fills in how much each way counts.
+func (m *auto) weighWays(w *[epochWays]float64) {
+	e := &m.epoch
+	var room [epochWays]float64
+	*w = room
+	one, hedges := room[:m.ways()], m.hedgesOfWays()
+	for h, by := range hedges {
+		loss := e.loss[h]
+		if h == 0 && m.long() {
+			m.foresee(&loss)
+		}
+		unit := loss[wayStay]
+		e.stack.favour(&loss, e.judged)
+		weighLosses(one, loss[:len(one)], unit, by.rate)
+		for i, weight := range one {
+			w[i] += weight / float64(len(hedges))
+		}
 	}
-	e.judged++
-	fresh := max(1-math.Pow(1-hedges[0].forget, float64(horizon)), 1/float64(e.judged))
-	for i, t := range e.told {
-		e.loss[i] += float32(fresh * (math.Abs(e.sum-float64(t)) - float64(e.loss[i])))
+}
+
+// foresee adds to the losses what epochs that are half over already tell.
+func (m *auto) foresee(loss *[epochWays]float32) {
+	e, known := &m.epoch, m.epoch.loss[0]
+	fresh := early * m.fresh(epochHedges[0].forget, e.judged+1)
+	for i := range e.trials {
+		t := &e.trials[i]
+		share := 1 - float64(t.left)/float64(m.horizon)
+		if share < halfOver {
+			break // those that began later are shorter still
+		}
+		for way, told := range t.told {
+			if miss := math.Abs(t.sum-share*float64(told)) - float64(known[way]); miss > 0 {
+				loss[way] += float32(fresh * miss)
+			}
+		}
 	}
-	return true
+}
+
+// observeEpochs takes in a bin of the epochs under judgement.
+func (m *auto) observeEpochs(net float64) {
+	e := &m.epoch
+	if math.IsNaN(net) {
+		e.forgetTrials()
+	}
+	over := 0
+	for i := range e.trials {
+		t := &e.trials[i]
+		t.sum += net
+		if t.left--; t.left <= 0 {
+			m.judgeEpoch(t)
+			over++
+		}
+	}
+	e.trials = append(e.trials[:0], e.trials[over:]...)
+	if e.wait = max(0, e.wait-1); e.wait == 0 && m.known > 1 {
+		m.begin()
+		e.wait = int32(m.every()) //nolint:gosec // at most MaxHorizon
+	}
+}
+
+// forgetTrials leaves off epochs that a bin is missing of.
+func (e *autoEpoch) forgetTrials() { e.trials, e.wait = e.trials[:0], 0 }
+
+// judgeEpoch learns from an epoch how good the ways are.
+func (m *auto) judgeEpoch(t *epochTrial) {
+	e := &m.epoch
+	e.judged = min(e.judged+1, math.MaxInt32-1)
+	for h, by := range m.hedgesOfWays() {
+		fresh, loss := m.fresh(by.forget, e.judged), &e.loss[h]
+		for i, told := range t.told[:m.ways()] {
+			loss[i] += float32(fresh * (math.Abs(t.sum-float64(told)) - float64(loss[i])))
+		}
+	}
+	if e.stack != nil {
+		e.stack.observe(t, m.horizon, m.every(), e.judged)
+	}
 }
 
 // begin puts the next epoch under judgement.
-func (m *auto) begin(horizon int) {
-	hedge, next := make([]float64, horizon), make([]float64, horizon)
+func (m *auto) begin() {
+	var room [2][16]float64
+	hedge, way := roomFor(room[0][:], m.horizon), roomFor(room[1][:], m.horizon)
 	m.follow(hedge)
-	for i := range m.epoch.told {
-		m.way(i, next, hedge)
+	t := epochTrial{left: int32(m.horizon)} //nolint:gosec // at most MaxHorizon
+	m.tell(&t, way, hedge)
+	e := &m.epoch
+	if most := m.mostTrials(); cap(e.trials) < most {
+		e.trials = append(make([]epochTrial, 0, most), e.trials...)
+	}
+	e.trials = append(e.trials, t)
+}
+
+// roomFor is a slice of so many numbers, within the room if they fit.
+func roomFor(room []float64, n int) []float64 {
+	if n > len(room) {
+		return make([]float64, n)
+	}
+	return room[:n]
+}
+
+// tell fills in the net demand that each way forecasts; way is room for a path.
+func (m *auto) tell(t *epochTrial, way, hedge []float64) {
+	for i := range wayStack {
+		m.way(i, way, hedge)
 		sum := 0.
-		for _, v := range next {
+		for _, v := range way {
 			sum += v
 		}
-		m.epoch.told[i] = float32(sum)
+		t.told[i] = float32(sum)
 	}
-	m.epoch.sum, m.epoch.left = 0, horizon
+	if m.long() {
+		m.extras(t)
+		m.epoch.stack.tell(t, m.horizon)
+	}
 }
 
 func (m *auto) path(next []float64) {
@@ -112,33 +274,63 @@ func (m *auto) path(next []float64) {
 		return
 	}
 	var w [epochWays]float64
-	m.epoch.weigh(&w)
+	m.weighWays(&w)
 	var room [2][16]float64
-	hedge, way := room[0][:0], room[1][:]
-	if len(next) > len(way) {
-		way = make([]float64, len(next))
-	}
-	hedge = append(hedge, next...)
-	way = way[:len(next)]
+	hedge, way := roomFor(room[0][:], len(next)), roomFor(room[1][:], len(next))
+	copy(hedge, next)
+	var t epochTrial
+	m.tell(&t, way, hedge)
 	clear(next)
 	for i, weight := range w {
 		if weight < 1e-6 {
 			continue
 		}
-		m.way(i, way, hedge)
+		if i < wayStack {
+			m.way(i, way, hedge)
+		} else {
+			stackPath(way, hedge, float64(t.told[i])-float64(t.told[wayHedge]))
+		}
 		for k, v := range way {
 			next[k] += weight * v
 		}
 	}
 }
 
-func (e *autoEpoch) state(c *codec, horizon int) {
-	for _, fs := range [...][]float32{e.loss[:], e.told[:]} {
-		for i := range fs {
-			c.single(&fs[i])
+func (m *auto) epochState(c *codec) {
+	e, ways := &m.epoch, m.ways()
+	for h := range m.hedgesOfWays() {
+		for i := range ways {
+			c.single(&e.loss[h][i])
 		}
 	}
-	c.float(&e.sum)
-	c.integer(&e.left, 0, horizon)
-	c.integer(&e.judged, 0, math.MaxInt)
+	judged, wait, trials := int(e.judged), int(e.wait), len(e.trials)
+	c.integer(&judged, 0, math.MaxInt32-1)
+	c.integer(&wait, 0, m.horizon)
+	c.integer(&trials, 0, m.mostTrials())
+	if c.reading {
+		e.judged, e.wait = int32(judged), int32(wait) //nolint:gosec // just bounded
+		e.trials, e.stack = make([]epochTrial, trials), nil
+		if m.reg != nil && m.long() {
+			e.stack = newAutoStack()
+		}
+	}
+	for i := range e.trials {
+		t := &e.trials[i]
+		for j := range ways {
+			c.single(&t.told[j])
+		}
+		if m.long() {
+			for j := range t.extra {
+				c.single(&t.extra[j])
+			}
+		}
+		c.float(&t.sum)
+		c.failed = c.failed || math.Abs(t.sum) > mostTokens*MaxHorizon
+		left := int(t.left)
+		c.integer(&left, 1, m.horizon)
+		t.left = int32(left) //nolint:gosec // just bounded
+	}
+	if e.stack != nil {
+		e.stack.state(c)
+	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // stateVersion changes whenever what follows it does.
-const stateVersion = 4
+const stateVersion = 6
 
 // codec writes a state or reads one: each model names its fields once, in one
 // method, so that both always agree. Reading never trusts: numbers are finite

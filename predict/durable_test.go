@@ -35,7 +35,11 @@ func demand(seed uint64, bins int) []Bin {
 func horizons(t *testing.T, test func(t *testing.T, name string, o Options)) {
 	t.Helper()
 	for _, name := range Names() {
-		for _, h := range []int{1, 5} {
+		lengths := []int{1, 5}
+		if name == Auto {
+			lengths = append(lengths, 2*shortEpoch) // which it learns by other means
+		}
+		for _, h := range lengths {
 			t.Run(fmt.Sprintf("%s over %d", name, h), func(t *testing.T) {
 				t.Parallel()
 				test(t, name, Options{Horizon: h, Day: 24})
@@ -220,8 +224,16 @@ func TestStateRefused(t *testing.T) {
 // FuzzState: whatever is taken up is refused, or gives finite forecasts for ever
 // after, and takes no more memory than its length allows.
 func FuzzState(f *testing.F) {
-	for i, name := range Names() {
-		m := mustModel(f, name, Options{Day: 24, Horizon: 3})
+	made := func(tb testing.TB, which int) (string, Durable) {
+		tb.Helper()
+		name, horizon := Names()[which%len(Names())], 3
+		if which >= len(Names()) {
+			horizon = 2 * shortEpoch
+		}
+		return name, mustModel(tb, name, Options{Day: 24, Horizon: horizon})
+	}
+	for i := range 2 * len(Names()) {
+		name, m := made(f, i)
 		for _, bin := range demand(4, 260) {
 			m.Observe(bin)
 		}
@@ -233,8 +245,7 @@ func FuzzState(f *testing.F) {
 		f.Add(uint8(i), state[h:len(state)-4])
 	}
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
-		name := Names()[int(which)%len(Names())]
-		m := mustModel(t, name, Options{Day: 24, Horizon: 3})
+		name, m := made(t, int(which)%(2*len(Names())))
 		// The header and checksum are put right, so that the rest is read.
 		data := marshal(name, m.stateOptions(), func(c *codec) { c.buf = append(c.buf, body...) })
 		if err := m.UnmarshalBinary(data); err != nil && !errors.Is(err, ErrState) {

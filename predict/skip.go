@@ -91,11 +91,11 @@ func (m *lstm) skip(bins int) {
 func (m *auto) skip(bins int) {
 	if s := m.season; s != nil {
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-			p.skip(m.seen-s.start, bins)
+			p.skip(s.at(m.seen), bins)
 		}
 	}
 	m.seen += bins
-	m.epoch.left = 0
+	m.epoch.forgetTrials()
 }
 
 // skip lets so many missing bins from one on pass: at most the part that is being
