@@ -131,3 +131,47 @@ func (b *failAt) Apply(ops []journal.Op, through *journal.Number) error {
 	b.in--
 	return b.Base.Apply(ops, through)
 }
+
+// numbered is a base that notes which of its transactions store a number.
+type numbered struct {
+	*memoryBase
+	stored []bool
+}
+
+func (b *numbered) Apply(ops []journal.Op, through *journal.Number) error {
+	b.stored = append(b.stored, through != nil)
+	return b.memoryBase.Apply(ops, through)
+}
+
+// TestTheLastTransactionTellsTheNumber: a checkpoint of several transactions stores the
+// number through which the base is complete with the last of them. A crash between two
+// would else leave a base that vouches for what it has not.
+func TestTheLastTransactionTellsTheNumber(t *testing.T) {
+	base := &numbered{memoryBase: newBase()}
+	j, err := journal.Open(journal.OSDir(t.TempDir()), base, journal.Options{Owner: owner, ChunkBytes: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b journal.Batch
+	for n := range uint64(30) {
+		b.Reset()
+		b.Put(1, key(n), key(n))
+		if err := j.Commit(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base.stored = nil
+	steps(t, j)
+	last := len(base.stored) - 1
+	if last < 2 {
+		t.Fatalf("%d transactions", last+1)
+	}
+	for i, stored := range base.stored {
+		if stored != (i == last) {
+			t.Errorf("transaction %d of %d stores a number: %t", i+1, last+1, stored)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
