@@ -35,11 +35,13 @@ func (p *op) tenant() string {
 
 // shareOf counts for the tenant of a request, with what a batch adds that has the answer:
 // of the requests without one that is drained, those that it refuses have left nothing.
+// A request that was recorded again, as for a later attempt, has two records until the
+// first is forgotten.
 func (n *node) shareOf(p *op, batch *core.Effects) tableShare {
 	weight := make(map[core.RequestKey]int)
 	add := func(r *core.RequestRecord) {
 		if n.s.opOf(r.Key) != nil {
-			weight[r.Key] = 1 + len(r.Parts)
+			weight[r.Key] += 1 + len(r.Parts)
 		}
 	}
 	for _, b := range n.drained.blocks.list {

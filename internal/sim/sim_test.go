@@ -129,6 +129,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Seed: 104510526, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 81000052},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 90000243},
+		{Protocol: "majority", Sites: 5, Long: true, Seed: 90001897},
 		{Protocol: "majority", Sites: 1, Seed: 73906},
 		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 	} {
