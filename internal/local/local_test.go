@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,21 +30,20 @@ func config(t *testing.T) local.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addrs, err := proc.FreePorts(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tcp, err := net.ResolveTCPAddr("tcp", addrs[0])
+	ports, err := proc.Claim(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := local.Config{
 		Dir: filepath.Join(t.TempDir(), "cluster"), Samya: bin, Cluster: "test",
 		Regions:  map[string]local.Region{"eu": {Sites: 1, AppManagers: 1}, "us": {Sites: 2, AppManagers: 1}},
-		SitePort: tcp.Port, AppManagerPort: tcp.Port + 300,
+		SitePort: ports.First, AppManagerPort: ports.First + proc.StretchPorts/2,
 	}
 	t.Cleanup(func() {
 		if err := local.Down(context.Background(), cfg.Dir, false); err != nil && !errors.Is(err, local.ErrForeign) {
+			t.Error(err)
+		}
+		if err := ports.Release(); err != nil {
 			t.Error(err)
 		}
 	})

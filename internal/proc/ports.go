@@ -7,22 +7,84 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
+
+// StretchPorts is how many ports a [Stretch] has, enough for every process of
+// a local cluster.
+const StretchPorts = 600
 
 // Ports are drawn from below the range from which the usual kernels take the
 // local ports of outgoing connections: while a killed process is down, such a
 // connection must not come to sit on its port.
 const (
 	firstPort = 15000
-	lastPort  = 31999
-	portTries = 2000
+	stretches = 28
+	// anyTries bounds how often the kernel is asked for a port.
+	anyTries = 2000
 )
 
 // errNoPort says that no free port was found.
 var errNoPort = errors.New("no free port found on 127.0.0.1")
 
+// Stretch is a run of neighbouring ports of 127.0.0.1. While one process holds
+// a stretch, no other process that uses this package hands out a port of it.
+// Parallel tests therefore never get a port whose owner is down for a moment.
+type Stretch struct {
+	// First is the first of the stretch's ports.
+	First int
+	// lock sits on the port before the first, for as long as the stretch is held.
+	lock net.Listener
+}
+
+// Claim finds a stretch that nobody holds. It is held until [Stretch.Release]
+// or the end of this process. Programs that do not use this package may sit on
+// some of its ports.
+func Claim(ctx context.Context) (*Stretch, error) {
+	var listen net.ListenConfig
+	for _, at := range rand.Perm(stretches) {
+		lock := firstPort + at*(StretchPorts+1)
+		l, err := listen.Listen(ctx, "tcp", loopback(lock))
+		if err == nil {
+			return &Stretch{First: lock + 1, lock: l}, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return nil, errNoPort
+}
+
+// Release lets others claim the stretch.
+func (s *Stretch) Release() error { return s.lock.Close() }
+
+// handedOut is the stretch from which this process hands out single ports.
+// Ports come in turn, so that a port stays its owner's for as long as possible.
+var handedOut struct {
+	sync.Mutex
+	stretch *Stretch
+	next    int
+}
+
+// inTurn returns the port after the one it returned last; false if this
+// process has no stretch and can claim none.
+func inTurn(ctx context.Context) (int, bool) {
+	handedOut.Lock()
+	defer handedOut.Unlock()
+	if handedOut.stretch == nil {
+		s, err := Claim(ctx)
+		if err != nil {
+			return 0, false
+		}
+		handedOut.stretch = s
+	}
+	port := handedOut.stretch.First + handedOut.next%StretchPorts
+	handedOut.next++
+	return port, true
+}
+
 // ports reserves ports of 127.0.0.1 by holding them, until release. Between
-// the release and the child's bind another program can take one, which the
+// the release and the child's bind a foreign program can take one, which the
 // caller finds out by the child's failure and answers with other ports.
 type ports struct {
 	held  []func() error
@@ -34,11 +96,14 @@ func (p *ports) next(ctx context.Context) (string, error) {
 	if p.taken == nil {
 		p.taken = make(map[int]bool)
 	}
-	for range portTries {
+	for range StretchPorts {
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		port, ok := inTurn(ctx)
+		if !ok {
+			break
+		}
 		if p.taken[port] {
 			continue
 		}
@@ -48,8 +113,8 @@ func (p *ports) next(ctx context.Context) (string, error) {
 	}
 	var listen net.ListenConfig
 	// The range is crowded or forbidden; any port will do.
-	for range portTries {
-		l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+	for range anyTries {
+		l, err := listen.Listen(ctx, "tcp", loopback(0))
 		if err != nil {
 			return "", fmt.Errorf("find a free port: %w", err)
 		}
@@ -69,7 +134,7 @@ func (p *ports) next(ctx context.Context) (string, error) {
 
 // hold binds the port for TCP and UDP, and reports whether both were free.
 func (p *ports) hold(ctx context.Context, port int) (string, bool) {
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	addr := loopback(port)
 	var listen net.ListenConfig
 	l, err := listen.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -94,3 +159,6 @@ func (p *ports) release() error {
 	p.held = nil
 	return errors.Join(errs...)
 }
+
+// loopback is a port's address.
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

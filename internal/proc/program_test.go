@@ -5,6 +5,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,52 @@ func TestProgramsEndTells(t *testing.T) {
 
 func TestStopWithoutAStart(t *testing.T) {
 	if err := proc.NewPrograms().Stop(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStretchesAreApart holds that no two holders are handed the same port,
+// and that a stretch serves again once it is released.
+func TestStretchesAreApart(t *testing.T) {
+	single, err := proc.FreePorts(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(single[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []*proc.Stretch
+	// Other tests run beside this one and need stretches too.
+	for range 4 {
+		s, err := proc.Claim(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at >= s.First && at < s.First+proc.StretchPorts {
+			t.Errorf("port %d of this process lies in the stretch from %d", at, s.First)
+		}
+		for _, other := range held {
+			if d := s.First - other.First; d > -proc.StretchPorts && d < proc.StretchPorts {
+				t.Errorf("stretches from %d and %d overlap", s.First, other.First)
+			}
+		}
+		held = append(held, s)
+	}
+	for _, s := range held {
+		if err := s.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	s, err := proc.Claim(t.Context())
+	if err != nil {
+		t.Fatalf("after all are released: %v", err)
+	}
+	if err := s.Release(); err != nil {
 		t.Error(err)
 	}
 }

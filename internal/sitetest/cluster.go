@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/samya-db/samya/internal/proc"
 	"github.com/samya-db/samya/internal/wan"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
@@ -239,13 +239,13 @@ func Eventually(tb testing.TB, what string, check func() error) {
 	}
 }
 
-// FreePort returns a loopback address whose port was free just now.
+// FreePort returns a loopback address whose port was free just now, and which
+// no other test process gets.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	l, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	addrs, err := proc.FreePorts(tb.Context(), 1)
 	if err != nil {
 		tb.Fatalf("looking for a free port: %v", err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addrs[0]
 }

@@ -194,18 +194,19 @@ func free(t *testing.T, addr string) {
 	_ = l.Close()
 }
 
-// freePorts finds two stretches of 300 ports at whose beginning nobody listens.
+// freePorts claims two stretches of 300 ports until the end of the test.
 func freePorts(t *testing.T) (sites, managers int) {
 	t.Helper()
-	addrs, err := proc.FreePorts(t.Context(), 1)
+	ports, err := proc.Claim(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	tcp, err := net.ResolveTCPAddr("tcp", addrs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tcp.Port, tcp.Port + 300
+	t.Cleanup(func() {
+		if err := ports.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ports.First, ports.First + proc.StretchPorts/2
 }
 
 // eventually looks until there is nothing to complain of.
