@@ -104,15 +104,16 @@ func (c *Core) suspect(e *entity) {
 	c.schedule(e)
 }
 
-// suspectRestored has others told of entities of which less than nothing is out here,
-// once the site has begun to serve. Before it stopped it may have told nobody.
+// suspectRestored has others told of entities of which more came back here than went
+// out, once the site has begun to serve. Before it stopped it may have told nobody. What
+// is set aside hides nothing here: another site's releases may have shown that.
 func (c *Core) suspectRestored() {
 	if c.suspected {
 		return
 	}
 	c.suspected = true
 	c.space.ascend("", func(e *entity) bool {
-		if e.negative() {
+		if e.net < 0 {
 			c.active(e)
 		}
 		return true

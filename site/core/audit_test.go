@@ -47,6 +47,22 @@ func TestSurplusIsFoundAfterARestart(t *testing.T) {
 	r.wantSurplus("e", 30, 8)
 }
 
+// TestSurplusBesideAnEarlierOne: what was released and never acquired is found although
+// as much was set aside before, and no site knows what others have after a restart.
+func TestSurplusBesideAnEarlierOne(t *testing.T) {
+	r := newRig(t, 3, nil)
+	r.create("e", 30)
+	r.release("b", "e", 8, "bogus")
+	r.advance(30_000)
+	r.wantSurplus("e", 30, 8)
+	r.release("c", "e", 5, "as-bogus")
+	for _, site := range r.names {
+		r.restart(site)
+	}
+	r.advance(60_000)
+	r.wantSurplus("e", 30, 13)
+}
+
 // TestSurplusBehindAnOldWord: what was released and never acquired is found although the
 // others were told of tokens out elsewhere, which have come back since.
 func TestSurplusBehindAnOldWord(t *testing.T) {
