@@ -93,6 +93,15 @@ func (e *entity) usable() Tokens {
 	return min(left, max(0, left-d.aside))
 }
 
+// stillHas is what the site could use if it did not stand still; 0 if it does not.
+func (e *entity) stillHas() Tokens {
+	d := e.debt()
+	if d == nil || d.aside != math.MaxInt64 {
+		return 0
+	}
+	return max(0, e.left-e.lacking()-d.amount)
+}
+
 // setDebt notes the debt after instance t, which has decided v. Whoever contributed to
 // v had applied what came before, and has stood still since if v raises the debt.
 func (c *Core) setDebt(e *entity, amount Tokens, t avantan.Instance, v *avantan.Value) {

@@ -85,14 +85,11 @@ func (c *Core) came(e *entity, tokens Tokens) {
 }
 
 // dryAgain reports whether there is a drought again, after one that was shown not
-// long ago: by what all the others tell, less is left than would end one, or than this
-// site has less than nothing, if that is all it lacks.
+// long ago: by what all the others tell, less is left than would end one, and less than
+// this site lacks.
 func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	d := e.itsDrought()
-	enough := worth(e)
-	if e.left < 0 && e.queue.len() == 0 {
-		enough = min(enough, -e.left)
-	}
+	enough := min(worth(e), e.lacks())
 	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
 		return false
 	}
@@ -100,6 +97,15 @@ func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	c.giveUp(e)
 	d.shown = shown
 	return true
+}
+
+// lacks is how many tokens would serve the acquire that waits and needs the fewest; where
+// none waits, how many would pay the debt.
+func (e *entity) lacks() Tokens {
+	if e.queue.len() == 0 {
+		return max(1, -e.left)
+	}
+	return max(1, e.queue.fewest()-e.usable())
 }
 
 // memory is how long after it was shown a drought may begin again on the word of

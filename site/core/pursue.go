@@ -137,7 +137,7 @@ func (e *entity) busy() bool {
 
 // redistribute gets tokens from other sites: what waits is urgent.
 func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool) {
-	if urgent && c.dryAgain(e, s) {
+	if urgent && !e.hunting() && c.dryAgain(e, s) {
 		return
 	}
 	crowd := c.inCrowd(e)
@@ -280,7 +280,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		return
 	}
 	counted := e.queue.len() == 0 || e.queue.oldest().number <= s.counted
-	if s.kept > 0 || !s.member || !counted && !s.used {
+	if s.kept > 0 || e.stillHas() > 0 || !s.member || !counted && !s.used {
 		e.hunt.press = avantan.PressAll
 		return
 	}

@@ -114,6 +114,10 @@ func (q *queue) first() Tokens {
 	return 0
 }
 
+// fewest is what the acquire needs that needs the fewest tokens; meaningless if none
+// waits.
+func (q *queue) fewest() Tokens { return q.minima[1].needs }
+
 // fits is the acquire that has waited longest of those that need no more than so many
 // tokens; nil if there is none.
 func (q *queue) fits(left Tokens) *waiting {

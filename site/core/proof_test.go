@@ -1,0 +1,183 @@
+package core
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+)
+
+// rightAfter has the drought of an entity end that was shown just now.
+func rightAfter(c *Core, e *entity) {
+	c.dry(e)
+	*e.drought = drought{shown: e.drought.shown, ended: c.now.Tick}
+}
+
+// TestAsksForTheLittleThatLacks: after a drought an acquire is refused on the word of
+// others only if they tell of less than the acquire lacks. What the site has promised to
+// the instance that looks for the rest is no part of that.
+func TestAsksForTheLittleThatLacks(t *testing.T) {
+	const asked, left = 83, 80
+	for _, protocol := range []string{"majority", "star"} {
+		for _, told := range []Tokens{0, asked - left - 1, asked - left} {
+			l := amongOthers(t, protocol, 0, left, 1000-left)
+			e := l.space.find("e")
+			now := Now{Tick: 1, Wall: 1_700_000_000_000}
+			l.now = now
+			rightAfter(l.Core, e)
+			for _, word := range wordOf(0) {
+				l.Step(now, word)
+			}
+			e.views[slices.Index(l.cfg.Members, "b")].left = told
+			// Direct transfers have brought too little: an instance comes next.
+			e.hunt.press, e.hunt.short = avantan.PressAll, true
+			l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: RequestKey{1}})
+			if want := told >= asked-left; e.hunting() != want || (e.queue.len() == 1) != want {
+				t.Errorf("%s: %d lack, others tell of %d: hunts %t, %d wait", protocol, asked-left, told, e.hunting(), e.queue.len())
+				continue
+			} else if !want {
+				continue
+			}
+			offers(l, now, "b", told-1)
+			offers(l, now, "c", 0)
+			if e.usable() != 0 {
+				t.Errorf("%s: %d are not promised", protocol, e.usable())
+			}
+			if e.queue.len() != 1 {
+				t.Errorf("%s: %d wait while the instance is under way, want 1", protocol, e.queue.len())
+			}
+		}
+	}
+}
+
+// offers delivers a member's offer to the instance that a leads.
+func offers(l *laned, now Now, from SiteID, tokens Tokens) {
+	e := l.space.find("e")
+	offer := avantan.Contribution{Site: from, Offered: tokens}
+	m := Envelope{Entity: "e", Generation: 1}
+	if e.star != nil {
+		id, _ := e.star.Collecting()
+		m.Star = &star.Message{Kind: star.ElectionOk, From: from, To: "a", ID: id, Contribution: &offer}
+	} else {
+		m.Message = avantan.Message{
+			Kind: avantan.ElectionOk, From: from, To: "a", Instance: 1, Ballot: e.majority.State().Promised, Contribution: &offer,
+		}
+	}
+	l.Step(now, Deliver{From: from, Messages: []Envelope{m}})
+}
+
+// elected delivers the election of a leader of the majority variant, or of the star
+// variant, to a.
+func elected(l *laned, now Now, variant Variant, press avantan.Press) {
+	if variant == Majority {
+		l.Step(now, Deliver{From: "b", Messages: []Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
+			Kind: avantan.Election, From: "b", To: "a", Instance: 1, Ballot: avantan.Ballot{Number: 1, Site: "b"}, Press: press,
+		}}}})
+		return
+	}
+	l.Step(now, Deliver{From: "c", Messages: []Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
+		Kind: star.Election, From: "c", To: "a", ID: star.ID{Leader: "c", Counter: 1}, Press: press,
+	}}}})
+}
+
+// TestPledgesTellWhatIsBound: a contribution tells, as kept, what the site has promised
+// to an instance of the other variant, and what it stands still with. An instance in
+// which nobody kept anything would prove else that there is nothing.
+func TestPledgesTellWhatIsBound(t *testing.T) {
+	const left, released = 100, 30
+	kept := func(e *entity, variant Variant) Tokens {
+		if variant == Majority {
+			return e.majority.State().Pledge.Kept
+		}
+		if s := e.star.State().Slices; len(s) > 0 {
+			return s[0].Pledge.Kept
+		}
+		return 0
+	}
+	for what, c := range map[string]struct {
+		first, then Variant
+		press       avantan.Press
+		want        Tokens
+	}{
+		"promised to the star variant":     {Star, Majority, avantan.PressAll, left},
+		"promised to the majority variant": {Majority, Star, avantan.PressAll, left},
+		"stands still":                     {Majority, Star, avantan.PressHold, left + released},
+	} {
+		l := amongOthers(t, "star", 0, left, 1000)
+		e := l.space.find("e")
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		elected(l, now, c.first, c.press)
+		if c.press == avantan.PressHold {
+			l.Step(now, &Release{Call: 1, Entity: "e", Tokens: released, Request: RequestKey{1}})
+			if e.left != released || e.usable() != 0 {
+				t.Fatalf("%s: %d left, %d usable", what, e.left, e.usable())
+			}
+		}
+		elected(l, now, c.then, avantan.PressAll)
+		if got := kept(e, c.then); got != c.want {
+			t.Errorf("%s: the contribution keeps %d, want %d", what, got, c.want)
+		}
+	}
+}
+
+// TestTriesAgainWhileTokensAreBound: a star instance in which nobody offered anything
+// proves nothing while a member that was asked for all has tokens that it cannot offer.
+func TestTriesAgainWhileTokensAreBound(t *testing.T) {
+	for _, kept := range []Tokens{0, 1} {
+		l := amongOthers(t, "star", 0, 0, 1000)
+		e := l.space.find("e")
+		now := Now{Tick: 1, Wall: 1_700_000_000_000}
+		e.hunt.press, e.hunt.short = avantan.PressAll, true
+		l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: 50, Wait: 5000, Request: RequestKey{1}})
+		id, open := e.star.Collecting()
+		if !open {
+			t.Fatal("no instance was begun")
+		}
+		for _, from := range []SiteID{"b", "c"} {
+			l.Step(now, Deliver{From: from, Messages: []Envelope{{Entity: "e", Generation: 1, Star: &star.Message{
+				Kind: star.ElectionOk, From: from, To: "a", ID: id, Contribution: &avantan.Contribution{Site: from, Kept: kept},
+			}}}})
+		}
+		if waits, want := e.queue.len() > 0, kept > 0; waits != want {
+			t.Errorf("members keep %d: the acquire waits: %t, want %t", kept, waits, want)
+		}
+	}
+}
+
+// TestWaitsWhileTheSiteStandsStill: an instance brings what an acquire waits for while the
+// site must not use it. The acquire is not refused, and is granted once the site may.
+func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
+	const asked = 50
+	l := amongOthers(t, "star", 0, 0, 1000)
+	e := l.space.find("e")
+	now := Now{Tick: 1, Wall: 1_700_000_000_000}
+	e.hunt.press, e.hunt.short = avantan.PressAll, true
+	l.Step(now, &Acquire{Call: 1, Entity: "e", Tokens: asked, Wait: 5000, Request: RequestKey{1}})
+	id, open := e.star.Collecting()
+	if !open {
+		t.Fatal("no instance was begun")
+	}
+	for _, kind := range []star.Kind{star.ElectionOk, star.AcceptOk} {
+		if kind == star.AcceptOk {
+			elected(l, now, Majority, avantan.PressHold)
+		}
+		for _, from := range []SiteID{"b", "c"} {
+			m := &star.Message{Kind: kind, From: from, To: "a", ID: id}
+			if kind == star.ElectionOk {
+				m.Contribution = &avantan.Contribution{Site: from, Offered: asked / 2}
+			}
+			l.Step(now, Deliver{From: from, Messages: []Envelope{{Entity: "e", Generation: 1, Star: m}}})
+		}
+	}
+	if e.left != asked || e.usable() != 0 || e.queue.len() != 1 {
+		t.Fatalf("%d left, %d usable, %d wait; want %d, 0, 1", e.left, e.usable(), e.queue.len(), asked)
+	}
+	l.Step(now, Deliver{From: "b", Messages: []Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
+		Kind: avantan.Decision, From: "b", To: "a", Instance: 1,
+		Value: &avantan.Value{Policy: settling + l.cfg.Policy, Contributions: []avantan.Contribution{*e.majority.State().Pledge, {Site: "b"}, {Site: "c"}}},
+	}}}})
+	if e.left != 0 || e.queue.len() != 0 {
+		t.Errorf("the site may use its tokens: %d left, %d wait; want 0, 0", e.left, e.queue.len())
+	}
+}
