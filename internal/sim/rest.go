@@ -16,7 +16,7 @@ func (s *sim) atRest() map[asideAt]bool {
 		if free < 0 || !everywhere {
 			continue
 		}
-		if owed := s.debt(name); s.payable(name) {
+		if owed := s.latest(name).Debt; s.payable(name) {
 			s.fail(Liveness, "after healing, %d of %q are owed, the sites together have %d more", owed, name, free)
 		}
 		if s.wait == quorumWait {
@@ -54,11 +54,11 @@ func (s *sim) apart(name string) bool {
 // payable reports whether an entity is in debt, and all sites together could pay that.
 func (s *sim) payable(name string) bool {
 	free, everywhere := s.free(name)
-	return free >= 0 && everywhere && s.debt(name) > 0
+	return free >= 0 && everywhere && s.latest(name).Debt > 0
 }
 
-// debt is what an entity owes after the last instance that any site has applied.
-func (s *sim) debt(name string) core.Tokens {
+// latest is an entity's record after the last instance that any site has applied.
+func (s *sim) latest(name string) core.EntityRecord {
 	var latest core.EntityRecord
 	for _, n := range s.nodes {
 		e := n.drained.entities[name]
@@ -66,7 +66,17 @@ func (s *sim) debt(name string) core.Tokens {
 			latest = e
 		}
 	}
-	return latest.Debt
+	return latest
+}
+
+// missing is how many tokens clients have released without having acquired them, and
+// that are not set aside yet: the sites have these beyond the limit.
+func (s *sim) missing(name string) core.Tokens {
+	out := s.latest(name).Surplus
+	for _, n := range s.nodes {
+		out += n.drained.books[name].Net
+	}
+	return max(0, -out)
 }
 
 // free is how many tokens of an entity the sites have together, left or set aside,
@@ -78,7 +88,7 @@ func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 		everywhere = everywhere && found
 		left += n.has(name)
 	}
-	return left - s.debt(name), everywhere
+	return left - s.latest(name).Debt, everywhere
 }
 
 // quorumWait is the wait of leaders that go on with the first majority: what the
@@ -110,8 +120,10 @@ func (s *sim) takeAll() {
 			// The paper's policy splits equally what it does not grant.
 			continue
 		}
-		// Where a surplus is not set aside yet there are more.
-		tokens := min(free, n.drained.entities[name].Limit)
+		tokens := min(free-s.missing(name), n.drained.entities[name].Limit)
+		if tokens <= 0 {
+			continue
+		}
 		s.mustHave(&op{kind: acquire, entity: name, site: n.i, tokens: tokens, wait: 15 * second})
 	}
 	s.runUntil(s.now + 20*second)

@@ -130,6 +130,8 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 81000052},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 90000243},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 90001897},
+		{Protocol: "majority", Sites: 5, Seed: 90000642, Faults: sim.AllFaults | sim.DoubleFaults},
+		{Protocol: "star", Sites: 3, Seed: 90001885, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 1, Seed: 73906},
 		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 	} {
