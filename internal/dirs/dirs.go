@@ -12,29 +12,43 @@ import (
 )
 
 // Make makes a directory, and those above it that are missing, and makes the names of
-// all that it made durable. Where a file has the name of one of them, the error is
-// [syscall.ENOTDIR].
+// all of them durable. The name of the lowest directory that is there already is made
+// durable too: a process that was killed may have made it. Where a file has the name of
+// one of them, the error is [syscall.ENOTDIR].
 func Make(path string, perm fs.FileMode) error {
 	path = filepath.Clean(path)
-	err := os.Mkdir(path, perm)
 	above := filepath.Dir(path)
-	if errors.Is(err, fs.ErrNotExist) && above != path {
-		if err := Make(above, perm); err != nil {
-			return err
+	err := os.Mkdir(path, perm)
+	switch {
+	case err == nil:
+		err = found(above)
+	case errors.Is(err, fs.ErrExist):
+		return found(path)
+	case errors.Is(err, fs.ErrNotExist) && above != path:
+		if err = Make(above, perm); err == nil {
+			err = os.Mkdir(path, perm)
 		}
-		err = os.Mkdir(path, perm)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		info, failed := os.Stat(path)
-		if failed != nil || info.IsDir() {
-			return failed
-		}
-		return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
 	}
 	if err != nil {
 		return err
 	}
 	return Sync(above)
+}
+
+// found makes the name of a directory durable that is there already. A caller that may
+// not look into the directory above has not made the name.
+func found(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
+	}
+	if err := Sync(filepath.Dir(path)); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
 }
 
 // Sync makes the names in a directory durable. Windows knows no such call.

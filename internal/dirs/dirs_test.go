@@ -26,6 +26,44 @@ func TestMake(t *testing.T) {
 	})
 }
 
+// TestMakeAfterAKill finds a directory that a killed process made and did not sync: its
+// name is durable before anything below is relied upon.
+func TestMakeAfterAKill(t *testing.T) {
+	synctrace.Run(t, nil, func(dir string, durable func()) {
+		if err := dirs.Make(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for made, below := range map[string]string{"a": "", "b": "of-b", "c": "of-c/deeper"} {
+			if err := os.Mkdir(filepath.Join(dir, made), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := dirs.Make(filepath.Join(dir, made, below), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			durable()
+		}
+	})
+}
+
+// TestMakeBelowWhatIsClosed: a directory is found whose own directory this caller may
+// not read.
+func TestMakeBelowWhatIsClosed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	closed := filepath.Join(t.TempDir(), "closed")
+	if err := os.MkdirAll(filepath.Join(closed, "open"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(closed, 0o100); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
+	if err := dirs.Make(filepath.Join(closed, "open", "data"), 0o700); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMakeFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
