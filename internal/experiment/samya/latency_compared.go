@@ -66,11 +66,11 @@ func latencyCompared(r *runs) []experiment.Comparison {
 // systems that it does not have.
 func spreadCompared(r *runs) []experiment.Comparison {
 	const (
-		whyWorst = "The paper has one hour. The worst are hours in which more is wanted than the limit: samya lets acquires wait for what is released, as long as 2.5 s."
-		whyAhead = "The paper has no such rival: sites ask all others at once, below a low-water mark. It knows no forecast."
-		whyPool  = "The paper has no such rival. Sites ask the server when they want more, which is a way there and back."
-		whyTail  = "On tight who waits for long waits for what is released. Samya's sites ask each other, and learn of it later than one leader does."
-		whyNear  = "The paper has no such rival. What servers have not told each other yet is granted beyond the limit."
+		whyWorst = "The paper has one hour. In the worst hours demand exceeds the limit: samya lets acquires wait for releases, up to 2.5 s."
+		whyAhead = "The paper has no such rival: below a low-water mark, a site asks all others at once, without a forecast."
+		whyPool  = "The paper has no such rival. A site that wants more asks the server: a round trip."
+		whyTail  = "On tight, long waits are waits for releases. Samya's sites ask each other, and hear of a release later than one leader does."
+		whyNear  = "The paper has no such rival. Servers grant beyond the limit until they have told each other."
 	)
 	fits := r.whereFit(func(of func(play) *outcome) float64 { return p999(of(r.on(transfers, fit))) })
 	one := func(what, unit string, ours float64, why string) experiment.Comparison {
@@ -78,7 +78,7 @@ func spreadCompared(r *runs) []experiment.Comparison {
 	}
 	all := []experiment.Comparison{
 		one(fmt.Sprintf("fit: hours of %d in which the oracle refuses nobody", len(r.seedsOf(r.on(transfers, fit)))), "", float64(len(fits)), "Each seed is another hour: fit mostly fits the limit."),
-		one("fit: p99.9, worst of these hours, samya", "ms", most(fits), "The answer of the own site."),
+		one("fit: p99.9, worst of these hours, samya", "ms", most(fits), "Each site answers from its own escrow."),
 		one("fit: p99.9, worst seed, samya", "ms", most(r.each(r.on(transfers, fit), p999)), whyWorst),
 		one("fit: p99.9, worst seed, "+title(escrowAhead), "ms", most(r.each(r.on(escrowAhead, fit), p999)), whyAhead),
 		one("fit: p99.9, worst seed, "+title(centralPool), "ms", most(r.each(r.on(centralPool, fit), p999)), whyPool),
