@@ -205,13 +205,6 @@ func (l *lead) useful() bool {
 	return slices.ContainsFunc(l.contributions, func(c avantan.Contribution) bool { return c.Offered > 0 })
 }
 
-// keeps reports whether a member that was asked for everything has tokens that it could
-// not offer now: they may come free.
-func (l *lead) keeps() bool {
-	return l.proposal.Press >= avantan.PressAll &&
-		slices.ContainsFunc(l.contributions, func(c avantan.Contribution) bool { return c.Kept > 0 })
-}
-
 // enough reports whether the offers, less what their sites want themselves,
 // cover what the leader is short of.
 func (l *lead) enough() bool {
@@ -238,7 +231,7 @@ func (s *step) settleForLess() {
 	switch l := s.lead; {
 	case l.useful():
 		s.build()
-	case l.busy || l.keeps():
+	case l.busy:
 		s.standDown()
 		s.fail(FailedBusy)
 	default:

@@ -59,8 +59,7 @@ const (
 	// Begin waits for the end of a back-off by itself.
 	FailedNothing
 	// FailedBusy means the same, but somebody had yet to vote in another
-	// instance, or was asked for everything and had to keep tokens back: trying
-	// again is worth while.
+	// instance: trying again is worth while.
 	FailedBusy
 	// FailedAborted means that a value was built, and a member of its R refused
 	// it or had given the instance up. All offers go back.

@@ -41,14 +41,14 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	kept := max(0, s.Left-offer)
 	// Neither is part of this offer, and both may serve somebody once they are free.
 	promised, _ := e.pledged()
-	bound := promised + e.stillHas() + c.inFlight(e)
+	bound := promised + c.inFlight(e)
 	target, median := c.mods.want.Target(s)
 	queued := max(0, c.mods.want.Waiting(s)-kept)
 	e.left -= offer
 	c.dirtyBooks(e)
 	if owes && !settles && s.Left <= 0 {
 		// More tokens would be set aside here, and help nobody.
-		return avantan.Contribution{Site: c.cfg.Self, Offered: offer, Kept: bound}
+		return avantan.Contribution{Site: c.cfg.Self, Offered: offer}
 	}
 	return avantan.Contribution{
 		Site: c.cfg.Self, Offered: offer, Kept: kept + bound, Queued: queued,

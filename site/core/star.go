@@ -87,10 +87,7 @@ func (l *starLedger) Pledge(id star.ID, press avantan.Press) (avantan.Contributi
 	if id.Leader == l.c.cfg.Self {
 		l.e.hunt.led = l.c.counted(l.e)
 	}
-	// What is kept back although all was asked for is told too, or it would seem that
-	// there is nothing.
-	keeps := press >= avantan.PressAll && contribution.Kept != 0
-	return contribution, contribution.Offered != 0 || contribution.Wanted != 0 || keeps
+	return contribution, contribution.Offered != 0 || contribution.Wanted != 0
 }
 
 // TakeBack implements star.Ledger.
