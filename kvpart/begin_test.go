@@ -123,7 +123,7 @@ func TestBeginRemovesManyCopies(t *testing.T) {
 // no other is left. Where a write of that fails, the next start finds all keys.
 func TestBeginBare(t *testing.T) {
 	const keys = moveMost + 16
-	for failing := int64(0); failing < 7; failing++ {
+	for failing := range int64(7) {
 		var left atomic.Int64
 		o := onFaulty(t, Hard, func(op enginetest.Op, _ string) error {
 			if op == enginetest.OpApply && left.Add(-1) == 0 {

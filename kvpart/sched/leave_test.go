@@ -38,7 +38,9 @@ func atOnce(t *testing.T, s *sched.Scheduler[int64], what string, keys ...string
 	case <-ctx.waits:
 		t.Errorf("%s: a request of %q waits", what, keys)
 		cancel()
-		<-got
+		if err := <-got; err == nil {
+			t.Error("it ran after it was given up")
+		}
 	}
 }
 
@@ -70,7 +72,9 @@ func TestNoVacantEntryIsForgotten(t *testing.T) {
 		if err := s.Do(ended, &p.req); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		<-p.ended
+		if err := <-p.ended; err == nil {
+			t.Error("it ended as if it had run")
+		}
 		nothingIsLeft(t, s, "after a request that came too late")
 
 		// A job holds the partition of a; with workers another one fills its queue.
@@ -96,7 +100,9 @@ func TestNoVacantEntryIsForgotten(t *testing.T) {
 		if err := <-got; !errors.Is(err, context.Canceled) {
 			t.Errorf("a request that waits too long: %v", err)
 		}
-		<-p.ended
+		if err := <-p.ended; err == nil {
+			t.Error("it ended as if it had run")
+		}
 		release()
 		if m == sched.Workers {
 			if err := <-fill.ended; err != nil {

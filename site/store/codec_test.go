@@ -65,7 +65,7 @@ func TestRefusedBlocks(t *testing.T) {
 
 // attemptBeyond is a block of a record whose attempt has more bits than there are.
 func attemptBeyond() []byte {
-	packed := make([]byte, requestFixed)
+	packed := append([]byte(nil), make([]byte, requestFixed)...)
 	packed = protowire.AppendVarint(packed, 1<<32)
 	packed = append(packed, 0, 0, 0)
 	return appendBlock(nil, 1, packed)
