@@ -44,6 +44,22 @@ func atOnce(t *testing.T, s *sched.Scheduler[int64], what string, keys ...string
 	}
 }
 
+// closedIfGood makes a scheduler that is closed unless the test fails: a lock that is kept
+// would keep it open for good.
+func closedIfGood(t *testing.T, o sched.Options[int64]) *sched.Scheduler[int64] {
+	t.Helper()
+	s, err := sched.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			s.Close()
+		}
+	})
+	return s
+}
+
 // nothingIsLeft sweeps, and fails the test if an entry is there then.
 func nothingIsLeft(t *testing.T, s *sched.Scheduler[int64], what string) {
 	t.Helper()
@@ -146,7 +162,7 @@ func TestBusyEntriesAreSweptLater(t *testing.T) {
 // TestGivenUpFreesWhatItHas: a request that gives up while it waits for the second of its
 // partitions lets go of the first.
 func TestGivenUpFreesWhatItHas(t *testing.T) {
-	s := newScheduler(t, sched.Options[int64]{Partitions: 3, Mode: sched.Callers})
+	s := closedIfGood(t, sched.Options[int64]{Partitions: 3, Mode: sched.Callers})
 	keys := []string{"a", "b", "c"}
 	for i, key := range keys {
 		if err := s.Restore(key, i, 0); err != nil {
@@ -199,7 +215,7 @@ func TestPartitionsStandOnce(t *testing.T) {
 
 // TestHoldThatPanics: a hold ends with its function, also with one that panics.
 func TestHoldThatPanics(t *testing.T) {
-	s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: sched.Callers})
+	s := closedIfGood(t, sched.Options[int64]{Partitions: 2, Mode: sched.Callers})
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -208,7 +224,9 @@ func TestHoldThatPanics(t *testing.T) {
 		}()
 		s.Hold(func() { panic("in a hold") })
 	}()
-	atOnce(t, s, "after a hold that panicked", "a", "b")
+	if atOnce(t, s, "after a hold that panicked", "a", "b"); t.Failed() {
+		return
+	}
 	if err := do(t, s, sched.Create, present, "a"); err != nil {
 		t.Error(err)
 	}
