@@ -156,6 +156,11 @@ func TestWhatIsDamaged(t *testing.T) {
 			copy(b[second:second+len("key 00000")], b[first:])
 			return b
 		}, "is not above the one before"},
+		"an empty branch": {func(b []byte) []byte { order.PutUint16(b[at+10:], 0); return b }, "nothing is below it"},
+		"a key among the elements": {func(b []byte) []byte {
+			order.PutUint32(b[leaf+element+4:], element)
+			return b
+		}, "has a key from byte"},
 		"a bucket of values": {func(b []byte) []byte { order.PutUint32(b[leaf+element:], 1); return b }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,6 +64,27 @@ func TestMakeBelowWhatIsClosed(t *testing.T) {
 	}
 }
 
+// TestMakePermissions: what is missing above a directory is as closed to others as that is.
+func TestMakePermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b", "c")
+	if err := dirs.Make(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+		path = filepath.Dir(path)
+	}
+}
+
+// TestSyncFails: a sync that fails is told.
+func TestSyncFails(t *testing.T) {
+	if err := dirs.Sync(os.DevNull); err == nil {
+		t.Error("what cannot be synced was synced")
+	}
+}
+
 func TestMakeFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

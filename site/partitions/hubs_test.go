@@ -114,3 +114,26 @@ func TestHubs(t *testing.T) {
 		t.Errorf("%d split at once", len(split))
 	}
 }
+
+// TestHubsLookAnew: each look is by what was seen since the one before, and the split
+// entities leave room for as many fewer.
+func TestHubsLookAnew(t *testing.T) {
+	e := entriesOn(t, 0)[0]
+	h := hubs{odd: make(map[*entry]uint64)}
+	served := uint64(0)
+	for n := range 5 {
+		served += 10_000
+		h.odd[e] += 300 / sampleOf // 3 %
+		if split, _ := h.decide(time.Duration(n+1)*lookEvery, served, nil, nil, true); len(split) != 0 {
+			t.Errorf("look %d: %q are split, to which 3 %% cross", n, split)
+		}
+	}
+	var splits []core.SplitState
+	for i := range mostSplit - 3 {
+		splits = append(splits, core.SplitState{Name: string(rune('a' + i)), Served: 10_000})
+	}
+	split, _ := h.decide(time.Minute, served+10_000, splits, []string{"A", "B", "C", "D", "E"}, true)
+	if len(split) != 3 {
+		t.Errorf("%q are split, and %d are already", split, len(splits))
+	}
+}

@@ -61,6 +61,23 @@ func (b *boltBase) fill(first []journal.Op) error {
 	})
 }
 
+// adopt makes of a base without any data what create makes: buckets that are missing
+// later are refused. Only an empty file that somebody else made is one.
+func (b *boltBase) adopt(path string, o *Options) error {
+	if err := journal.Unused(journal.OSDir(o.Dir)); err != nil {
+		return fmt.Errorf("%s is empty: %w", path, err)
+	}
+	_, _, first, err := bootstrap(o)
+	if err != nil {
+		return err
+	}
+	if err := b.fill(first); err != nil {
+		return fmt.Errorf("filling %s: %w", path, err)
+	}
+	b.hasIdentity = true
+	return nil
+}
+
 // freshFile makes an empty file beside path that nobody else uses, and removes
 // those that starts which were cut off have left.
 func freshFile(path string) (string, error) {

@@ -105,7 +105,11 @@ func TestOpenErrors(t *testing.T) {
 		"damaged members": {edit(func(tx *bolt.Tx) error {
 			return tx.Bucket([]byte("identity")).Put([]byte("members"), []byte{0xff})
 		}), nil, store.ErrFormat, "members"},
-		"no identity":  {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
+		"no identity":    {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("identity")).Delete([]byte("identity")) }), nil, store.ErrFormat, ""},
+		"no incarnation": {edit(func(tx *bolt.Tx) error { return tx.Bucket([]byte("guard")).Delete([]byte("incarnation")) }), nil, store.ErrFormat, "incarnation"},
+		"a long number of the last commit": {edit(func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("journal")).Put([]byte("through"), make([]byte, 9))
+		}), nil, store.ErrFormat, "number of the last commit"},
 		"later format": {identity(&storev1.Identity{Format: 5, Cluster: "prod", Site: "us"}), nil, store.ErrFormat, "5"},
 		"no log": {func(t *testing.T, dir string) {
 			t.Helper()
@@ -300,4 +304,59 @@ func TestUpgrade(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEmptyFile: a start that finds a file with nothing in it makes the database, which
+// later starts find. Where there are commits in the log the data is gone instead.
+func TestEmptyFile(t *testing.T) {
+	dir := t.TempDir()
+	empty := func() {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "site.db"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty()
+	for n := range core.Commits(3) {
+		s := open(t, options(dir))
+		if got := s.Members().Sites; len(got) != 3 || load(t, s).Commits != n {
+			t.Errorf("members %v, %d commits, want %d", got, load(t, s).Commits, n)
+		}
+		commit(t, s, uint64(n)+1)
+		closed(t, s)
+	}
+	empty()
+	if _, err := store.Open(options(dir)); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("a log without its base: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "site.db")); err != nil || len(b) > 0 && bytes.Contains(b, []byte("prod")) {
+		t.Errorf("the base that was refused is bootstrapped: %v", err)
+	}
+}
+
+// TestWithoutForecasts: data of before there were forecasts is taken up, and gets them.
+func TestWithoutForecasts(t *testing.T) {
+	dir := t.TempDir()
+	closed(t, open(t, options(dir)))
+	db, err := bolt.Open(filepath.Join(dir, "site.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("forecasts")) })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, options(dir))
+	if r := load(t, s); len(r.Forecasts) != 0 {
+		t.Errorf("forecasts %+v", r.Forecasts)
+	}
+	if err := s.Commit(full()); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, s)
+	s = open(t, options(dir))
+	if r := load(t, s); !reflect.DeepEqual(r.Forecasts, full().Forecasts) {
+		t.Errorf("forecasts %+v", r.Forecasts)
+	}
+	closed(t, s)
 }

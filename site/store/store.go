@@ -181,7 +181,12 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := openOn(journal.OSDir(o.Dir), wrap(b), o, !b.hasIdentity)
+	if !b.hasIdentity {
+		if err := b.adopt(path, &o); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	s, err := openOn(journal.OSDir(o.Dir), wrap(b), o, false)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the data of %s: %w", path, err), b.Close())
 	}

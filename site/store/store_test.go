@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
 
@@ -101,7 +102,7 @@ func full() *core.Records {
 		Entities: []core.EntityRecord{
 			{
 				Name: "a/b", Generation: 3, Initial: 10, Limit: 20, Version: 5, Protocol: state,
-				Results: []core.LimitResult{{RequestID: "x", Body: 9, Outcome: core.Mismatch, Limit: 20, Version: 5}},
+				Results: []core.LimitResult{{RequestID: "x", Body: 9, Outcome: core.Mismatch, Limit: 20, Version: 5, Asked: 13, Keep: 14}},
 				Star: star.State{
 					Reserved: 9,
 					Slices: []star.Slice{
@@ -129,6 +130,7 @@ func full() *core.Records {
 			}},
 			{Number: 9, Instance: 4, Change: core.CatalogueChange{
 				Kind: core.DeleteEntity, Name: "d", Generation: 1, RequestID: "q", Body: 7, Subtree: true,
+				ChangeTimes: core.ChangeTimes{Asked: -5, NotAfter: 6, Keep: 7},
 			}},
 			{Number: 10, Instance: 4, Generation: 3, Change: core.CatalogueChange{
 				Kind: core.SetMode, Mode: "auto", Generation: 2, RequestID: "p", Body: 8,
@@ -339,6 +341,26 @@ func TestDamagedRecords(t *testing.T) {
 				t.Errorf("got %v, want one that says %s", err, says)
 			}
 		})
+	}
+}
+
+// TestLongKeys: a key of numbers that is longer than one is refused.
+func TestLongKeys(t *testing.T) {
+	base := newMaps()
+	s, err := store.OpenOn(journal.OSDir(t.TempDir()), base, options(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed(t, s)
+	commit(t, s, 1)
+	load(t, s)
+	for bucket, blocks := range base.buckets {
+		if raw, ok := blocks[string([]byte{7: 1})]; ok {
+			base.buckets[bucket][string([]byte{7: 1, 8: 0})] = raw
+		}
+	}
+	if r, err := s.Load(); err == nil {
+		t.Errorf("a key of 9 bytes is read: %+v", r.Blocks)
 	}
 }
 

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -55,7 +56,9 @@ func TestTornCheckpoints(t *testing.T) {
 			if more, err = s.Step(); err != nil {
 				rt.Fatal(err)
 			}
-			if tx.after = run.file(); !bytes.Equal(tx.before, tx.after) {
+			// Of a step that takes two, a long deletion and then the number, what the disk
+			// has between them is not seen: all of the first is synced before the second.
+			if tx.after = run.file(); newestMeta(tx.after) == newestMeta(tx.before)+1 {
 				transactions = append(transactions, tx)
 			}
 		}
@@ -89,6 +92,13 @@ func inMemory(t *testing.T) string {
 		}
 	})
 	return dir
+}
+
+// newestMeta is the number of the last transaction of a base, as the newer of its meta
+// pages tells.
+func newestMeta(b []byte) uint64 {
+	const number = 16 + 48
+	return max(binary.NativeEndian.Uint64(b[number:]), binary.NativeEndian.Uint64(b[metaEnd/2+number:]))
 }
 
 // tear draws what a disk may have of a transaction.

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// TestBoltLargeWrite: a write that is larger than a transaction is to be has one of its
+// own.
+func TestBoltLargeWrite(t *testing.T) {
+	t.Parallel()
+	e, err := openBoltFile(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	large := bytes.Repeat([]byte("x"), boltGroup+1)
+	for _, value := range [][]byte{[]byte("before"), large, []byte("after")} {
+		if err := e.Put("k", value); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := e.Get("k", nil); err != nil || !bytes.Equal(got, value) {
+			t.Fatalf("of %d bytes %d are found, %v", len(value), len(got), err)
+		}
+	}
+}
+
+// TestBoltLetsGo: an engine that could not be opened does not keep its file from others.
+func TestBoltLetsGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, err := openBoltFile(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Put("k", []byte("v")), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// The first transaction cannot be written.
+	_, err = openBoltFile(dir, func(path string, _ int, mode os.FileMode) (*os.File, error) {
+		return os.OpenFile(path, os.O_RDONLY, mode)
+	})
+	if err == nil {
+		t.Fatal("a file that cannot be written was opened")
+	}
+	if e, err = openBoltFile(dir, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer closeEngine(t, e)
+	if got, err := e.Get("k", nil); err != nil || string(got) != "v" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
+// TestBoltEmptyFile: a start that was cut off leaves an empty file, which is a new one.
+func TestBoltEmptyFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, boltFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		e, err := openBoltFile(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(e.Put("k", []byte("v")), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPebbleLetsGo: an engine that could not be opened does not keep its directory from
+// others.
+func TestPebbleLetsGo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// It names a file that is not there.
+	marker := filepath.Join(dir, "marker.manifest.000001.MANIFEST-000009")
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := openPebble(Config{Dir: dir}); err == nil {
+		closeEngine(t, e)
+		t.Fatal("a directory without its files was opened")
+	} else if errors.Is(err, ErrInUse) {
+		t.Fatal(err)
+	}
+	if err := os.Remove(marker); err != nil {
+		t.Fatal(err)
+	}
+	e, err := openPebble(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeEngine(t, e)
+}
+
+// TestBoltGroupFails: of writes that share a transaction which fails all are told.
+func TestBoltGroupFails(t *testing.T) {
+	t.Parallel()
+	var file *os.File
+	e, err := openBoltFile(t.TempDir(), func(path string, flag int, mode os.FileMode) (*os.File, error) {
+		f, err := os.OpenFile(path, flag, mode)
+		file = f
+		return f, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold, err := e.db.Begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const writers = 10
+	got := make(chan error, writers)
+	for i := range writers {
+		go func() { got <- e.Put(fmt.Sprint(i), []byte("v")) }()
+	}
+	for n := 0; n < writers-1; runtime.Gosched() {
+		e.mu.Lock()
+		n = len(e.waiting)
+		e.mu.Unlock()
+	}
+	if err := errors.Join(file.Close(), hold.Rollback()); err != nil {
+		t.Fatal(err)
+	}
+	for range writers {
+		if err := <-got; !errors.Is(err, ErrBroken) {
+			t.Errorf("a write of a transaction that failed: %v", err)
+		}
+	}
+	// The file is closed already.
+	if err := e.Close(); err == nil {
+		t.Error("closing a file twice is no error")
+	}
+}
