@@ -25,6 +25,7 @@ func TestLinkIsBounded(t *testing.T) {
 		for n := range 3 {
 			if in := l.enter(2); in != (n < 2) {
 				r.t.Errorf("call %d of 2 is let in: %t", n+1, in)
+				defer l.leave()
 			}
 		}
 		l.leave()
@@ -32,6 +33,7 @@ func TestLinkIsBounded(t *testing.T) {
 		pass(0)
 		if l.enter(2) {
 			r.t.Error("a link that was retired lets a call in")
+			l.leave()
 		}
 		if _, _, err := l.stream.Do(r.t.Context(), acquireOf(take)); err != nil {
 			r.t.Errorf("the connection closed on the call under way: %v", err)
