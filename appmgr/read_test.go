@@ -19,6 +19,12 @@ const (
 	exactRead   = samyav1.Consistency_CONSISTENCY_EXACT
 )
 
+func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {
+	return &samyav1.GetEntityResponse{Entity: e, Usage: &samyav1.Usage{
+		Available: left, Acquired: net, Shares: []*samyav1.Share{{Site: site, Left: left, Net: net, Known: true}},
+	}}
+}
+
 func (r *rig) read(how samyav1.Consistency, age *durationpb.Duration) *samyav1.Usage {
 	r.t.Helper()
 	out, err := r.service.GetEntity(r.t.Context(), &samyav1.GetEntityRequest{Name: "e", Consistency: how, MaxAge: age})

@@ -43,8 +43,12 @@ type fakeSite struct {
 	name      string
 	members   []string
 	unaryOnly bool // it serves no streams
+	// health is what it answers to probes; nil: that it serves.
+	health healthpb.HealthServer
 	// ahead is by how much its clock is ahead.
 	ahead time.Duration
+	// arrived is told of the requests that come by unary calls; nil: nobody.
+	arrived func(any)
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 	release func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error)
@@ -53,6 +57,7 @@ type fakeSite struct {
 	update  func(context.Context, *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error)
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error
+	leases  func(*samyav1.ListLeasesRequest) error
 	watch   func(*samyav1.WatchEntityRequest, samyav1.EntityService_WatchEntityServer) error
 	calls   atomic.Int64 // acquires and creates that arrived
 
@@ -103,6 +108,11 @@ func (f *fakeSite) CommitLease(_ context.Context, r *samyav1.CommitLeaseRequest)
 const leasesEach = 5
 
 func (f *fakeSite) ListLeases(_ context.Context, r *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
+	if f.leases != nil {
+		if err := f.leases(r); err != nil {
+			return nil, err
+		}
+	}
 	after, err := strconv.Atoi(cmp.Or(r.GetPageToken(), "0"))
 	if err != nil {
 		return nil, apierr.Invalid("page_token", "bad")
@@ -254,12 +264,6 @@ func (f *fakeSite) InspectSites(context.Context, *samyav1.InspectSitesRequest) (
 	return nil, apierr.New(apierr.SiteUnavailable, "site %s is not ready", f.name)
 }
 
-func shareOf(site string, e *samyav1.Entity, left, net int64) *samyav1.GetEntityResponse {
-	return &samyav1.GetEntityResponse{Entity: e, Usage: &samyav1.Usage{
-		Available: left, Acquired: net, Shares: []*samyav1.Share{{Site: site, Left: left, Net: net, Known: true}},
-	}}
-}
-
 // up serves the site.
 func (f *fakeSite) up() {
 	f.mu.Lock()
@@ -267,12 +271,15 @@ func (f *fakeSite) up() {
 	f.pipe = bufconn.Listen(1 << 20)
 	f.srv = grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		_ = grpc.SetHeader(ctx, metadata.Pairs(health.ClockHeader, health.ClockTold(time.Now().Add(f.ahead))))
+		if f.arrived != nil {
+			f.arrived(req)
+		}
 		return handler(ctx, req)
 	}))
 	samyav1.RegisterTokenServiceServer(f.srv, f)
 	samyav1.RegisterEntityServiceServer(f.srv, f)
 	samyav1.RegisterClusterServiceServer(f.srv, f)
-	healthpb.RegisterHealthServer(f.srv, grpchealth.NewServer())
+	healthpb.RegisterHealthServer(f.srv, cmp.Or[healthpb.HealthServer](f.health, grpchealth.NewServer()))
 	go func(s *grpc.Server, l net.Listener) { _ = s.Serve(l) }(f.srv, f.pipe)
 }
 

@@ -62,6 +62,8 @@ func TestNextSite(t *testing.T) {
 		{"overloaded", func(f *fakeSite) { f.refuse(apierr.Overload("us", time.Second)) }, 1},
 		{"shutting down", func(f *fakeSite) { f.refuse(apierr.ShuttingDown) }, 1},
 		{"unavailable, nothing done", func(f *fakeSite) { f.refuse(apierr.SiteUnavailable) }, 1},
+		{"not taking this app manager", func(f *fakeSite) { f.refuse(apierr.Unauthenticated) }, 1},
+		{"not letting this app manager do so", func(f *fakeSite) { f.refuse(apierr.PermissionDenied) }, 1},
 		{"too many wait", func(f *fakeSite) { f.refuse(apierr.QueueFull) }, 1},
 	} {
 		inBubble(t, threeSites, nil, func(r *rig) {

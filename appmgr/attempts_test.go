@@ -1,0 +1,205 @@
+package appmgr
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	"github.com/samya-db/samya/internal/name"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// TestLastAttempt: behind the last attempt there is, no caller is told to make another.
+func TestLastAttempt(t *testing.T) {
+	for attempt, next := range map[uint32]uint32{name.MaxAttempt - 1: name.MaxAttempt, name.MaxAttempt: 0} {
+		inBubble(t, []string{"us"}, nil, func(r *rig) {
+			r.sites["us"].acquire = r.sites["us"].dies()
+			_, err := r.service.Acquire(r.t.Context(), &samyav1.AcquireRequest{
+				Entity: "acme/vm", Tokens: 3, RequestId: "id-1", Attempt: attempt, NotAfter: timestamppb.New(time.Now().Add(time.Minute)),
+			})
+			e := apierr.From(err)
+			if e.Reason != apierr.OutcomeUnknown || e.Attempt != next || strings.Contains(e.Message, "as attempt") != (next > 0) {
+				r.t.Errorf("attempt %d: %+v, want attempt %d next", attempt, e, next)
+			}
+		})
+	}
+}
+
+// TestTriedSitesAreBounded: as many sites may be named as there can be, and no more.
+func TestTriedSitesAreBounded(t *testing.T) {
+	for n, good := range map[int]bool{maxSites: true, maxSites + 1: false, 2 * maxSites: false} {
+		in := &samyav1.AcquireRequest{RequestId: "id-1", Attempt: 2, NotAfter: timestamppb.New(time.Now())}
+		for i := range n {
+			in.Tried = append(in.Tried, fmt.Sprint("s", i))
+		}
+		e := apierr.FromName(checkAttempt(in))
+		if good != (e == nil) || !good && (len(e.Violations) != 1 || e.Violations[0].Field != "tried") {
+			t.Errorf("%d sites: %v", n, e)
+		}
+	}
+}
+
+// TestReleaseWithoutAnID: the caller of a release that it cannot repeat by itself is told
+// what it takes, and no other site is asked.
+func TestReleaseWithoutAnID(t *testing.T) {
+	for _, id := range []string{"", "id-1"} {
+		inBubble(t, threeSites, nil, func(r *rig) {
+			us, elsewhere := r.sites["us"], 0
+			us.release = func(ctx context.Context, _ *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+				us.kill()
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			r.sites["eu"].release = func(_ context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+				elsewhere++
+				return &samyav1.ReleaseResponse{Tokens: in.GetTokens(), Site: "eu"}, nil
+			}
+			_, err := r.service.Release(r.t.Context(), &samyav1.ReleaseRequest{Entity: "acme/vm", Tokens: 3, RequestId: id})
+			if id != "" {
+				if err != nil || elsewhere != 1 {
+					r.t.Errorf("with an id: %v, %d releases elsewhere", err, elsewhere)
+				}
+				return
+			}
+			if e := apierr.From(err); e == nil || e.Reason != apierr.OutcomeUnknown || e.Attempt != 2 || len(e.RequestID) != 26 || elsewhere != 0 {
+				r.t.Errorf("without an id: %+v, %d releases elsewhere", e, elsewhere)
+			}
+		})
+	}
+}
+
+// TestAnswerOnItsWay: what a site far away has done is not told as not begun where the
+// caller's time ends while the answer is on its way.
+func TestAnswerOnItsWay(t *testing.T) {
+	inBubble(t, []string{"eu"}, nil, func(r *rig) {
+		for what, call := range map[string]func(context.Context) error{
+			"a create": func(ctx context.Context) error {
+				_, err := r.service.CreateEntity(ctx, &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 5, RequestId: "id-1"})
+				return err
+			},
+			"an acquire": func(ctx context.Context) error {
+				_, err := r.service.Acquire(ctx, take)
+				return err
+			},
+			"a batch": func(ctx context.Context) error {
+				_, err := r.service.Batch(ctx, twoOf("id-1"))
+				return err
+			},
+		} {
+			for patience, want := range map[time.Duration]apierr.Reason{
+				oneWay["eu"] - time.Millisecond:   apierr.DeadlineExceeded,
+				2*oneWay["eu"] - time.Millisecond: apierr.OutcomeUnknown,
+			} {
+				ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+				err := call(ctx)
+				cancel()
+				if e := apierr.From(err); e == nil || e.Reason != want || e.RequestID != "id-1" {
+					r.t.Errorf("%s within %v: %v, want %s", what, patience, err, want)
+				}
+			}
+		}
+	})
+}
+
+// TestLeaseFaults: the fault of a lease of no site is the lease's, and what is asked of
+// leases comes to every site.
+func TestLeaseFaults(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		ctx := r.t.Context()
+		_, renewed := r.service.RenewLease(ctx, &samyav1.RenewLeaseRequest{Lease: "none/x"})
+		_, committed := r.service.CommitLease(ctx, &samyav1.CommitLeaseRequest{Lease: "none/x"})
+		for what, err := range map[string]error{"renew": renewed, "commit": committed} {
+			if e := apierr.From(err); e == nil || e.Reason != apierr.InvalidField || len(e.Violations) != 1 || e.Violations[0].Field != "lease" {
+				r.t.Errorf("%s: %v", what, err)
+			}
+		}
+		// A site that does not know the entity has no lease of it.
+		for _, n := range []string{"eu", "au"} {
+			r.sites[n].leases = func(in *samyav1.ListLeasesRequest) error {
+				if in.GetEntity() != "acme/vm" || in.GetHolder() != "h" {
+					r.t.Errorf("%s was asked for %v", n, in)
+				}
+				if n == "eu" {
+					return apierr.NotFound(in.GetEntity())
+				}
+				return nil
+			}
+		}
+		out, err := r.service.ListLeases(ctx, &samyav1.ListLeasesRequest{Holder: "h", Entity: "acme/vm"})
+		if err != nil || len(out.GetMissing()) != 0 || len(out.GetLeases()) != 2*leasesEach {
+			r.t.Errorf("%v, %v", out, err)
+		}
+		r.sites["us"].leases = func(*samyav1.ListLeasesRequest) error { return apierr.NotFound("acme/vm") }
+		r.sites["au"].leases = r.sites["us"].leases
+		out, err = r.service.ListLeases(ctx, &samyav1.ListLeasesRequest{Holder: "h", Entity: "acme/vm"})
+		if err != nil || len(out.GetMissing()) != 0 || len(out.GetLeases()) != 0 {
+			r.t.Errorf("nobody has any: %v, %v", out, err)
+		}
+	})
+}
+
+// TestTimeUpNamesTheSite: a caller whose time ends behind a try is told where that try
+// may have run, whether the site was silent or said that it does not know.
+func TestTimeUpNamesTheSite(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		r.sites["us"].acquire = hangs
+		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+		defer cancel()
+		_, err := r.service.Acquire(ctx, take)
+		if e := apierr.From(err); e == nil || e.Reason != apierr.OutcomeUnknown || e.Attempt != 2 || !slices.Equal(e.Tried, []string{"us"}) {
+			r.t.Errorf("a silent site: %+v", e)
+		}
+		// The context has ended by now.
+		for what, c := range map[string]struct {
+			f     fate
+			err   error
+			tried []string
+		}{
+			"nothing was sent":         {unsent, ctx.Err(), nil},
+			"no answer came":           {lost, ctx.Err(), []string{"us"}},
+			"the site does not know":   {answered, apierr.Unknown("id-1", "us", nil), []string{"us"}},
+			"the site was interrupted": {answered, apierr.Wrap(apierr.Canceled, nil), []string{"us"}},
+			"the site has refused":     {answered, apierr.NoTokens("e", "us", 3, 0, 0), nil},
+		} {
+			m := r.service.movement(take, time.Second)
+			again, err := r.router.judge(ctx, ctx.Err(), call{moves: m, requestID: "id-1"}, r.router.link("us"), c.f, c.err)
+			if again || !slices.Equal(m.unclear, c.tried) {
+				r.t.Errorf("%s: %v, unclear are %v, another site is tried: %t", what, err, m.unclear, again)
+			}
+		}
+	})
+}
+
+// TestSlowTry: a site that takes longer than one try may is not found to be down, and a
+// try is not cut short where all other sites are full.
+func TestSlowTry(t *testing.T) {
+	for full, want := range map[bool]string{false: "eu", true: "us"} {
+		inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 1 }, func(r *rig) {
+			r.sites["us"].acquire = func(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+				if err := pause(ctx, 2*tryTime); err != nil {
+					return nil, err
+				}
+				return &samyav1.AcquireResponse{Tokens: in.GetTokens(), Site: "us"}, nil
+			}
+			if full {
+				r.router.link("eu").enter(1)
+				defer r.router.link("eu").leave()
+			}
+			in := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 3, RequestId: "id-1", Wait: durationpb.New(0)}
+			if site, err := r.acquire(r.t, in); site != want || err != nil {
+				r.t.Errorf("eu full %t: %s answered, %v", full, site, err)
+			}
+			if got := r.router.link("us").state().Reach; got != health.Up {
+				r.t.Errorf("eu full %t: us counts as %d", full, got)
+			}
+		})
+	}
+}

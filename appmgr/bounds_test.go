@@ -1,0 +1,189 @@
+package appmgr
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/health"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// from returns a context of a call from a machine.
+func from(ctx context.Context, host string) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(host), Port: 1}})
+}
+
+// TestWhatLastsIsChargedToItsCaller: streams, watches, acquires and changes that wait are
+// counted for who makes them, by machine, and no longer once they have ended.
+func TestWhatLastsIsChargedToItsCaller(t *testing.T) {
+	const host = "192.0.2.7"
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		us, s := r.sites["us"], r.service
+		slowly(us)
+		us.watched(stays, state("us", 1))
+		us.update = func(ctx context.Context, _ *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		for what, c := range map[string]struct {
+			of *portions
+			do func(context.Context)
+		}{
+			"a stream": {s.streaming, func(ctx context.Context) {
+				f := &fakeRPC{ctx: ctx, in: make(chan *samyav1.StreamRequest), out: make(chan *samyav1.StreamResponse, 100)}
+				_ = s.Stream(f)
+			}},
+			"a watch": {s.watching, func(ctx context.Context) {
+				_ = s.watchEntity(ctx, &samyav1.WatchEntityRequest{Name: "e"}, func(*samyav1.WatchEntityResponse) error { return nil })
+			}},
+			"an acquire": {s.waiting, func(ctx context.Context) {
+				_, _ = s.Acquire(ctx, &samyav1.AcquireRequest{Entity: "slow", Tokens: 1, Wait: durationpb.New(time.Minute)})
+			}},
+			"a change": {s.waiting, func(ctx context.Context) {
+				_, _ = s.UpdateEntity(ctx, &samyav1.UpdateEntityRequest{Name: "e", Limit: 1, WaitApplied: true})
+			}},
+		} {
+			ctx, cancel := context.WithCancel(from(r.t.Context(), host))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				c.do(ctx)
+			}()
+			synctest.Wait()
+			if all, own := c.of.of.All(), c.of.of.Held(host); all != 1 || own != 1 {
+				r.t.Errorf("%s under way: %d are counted, %d for its caller", what, all, own)
+			}
+			cancel()
+			<-done
+			if n := c.of.of.All(); n != 0 {
+				r.t.Errorf("%s that has ended: %d are counted", what, n)
+			}
+		}
+	})
+}
+
+// TestWhatDoesNotWaitIsNotCounted: an acquire without a wait takes no place from those
+// that wait. A dry run without one is given the time of any call.
+func TestWhatDoesNotWaitIsNotCounted(t *testing.T) {
+	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 16 }, func(r *rig) {
+		r.sites["us"].acquire = func(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+			if err := pause(ctx, time.Second); err != nil {
+				return nil, err
+			}
+			return &samyav1.AcquireResponse{Tokens: in.GetTokens(), Site: "us"}, nil
+		}
+		for _, dry := range []bool{false, true} {
+			errs := make(chan error, 32)
+			for range cap(errs) {
+				go func() {
+					in := &samyav1.AcquireRequest{Entity: "e", Tokens: 1, Wait: durationpb.New(0), DryRun: dry}
+					_, err := r.service.Acquire(r.t.Context(), in)
+					errs <- err
+				}()
+			}
+			for range cap(errs) {
+				if err := <-errs; err != nil {
+					r.t.Errorf("dry run %t: %v", dry, err)
+				}
+			}
+		}
+	})
+}
+
+// TestStreamWindow: as many calls as the window are taken, one more is not.
+func TestStreamWindow(t *testing.T) {
+	for more, want := range map[int]apierr.Reason{0: "", 1: apierr.WindowExceeded} {
+		inBubble(t, []string{"us"}, nil, func(r *rig) {
+			f := r.stream()
+			go func() {
+				for {
+					select {
+					case <-f.out:
+					case <-f.ctx.Done():
+						return
+					}
+				}
+			}()
+			in := &samyav1.StreamRequest{}
+			for i := range streamWindow + more {
+				in.Calls = append(in.Calls, &samyav1.Call{Tag: uint64(i)})
+			}
+			f.in <- in
+			close(f.in)
+			if err := <-f.err; apierr.ReasonOf(err) != want {
+				r.t.Errorf("%d calls: %v, want %q", len(in.GetCalls()), err, want)
+			}
+		})
+	}
+}
+
+// TestChangeEndsWithItsCaller: a change that nobody waits for any more is not waited for.
+func TestChangeEndsWithItsCaller(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		r.sites["us"].create = func(ctx context.Context, _ *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := r.service.CreateEntity(ctx, &samyav1.CreateEntityRequest{Name: "e", Limit: 1, RequestId: "id-1"})
+		if e := apierr.From(err); e == nil || e.Reason != apierr.OutcomeUnknown || time.Since(began) != time.Second {
+			r.t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// TestLeaseHomeIsAskedOnce: a home that refuses a release for now is not asked again after
+// the others.
+func TestLeaseHomeIsAskedOnce(t *testing.T) {
+	inBubble(t, threeSites, nil, func(r *rig) {
+		var asked []string
+		for n, f := range r.sites {
+			f.release = func(context.Context, *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+				asked = append(asked, n)
+				return nil, apierr.New(apierr.SiteUnavailable, "not ready")
+			}
+		}
+		_, err := r.service.Release(r.t.Context(), &samyav1.ReleaseRequest{Entity: "e", Lease: "eu/x"})
+		if apierr.ReasonOf(err) != apierr.SiteUnavailable || len(asked) != 3 || asked[0] != "eu" {
+			r.t.Errorf("%v; asked %v", err, asked)
+		}
+	})
+}
+
+// TestPinnedWhileNobodyTellsOfMembers: a site that cannot be asked may be a member, where
+// nobody can tell.
+func TestPinnedWhileNobodyTellsOfMembers(t *testing.T) {
+	inBubble(t, []string{"us"}, nil, func(r *rig) {
+		r.sites["us"].kill()
+		pass(0)
+		r.router.mu.Lock()
+		r.router.members = nil
+		r.router.mu.Unlock()
+		_, err := r.acquire(r.t, &samyav1.AcquireRequest{Entity: "e", Tokens: 1, Site: "au"})
+		if e := apierr.From(err); e == nil || e.Reason != apierr.SiteUnavailable || e.Site != "au" {
+			r.t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestPublicHealth(t *testing.T) {
+	for want, h := range map[samyav1.SiteHealth]health.Health{
+		samyav1.SiteHealth_SITE_HEALTH_UNSPECIFIED: {},
+		samyav1.SiteHealth_SITE_HEALTH_SERVING:     {Reach: health.Up, OverloadedUntil: now},
+		samyav1.SiteHealth_SITE_HEALTH_OVERLOADED:  {Reach: health.Up, OverloadedUntil: now.Add(1)},
+		samyav1.SiteHealth_SITE_HEALTH_UNREACHABLE: {Reach: health.Down, OverloadedUntil: now.Add(1)},
+	} {
+		if got := publicHealth(h, now); got != want {
+			t.Errorf("%+v is told as %v, want %v", h, got, want)
+		}
+	}
+}

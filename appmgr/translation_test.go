@@ -1,0 +1,148 @@
+package appmgr
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// TestNothingOfARequestIsLost: whatever a caller says over HTTP comes to the site, field
+// by field.
+func TestNothingOfARequestIsLost(t *testing.T) {
+	at := time.Date(2100, 1, 2, 15, 4, 5, 678_000_000, time.UTC)
+	const again = `"attempt":2,"tried":["eu","au"],"not_after":"2100-01-02T15:04:05.678Z"`
+	until, tried := timestamppb.New(at), []string{"eu", "au"}
+	part := func(entity string, tokens int64) *samyav1.Operation {
+		// What else an operation of an atomic batch has is for sites that know none.
+		return acquireOf(&samyav1.AcquireRequest{Entity: entity, Tokens: tokens})
+	}
+	for _, c := range []struct {
+		method, target, body string
+		want                 proto.Message
+	}{
+		{
+			"POST", "/v1/entities", `{"name":"a/b","limit":7,"parent":"a","request_id":"r"}`,
+			&samyav1.CreateEntityRequest{Name: "a/b", Limit: 7, Parent: "a", RequestId: "r"},
+		},
+		{
+			"PATCH", "/v1/entities/a/b", `{"limit":7,"expected_version":3,"request_id":"r","wait_applied":true}`,
+			&samyav1.UpdateEntityRequest{Name: "a/b", Limit: 7, ExpectedVersion: 3, RequestId: "r", WaitApplied: true},
+		},
+		{
+			"POST", "/v1/entities/a/b:move", `{"parent":"c","expected_generation":4,"request_id":"r"}`,
+			&samyav1.MoveEntityRequest{Name: "a/b", Parent: "c", ExpectedGeneration: 4, RequestId: "r"},
+		},
+		{
+			"DELETE", "/v1/entities/a/b?expected_generation=4&request_id=r&subtree=true", "",
+			&samyav1.DeleteEntityRequest{Name: "a/b", ExpectedGeneration: 4, RequestId: "r", Subtree: true},
+		},
+		{
+			"GET", "/v1/entities?prefix=a&page_size=5&page_token=t", "",
+			&samyav1.ListEntitiesRequest{Prefix: "a", PageSize: 5, PageToken: "t"},
+		},
+		{
+			"PUT", "/v1/mode", `{"protocol":"star","expected_version":3,"request_id":"r"}`,
+			&samyav1.SetModeRequest{Protocol: "star", ExpectedVersion: 3, RequestId: "r"},
+		},
+		{"PUT", "/v1/forecast", `{"model":"none"}`, &samyav1.SetForecastRequest{Model: "none"}},
+		{
+			"GET", "/v1/leases?holder=h&entity=a/b&page_size=5&page_token=us:2", "",
+			&samyav1.ListLeasesRequest{Holder: "h", Entity: "a/b", PageSize: 5, PageToken: "2"},
+		},
+		{
+			"POST", "/v1/leases:renew", `{"lease":"us/x","ttl":"30s"}`,
+			&samyav1.RenewLeaseRequest{Lease: "us/x", Ttl: durationpb.New(30 * time.Second)},
+		},
+		{
+			"POST", "/v1/leases:commit", `{"lease":"us/x","tokens":2,"request_id":"r"}`,
+			&samyav1.CommitLeaseRequest{Lease: "us/x", Tokens: 2, RequestId: "r"},
+		},
+		{
+			"POST", "/v1/leases:void", `{"lease":"us/x","entity":"a/b","request_id":"r","site":"us",` + again + `}`,
+			&samyav1.ReleaseRequest{Entity: "a/b", Lease: "us/x", RequestId: "r", Site: "us", Attempt: 2, Tried: tried, NotAfter: until},
+		},
+		{
+			"POST", "/v1/entities/a/b:release", `{"tokens":3,"lease":"us/x","request_id":"r","site":"us",` + again + `}`,
+			&samyav1.ReleaseRequest{Entity: "a/b", Tokens: 3, Lease: "us/x", RequestId: "r", Site: "us", Attempt: 2, Tried: tried, NotAfter: until},
+		},
+		{
+			"POST", "/v1/entities/a/b:acquire",
+			`{"tokens":3,"min_tokens":2,"wait":"4s","request_id":"r","site":"us","lease":{"ttl":"30s","holder":"h"},` + again + `}`,
+			&samyav1.AcquireRequest{
+				Entity: "a/b", Tokens: 3, MinTokens: 2, Wait: durationpb.New(4 * time.Second), RequestId: "r", Site: "us",
+				Lease: &samyav1.LeaseTerms{Ttl: durationpb.New(30 * time.Second), Holder: "h"}, Attempt: 2, Tried: tried, NotAfter: until,
+			},
+		},
+		{
+			"POST", "/v1/batch", `{"operations":[{"acquire":{"entity":"a","tokens":1}},{"acquire":{"entity":"b","tokens":2}}],` +
+				`"atomic":true,"request_id":"r","wait":"4s","site":"us",` + again + `}`,
+			&samyav1.BatchRequest{
+				Operations: []*samyav1.Operation{part("a", 1), part("b", 2)}, Atomic: true, RequestId: "r",
+				Wait: durationpb.New(4 * time.Second), Site: "us", Attempt: 2, Tried: tried, NotAfter: until,
+			},
+		},
+	} {
+		t.Run(fmt.Sprintf("%T", c.want), func(t *testing.T) {
+			inBubble(t, []string{"us"}, nil, func(r *rig) {
+				us := r.sites["us"]
+				us.kill()
+				var got []proto.Message
+				kind := c.want.ProtoReflect().Descriptor()
+				us.arrived = func(req any) {
+					if m, ok := req.(proto.Message); ok && m.ProtoReflect().Descriptor() == kind {
+						got = append(got, m)
+					}
+				}
+				us.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
+					us.arrived(in)
+					return &samyav1.AcquireResponse{Tokens: in.GetTokens(), Site: "us"}, nil
+				}
+				us.release = func(_ context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
+					us.arrived(in)
+					return &samyav1.ReleaseResponse{Tokens: in.GetTokens(), Site: "us"}, nil
+				}
+				us.up()
+				pass(10 * time.Second)
+				if rec := r.ask(r.t, c.method, c.target, c.body); rec.Code/100 != 2 {
+					r.t.Fatalf("%d %s", rec.Code, rec.Body)
+				}
+				if len(got) != 1 {
+					r.t.Fatalf("%d requests came to the site: %v", len(got), got)
+				}
+				if batch, ok := got[0].(*samyav1.BatchRequest); ok {
+					for i, op := range batch.GetOperations() {
+						batch.Operations[i] = part(op.GetAcquire().GetEntity(), op.GetAcquire().GetTokens())
+					}
+				}
+				if d := cmp.Diff(c.want, got[0], protocmp.Transform()); d != "" {
+					r.t.Errorf("(-want +got):\n%s", d)
+				}
+				// The request of the test has all fields that there are, but for the void: of a
+				// whole lease.
+				fields := kind.Fields()
+				for i := range fields.Len() {
+					f := fields.Get(i)
+					if fromCallers(f) && !c.want.ProtoReflect().Has(f) && c.target != "/v1/leases:void" {
+						r.t.Errorf("the test gives no %s", f.FullName())
+					}
+				}
+			})
+		})
+	}
+}
+
+// fromCallers reports whether the callers of changes set a field: an app manager alone
+// numbers its tries, and a dry run changes nothing.
+func fromCallers(f protoreflect.FieldDescriptor) bool {
+	return f.Name() != "relay" && f.Name() != "dry_run"
+}
