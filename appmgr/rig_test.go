@@ -58,10 +58,10 @@ type fakeSite struct {
 	get     func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	list    func() error
 	leases  func(*samyav1.ListLeasesRequest) error
-	watch   func(*samyav1.WatchEntityRequest, samyav1.EntityService_WatchEntityServer) error
 	calls   atomic.Int64 // acquires and creates that arrived
 
 	mu    sync.Mutex
+	watch func(*samyav1.WatchEntityRequest, samyav1.EntityService_WatchEntityServer) error
 	pipe  *bufconn.Listener
 	conns []net.Conn
 	srv   *grpc.Server

@@ -19,8 +19,10 @@ import (
 // streamOfStates is the stream that a fake site tells states on.
 type streamOfStates = samyav1.EntityService_WatchEntityServer
 
-// watched has a site tell states on each watch, and then do what end does.
+// watched has a site tell states on each further watch, and then do what end does.
 func (f *fakeSite) watched(end func(streamOfStates) error, states ...*samyav1.WatchEntityResponse) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.watch = func(_ *samyav1.WatchEntityRequest, stream streamOfStates) error {
 		for _, s := range states {
 			if err := stream.Send(s); err != nil {

@@ -14,10 +14,13 @@ import (
 )
 
 func (f *fakeSite) WatchEntity(r *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
-	if f.watch == nil {
+	f.mu.Lock()
+	watch := f.watch
+	f.mu.Unlock()
+	if watch == nil {
 		return apierr.NotFound(r.GetName())
 	}
-	return f.watch(r, stream)
+	return watch(r, stream)
 }
 
 // states is a site that tells of versions, one a second, and then of nothing
