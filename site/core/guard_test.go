@@ -350,6 +350,32 @@ func TestAllAreAskedBeforeServing(t *testing.T) {
 	}
 }
 
+// TestAnswersToAnotherStartDoNotCount: a site serves by what others say of its data at
+// this start. A late answer to the question of an earlier start says nothing of it.
+func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
+	for _, kind := range []core.VouchKind{core.VouchYes, core.VouchNothing} {
+		r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
+		r.advance(100)
+		r.create("e", 30)
+		r.cut["b"], r.cut["c"] = true, true
+		r.restart("a")
+		for _, from := range []core.SiteID{"b", "c"} {
+			r.step("a", core.Deliver{From: from, Messages: []core.Envelope{{Vouch: &core.Vouch{
+				Kind: kind, From: from, To: "a", Asked: core.Mark{Incarnation: 1, Run: 1 << 20, Commits: 1},
+			}}}})
+		}
+		r.advance(2000)
+		if r.serves("a") {
+			t.Errorf("kind %d: the site serves by answers to another start", kind)
+		}
+		clear(r.cut)
+		r.advance(3000)
+		if !r.serves("a") {
+			t.Errorf("kind %d: the site does not serve though others vouch for it", kind)
+		}
+	}
+}
+
 // TestTwins: of two that run on copies of the same data, at most one goes on.
 func TestTwins(t *testing.T) {
 	r := guarded(t, 3, nil)

@@ -125,7 +125,8 @@ func duringACommit(t *testing.T, leases bool) {
 		}
 		w.gate <- nil
 		synctest.Wait()
-		if got := r.answers(); !slices.Equal(got, upTo(300)) {
+		// The first commit may begin before all of the first requests have come.
+		if got := r.answers(); len(got) == 0 || len(got) > 300 || !slices.Equal(got, upTo(uint64(len(got)))) {
 			t.Fatalf("after the first commit: %v", got)
 		}
 		if got := w.logged(); !slices.Equal(got, []string{"begin", "end", "begin"}) {
