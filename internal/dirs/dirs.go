@@ -13,8 +13,8 @@ import (
 
 // Make makes a directory, and those above it that are missing, and makes the names of
 // all of them durable. The name of the lowest directory that is there already is made
-// durable too: a process that was killed may have made it. Where a file has the name of
-// one of them, the error is [syscall.ENOTDIR].
+// durable too: a process that was killed may have made the directory. Where a file has
+// the name of a directory, the error is [syscall.ENOTDIR].
 func Make(path string, perm fs.FileMode) error {
 	path = filepath.Clean(path)
 	above := filepath.Dir(path)

@@ -45,25 +45,6 @@ func TestMakeAfterAKill(t *testing.T) {
 	})
 }
 
-// TestMakeBelowWhatIsClosed: a directory is found whose own directory this caller may
-// not read.
-func TestMakeBelowWhatIsClosed(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may read everything")
-	}
-	closed := filepath.Join(t.TempDir(), "closed")
-	if err := os.MkdirAll(filepath.Join(closed, "open"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(closed, 0o100); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.Chmod(closed, 0o700) })
-	if err := dirs.Make(filepath.Join(closed, "open", "data"), 0o700); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestMakePermissions: what is missing above a directory is as closed to others as that is.
 func TestMakePermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "c")
