@@ -27,7 +27,7 @@ const (
 // errNoPort says that no free port was found.
 var errNoPort = errors.New("no free port found on 127.0.0.1")
 
-// Stretch is a run of neighbouring ports of 127.0.0.1. While one process holds
+// Stretch is a run of neighbouring ports of 127.0.0.1. While a process holds
 // a stretch, no other process that uses this package hands out a port of it.
 // Parallel tests therefore never get a port whose owner is down for a moment.
 type Stretch struct {
@@ -84,8 +84,8 @@ func inTurn(ctx context.Context) (int, bool) {
 }
 
 // ports reserves ports of 127.0.0.1 by holding them, until release. Between
-// the release and the child's bind a foreign program can take one, which the
-// caller finds out by the child's failure and answers with other ports.
+// the release and the child's bind a foreign program can take a port. The child
+// fails then, and the caller tries other ports.
 type ports struct {
 	held  []func() error
 	taken map[int]bool

@@ -94,9 +94,9 @@ func (s *Programs) Stop(ctx context.Context, grace time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// FreePorts returns n addresses of 127.0.0.1 whose ports are free. No other
-// process gets them from this package while this one runs. A foreign program
-// may take one until it is bound.
+// FreePorts returns n addresses of 127.0.0.1 with free ports. No other process
+// gets these ports from this package while this process runs. A foreign program
+// may take a port until the caller binds it.
 func FreePorts(ctx context.Context, n int) ([]string, error) {
 	var held ports
 	var addrs []string

@@ -104,9 +104,9 @@ func (c *Core) suspect(e *entity) {
 	c.schedule(e)
 }
 
-// suspectRestored has others told of entities of which more came back here than went
-// out, once the site has begun to serve. Before it stopped it may have told nobody. What
-// is set aside hides nothing here: another site's releases may have shown that.
+// suspectRestored has others told of each entity with a negative net here, once the site
+// has begun to serve. The site may have stopped before it told anybody. A surplus set
+// aside does not excuse the net: releases at another site may have caused that surplus.
 func (c *Core) suspectRestored() {
 	if c.suspected {
 		return

@@ -93,7 +93,8 @@ func (e *entity) usable() Tokens {
 	return min(left, max(0, left-d.aside))
 }
 
-// stillHas is what the site could use if it did not stand still; 0 if it does not.
+// stillHas is the number of tokens that the site could use but for standing still; 0
+// unless the site stands still.
 func (e *entity) stillHas() Tokens {
 	d := e.debt()
 	if d == nil || d.aside != math.MaxInt64 {

@@ -84,9 +84,9 @@ func (c *Core) came(e *entity, tokens Tokens) {
 	}
 }
 
-// dryAgain reports whether there is a drought again, after one that was shown not
-// long ago: by what all the others tell, less is left than would end one, and less than
-// this site lacks.
+// dryAgain reports whether a drought that was shown lately has come back: the other
+// sites together tell of fewer tokens than would end a drought, and of fewer than this
+// site lacks.
 func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	d := e.itsDrought()
 	enough := min(worth(e), e.lacks())
@@ -99,8 +99,8 @@ func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	return true
 }
 
-// lacks is how many tokens would serve the acquire that waits and needs the fewest; where
-// none waits, how many would pay the debt.
+// lacks is how many more tokens would serve the smallest waiting acquire. If no acquire
+// waits, lacks is how many tokens would pay the debt.
 func (e *entity) lacks() Tokens {
 	if e.queue.len() == 0 {
 		return max(1, -e.left)

@@ -39,7 +39,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 		offer = e.left - e.lacking()
 	}
 	kept := max(0, s.Left-offer)
-	// Neither is part of this offer, and both may serve somebody once they are free.
+	// Tokens promised to other instances or under way may come free: the offer lacks them.
 	promised, _ := e.pledged()
 	bound := promised + c.inFlight(e)
 	target, median := c.mods.want.Target(s)

@@ -114,8 +114,8 @@ func (q *queue) first() Tokens {
 	return 0
 }
 
-// fewest is what the acquire needs that needs the fewest tokens; meaningless if none
-// waits.
+// fewest is the smallest number of tokens that a waiting acquire needs; meaningless if
+// no acquire waits.
 func (q *queue) fewest() Tokens { return q.minima[1].needs }
 
 // fits is the acquire that has waited longest of those that need no more than so many
