@@ -69,15 +69,24 @@ func (d *Disk) Image(dirs map[string]string, now func() int64) (from, until int6
 // copyTree copies the files of a directory. Locks of processes are no files of theirs.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := filepath.Join(to, strings.TrimPrefix(path, from))
-		if e.IsDir() {
-			return os.MkdirAll(name, 0o700)
-		}
-		return copyFile(path, name)
+		return copyEntry(from, to, path, e, err)
 	})
+}
+
+// copyEntry copies what WalkDir has found below from. A directory may go between its
+// listing and its reading, as an engine is given up.
+func copyEntry(from, to, path string, e os.DirEntry, err error) error {
+	if errors.Is(err, os.ErrNotExist) && path != from {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(to, strings.TrimPrefix(path, from))
+	if e.IsDir() {
+		return os.MkdirAll(name, 0o700)
+	}
+	return copyFile(path, name)
 }
 
 func copyFile(from, to string) (err error) {
