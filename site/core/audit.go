@@ -83,6 +83,7 @@ func (c *Core) suspect(e *entity) {
 	if !e.negative() {
 		if e.audit != nil {
 			e.audit.suspected = 0
+			c.forgetAudit(e)
 		}
 		return
 	}

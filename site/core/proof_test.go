@@ -132,3 +132,16 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 		t.Errorf("the site may use its tokens: %d left, %d wait; want 0, 0", e.left, e.queue.len())
 	}
 }
+
+// TestSuspicionThatPassesWakesNobody: a suspicion passes before an audit has begun. The
+// site forgets the suspicion at once, and asks for no wake at a time that is over.
+func TestSuspicionThatPassesWakesNobody(t *testing.T) {
+	l := amongOthers(t, "majority", 0, 100, 1000)
+	e := l.space.find("e")
+	l.now = Now{Tick: 2 * watchFor, Wall: 1_700_000_000_000}
+	l.auditOf(e).suspected = l.now.Tick
+	l.suspect(e)
+	if at := e.auditWake(); e.audit != nil || at != 0 {
+		t.Errorf("at %d the audit %+v wants a wake at %d", l.now.Tick, e.audit, at)
+	}
+}
