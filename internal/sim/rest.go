@@ -19,13 +19,8 @@ func (s *sim) atRest() map[asideAt]bool {
 		if owed := s.latest(name).Debt; s.payable(name) {
 			s.fail(Liveness, "after healing, %d of %q are owed, the sites together have %d more", owed, name, free)
 		}
-		if s.wait == quorumWait {
-			continue
-		}
-		for _, n := range s.nodes {
-			if left := n.drained.books[name].Left; left < 0 {
-				s.fail(Liveness, "after healing, %s stays %d in debt of %q, the sites together have %d", n.id, -left, name, free)
-			}
+		if n := s.owing(name); n != nil {
+			s.fail(Liveness, "after healing, %s stays %d in debt of %q, the sites together have %d", n.id, -n.drained.books[name].Left, name, free)
 		}
 	}
 	return s.aside()
@@ -34,7 +29,7 @@ func (s *sim) atRest() map[asideAt]bool {
 // rest has what has just begun come to an end: tokens come back at any time, as leases
 // end, and pay debts, and what nobody acquired is found and set aside.
 func (s *sim) rest() {
-	begun := func(name string) bool { return s.payable(name) || s.apart(name) }
+	begun := func(name string) bool { return s.payable(name) || s.apart(name) || s.owing(name) != nil }
 	for range 10 {
 		if !slices.ContainsFunc(s.admin.names, begun) {
 			return
@@ -55,6 +50,19 @@ func (s *sim) apart(name string) bool {
 func (s *sim) payable(name string) bool {
 	free, everywhere := s.free(name)
 	return free >= 0 && everywhere && s.latest(name).Debt > 0
+}
+
+// owing is a site in debt of an entity, although all sites together could pay that; nil
+// for none.
+func (s *sim) owing(name string) *node {
+	if free, everywhere := s.free(name); free < 0 || !everywhere || s.wait == quorumWait {
+		return nil
+	}
+	i := slices.IndexFunc(s.nodes, func(n *node) bool { return n.drained.books[name].Left < 0 })
+	if i < 0 {
+		return nil
+	}
+	return s.nodes[i]
 }
 
 // latest is an entity's record after the last instance that any site has applied.
