@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -78,6 +79,9 @@ func explain(err error, cmd *cobra.Command) (code int, text string) {
 			return say(exitUnknown, "the request may or may not have been done")
 		}
 		err = fmt.Errorf("no app manager answers at %s: %w", e.Addr, errors.Unwrap(e))
+		if op, ok := errors.AsType[*net.OpError](e.Err); !ok || op.Op != "dial" {
+			return say(exitUnreachable, "it listens, but one side refuses the other's certificate; see --tls-ca, --tls-cert and --tls-server-name")
+		}
 		return say(exitUnreachable, "start one (samya appmgr, or samya demo --keep) or pass its address with --addr or SAMYA_ADDR")
 	}
 	if _, ok := errors.AsType[*siteUnreachableError](err); ok {

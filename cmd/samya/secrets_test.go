@@ -85,7 +85,7 @@ func TestGuardedCluster(t *testing.T) {
 		"acquire zeta/vm 1" + at + show("client"):                    {exitFailed, "PERMISSION_DENIED"},
 		"entity set-limit acme/vm 20" + at + show("client"):          {exitFailed, "this takes the role operator"},
 		"entity set-limit acme/vm 20" + at + " --tls-ca " + operator.CA + " --tls-cert " + operator.Cert + " --tls-key " + operator.Key: {exitOK, "20"},
-		"entity get acme/vm" + at: {exitUnreachable, "certificate"},
+		"entity get acme/vm" + at: {exitUnreachable, "see --tls-ca"},
 		"entity get acme/vm" + at + show("admin") + " --tls-server-name elsewhere": {exitUnreachable, "elsewhere"},
 		"entity get acme/vm --addr http://" + api + show("admin"):                  {exitUsage, "is not encrypted"},
 		"site inspect --site " + grpc + show("admin"):                              {exitOK, "us"},

@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -272,17 +273,37 @@ func (c *Client) problem(resp *http.Response, body []byte) error {
 	return p.Error()
 }
 
-// notSent reports whether the error proves that the request never left.
+// notSent reports whether the error proves that the request never left, or that the
+// server read nothing of it.
 func notSent(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
 	}
-	if alert, ok := errors.AsType[tls.AlertError](err); ok {
-		// What the server says of our certificate it says before it reads anything.
-		return alert >= 42 && alert <= 48 || alert == 116
-	}
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
+	if !ok {
+		return false
+	}
+	return op.Op == "dial" || op.Op == "remote error" && slices.ContainsFunc(handshakeAlerts, func(a tls.AlertError) bool {
+		// The type of an alert that comes over TCP is not exported, its text is.
+		return op.Err.Error() == a.Error()
+	})
+}
+
+// handshakeAlerts are the alerts (RFC 8446, section 6) that a server sends before it
+// reads a request: no agreement on how to speak, or a certificate that it refuses.
+var handshakeAlerts = []tls.AlertError{
+	40,  // handshake_failure
+	42,  // bad_certificate
+	43,  // unsupported_certificate
+	44,  // certificate_revoked
+	45,  // certificate_expired
+	46,  // certificate_unknown
+	48,  // unknown_ca
+	70,  // protocol_version
+	71,  // insufficient_security
+	112, // unrecognized_name
+	116, // certificate_required
+	120, // no_application_protocol
 }
 
 // bare strips the method and address that net/http puts before the cause.
