@@ -114,7 +114,7 @@ func TestBugsCompile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("checks hundreds of packages")
 	}
-	exports := compiled(t)
+	c := newChecker(compiled(t))
 	for _, b := range catalogue(t) {
 		changed, err := b.Apply(root)
 		if err != nil {
@@ -126,12 +126,12 @@ func TestBugsCompile(t *testing.T) {
 			dirs[path.Dir(file)] = true
 		}
 		for dir := range dirs {
-			if err := check(exports, dir, changed); err != nil {
+			if err := c.check(dir, changed); err != nil {
 				t.Errorf("%s: %v", b.Name, err)
 			}
 		}
 	}
-	if err := check(exports, "avantan", map[string]string{"avantan/decide.go": "package avantan\n\nimport \"math\"\n"}); err == nil {
+	if err := c.check("avantan", map[string]string{"avantan/decide.go": "package avantan\n\nimport \"math\"\n"}); err == nil {
 		t.Error("a package is fine that lacks most of a file, and imports what it does not use")
 	}
 }
@@ -157,32 +157,56 @@ func compiled(t *testing.T) map[string]string {
 	return files
 }
 
+// checker checks types. What packages import, and files without a bug, are read once
+// for all checks.
+type checker struct {
+	set    *token.FileSet
+	config types.Config
+	parsed map[string]*ast.File
+}
+
+// newChecker returns a checker of packages that import those of exports.
+func newChecker(exports map[string]string) *checker {
+	set := token.NewFileSet()
+	return &checker{
+		set:    set,
+		parsed: make(map[string]*ast.File),
+		config: types.Config{
+			Importer: importer.ForCompiler(set, "gc", func(name string) (io.ReadCloser, error) {
+				return os.Open(exports[name])
+			}),
+			Sizes: types.SizesFor("gc", runtime.GOARCH),
+		},
+	}
+}
+
 // check parses the package of a folder, with some files changed, and checks its types.
-func check(exports map[string]string, dir string, changed map[string]string) error {
+func (c *checker) check(dir string, changed map[string]string) error {
 	p, err := build.ImportDir(filepath.Join(root, dir), 0)
 	if err != nil {
 		return err
 	}
-	set := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range p.GoFiles {
-		var text any
-		if mutated, ok := changed[path.Join(dir, name)]; ok {
-			text = mutated
+		name = path.Join(dir, name)
+		if text, mutated := changed[name]; mutated {
+			f, err := parser.ParseFile(c.set, name, text, 0)
+			if err != nil {
+				return err
+			}
+			files = append(files, f)
+			continue
 		}
-		f, err := parser.ParseFile(set, filepath.Join(root, dir, name), text, 0)
-		if err != nil {
-			return err
+		if c.parsed[name] == nil {
+			f, err := parser.ParseFile(c.set, filepath.Join(root, name), nil, 0)
+			if err != nil {
+				return err
+			}
+			c.parsed[name] = f
 		}
-		files = append(files, f)
+		files = append(files, c.parsed[name])
 	}
-	config := types.Config{
-		Importer: importer.ForCompiler(set, "gc", func(name string) (io.ReadCloser, error) {
-			return os.Open(exports[name])
-		}),
-		Sizes: types.SizesFor("gc", runtime.GOARCH),
-	}
-	_, err = config.Check(path.Join("github.com/samya-db/samya", dir), set, files, nil)
+	_, err = c.config.Check(path.Join("github.com/samya-db/samya", dir), c.set, files, nil)
 	return err
 }
 
