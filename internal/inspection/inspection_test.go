@@ -3,9 +3,12 @@ package inspection_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/inspection"
@@ -109,4 +112,55 @@ func FuzzOf(f *testing.F) {
 		}
 		_ = s.Since(again)
 	})
+}
+
+// TestOf: each field of an answer is told as that field, in the unit of its name. What a
+// site has none of is an empty list in JSON.
+func TestOf(t *testing.T) {
+	answer := &samyav1.InspectSitesResponse{Complete: true, Sites: []*samyav1.SiteInspection{
+		{
+			Site: "us", Known: true, Up: durationpb.New(1500 * time.Millisecond), Served: 1, Cross: 2, Passed: 3, Imbalance: 1.5,
+			Partitions: []*samyav1.Partition{{Entities: 4, Operations: 5, Queued: 6}},
+			Repartitioning: &samyav1.Repartitioning{
+				On: true, Computed: 7, Applied: 8, Skipped: 9, Failed: 10, Moved: 11, Tracking: .25, LastCut: .125,
+				LastCutTime: durationpb.New(2500 * time.Microsecond),
+				Pause: &samyav1.SwitchPause{
+					Count: 12, P50: durationpb.New(13 * time.Microsecond), P99: durationpb.New(14 * time.Microsecond), Max: durationpb.New(15 * time.Microsecond),
+				},
+			},
+			Split: []*samyav1.SplitEntity{{Name: "acme", Left: []int64{16, 17}, Operations: 18}, {Name: "none"}},
+		},
+		{Site: "eu", Problem: "silent"},
+	}}
+	got := inspection.Of(answer)
+	want := inspection.Status{Complete: true, Sites: []inspection.Site{
+		{
+			Site: "us", Known: true, UpMS: 1500, Served: 1, Cross: 2, Passed: 3, Imbalance: 1.5,
+			Partitions: []inspection.Partition{{Entities: 4, Operations: 5, Queued: 6}},
+			Repartitioning: inspection.Repartitioning{
+				On: true, Computed: 7, Applied: 8, Skipped: 9, Failed: 10, Moved: 11, Tracking: .25, LastCut: .125, LastCutMS: 2.5,
+				Pause: inspection.Pause{Count: 12, P50: 13, P99: 14, Max: 15},
+			},
+			Split: []inspection.Split{{Name: "acme", Left: []int64{16, 17}, Operations: 18}, {Name: "none", Left: []int64{}}},
+		},
+		{Site: "eu", Problem: "silent", Partitions: []inspection.Partition{}, Split: []inspection.Split{}},
+	}}
+	// Times come from seconds.
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	b, err := json.Marshal(inspection.Of(&samyav1.InspectSitesResponse{Sites: []*samyav1.SiteInspection{{Site: "eu"}}}))
+	if err != nil || strings.Contains(string(b), "null") {
+		t.Errorf("%s, %v", b, err)
+	}
+	if b, err := json.Marshal(inspection.Of(nil)); err != nil || string(b) != `{"complete":false,"sites":[]}` {
+		t.Errorf("no answer: %s, %v", b, err)
+	}
+	answer.Sites[0].Split[0].Left[0] = 99
+	if got.Sites[0].Split[0].Left[0] != 16 {
+		t.Error("what was told changes with the message")
+	}
+	if since := got.Since(inspection.Status{}); !since.Complete {
+		t.Error("a whole look counts as a part of one because of the earlier one")
+	}
 }

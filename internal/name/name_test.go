@@ -3,6 +3,7 @@ package name_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,9 +151,36 @@ func TestNumbers(t *testing.T) {
 		{"page most", name.PageSize, 1000, ""},
 		{"page above", name.PageSize, 1001, "1001, at most 1000"},
 		{"page negative", name.PageSize, -1, "-1, at least 0"},
+		{"attempt default", name.Attempt, 0, ""},
+		{"attempt most", name.Attempt, 1048575, ""},
+		{"attempt above", name.Attempt, 1048576, "1048576, at most 1048575"},
+		{"attempt negative", name.Attempt, -1, "-1, at least 0"},
+		{"operations least", operations, 1, ""},
+		{"operations most", operations, 1000, ""},
+		{"operations none", operations, 0, "0, at least 1"},
+		{"operations above", operations, 1001, "1001, at most 1000"},
+		{"min default", minTokens(5), 0, ""},
+		{"min all", minTokens(5), 5, ""},
+		{"min more than asked for", minTokens(5), 6, "6, at most 5"},
+		{"min negative", minTokens(5), -1, "-1, at least 0"},
+		{"min of none", minTokens(0), 2, "2, at most 1"},
+		{"released least", released(0), 0, ""},
+		{"released below", released(1), 0, "0, at least 1"},
+		{"released most", released(0), 9007199254740991, ""},
+		{"released above", released(0), 9007199254740992, "9007199254740992, at most 9007199254740991"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { check(t, tc.check("n", tc.in), "n", tc.want) })
 	}
+}
+
+func operations(field string, n int64) error { return name.Operations(field, int(n)) }
+
+func minTokens(of int64) func(string, int64) error {
+	return func(field string, n int64) error { return name.MinTokens(field, n, of) }
+}
+
+func released(least int64) func(string, int64) error {
+	return func(field string, n int64) error { return name.Released(field, n, least) }
 }
 
 func TestWait(t *testing.T) {
@@ -166,6 +194,67 @@ func TestWait(t *testing.T) {
 		{time.Minute + 1, "1m0.000000001s, at most 60s"},
 	} {
 		t.Run(tc.in.String(), func(t *testing.T) { check(t, name.Wait("wait", tc.in), "wait", tc.want) })
+	}
+}
+
+func TestTimes(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		check func(string, time.Duration) error
+		in    time.Duration
+		want  string
+	}{
+		{"age none", name.Age, 0, ""},
+		{"age most", name.Age, time.Hour, ""},
+		{"age above", name.Age, time.Hour + 1, "1h0m0.000000001s, at most 1h"},
+		{"age negative", name.Age, -1, "-1ns, at least 0s"},
+		{"ttl least", name.TTL, time.Second, ""},
+		{"ttl below", name.TTL, time.Second - 1, "999.999999ms, at least 1s"},
+		{"ttl most", name.TTL, 168 * time.Hour, ""},
+		{"ttl above", name.TTL, 168*time.Hour + 1, "168h0m0.000000001s, at most 168h (7 days)"},
+	} {
+		t.Run(tc.name, func(t *testing.T) { check(t, tc.check("d", tc.in), "d", tc.want) })
+	}
+}
+
+func TestHolder(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                       "",
+		"job/7@host":             "",
+		strings.Repeat("x", 128): "",
+		strings.Repeat("x", 129): "129 characters, at most 128",
+		"a b":                    "' ' at position 2, allowed are printable ASCII without space",
+		"\x7f":                   "byte 0x7f at position 1, allowed are printable ASCII without space",
+	} {
+		check(t, name.Holder("holder", in), "holder", want)
+	}
+}
+
+// TestLease: both parts of a lease's name are what they would be by themselves.
+func TestLease(t *testing.T) {
+	site, id, err := name.Lease("lease", "us-east1/a/b:1")
+	if site != "us-east1" || id != "a/b:1" || err != nil {
+		t.Errorf("%q, %q, %v", site, id, err)
+	}
+	for _, in := range []string{"", "us", "us/", "/id", "US/id", "us-/id", "us/a b", "us/" + strings.Repeat("x", 129), strings.Repeat("x", 64) + "/id"} {
+		site, id, err := name.Lease("lease", in)
+		check(t, err, "lease", "must be a site's name, a slash and the request id of an acquire")
+		if site != "" || id != "" {
+			t.Errorf("%q is refused and has parts %q and %q", in, site, id)
+		}
+	}
+}
+
+// TestForecast: a model is one of those that are listed, in the order of their names.
+func TestForecast(t *testing.T) {
+	if !slices.IsSorted(name.Forecasts()) || !slices.IsSorted(name.Modes()) {
+		t.Error("names are not in order")
+	}
+	for _, model := range name.Forecasts() {
+		check(t, name.Forecast("model", model), "", "")
+	}
+	for _, model := range []string{"", "oracle", "Auto", "ar "} {
+		check(t, name.Forecast("model", model), "model", "must be one of "+strings.Join(name.Forecasts(), ", "))
 	}
 }
 

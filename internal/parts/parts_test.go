@@ -1,9 +1,12 @@
 package parts_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/name"
@@ -35,6 +38,7 @@ func TestCheck(t *testing.T) {
 		"an id of its own":     {atomic(acquire(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1, RequestId: "x"})), "operations[0].acquire.request_id"},
 		"no tokens":            {atomic(parts.Of("acme/vm", 1), parts.Of("acme/vm", 0)), "operations[1].acquire.tokens"},
 		"a bad name":           {atomic(parts.Of("//", 1)), "operations[0].acquire.entity"},
+		"as many as there are": {atomic(parts.Of("acme/vm", name.MaxTokens-1), parts.Of("acme/disk", 1)), ""},
 		"too many tokens":      {atomic(most, parts.Of("acme/disk", 1)), "operations"},
 		"wait of one by one":   {&samyav1.BatchRequest{Operations: []*samyav1.Operation{release}, Wait: durationpb.New(1)}, "wait"},
 		"id of one by one":     {&samyav1.BatchRequest{Operations: []*samyav1.Operation{release}, RequestId: "x"}, "request_id"},
@@ -68,5 +72,81 @@ func TestForeign(t *testing.T) {
 		if parts.Foreign(in, tc.out) != tc.foreign {
 			t.Errorf("%s: foreign is %v, want %v", what, !tc.foreign, tc.foreign)
 		}
+	}
+}
+
+// TestEveryFieldIsHeldAgainst: a batch that is not atomic says nothing as a whole, and a
+// part of an atomic one says its entity and its tokens, whatever fields the messages get.
+func TestEveryFieldIsHeldAgainst(t *testing.T) {
+	whole := func() proto.Message {
+		return &samyav1.BatchRequest{Operations: []*samyav1.Operation{parts.Of("acme", 1)}}
+	}
+	part := func() proto.Message { return &samyav1.AcquireRequest{Entity: "acme", Tokens: 1} }
+	for _, test := range []struct {
+		message func() proto.Message
+		free    []string
+		prefix  string
+	}{
+		{whole, []string{"operations", "atomic"}, ""},
+		// The number of a try is for app managers; they set it in each part.
+		{part, []string{"entity", "tokens", "relay"}, "operations[0].acquire."},
+	} {
+		fields := test.message().ProtoReflect().Descriptor().Fields()
+		for i := range fields.Len() {
+			field := fields.Get(i)
+			if slices.Contains(test.free, string(field.Name())) {
+				continue
+			}
+			m := test.message()
+			give(t, m.ProtoReflect(), field)
+			batch, ok := m.(*samyav1.BatchRequest)
+			if !ok {
+				batch = atomic(&samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: m.(*samyav1.AcquireRequest)}})
+			}
+			want := test.prefix + string(field.Name()) + ": "
+			if err := parts.Check(batch); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("a batch with %s is taken: %v", want, err)
+			}
+		}
+	}
+}
+
+// give gives a field a value that is not the default.
+func give(t *testing.T, m protoreflect.Message, field protoreflect.FieldDescriptor) {
+	t.Helper()
+	switch {
+	case field.IsList() && field.Kind() == protoreflect.StringKind:
+		m.Mutable(field).List().Append(protoreflect.ValueOfString("us"))
+	case field.Kind() == protoreflect.MessageKind:
+		m.Mutable(field)
+	case field.Kind() == protoreflect.StringKind:
+		m.Set(field, protoreflect.ValueOfString("us"))
+	case field.Kind() == protoreflect.BoolKind:
+		m.Set(field, protoreflect.ValueOfBool(true))
+	case field.Kind() == protoreflect.Int64Kind:
+		m.Set(field, protoreflect.ValueOfInt64(1))
+	case field.Kind() == protoreflect.Uint32Kind:
+		m.Set(field, protoreflect.ValueOfUint32(1))
+	default:
+		t.Fatalf("%s is of kind %v: give it a value here", field.FullName(), field.Kind())
+	}
+}
+
+// TestHugeBatches: what is told of a batch with too many operations does not grow with it.
+func TestHugeBatches(t *testing.T) {
+	for _, atomic := range []bool{true, false} {
+		err := parts.Check(&samyav1.BatchRequest{Atomic: atomic, Operations: make([]*samyav1.Operation, 100_000)})
+		if err == nil || len(err.Error()) > 100 {
+			t.Errorf("atomic %t: %.200v", atomic, err)
+		}
+	}
+}
+
+// TestOfIsNoneByItself: a server that knows no atomic batches refuses a part: it has the
+// number of a try and no id.
+func TestOfIsNoneByItself(t *testing.T) {
+	a := parts.Of("acme", 7).GetAcquire()
+	if a.GetEntity() != "acme" || a.GetTokens() != 7 || a.GetRelay() == 0 || a.GetRequestId() != "" {
+		t.Errorf("%v", a)
 	}
 }
