@@ -143,8 +143,16 @@ func TestAnsweredGreetings(t *testing.T) {
 				}
 				return
 			}
-			<-tried
-			<-tried
+			timeout := time.After(patience)
+			for range 2 {
+				select {
+				case <-tried:
+				case f := <-frames:
+					t.Fatalf("%v is sent", f)
+				case <-timeout:
+					t.Fatalf("it is not tried again; linked to %v", us.links.Connected())
+				}
+			}
 			if n := len(us.links.Connected()); n != 0 || len(frames) != 0 {
 				t.Errorf("%d links, %d frames", n, len(frames))
 			}
