@@ -1,0 +1,154 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
+	"github.com/samya-db/samya/site/core"
+)
+
+const ms = time.Millisecond
+
+// attempts notes when a site tries to reach another. Attempt i takes takes[i], none
+// beyond them.
+type attempts struct {
+	t     *testing.T
+	began time.Time
+	takes []time.Duration
+	at    []time.Duration
+}
+
+func (a *attempts) address(to core.SiteID) string {
+	if to != "eu" {
+		a.t.Errorf("the address of %q is asked for", to)
+		return ""
+	}
+	i := len(a.at)
+	a.at = append(a.at, time.Since(a.began))
+	if i < len(a.takes) {
+		<-time.After(a.takes[i])
+	}
+	return ""
+}
+
+// attempting runs links that reach nobody, for a time of the bubble.
+func attempting(t *testing.T, d time.Duration, takes ...time.Duration) (a *attempts, k *link, stop func()) {
+	t.Helper()
+	a = &attempts{t: t, began: time.Now(), takes: takes}
+	l, k := inside(func(c *Config) { c.Address = a.address })
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Run(ctx)
+	}()
+	pass(t, d)
+	synctest.Wait()
+	return a, k, func() {
+		cancel()
+		<-done
+	}
+}
+
+// TestPausesBetweenAttempts: the pause doubles up to 2 s. It begins anew with a member
+// that is heard of, and the end of the links waits for none.
+func TestPausesBetweenAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, k, stop := attempting(t, 8000*ms)
+		want := []time.Duration{0, 50 * ms, 150 * ms, 350 * ms, 750 * ms, 1550 * ms, 3150 * ms, 5150 * ms, 7150 * ms}
+		if !slices.Equal(a.at, want) {
+			t.Errorf("attempts at %v, want %v", a.at, want)
+		}
+		a.at = nil
+		k.hear()
+		pass(t, 200*ms)
+		synctest.Wait()
+		if want := []time.Duration{8000 * ms, 8050 * ms, 8150 * ms}; !slices.Equal(a.at, want) {
+			t.Errorf("attempts at %v after it is heard of at 8 s, want %v", a.at, want)
+		}
+		pass(t, 10*time.Second)
+		before := time.Now()
+		stop()
+		if took := time.Since(before); took != 0 {
+			t.Errorf("the end takes %v", took)
+		}
+	})
+}
+
+// TestPauseBeginsAnewAfterALongLink: who was linked for longer than the longest pause is
+// tried again soon; who was not is waited for longer each time.
+func TestPauseBeginsAnewAfterALongLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, stop := attempting(t, 5000*ms, 0, 0, 0, 3000*ms, 1000*ms)
+		defer stop()
+		want := []time.Duration{0, 50 * ms, 150 * ms, 350 * ms, 3400 * ms, 4500 * ms, 4700 * ms}
+		if !slices.Equal(a.at, want) {
+			t.Errorf("attempts at %v, want %v", a.at, want)
+		}
+	})
+}
+
+// TestHearingWaitsForNobody: a member may bring its link up any number of times while
+// this site has a link to it.
+func TestHearingWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, k := inside(nil)
+		for range 3 {
+			k.hear()
+		}
+		if n := len(k.heard); n != 1 {
+			t.Errorf("%d times heard are kept", n)
+		}
+		k.forget()
+		k.forget()
+		if n := len(k.heard); n != 0 {
+			t.Errorf("%d times heard are kept, though forgotten", n)
+		}
+	})
+}
+
+// TestGreetingTakesItsTime: a member that does not greet is given up after 5 s; a link
+// that is up is not.
+func TestGreetingTakesItsTime(t *testing.T) {
+	eu, _ := inside(asEU)
+	for name, greets := range map[string]bool{"a silent member": false, "a member that greets": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, k := inside(nil)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				began := time.Now()
+				err := k.introduce(called{
+					send: func(*peerv1.LinkRequest) error { return nil },
+					recv: func() (*peerv1.LinkResponse, error) {
+						if greets {
+							return &peerv1.LinkResponse{Hello: eu.hello()}, nil
+						}
+						select {
+						case <-ctx.Done():
+							return nil, ctx.Err()
+						case <-time.After(time.Hour):
+							return nil, errors.New("the stream ended")
+						}
+					},
+				}, cancel)
+				if took := time.Since(began); !greets && (err == nil || took != patience) {
+					t.Errorf("after %v: %v", took, err)
+				}
+				pass(t, 2*patience)
+				switch cause := context.Cause(ctx); {
+				case greets && (err != nil || cause != nil):
+					t.Errorf("it greets: %v, and ends with %v", err, cause)
+				case !greets && (cause == nil || !strings.Contains(cause.Error(), "no greeting")):
+					t.Errorf("it ends with %v", cause)
+				}
+			})
+		})
+	}
+}
