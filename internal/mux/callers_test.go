@@ -253,3 +253,25 @@ func TestAnswersAsCallersGiveUp(t *testing.T) {
 		t.Error("it is not closed: somebody waits for a call that nobody waits for")
 	}
 }
+
+// TestWindowIsToldOnce: the window is the one of the first answer, whatever later ones
+// say.
+func TestWindowIsToldOnce(t *testing.T) {
+	bubble(t, 1, func(r rig) {
+		t, m, conn := r.t, r.m, r.conn
+		a := start(t.Context(), m, "a")
+		s := conn.stream()
+		if n := len(s.taken()); n != 1 {
+			t.Fatalf("%d messages, want 1", n)
+		}
+		b := start(t.Context(), m, "b")
+		s.tell(&samyav1.StreamResponse{Window: 10})
+		c := start(t.Context(), m, "c")
+		if sent := s.taken(); len(sent) != 0 {
+			t.Errorf("sent %v beyond the window", sent)
+		}
+		for what, done := range map[string]<-chan outcome{"a": a, "b": b, "c": c} {
+			pending(t, what, done)
+		}
+	})
+}
