@@ -85,6 +85,33 @@ func TestCloseGivesUp(t *testing.T) {
 	})
 }
 
+// TestCloseEndsQuestions: a unary call under way ends with its client, although its
+// context goes on and no answer comes.
+func TestCloseEndsQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		eu := w.site("eu", near)
+		bubble(t, w, nil, "", func(c *Client) {
+			eu.setSilent(true)
+			errs := make(chan error, 1)
+			began := time.Now()
+			go func() {
+				_, err := c.Entity(t.Context(), "acme/vm")
+				errs <- err
+			}()
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := c.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("closing: %v, want that of the context", err)
+			}
+			if err := <-errs; !errors.Is(err, ErrClosed) || time.Since(began) != time.Second {
+				t.Errorf("a call under way: %v after %v, want ErrClosed after 1s", err, time.Since(began))
+			}
+		})
+	})
+}
+
 func TestConfig(t *testing.T) {
 	for what, cfg := range map[string]Config{
 		"no targets":       {},

@@ -205,7 +205,9 @@ func (c *Client) ask(ctx context.Context, q question) error {
 	defer c.leave()
 	now := time.Now()
 	deadline := c.deadline(ctx, q.wait, now)
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	// Why a call is over the caller's own context tells: that of its tries ends with the
+	// client as well.
+	tries, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	t := tour{c: c}
@@ -224,7 +226,7 @@ func (c *Client) ask(ctx context.Context, q question) error {
 			q.last = apierr.New(apierr.SiteUnavailable, "site %q is needed, and cannot be reached", q.site)
 			continue
 		}
-		fate, err := q.invoke(ctx, at, c.until(deadline, now, q.wait, more))
+		fate, err := q.invoke(tries, at, c.until(deadline, now, q.wait, more))
 		if err == nil {
 			return nil
 		}
