@@ -32,6 +32,8 @@ func limit(n, surplus int64) func(*shares.Share) {
 	return func(s *shares.Share) { s.Limit, s.Surplus = n, surplus }
 }
 
+func owed(n int64) func(*shares.Share) { return func(s *shares.Share) { s.Owed = n } }
+
 func sent(to string, seq uint64, tokens int64) func(*shares.Share) {
 	return func(s *shares.Share) { s.Sent = append(s.Sent, shares.Transfer{Site: to, Seq: seq, Tokens: tokens}) }
 }
@@ -46,14 +48,17 @@ func star(leader string, counter uint64, applied bool) func(*shares.Share) {
 	}
 }
 
+// mergeCase are shares, and what they add up to.
+type mergeCase struct {
+	what   string
+	shares []shares.Share
+	again  []string
+	// available, acquired, transit and debt are of the sums.
+	available, acquired, transit, debt int64
+}
+
 func TestMerge(t *testing.T) {
-	for _, c := range []struct {
-		what   string
-		shares []shares.Share
-		again  []string
-		// available, acquired, transit and debt are of the sums.
-		available, acquired, transit, debt int64
-	}{
+	for _, c := range []mergeCase{
 		{"at rest", []shares.Share{of("a", 40, 10), of("b", 30, 20)}, nil, 70, 30, 0, 0},
 		{"set aside", []shares.Share{of("a", 30, 10, offered(10)), of("b", 30, 20)}, nil, 60, 30, 10, 0},
 		{
@@ -173,18 +178,96 @@ func TestMerge(t *testing.T) {
 			50, 0, 50, 0,
 		},
 	} {
-		cut := shares.Merge(c.shares)
-		last := c.shares[slices.IndexFunc(c.shares, func(s shares.Share) bool { return s.Limit == cut.Limit })]
-		want := shares.Cut{
-			Sums: shares.Sums{
-				Limit: last.Limit, Surplus: last.Surplus, Available: c.available, Acquired: c.acquired,
-				InTransit: c.transit, Debt: c.debt,
+		c.check(t)
+	}
+}
+
+func (c mergeCase) check(t *testing.T) {
+	t.Helper()
+	cut := shares.Merge(c.shares)
+	last := c.shares[slices.IndexFunc(c.shares, func(s shares.Share) bool { return s.Limit == cut.Limit })]
+	want := shares.Cut{
+		Sums: shares.Sums{
+			Limit: last.Limit, Surplus: last.Surplus, Available: c.available, Acquired: c.acquired,
+			InTransit: c.transit, Debt: c.debt,
+		},
+		Consistent: len(c.again) == 0, Again: c.again,
+	}
+	if d := cmp.Diff(want, cut); d != "" {
+		t.Errorf("%s (-want +got):\n%s", c.what, d)
+	}
+}
+
+// TestMergeOfDebts: what the cluster owes is not available, and what is below zero
+// at one site is a debt whatever else is there.
+func TestMergeOfDebts(t *testing.T) {
+	for _, c := range []mergeCase{
+		{
+			"the limit fell below what is in circulation",
+			[]shares.Share{of("a", 50, 0, limit(60, 0), owed(40)), of("b", 50, 0, limit(60, 0), owed(40))},
+			nil, 60, 0, 0, 40,
+		},
+		{
+			"a debt is set aside where tokens are left",
+			[]shares.Share{of("a", 50, 0, offered(-10)), of("b", 60, 0)},
+			nil, 110, 0, -10, 10,
+		},
+		{
+			"a debt is left where tokens are set aside",
+			[]shares.Share{of("a", -10, 20, offered(30)), of("b", 60, 0)},
+			nil, 50, 20, 30, 10,
+		},
+	} {
+		c.check(t)
+	}
+}
+
+// TestMergeOfSeveral: which of several shares the others are held against.
+func TestMergeOfSeveral(t *testing.T) {
+	for _, c := range []mergeCase{
+		{
+			"one that lags was asked after the first of those that do not, ahead of the last",
+			[]shares.Share{of("a", 40, 0, applied(2), round(2)), of("b", 30, 0, applied(2)), of("c", 30, 0, applied(1), round(1))},
+			nil, 100, 0, 0, 0,
+		},
+		{
+			"what a site tells of an earlier entity says nothing of who lags",
+			[]shares.Share{
+				of("a", 50, 0, generation(2), applied(2), round(1)), of("b", 90, 10, applied(2)),
+				of("c", 50, 0, generation(2), applied(1), round(1)),
 			},
-			Consistent: len(c.again) == 0, Again: c.again,
-		}
-		if d := cmp.Diff(want, cut); d != "" {
-			t.Errorf("%s (-want +got):\n%s", c.what, d)
-		}
+			[]string{"b", "c"}, 100, 0, 0, 0,
+		},
+		{
+			"an earlier entity of the name has applied more",
+			[]shares.Share{of("a", 50, 0, generation(2)), of("b", 90, 10, applied(5))},
+			[]string{"b"}, 50, 0, 50, 0,
+		},
+		{
+			"an earlier entity of the name is told of first",
+			[]shares.Share{of("b", 90, 10), of("a", 50, 0, generation(2))},
+			[]string{"b"}, 50, 0, 50, 0,
+		},
+		{
+			"instances of two leaders have the same number",
+			[]shares.Share{of("a", 50, 0, star("a", 7, true)), of("b", 50, 0, star("b", 7, true))},
+			[]string{"a", "b"}, 100, 0, 0, 0,
+		},
+		{
+			"one of two instances of a leader is not told of",
+			[]shares.Share{of("a", 50, 0, star("a", 7, true), star("a", 8, true)), of("b", 50, 0, star("a", 8, true))},
+			[]string{"b"}, 100, 0, 0, 0,
+		},
+		{
+			"an instance is applied behind one that is not",
+			[]shares.Share{
+				of("a", 50, 0, offered(5), star("a", 7, false), star("a", 8, true)),
+				of("b", 35, 0, offered(10), star("a", 7, false), star("a", 8, false)),
+			},
+			[]string{"b"}, 85, 0, 15, 0,
+		},
+	} {
+		c.check(t)
 	}
 }
 
