@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -83,6 +84,57 @@ func TestUnknownAcquireCountsOnceResolved(t *testing.T) {
 	}
 }
 
+// TestPendingCountsEachKind: what has no outcome is counted by its kind, and no
+// longer once it has one.
+func TestPendingCountsEachKind(t *testing.T) {
+	l := ledger.New(nil)
+	if got := l.Pending("acme/none"); got != (ledger.Pending{}) {
+		t.Errorf("of an entity that was not heard of: %+v", got)
+	}
+	acquire, release := l.Invoke(entity, ledger.Acquire, 5), l.Invoke(entity, ledger.Release, 2)
+	l.Invoke(entity, ledger.Release, 4).Return(ledger.Refused)
+	release.Unknown()
+	if got, want := l.Pending(entity), (ledger.Pending{Acquires: 1, AcquireTokens: 5, Releases: 1, ReleaseTokens: 2, Unknown: 1}); got != want {
+		t.Errorf("pending = %+v, want %+v", got, want)
+	}
+	release.Resolve(ledger.Executed)
+	acquire.Return(ledger.Refused)
+	if got := l.Pending(entity); got != (ledger.Pending{}) {
+		t.Errorf("pending = %+v, want none", got)
+	}
+}
+
+// TestMaxTellsWhenItWasFirstReached: a sum that is reached again is no new one.
+func TestMaxTellsWhenItWasFirstReached(t *testing.T) {
+	l := ledger.New(clock())
+	if got := l.MaxAcquired(entity); got != (ledger.Peak{}) {
+		t.Errorf("max of an entity that was not heard of: %+v", got)
+	}
+	l.Invoke(entity, ledger.Acquire, 7).Return(ledger.Executed)
+	first := l.MaxAcquired(entity)
+	l.Invoke(entity, ledger.Release, 3).Return(ledger.Executed)
+	l.Invoke(entity, ledger.Acquire, 3).Return(ledger.Executed)
+	if got := l.MaxAcquired(entity); got != first {
+		t.Errorf("max = %+v, was %+v", got, first)
+	}
+}
+
+// TestOpTellsOfItself: what was asked for, and when.
+func TestOpTellsOfItself(t *testing.T) {
+	l := ledger.New(clock())
+	acquire, release := l.Invoke(entity, ledger.Acquire, 7), l.Invoke(entity, ledger.Release, 3)
+	for op, want := range map[*ledger.Op]struct {
+		kind   ledger.Kind
+		name   string
+		tokens int64
+		at     time.Duration
+	}{acquire: {ledger.Acquire, "acquire", 7, time.Second}, release: {ledger.Release, "release", 3, 2 * time.Second}} {
+		if op.Kind() != want.kind || op.Kind().String() != want.name || op.Tokens() != want.tokens || op.Invoked() != want.at {
+			t.Errorf("%v of %d tokens, invoked after %v; want %+v", op.Kind(), op.Tokens(), op.Invoked(), want)
+		}
+	}
+}
+
 func TestMisuseIsCaught(t *testing.T) {
 	tests := map[string]func(op *ledger.Op){
 		"returned twice":            func(op *ledger.Op) { op.Return(ledger.Executed); op.Return(ledger.Executed) },
@@ -103,14 +155,16 @@ func TestMisuseIsCaught(t *testing.T) {
 			misuse(ledger.New(nil).Invoke(entity, ledger.Acquire, 1))
 		})
 	}
-	t.Run("no tokens", func(t *testing.T) {
-		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
-			}
-		}()
-		ledger.New(nil).Invoke(entity, ledger.Release, 0)
-	})
+	for _, tokens := range []int64{0, -1} {
+		t.Run(fmt.Sprint(tokens, " tokens"), func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			ledger.New(nil).Invoke(entity, ledger.Release, tokens)
+		})
+	}
 }
 
 func TestConcurrentUse(t *testing.T) {
