@@ -20,6 +20,12 @@ func (s *Site) TokenService() samyav1.TokenServiceServer { return tokens{Site: s
 // EntityService returns the entity service as gRPC calls it.
 func (s *Site) EntityService() samyav1.EntityServiceServer { return entities{Site: s} }
 
+// ClusterService returns the cluster service as gRPC calls it.
+func (s *Site) ClusterService() samyav1.ClusterServiceServer { return cluster{Site: s} }
+
+// Waiting is how many inputs wait for the engine.
+func (s *Site) Waiting() int { return s.engine.Waiting() }
+
 // Readyz returns the answer of /readyz.
 func (s *Site) Readyz(ctx context.Context) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
@@ -44,6 +50,12 @@ func ParseWatchToken(text string) (again string, err error) {
 
 // StreamWindow is how many calls of a stream may be without an answer.
 const StreamWindow = streamWindow
+
+// The bounds of a message of answers: so many, and so many bytes of failures.
+const (
+	MaxReplies   = maxReplies
+	FailureBytes = failureBytes
+)
 
 // Starter is the part of the engine that a stream needs.
 type Starter = starter

@@ -178,8 +178,12 @@ const perSlab = 64
 // of fills in what became of an operation, and returns why it failed, or nil.
 func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	err := o.err
-	if err == nil {
+	switch {
+	case err == nil:
 		err = o.outcome.refused(s, &o.asked)
+	case errors.Is(err, engine.ErrStopped):
+		// Told by the engine as it stopped, with the operation under way.
+		err = s.broken(err, o.asked)
 	}
 	switch {
 	case err != nil:

@@ -21,8 +21,7 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// fakeEngine answers calls when the test says so: each acquire with the tokens that
-// it asks for.
+// fakeEngine answers calls when the test says so: each with the tokens that it asks for.
 type fakeEngine struct {
 	mu     sync.Mutex
 	refuse error
@@ -84,7 +83,14 @@ func (e *fakeEngine) answerOne(pick func(n int) int) bool {
 	}
 	c := e.calls[pick(len(e.calls))]
 	e.takeOut(c)
-	c.To.Receive(c, core.Answer{Code: core.OK, Tokens: c.Input.(*core.Acquire).Tokens}, nil)
+	a := core.Answer{Code: core.OK}
+	switch in := c.Input.(type) {
+	case *core.Acquire:
+		a.Tokens = in.Tokens
+	case *core.Release:
+		a.Tokens = in.Tokens
+	}
+	c.To.Receive(c, a, nil)
 	return true
 }
 

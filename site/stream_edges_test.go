@@ -1,0 +1,226 @@
+package site_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// inputs are what the calls under way ask of the core, in their order.
+func (e *fakeEngine) inputs() []core.Input {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]core.Input, 0, len(e.calls))
+	for _, c := range e.calls {
+		all = append(all, c.Input)
+	}
+	return all
+}
+
+// stop ends the engine with calls under way.
+func (e *fakeEngine) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.calls {
+		c.To.Receive(c, core.Answer{}, engine.ErrStopped)
+	}
+	e.calls = nil
+}
+
+// TestStreamKindsTakeTurns: a call that is used again is of the kind of its request,
+// whatever it was before.
+func TestStreamKindsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, 10)
+		for tag := uint64(1); tag <= 6; tag++ {
+			c, want := call(tag, 0), "acquired"
+			if tag%2 == 0 {
+				want = "released"
+				c.Operation = releaseOf(&samyav1.ReleaseRequest{Entity: "acme/vm", Tokens: int64(tag), RequestId: fmt.Sprint("id", tag)})
+			}
+			f.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{c}}
+			synctest.Wait()
+			if _, releases := f.engine.inputs()[0].(*core.Release); releases != (want == "released") {
+				t.Errorf("the core is asked %+v", f.engine.inputs()[0])
+			}
+			f.engine.answer(0)
+			if got := f.message(); got[tag] != fmt.Sprintf("%s %d as id%d, 0 left", want, tag, tag) {
+				t.Errorf("call %d: %v", tag, got)
+			}
+		}
+		f.gone()
+	})
+}
+
+// TestStreamWaitsEndInTime: a call waits for tokens no longer than its caller waits for
+// the answer.
+func TestStreamWaitsEndInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, 10)
+		f.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(1, time.Second), call(2, 0)}}
+		synctest.Wait()
+		for i, want := range []core.Tick{950, 5000} {
+			if got := f.engine.inputs()[i].(*core.Acquire).Wait; got != want {
+				t.Errorf("call %d waits for %d ms, want %d", i+1, got, want)
+			}
+		}
+		f.gone()
+	})
+}
+
+// TestStreamOfAnEngineThatStops: a call that was under way then may have been done, and
+// its caller is told by which id to find out where.
+func TestStreamOfAnEngineThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := serve(t, 10)
+		f.calls(1)
+		f.engine.stop()
+		e := apierr.FromFailure((<-f.out).GetReplies()[0].GetResult().GetFailure())
+		if e.Reason != apierr.OutcomeUnknown || e.RequestID != "id1" || e.Site != "us" {
+			t.Errorf("under way: %+v", e)
+		}
+		f.engine.refuse = engine.ErrStopped
+		f.calls(2)
+		e = apierr.FromFailure((<-f.out).GetReplies()[0].GetResult().GetFailure())
+		if e.Reason != apierr.OutcomeUnknown || e.RequestID != "id2" || e.Site != "us" {
+			t.Errorf("not taken: %+v", e)
+		}
+		f.gone()
+	})
+}
+
+// eager is a caller that uses a tag again as soon as its answer is on its way.
+type eager struct {
+	*fakeRPC
+	answers int
+}
+
+func (e *eager) Send(r *samyav1.StreamResponse) error {
+	if len(r.GetReplies()) == 0 || e.answers > 0 {
+		return e.fakeRPC.Send(r)
+	}
+	e.answers++
+	e.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(r.GetReplies()[0].GetTag(), 0)}}
+	// It is taken once the one before was handled.
+	e.in <- &samyav1.StreamRequest{}
+	return e.fakeRPC.Send(r)
+}
+
+// start begins a stream for a caller that is made of f.
+func start(t *testing.T, window int, with func(*fakeRPC) samyav1.TokenService_StreamServer) *fakeRPC {
+	t.Helper()
+	f := &fakeRPC{
+		t: t, engine: &fakeEngine{}, closing: make(chan struct{}),
+		in: make(chan *samyav1.StreamRequest), out: make(chan *samyav1.StreamResponse), err: make(chan error, 1),
+	}
+	f.ctx, f.leave = context.WithCancel(t.Context())
+	go func() { f.err <- site.ServeStream(f.engine, window, f.closing, with(f)) }()
+	<-f.out
+	return f
+}
+
+// TestStreamTagsAreFreeWithTheAnswer: a tag can be used again once its answer is there,
+// and the window has room for it.
+func TestStreamTagsAreFreeWithTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 1, func(f *fakeRPC) samyav1.TokenService_StreamServer { return &eager{fakeRPC: f} })
+		f.calls(1)
+		for range 2 {
+			f.engine.answer(0)
+			if got := f.message(); got[1] != "acquired 1 as id1, 0 left" {
+				t.Errorf("%v", got)
+			}
+		}
+		f.gone()
+	})
+}
+
+// mute is a caller to whom nothing can be sent, though it can be heard.
+type mute struct{ *fakeRPC }
+
+var errMute = errors.New("the caller hears nothing")
+
+func (m mute) Send(r *samyav1.StreamResponse) error {
+	if r.GetWindow() == 0 {
+		return errMute
+	}
+	return m.fakeRPC.Send(r)
+}
+
+// TestStreamThatEndedBeginsNothing: what is still heard of a caller whom no answer
+// reaches is not begun.
+func TestStreamThatEndedBeginsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, 10, func(f *fakeRPC) samyav1.TokenService_StreamServer { return mute{f} })
+		f.calls(1, 2)
+		f.engine.answer(0)
+		if err := <-f.err; !errors.Is(err, errMute) {
+			t.Errorf("it ends with %v", err)
+		}
+		f.calls(3)
+		if n := f.engine.underWay(); n != 0 {
+			t.Errorf("%d calls under way", n)
+		}
+		f.leave()
+	})
+}
+
+// TestStreamMessagesAreBounded: of many answers some go into a message, of large
+// failures fewer, and none is left out.
+func TestStreamMessagesAreBounded(t *testing.T) {
+	const calls = 2*site.MaxReplies + 100
+	// It is told of each field.
+	bad := acquireOf(&samyav1.AcquireRequest{
+		Entity: strings.Repeat("/", 256), MinTokens: -1, RequestId: strings.Repeat(" ", 128), Site: strings.Repeat("x", 60),
+		Wait: durationpb.New(-1), Attempt: 1 << 30, Relay: 1 << 30, Tried: []string{"x"}, NotAfter: &timestamppb.Timestamp{Nanos: -1},
+		Lease: &samyav1.LeaseTerms{Holder: "é"},
+	})
+	for title, c := range map[string]struct {
+		of       func(tag uint64) *samyav1.Call
+		messages int
+	}{
+		"done":    {func(tag uint64) *samyav1.Call { return call(tag, 0) }, 3},
+		"refused": {func(tag uint64) *samyav1.Call { return &samyav1.Call{Tag: tag, Operation: bad} }, 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := serve(t, calls)
+			r := &samyav1.StreamRequest{}
+			for tag := range uint64(calls) {
+				r.Calls = append(r.Calls, c.of(tag+1))
+			}
+			f.in <- r
+			synctest.Wait()
+			for f.engine.answerOne(func(int) int { return 0 }) {
+			}
+			answered, messages := map[uint64]bool{}, 0
+			for len(answered) < calls && messages <= calls {
+				resp := <-f.out
+				messages++
+				if n, size := len(resp.GetReplies()), proto.Size(resp); n > site.MaxReplies || size > site.FailureBytes+64<<10 {
+					t.Errorf("%s: %d answers of %d bytes in a message", title, n, size)
+				}
+				for _, r := range resp.GetReplies() {
+					answered[r.GetTag()] = true
+				}
+			}
+			if messages < c.messages || messages > 20 {
+				t.Errorf("%s: %d answers in %d messages", title, len(answered), messages)
+			}
+			f.gone()
+		})
+	}
+}
