@@ -342,6 +342,8 @@ func TestExpiredDeadline(t *testing.T) {
 // have applied it changes.
 func TestRepeatedChanges(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
+	// A site that does not serve yet refuses for that reason.
+	c.Create("acme/first", 1)
 	ctx := t.Context()
 	create := &samyav1.CreateEntityRequest{Name: "acme/vm", Limit: 9, RequestId: "c"}
 	first, err := c.Entities("us").CreateEntity(ctx, create)
@@ -411,6 +413,8 @@ func TestNoQuorum(t *testing.T) {
 	defer cancel()
 	us := caller{Cluster: c, ctx: ctx}
 	err := us.create(&samyav1.CreateEntityRequest{Name: "acme/seats", Limit: 1, RequestId: "c"})
+	// Of that time little is left.
+	us.ctx = t.Context()
 	e := apierr.FromGRPC(err)
 	if status.Code(err) != codes.Unavailable || !errors.Is(e, apierr.NoQuorum) || e.RequestID != "c" || e.Site != "us" {
 		t.Errorf("got %v", err)

@@ -118,6 +118,45 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchKeepsNothingOfBefore: operations are used again for later ones of other kinds,
+// whatever became of them.
+func TestBatchKeepsNothingOfBefore(t *testing.T) {
+	c := sitetest.Start(t, []string{"us"}, nil)
+	c.Create("acme/vm", 1000)
+	left, made := 1000, 0
+	acquire := func(n int) (*samyav1.Operation, string) {
+		left, made = left-n, made+1
+		return acquireOf(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: int64(n), RequestId: fmt.Sprint("a", made)}),
+			fmt.Sprintf("acquired %d as a%d, %d left", n, made, left)
+	}
+	release := func() (*samyav1.Operation, string) {
+		left, made = left+1, made+1
+		return releaseOf(&samyav1.ReleaseRequest{Entity: "acme/vm", Tokens: 1, RequestId: fmt.Sprint("r", made)}),
+			fmt.Sprintf("released 1 as r%d, %d left", made, left)
+	}
+	for round := range 20 {
+		operations, want := make([]*samyav1.Operation, 3), make([]string, 3)
+		if round%2 == 0 {
+			operations[0], want[0] = acquireOf(&samyav1.AcquireRequest{Entity: "acme/vm"}), "INVALID_FIELD"
+			operations[1], want[1] = release()
+			operations[2], want[2] = acquire(2)
+		} else {
+			operations[0], want[0] = acquire(4)
+			operations[1], want[1] = acquire(3)
+			operations[2], want[2] = release()
+		}
+		resp, err := c.Tokens("us").Batch(t.Context(), &samyav1.BatchRequest{Operations: operations})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range resp.GetResults() {
+			if got := ofResult(r); got != want[i] {
+				t.Errorf("round %d: operation %d: %s, want %s", round, i, got, want[i])
+			}
+		}
+	}
+}
+
 // TestBatchMakesIDs: operations without an id get one each; leases are named by it.
 func TestBatchMakesIDs(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)

@@ -2,6 +2,7 @@ package site_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,11 @@ func TestConfigNamesTheField(t *testing.T) {
 		{func(c *site.Config) { c.RequestRetention = -time.Hour }, "request-retention", "-1h0m0s, at least 1s"},
 		{func(c *site.Config) { c.ClockSkew = -1 }, "clock-skew", "-1ns, must be less than the request retention"},
 		{func(c *site.Config) { c.ClockSkew = 5 * time.Minute }, "clock-skew", "5m0s, must be less than the request retention"},
+		{
+			func(c *site.Config) { c.RequestRetention, c.ClockSkew = time.Minute, time.Minute },
+			"clock-skew", "1m0s, must be less than the request retention",
+		},
+		{func(c *site.Config) { c.MaxConns = -1 }, "max-conns", "-1, at least 0 (the default)"},
 		{func(c *site.Config) { c.CheckpointBytes = 4095 }, "checkpoint-bytes", "4095, must be from 4096 to 17179869184"},
 		{func(c *site.Config) { c.CheckpointBytes = 1 << 40 }, "checkpoint-bytes", "1099511627776, must be from 4096 to 17179869184"},
 		{func(c *site.Config) { c.CheckpointInterval = time.Millisecond }, "checkpoint-interval", "1ms, must be from 100ms to 1h"},
@@ -92,6 +98,31 @@ func TestConfigNamesTheField(t *testing.T) {
 				t.Errorf("the data directory was touched: %v", err)
 			}
 		})
+	}
+}
+
+// TestConfigTakesItsBounds: the least and the most of each setting are taken.
+func TestConfigTakesItsBounds(t *testing.T) {
+	least, most := goodConfig(t.TempDir()), goodConfig(t.TempDir())
+	least.ForecastBin, most.ForecastBin = time.Second, time.Hour
+	most.ForecastHorizon = 288
+	least.RequestRetention, least.ClockSkew = time.Second, time.Second-1
+	least.CheckpointBytes, most.CheckpointBytes = 4<<10, 16<<30
+	least.CheckpointInterval, most.CheckpointInterval = 100*time.Millisecond, time.Hour
+	least.TenantSegments, most.TenantSegments = 1, 128
+	least.Partitions, most.Partitions = 1, 64
+	least.MaxConns, least.MaxRequests = 1, 1
+	most.Members = []string{"us"}
+	for i := range 63 {
+		most.Members = append(most.Members, fmt.Sprint("s", i))
+	}
+	for i := range 100 {
+		most.MetricsEntities = append(most.MetricsEntities, fmt.Sprint("e", i))
+	}
+	for _, c := range []site.Config{least, most} {
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

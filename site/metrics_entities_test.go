@@ -52,6 +52,7 @@ func TestEntityMetrics(t *testing.T) {
 		"acme/":         {"acme/vm", "acme/vm/gpu", "acme/web"},
 		"acme/vm,acme/": {"acme/vm", "acme/vm/gpu", "acme/web"},
 		"globex/x,none": {"globex/x"},
+		"glob":          nil,
 		"*":             {"acme", "acme/vm", "acme/vm/gpu", "acme/web", "acme2", "globex", "globex/x"},
 	} {
 		m := &entityMetrics{ask: all.ask}
@@ -99,7 +100,7 @@ func TestEntityMetricsOfABusySite(t *testing.T) {
 }
 
 func TestMetricsEntitiesAreChecked(t *testing.T) {
-	for _, bad := range [][]string{{""}, {"/"}, {"a//b"}, {"a b"}, {"*x"}, make([]string, 101)} {
+	for _, bad := range [][]string{{""}, {"/"}, {"a//b"}, {"a b"}, {"*x"}, slices.Repeat([]string{"acme"}, 101)} {
 		if checkMetricsEntities("metrics-entities", bad) == nil {
 			t.Errorf("%.20q is taken", bad)
 		}

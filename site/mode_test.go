@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
@@ -107,6 +108,13 @@ func TestSettingsOfTheUnvouched(t *testing.T) {
 		if err := ask(); err == nil || !errors.Is(apierr.FromGRPC(err), apierr.SiteUnavailable) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	if rec := c.Site("us").Readyz(t.Context()); rec.Code != 503 || rec.Body.String() != "not ready: waiting for 1 of 1 members to vouch for this site's data\n" {
+		t.Errorf("/readyz: %d %q", rec.Code, rec.Body)
+	}
+	resp, err := grpc_health_v1.NewHealthClient(c.Conn("us")).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+	if err != nil || resp.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health: %v, %v", resp, err)
 	}
 }
 

@@ -1,0 +1,105 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/engine"
+)
+
+// TestFailures: what clients see of each answer that is not OK.
+func TestFailures(t *testing.T) {
+	s := shell()
+	q := asked{entity: "acme/vm", requestID: "id", tokens: 9}
+	const retry = 1500 * time.Millisecond
+	of := func(r apierr.Reason) *apierr.Error {
+		return &apierr.Error{Reason: r, Entity: q.entity, RequestID: q.requestID, Site: "us"}
+	}
+	with := func(e *apierr.Error, change func(e *apierr.Error)) *apierr.Error {
+		change(e)
+		return e
+	}
+	lacking := func(e *apierr.Error) { e.Lacking = "acme" }
+	for _, c := range []struct {
+		code core.Code
+		q    asked
+		want *apierr.Error
+	}{
+		{core.OutOfTokens, q, with(of(apierr.OutOfTokens), func(e *apierr.Error) { e.Left, e.RetryAfter, e.Lacking = new(int64(3)), retry, "acme" })},
+		{core.ExceedsLimit, q, with(of(apierr.ExceedsLimit), func(e *apierr.Error) { e.Limit, e.Lacking = new(int64(7)), "acme" })},
+		{core.NotFound, q, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme/vm"}},
+		{core.NotFound, asked{}, &apierr.Error{Reason: apierr.EntityNotFound, Entity: "acme"}},
+		{core.Exists, q, &apierr.Error{Reason: apierr.EntityExists, Entity: "acme/vm"}},
+		{core.Reused, q, &apierr.Error{Reason: apierr.RequestIDReused, RequestID: "id", Site: "us"}},
+		{core.Mismatch, q, &apierr.Error{Reason: apierr.VersionMismatch, Entity: "acme/vm"}},
+		{core.Mismatch, asked{}, &apierr.Error{Reason: apierr.VersionMismatch}},
+		{core.Overloaded, q, &apierr.Error{Reason: apierr.Overloaded, Site: "us", RetryAfter: retry}},
+		{core.QueueFull, q, with(of(apierr.QueueFull), func(e *apierr.Error) { lacking(e); e.RetryAfter = retry })},
+		{core.Superseded, q, of(apierr.Superseded)},
+		{core.Expired, q, of(apierr.RequestExpired)},
+		{core.NoLease, q, &apierr.Error{Reason: apierr.LeaseNotFound, RequestID: "id", Site: "us"}},
+		{core.NoQuorum, q, with(of(apierr.NoQuorum), func(e *apierr.Error) { e.RetryAfter = retry })},
+		{core.Unknown, q, &apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{core.Overflow, q, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme/vm"}},
+		{core.Overflow, asked{}, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme"}},
+		{core.Stopping, q, of(apierr.ShuttingDown)},
+		{core.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{core.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
+		{core.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
+	} {
+		a := core.Answer{Code: c.code, Tokens: 7, Left: 3, RetryAfter: 1500, Lacking: "acme", Missing: 1}
+		err := s.failure(a, c.q)
+		if d := cmp.Diff(error(c.want), err, cmpopts.IgnoreFields(apierr.Error{}, "Err", "Message")); d != "" {
+			t.Errorf("%v of %+v (-want +got):\n%s", c.code, c.q, d)
+		}
+		// An operation is told the same.
+		o := outcomeOf(&a)
+		if d := cmp.Diff(err, o.refused(s, &c.q), cmpopts.IgnoreFields(apierr.Error{}, "Err")); d != "" {
+			t.Errorf("%v of %+v, as an operation:\n%s", c.code, c.q, d)
+		}
+	}
+	if err := s.failure(core.Answer{Tokens: 7, Lacking: "acme"}, q); err != nil {
+		t.Errorf("OK: %v", err)
+	}
+	for _, lacks := range []string{"", "acme/vm"} {
+		if e := apierr.From(s.failure(core.Answer{Code: core.OutOfTokens, Lacking: lacks}, q)); e.Lacking != "" {
+			t.Errorf("%q lacks tokens: %+v", lacks, e)
+		}
+	}
+}
+
+// TestBroken: a request that the engine gave no answer to may have been done, unless
+// the engine did not take it.
+func TestBroken(t *testing.T) {
+	s := shell()
+	q := asked{entity: "acme/vm", requestID: "id"}
+	for _, c := range []struct {
+		err  error
+		q    asked
+		want apierr.Error
+	}{
+		{engine.ErrBusy, q, apierr.Error{Reason: apierr.Overloaded, Site: "us", RetryAfter: time.Second}},
+		{engine.ErrBusy, asked{}, apierr.Error{Reason: apierr.Overloaded, Site: "us", RetryAfter: time.Second}},
+		{engine.ErrStopped, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{context.Canceled, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		{context.DeadlineExceeded, q, apierr.Error{Reason: apierr.OutcomeUnknown, RequestID: "id", Site: "us"}},
+		// A read that is told again does no harm.
+		{context.Canceled, asked{}, apierr.Error{Reason: apierr.Canceled}},
+	} {
+		e, ok := errors.AsType[*apierr.Error](s.broken(c.err, c.q))
+		if !ok {
+			t.Errorf("%v: no answer for clients", c.err)
+			continue
+		}
+		if d := cmp.Diff(c.want, *e, cmpopts.IgnoreFields(apierr.Error{}, "Err", "Message")); d != "" {
+			t.Errorf("%v of %+v (-want +got):\n%s", c.err, c.q, d)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package site
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/store"
+)
+
+// shell is site us of three, without a core.
+func shell() *Site {
+	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: []core.SiteID{"as", "eu", "us"}}}
+	s.metrics = newMetrics(s)
+	return s
+}
+
+// TestWhatTheCoreIsAsked: each field of a request comes to the core as it is meant,
+// and a wait ends before its caller goes.
+func TestWhatTheCoreIsAsked(t *testing.T) {
+	s, soon := shell(), time.Now().Add(time.Minute).Truncate(time.Millisecond)
+	tries := core.Tries{Attempt: core.AttemptOf(2, 3), Tried: []core.SiteID{"eu"}, NotAfter: soon.UnixMilli()}
+	check := func(what string, got, want any, q asked, wantAsked asked, err error) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(got, want) || q != wantAsked {
+			t.Errorf("%s: %v\ngot  %+v of %+v\nwant %+v of %+v", what, err, got, q, want, wantAsked)
+		}
+	}
+	var acquire core.Acquire
+	q, err := s.readAcquire(&acquire, &samyav1.AcquireRequest{
+		Entity: "acme/vm", Tokens: 9, MinTokens: 4, RequestId: "id", Wait: durationpb.New(3 * time.Second), DryRun: true, Site: "us",
+		Lease:   &samyav1.LeaseTerms{Ttl: durationpb.New(time.Minute), Holder: "me"},
+		Attempt: 2, Relay: 3, Tried: []string{"us", "eu", "eu"}, NotAfter: timestamppb.New(soon),
+	}, time.Second)
+	check("acquire", acquire, core.Acquire{
+		Entity: "acme/vm", Tokens: 9, Least: 4, Request: core.KeyOf("id"), Wait: 950, DryRun: true,
+		Lease: &core.LeaseTerms{ID: "id", TTL: 60_000, Holder: "me"}, Tries: tries,
+	}, q, asked{"acme/vm", "id", 9}, err)
+	q, err = s.readAcquire(&acquire, &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 9, RequestId: "id"}, forEver)
+	check("acquire that says no more", acquire, core.Acquire{
+		Entity: "acme/vm", Tokens: 9, Request: core.KeyOf("id"), Wait: 5000,
+	}, q, asked{"acme/vm", "id", 9}, err)
+	var release core.Release
+	q, err = s.readRelease(&release, &samyav1.ReleaseRequest{
+		Entity: "acme/vm", Tokens: 9, RequestId: "id", Lease: "eu/its",
+		Attempt: 2, Relay: 3, Tried: []string{"eu"}, NotAfter: timestamppb.New(soon),
+	})
+	check("release", release, core.Release{
+		Entity: "acme/vm", Tokens: 9, Request: core.KeyOf("id"), Tries: tries,
+		Lease: &core.LeaseRef{Home: "eu", Request: core.KeyOf("its")},
+	}, q, asked{"acme/vm", "id", 9}, err)
+	var all core.AcquireAll
+	q, err = s.readAll(&all, &samyav1.BatchRequest{
+		Atomic: true, RequestId: "id", Wait: durationpb.New(3 * time.Second),
+		Attempt: 2, Relay: 3, Tried: []string{"eu"}, NotAfter: timestamppb.New(soon),
+		Operations: []*samyav1.Operation{
+			{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: "a", Tokens: 4}}},
+			{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: "b", Tokens: 5}}},
+		},
+	}, time.Second)
+	check("atomic batch", all, core.AcquireAll{
+		Parts: []core.Part{{Entity: "a", Tokens: 4}, {Entity: "b", Tokens: 5}}, Request: core.KeyOf("id"), Wait: 950, Tries: tries,
+	}, q, asked{"", "id", 9}, err)
+	if _, err := s.readAll(&all, &samyav1.BatchRequest{Wait: durationpb.New(-time.Second)}, time.Second); err == nil {
+		t.Error("an atomic batch waits for less than no time")
+	}
+}
+
+// TestWaitsEndInTime: an answer has a tenth of the time that is left, and at most 50 ms,
+// to reach its caller.
+func TestWaitsEndInTime(t *testing.T) {
+	for _, c := range []struct{ left, wait, want time.Duration }{
+		{forEver, 5 * time.Second, 5 * time.Second},
+		{10 * time.Second, 5 * time.Second, 5 * time.Second},
+		{5 * time.Second, 5 * time.Second, 4950 * time.Millisecond},
+		{500 * time.Millisecond, 5 * time.Second, 450 * time.Millisecond},
+		{100 * time.Millisecond, 5 * time.Second, 90 * time.Millisecond},
+		{0, 5 * time.Second, 0},
+		{-time.Second, 5 * time.Second, 0},
+		{time.Second, 0, 0},
+	} {
+		if got := within(c.left, c.wait); got != c.want {
+			t.Errorf("%v of %v: %v, want %v", c.wait, c.left, got, c.want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if got := timeLeft(ctx); got != 3*time.Second {
+			t.Errorf("%v are left of 3s", got)
+		}
+		if got := timeLeft(t.Context()); got != math.MaxInt64 {
+			t.Errorf("%v are left to a caller without a deadline", got)
+		}
+	})
+}
+
+// TestWhatOperationsAreTold: each field of an answer comes to its caller as it is meant.
+func TestWhatOperationsAreTold(t *testing.T) {
+	s, q := shell(), asked{entity: "acme/vm", requestID: "id", tokens: 9}
+	a := outcomeOf(&core.Answer{
+		Parked: true, Tokens: 7, Left: 3, RetryAfter: 20, Missing: 2, Lacking: "acme",
+		Details: &core.Details{Lease: core.LeaseView{Tokens: 6, Remaining: 1500}},
+	})
+	if want := (outcome{
+		parked: true, tokens: 7, left: 3, leased: 6, remaining: 1500, retryAfter: 20, missingMembers: 2, lacking: "acme",
+	}); a != want {
+		t.Errorf("the outcome is %+v, want %+v", a, want)
+	}
+	in := &core.Acquire{Lease: &core.LeaseTerms{Holder: "me"}}
+	want := &samyav1.AcquireResponse{Tokens: 7, RequestId: "id", Site: "us", Left: 3, Lease: &samyav1.Lease{
+		Name: "us/id", Entity: "acme/vm", Tokens: 6, Remaining: durationpb.New(1500 * time.Millisecond), Holder: "me",
+	}}
+	for _, dry := range []bool{false, true} {
+		if in.DryRun = dry; dry {
+			want.Lease = nil
+		}
+		got := new(samyav1.AcquireResponse)
+		if s.acquired(got, in, &a, &q); !proto.Equal(got, want) {
+			t.Errorf("acquired, dry run %v: %v, want %v", dry, got, want)
+		}
+	}
+	released, wantReleased := new(samyav1.ReleaseResponse), &samyav1.ReleaseResponse{Tokens: 7, RequestId: "id", Site: "us", Left: 3, Parked: true}
+	if s.released(released, &a, &q); !proto.Equal(released, wantReleased) {
+		t.Errorf("released: %v, want %v", released, wantReleased)
+	}
+}
+
+// TestTries: what requests say of their attempts that a site takes.
+func TestTries(t *testing.T) {
+	s, soon := shell(), timestamppb.New(time.Now().Add(time.Minute).Truncate(time.Millisecond))
+	at := soon.AsTime().UnixMilli()
+	for title, c := range map[string]struct {
+		in   *samyav1.ReleaseRequest
+		want core.Tries
+	}{
+		"nothing":                     {&samyav1.ReleaseRequest{RequestId: "x"}, core.Tries{}},
+		"a first one":                 {&samyav1.ReleaseRequest{Attempt: 1}, core.Tries{Attempt: core.AttemptOf(1, 0)}},
+		"a first one with an end":     {&samyav1.ReleaseRequest{NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(0, 0), NotAfter: at}},
+		"the last relay":              {&samyav1.ReleaseRequest{RequestId: "x", Relay: 255, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(0, 255), NotAfter: at}},
+		"the last attempt":            {&samyav1.ReleaseRequest{RequestId: "x", Attempt: core.MaxAttempts, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(core.MaxAttempts, 0), NotAfter: at}},
+		"nobody knows where":          {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at}},
+		"at all sites":                {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us", "eu", "as"}}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at, Tried: []core.SiteID{"eu", "as"}}},
+		"at this site and no other":   {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 2, NotAfter: soon, Tried: []string{"us"}}, core.Tries{Attempt: core.AttemptOf(2, 0), NotAfter: at, Tried: []core.SiteID{}}},
+		"at one site, and then there": {&samyav1.ReleaseRequest{RequestId: "x", Attempt: 3, NotAfter: soon, Tried: []string{"eu", "eu"}}, core.Tries{Attempt: core.AttemptOf(3, 0), NotAfter: at, Tried: []core.SiteID{"eu"}}},
+	} {
+		if got, err := s.tries(c.in); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v; want %+v", title, got, err, c.want)
+		}
+	}
+}
+
+// TestHorizon: how far ahead the end of a request may lie is what it is remembered for,
+// less what clocks may differ by.
+func TestHorizon(t *testing.T) {
+	for _, c := range []struct{ retention, skew, want time.Duration }{
+		{0, 0, 290 * time.Second},
+		{0, time.Minute, 4 * time.Minute},
+		{20 * time.Second, 0, 15 * time.Second},
+		{20 * time.Second, 3 * time.Second, 17 * time.Second},
+		{10 * time.Minute, 0, 590 * time.Second},
+	} {
+		cfg := Config{RequestRetention: c.retention, ClockSkew: c.skew}
+		if got := cfg.horizon(); got != c.want {
+			t.Errorf("remembered for %v, skew %v: %v, want %v", c.retention, c.skew, got, c.want)
+		}
+	}
+}
