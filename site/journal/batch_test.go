@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"runtime"
 	"testing"
 )
 
@@ -32,6 +34,36 @@ func TestKeysOfAnyLength(t *testing.T) {
 		if err != nil || len(rest) > 0 || !bytes.Equal(op.Key, key) || string(op.Value) != "value" {
 			t.Errorf("a key of %d bytes is found as one of %d with %q, %v", size, len(op.Key), op.Value, err)
 		}
+	}
+}
+
+// TestLargeBatchesAreLetGo: the memory of a large commit is not kept for those that follow.
+func TestLargeBatchesAreLetGo(t *testing.T) {
+	for _, size := range []int{maxKept / 2, maxKept + 1} {
+		var b Batch
+		b.Put(1, nil, make([]byte, size))
+		before := cap(b.buf)
+		if b.Reset(); !b.Empty() || b.Len() != 0 || (cap(b.buf) == before) != (before <= maxKept) {
+			t.Errorf("of %d bytes %d are kept: %d of payload", before, cap(b.buf), b.Len())
+		}
+	}
+}
+
+// TestSyncThatFails: a sync that the system refuses is an error.
+func TestSyncThatFails(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows waits for who reads a pipe")
+	}
+	// A pipe is on no disk.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (osFile{w}).Sync(); err == nil {
+		t.Error("a pipe was synced")
+	}
+	if err := errors.Join(r.Close(), w.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 
