@@ -16,6 +16,8 @@ type lease struct {
 	tokens, kept core.Tokens
 	// counted are those that are out from its client's view.
 	counted core.Tokens
+	// block is that of the transaction that granted it.
+	block uint64
 	// undone, ended and deleted say what became of it.
 	undone, ended, deleted bool
 	expires                int64
@@ -98,7 +100,7 @@ func (o *observer) leasesStored(n *node, r *core.Records) {
 			return
 		case l == nil || l.ended:
 			// A number may be used again after a restart.
-			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens}
+			l = &lease{op: op, home: n, number: rec.Number, generation: rec.Generation, tokens: rec.Tokens, block: r.Block.Sequence}
 			l.earliest = op.issued + l.lasts(op.ttl)
 			n.leases[rec.Number], op.at[n.i].lease = l, l
 			o.movesLease(n, l, rec.Tokens)
@@ -132,12 +134,14 @@ func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
 	}
 }
 
-// leaseOf is the first lease of an acquire at a site that has not ended and is not
-// undone: one transaction may undo one and grant another.
-func (n *node) leaseOf(p *op) *lease {
+// leaseOf is the lease of an acquire whose record at a site is in a block: the first that
+// has neither ended nor been undone; nil for none. One transaction may undo one and grant
+// another. If the one that is undone has ended, the other is not meant: it is of a later
+// block.
+func (n *node) leaseOf(p *op, block uint64) *lease {
 	var first *lease
 	for _, l := range n.leases {
-		if l.op == p && !l.ended && !l.undone && (first == nil || l.number < first.number) {
+		if l.op == p && !l.ended && !l.undone && l.block <= block && (first == nil || l.number < first.number) {
 			first = l
 		}
 	}

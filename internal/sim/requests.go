@@ -322,7 +322,7 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 		o.s.fail(ExactlyOnce, "%s undoes %v, whose client has its answer", n.id, p)
 	}
 	if p.ttl > 0 {
-		if l := n.leaseOf(p); l != nil {
+		if l := n.leaseOf(p, was.block); l != nil {
 			l.undone = true
 		}
 		return 0
