@@ -2,6 +2,7 @@ package appmgr
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestJudge(t *testing.T) {
 				ctx, cancel := context.WithCancel(r.t.Context())
 				defer cancel()
 				switch {
-				case test.up && test.over == gone:
+				case test.up && errors.Is(test.over, gone):
 					cancel()
 				case test.up:
 					c.until = time.Now()

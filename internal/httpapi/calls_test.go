@@ -158,8 +158,7 @@ func TestFieldsOfTheAPI(t *testing.T) {
 // fields returns the names that the fields of a structure have in JSON.
 func fields(of reflect.Type) []string {
 	var names []string
-	for i := range of.NumField() {
-		f := of.Field(i)
+	for f := range of.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" {
 			names = append(names, fields(f.Type)...)

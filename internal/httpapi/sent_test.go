@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -127,7 +127,7 @@ func TestRefusedCertificates(t *testing.T) {
 			t.Error("a request was read")
 		}))
 		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: version, MaxVersion: version}
-		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 		s.StartTLS()
 		_, err := newClient(t, s.URL, s.Client().Transport).Acquire(t.Context(), "acme", httpapi.Request{Tokens: 1})
 		if e, ok := errors.AsType[*httpapi.UnreachableError](err); !ok || e.Sent {

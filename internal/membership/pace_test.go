@@ -83,8 +83,8 @@ func TestPaceOfTheCalls(t *testing.T) {
 		}
 		const seed, lost = "10.0.0.9:7946", "10.0.0.2:7946"
 		after(0, seed)
-		for _, want := range []time.Duration{1, 2, 4, 6, 6, 6, 6, 6} {
-			after(want*time.Second, seed)
+		for _, want := range []int{1, 2, 4, 6, 6, 6, 6, 6} {
+			after(time.Duration(want)*time.Second, seed)
 		}
 		if exact > 0 {
 			t.Errorf("%d pauses are of their very length: nodes that began together call together", exact)
@@ -95,8 +95,8 @@ func TestPaceOfTheCalls(t *testing.T) {
 		after(time.Minute, seed)
 		m.table.NotifyLeave(told(site("eu"), 2))
 		after(time.Minute, seed, lost)
-		for _, want := range []time.Duration{1, 2, 4, 6, 6} {
-			after(want*time.Second, seed, lost)
+		for _, want := range []int{1, 2, 4, 6, 6} {
+			after(time.Duration(want)*time.Second, seed, lost)
 		}
 		before := time.Now()
 		if err := m.Close(); err != nil || !time.Now().Equal(before) {

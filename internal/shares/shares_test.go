@@ -236,27 +236,32 @@ func TestMergeOfSeveral(t *testing.T) {
 				of("a", 50, 0, generation(2), applied(2), round(1)), of("b", 90, 10, applied(2)),
 				of("c", 50, 0, generation(2), applied(1), round(1)),
 			},
-			[]string{"b", "c"}, 100, 0, 0, 0,
+			[]string{"b", "c"},
+			100, 0, 0, 0,
 		},
 		{
 			"an earlier entity of the name has applied more",
 			[]shares.Share{of("a", 50, 0, generation(2)), of("b", 90, 10, applied(5))},
-			[]string{"b"}, 50, 0, 50, 0,
+			[]string{"b"},
+			50, 0, 50, 0,
 		},
 		{
 			"an earlier entity of the name is told of first",
 			[]shares.Share{of("b", 90, 10), of("a", 50, 0, generation(2))},
-			[]string{"b"}, 50, 0, 50, 0,
+			[]string{"b"},
+			50, 0, 50, 0,
 		},
 		{
 			"instances of two leaders have the same number",
 			[]shares.Share{of("a", 50, 0, star("a", 7, true)), of("b", 50, 0, star("b", 7, true))},
-			[]string{"a", "b"}, 100, 0, 0, 0,
+			[]string{"a", "b"},
+			100, 0, 0, 0,
 		},
 		{
 			"one of two instances of a leader is not told of",
 			[]shares.Share{of("a", 50, 0, star("a", 7, true), star("a", 8, true)), of("b", 50, 0, star("a", 8, true))},
-			[]string{"b"}, 100, 0, 0, 0,
+			[]string{"b"},
+			100, 0, 0, 0,
 		},
 		{
 			"an instance is applied behind one that is not",
@@ -264,7 +269,8 @@ func TestMergeOfSeveral(t *testing.T) {
 				of("a", 50, 0, offered(5), star("a", 7, false), star("a", 8, true)),
 				of("b", 35, 0, offered(10), star("a", 7, false), star("a", 8, false)),
 			},
-			[]string{"b"}, 85, 0, 15, 0,
+			[]string{"b"},
+			85, 0, 15, 0,
 		},
 	} {
 		c.check(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,18 @@ type attempts struct {
 	t     *testing.T
 	began time.Time
 	takes []time.Duration
-	at    []time.Duration
+
+	mu sync.Mutex
+	at []time.Duration
+}
+
+// taken returns when the attempts since the last look were made.
+func (a *attempts) taken() []time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at := a.at
+	a.at = nil
+	return at
 }
 
 func (a *attempts) address(to core.SiteID) string {
@@ -29,10 +41,15 @@ func (a *attempts) address(to core.SiteID) string {
 		a.t.Errorf("the address of %q is asked for", to)
 		return ""
 	}
-	i := len(a.at)
+	a.mu.Lock()
 	a.at = append(a.at, time.Since(a.began))
-	if i < len(a.takes) {
-		<-time.After(a.takes[i])
+	var takes time.Duration
+	if len(a.takes) > 0 {
+		takes, a.takes = a.takes[0], a.takes[1:]
+	}
+	a.mu.Unlock()
+	if takes > 0 {
+		<-time.After(takes)
 	}
 	return ""
 }
@@ -62,15 +79,14 @@ func TestPausesBetweenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, k, stop := attempting(t, 8000*ms)
 		want := []time.Duration{0, 50 * ms, 150 * ms, 350 * ms, 750 * ms, 1550 * ms, 3150 * ms, 5150 * ms, 7150 * ms}
-		if !slices.Equal(a.at, want) {
-			t.Errorf("attempts at %v, want %v", a.at, want)
+		if got := a.taken(); !slices.Equal(got, want) {
+			t.Errorf("attempts at %v, want %v", got, want)
 		}
-		a.at = nil
 		k.hear()
 		pass(t, 200*ms)
 		synctest.Wait()
-		if want := []time.Duration{8000 * ms, 8050 * ms, 8150 * ms}; !slices.Equal(a.at, want) {
-			t.Errorf("attempts at %v after it is heard of at 8 s, want %v", a.at, want)
+		if got, want := a.taken(), []time.Duration{8000 * ms, 8050 * ms, 8150 * ms}; !slices.Equal(got, want) {
+			t.Errorf("attempts at %v after it is heard of at 8 s, want %v", got, want)
 		}
 		pass(t, 10*time.Second)
 		before := time.Now()
@@ -88,8 +104,8 @@ func TestPauseBeginsAnewAfterALongLink(t *testing.T) {
 		a, _, stop := attempting(t, 5000*ms, 0, 0, 0, 3000*ms, 1000*ms)
 		defer stop()
 		want := []time.Duration{0, 50 * ms, 150 * ms, 350 * ms, 3400 * ms, 4500 * ms, 4700 * ms}
-		if !slices.Equal(a.at, want) {
-			t.Errorf("attempts at %v, want %v", a.at, want)
+		if got := a.taken(); !slices.Equal(got, want) {
+			t.Errorf("attempts at %v, want %v", got, want)
 		}
 	})
 }
