@@ -152,6 +152,18 @@ func TestSimTellsRefused(t *testing.T) {
 	}
 }
 
+// TestTooTrivial: two refused seeds are chance, and so is 1 in 100.
+func TestTooTrivial(t *testing.T) {
+	for _, test := range []struct {
+		refused, seeds uint64
+		want           bool
+	}{{0, 0, false}, {2, 2, false}, {3, 3, true}, {2, 121, false}, {3, 299, true}, {3, 300, false}, {20, 2000, false}, {21, 2000, true}} {
+		if got := tooTrivial(test.refused, test.seeds); got != test.want {
+			t.Errorf("%d of %d: %t, want %t", test.refused, test.seeds, got, test.want)
+		}
+	}
+}
+
 // TestSimWorkers runs the same seeds with one worker and with two: not an event
 // differs.
 func TestSimWorkers(t *testing.T) {
