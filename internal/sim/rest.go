@@ -27,11 +27,22 @@ func (s *sim) atRest() map[asideAt]bool {
 }
 
 // rest has what has just begun come to an end: tokens come back at any time, as leases
-// end, and pay debts, and what nobody acquired is found and set aside.
+// end, and pay debts, and what nobody acquired is found and set aside. Each entity has ten
+// seconds from when it has begun, whatever others do.
 func (s *sim) rest() {
 	begun := func(name string) bool { return s.payable(name) || s.apart(name) || s.owing(name) != nil }
-	for range 10 {
-		if !slices.ContainsFunc(s.admin.names, begun) {
+	seconds := make(map[string]int)
+	for range 60 {
+		resting := true
+		for _, name := range s.admin.names {
+			if !begun(name) {
+				seconds[name] = 0
+				continue
+			}
+			seconds[name]++
+			resting = resting && seconds[name] > 10
+		}
+		if resting {
 			return
 		}
 		s.runUntil(s.now + second)

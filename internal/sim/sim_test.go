@@ -136,6 +136,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 121575595},
 		{Protocol: "star", Seed: 263510587, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 1210001692},
+		{Protocol: "auto", Seed: 81202387, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Seed: 96000949, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Sites: 5, Seed: 97000312, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 1, Seed: 73906},
