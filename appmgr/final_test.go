@@ -10,9 +10,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestFinal: what is told behind a try that may have run. An answer of the last try that
-// holds for it alone is told as unknown, with the site where the request may have run; a
-// caller that gave up is told so, whatever is unclear.
+// TestFinal: the answer behind a try that may have run. If the last answer holds for its
+// own try alone, the outcome is unknown, and the error names the site where the request
+// may have run. A caller that gave up is told Canceled.
 func TestFinal(t *testing.T) {
 	moved := func(attempt uint32, unclear ...string) call {
 		return call{requestID: "id", entity: "acme", moves: &movement{attempt: attempt, unclear: unclear, notAfter: time.Unix(9, 0)}}
@@ -58,9 +58,9 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestTellsNothingOlder: a watch that goes on at another site tells no state that is older
-// than the last: of an earlier generation, or of an earlier version of the same. A
-// deletion is told whatever version it comes with, unless it is one of an earlier entity.
+// TestTellsNothingOlder: a watch that goes on at another site passes over older states:
+// an earlier generation, or an earlier version of the same generation. A deletion is
+// told with any version, unless it deletes an earlier entity.
 func TestTellsNothingOlder(t *testing.T) {
 	for name, test := range map[string]struct {
 		generation, version uint64

@@ -14,8 +14,8 @@ import (
 	"github.com/samya-db/samya/internal/health"
 )
 
-// TestJudge: what a failed try says about the request, about its site, and whether
-// another site may be tried.
+// TestJudge: conclusions from a failed try about the request, about its site, and about
+// asking another site.
 func TestJudge(t *testing.T) {
 	broken := status.Error(codes.Unavailable, "the connection broke")
 	late, gone := context.DeadlineExceeded, context.Canceled

@@ -205,8 +205,8 @@ func (c *Client) ask(ctx context.Context, q question) error {
 	defer c.leave()
 	now := time.Now()
 	deadline := c.deadline(ctx, q.wait, now)
-	// Why a call is over the caller's own context tells: that of its tries ends with the
-	// client as well.
+	// The caller's own context says why a call is over. The context of the tries ends
+	// with the client as well.
 	tries, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()

@@ -174,9 +174,9 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestLearn: what a target answers is taken into its health, and the longest advice of a
-// round into the pause behind it. A try without an answer tells nothing: the connection
-// does.
+// TestLearn: an answer changes the health of its target, and the longest advice of a
+// round sets the pause behind the round. A try without an answer teaches nothing: the
+// connection does.
 func TestLearn(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for what, test := range map[string]struct {

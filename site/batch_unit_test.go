@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// idle is a site whose engine does not run yet: what it is asked waits.
+// idle is a site with an engine that does not run yet: all requests wait.
 func idle(t *testing.T) *Site {
 	t.Helper()
 	s, err := New(Config{
@@ -93,8 +93,8 @@ func TestBatchOfAnEngineThatStops(t *testing.T) {
 	}
 }
 
-// TestBatchGivenUpIsNotUsedAgain: the operations of a batch whose caller has gone may
-// still be looked at, and their memory is let go.
+// TestBatchGivenUpIsNotUsedAgain: after the caller has gone, the operations of a batch
+// may still be looked at. Their memory is let go.
 func TestBatchGivenUpIsNotUsedAgain(t *testing.T) {
 	s := idle(t)
 	ctx, cancel := context.WithCancel(t.Context())

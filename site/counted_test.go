@@ -64,7 +64,7 @@ func TestOperationsAreCounted(t *testing.T) {
 	}
 }
 
-// TestEventsAreCounted: each event of the core is counted as what it is.
+// TestEventsAreCounted: each event of the core has its own counter.
 func TestEventsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		event core.Event

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// TestFailures: what clients see of each answer that is not OK.
+// TestFailures: the errors that clients see of each answer but OK.
 func TestFailures(t *testing.T) {
 	s := shell()
 	q := asked{entity: "acme/vm", requestID: "id", tokens: 9}

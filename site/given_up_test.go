@@ -14,8 +14,7 @@ import (
 	"github.com/samya-db/samya/site"
 )
 
-// requests are the calls of a site by what they ask for; those that change something are
-// of the request id.
+// requests are the calls of a site by kind; changes carry the request id.
 func requests(s *site.Site) (changes, reads map[string]func(context.Context) error) {
 	tokens, entities, admin := s.TokenService(), s.EntityService(), s.ClusterService()
 	one := func(id string) []*samyav1.Operation {
@@ -79,8 +78,8 @@ func requests(s *site.Site) (changes, reads map[string]func(context.Context) err
 	return changes, reads
 }
 
-// TestGivenUpMayHaveBeenDone: whoever gives up what was begun is told by which id, and
-// where, to find out whether it was done.
+// TestGivenUpMayHaveBeenDone: a caller that gives up a request under way is told the id
+// and the site with which to find out.
 func TestGivenUpMayHaveBeenDone(t *testing.T) {
 	s, err := site.New(goodConfig(t.TempDir()))
 	if err != nil {
@@ -114,7 +113,7 @@ func TestGivenUpMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// TestTooLateIsNotBegun: what nobody waits for any more comes to no engine.
+// TestTooLateIsNotBegun: a request that nobody waits for any more comes to no engine.
 func TestTooLateIsNotBegun(t *testing.T) {
 	s, err := site.New(goodConfig(t.TempDir()))
 	if err != nil {

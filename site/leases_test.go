@@ -25,7 +25,7 @@ func leaseAt(t *testing.T, c *sitetest.Cluster, id, entity, holder string, token
 	return resp.GetLease()
 }
 
-// wantLease checks a lease, of which all of its time is left, or up to a minute less.
+// wantLease checks a lease with all of its time left, or up to a minute less.
 func wantLease(t *testing.T, what string, l *samyav1.Lease, id, entity, holder string, tokens int64, ttl time.Duration) {
 	t.Helper()
 	left := l.GetRemaining().AsDuration()
@@ -35,8 +35,7 @@ func wantLease(t *testing.T, what string, l *samyav1.Lease, id, entity, holder s
 	}
 }
 
-// TestLeases: a lease gets another time to live, and what its holder keeps of it stays
-// out for good.
+// TestLeases: a lease gets another time to live, and committed tokens stay out for good.
 func TestLeases(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	c.Create("acme/vm", 100)

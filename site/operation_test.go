@@ -135,7 +135,7 @@ func TestWhatOperationsAreTold(t *testing.T) {
 	}
 }
 
-// TestTries: what requests say of their attempts that a site takes.
+// TestTries: the forms of attempts that a site takes.
 func TestTries(t *testing.T) {
 	s, soon := shell(), timestamppb.New(time.Now().Add(time.Minute).Truncate(time.Millisecond))
 	at := soon.AsTime().UnixMilli()
@@ -159,8 +159,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestHorizon: how far ahead the end of a request may lie is what it is remembered for,
-// less what clocks may differ by.
+// TestHorizon: a request may end as far ahead as it is remembered, less the allowed
+// difference of clocks.
 func TestHorizon(t *testing.T) {
 	for _, c := range []struct{ retention, skew, want time.Duration }{
 		{0, 0, 290 * time.Second},

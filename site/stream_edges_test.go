@@ -20,7 +20,7 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// inputs are what the calls under way ask of the core, in their order.
+// inputs are the inputs of the calls under way, in their order.
 func (e *fakeEngine) inputs() []core.Input {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +115,7 @@ func (e *eager) Send(r *samyav1.StreamResponse) error {
 	}
 	e.answers++
 	e.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(r.GetReplies()[0].GetTag(), 0)}}
-	// It is taken once the one before was handled.
+	// It is taken once the message before was handled.
 	e.in <- &samyav1.StreamRequest{}
 	return e.fakeRPC.Send(r)
 }
@@ -161,8 +161,8 @@ func (m mute) Send(r *samyav1.StreamResponse) error {
 	return m.fakeRPC.Send(r)
 }
 
-// TestStreamThatEndedBeginsNothing: what is still heard of a caller whom no answer
-// reaches is not begun.
+// TestStreamThatEndedBeginsNothing: operations of a caller that no answer reaches are
+// not begun.
 func TestStreamThatEndedBeginsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, 10, func(f *fakeRPC) samyav1.TokenService_StreamServer { return mute{f} })

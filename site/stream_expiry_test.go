@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// deaf is an engine that answers nothing, and counts what is given up.
+// deaf is an engine that answers nothing, and counts calls given up.
 type deaf struct{ cancelled int }
 
 func (*deaf) Start([]*engine.Call) error { return nil }
@@ -18,7 +18,7 @@ func (d *deaf) Cancel(*engine.Call) bool {
 }
 
 // TestNextExpiry: a stream looks again when the next caller's time is up, and not at all
-// if none has one.
+// if no caller has a time.
 func TestNextExpiry(t *testing.T) {
 	e, now := new(deaf), time.Unix(1000, 0)
 	st := &stream{site: shell(), engine: e, open: make(map[uint64]*operation), wake: make(chan struct{}, 1)}

@@ -19,8 +19,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestOneOfSeveralTellsOfItself: which sites there are, where, and that what one of two
-// tells of its settings is not all. A site that has gone is told as unreachable.
+// TestOneOfSeveralTellsOfItself: the sites are told with their addresses, and settings
+// told by one of two sites are not complete. A site that has gone is told as
+// unreachable.
 func TestOneOfSeveralTellsOfItself(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
 	c.Create("vm", 10)
@@ -55,7 +56,7 @@ func TestOneOfSeveralTellsOfItself(t *testing.T) {
 	})
 }
 
-// TestHealthTellsTheClock: the answer to a health check says what the time is here.
+// TestHealthTellsTheClock: the answer to a health check tells the site's time.
 func TestHealthTellsTheClock(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	var header metadata.MD
@@ -66,7 +67,7 @@ func TestHealthTellsTheClock(t *testing.T) {
 	}
 }
 
-// TestGauges: what a site holds is told as what it is.
+// TestGauges: each quantity of a site has its own gauge.
 func TestGauges(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
 	for i, e := range []string{"acme/vm", "acme/a", "acme/b", "acme/c", "acme/d"} {
@@ -80,7 +81,7 @@ func TestGauges(t *testing.T) {
 		s.call(i, waiter(fmt.Sprint("w", i)))
 	}
 	wantWaiting(t, c, 4)
-	// One has waited, and does so no longer.
+	// An acquire has waited, and does so no longer.
 	s.send(&samyav1.StreamRequest{Cancels: []uint64{0}})
 	wantWaiting(t, c, 3)
 	first := watchAt(t, c, "us", "acme/b", "")

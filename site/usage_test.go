@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestUsage: each figure of a share is told as what it is, and those of shares add up.
+// TestUsage: each figure of a share has its own field, and the shares add up.
 func TestUsage(t *testing.T) {
 	s := shell()
 	v := &core.View{
@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestWatchTokens: a token is told in one way, and what is none is refused.
+// TestWatchTokens: a token is written in a single way, and anything else is refused.
 func TestWatchTokens(t *testing.T) {
 	whole := watchToken{site: "us", run: 1, revision: 2, generation: 3}
 	if got, err := parseWatchToken(whole.String()); err != nil || got != whole {

@@ -16,9 +16,9 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// TestWhatReasonsProve pins what a caller may conclude of one refused attempt: for this
-// attempt, for all attempts of an acquire or a release, for all tries of a change. A
-// reason that is in a list by mistake has a caller repeat under another id what was done.
+// TestWhatReasonsProve pins the conclusions from a refused attempt: for this attempt,
+// for all attempts of an acquire or a release, for all tries of a change. With a reason
+// too many in a list, a caller repeats a finished request under another id.
 func TestWhatReasonsProve(t *testing.T) {
 	all := func(proves func(apierr.Reason) bool) []apierr.Reason {
 		return slices.DeleteFunc(apierr.Reasons(), func(r apierr.Reason) bool { return !proves(r) })
@@ -45,9 +45,9 @@ func TestWhatReasonsProve(t *testing.T) {
 	}
 }
 
-// TestForeignDetails: the reason of another domain is none of ours, whatever its name,
-// nor is one that this version does not know; their metadata is not read. Advice to wait
-// a negative time is none.
+// TestForeignDetails: a reason of another domain counts as unknown, and so does a reason
+// from a later version. The metadata of both is not read. A negative advice to wait
+// counts as no advice.
 func TestForeignDetails(t *testing.T) {
 	info := func(domain, reason string) *errdetails.ErrorInfo {
 		return &errdetails.ErrorInfo{Domain: domain, Reason: reason, Metadata: map[string]string{"site": "eu", "tokens_left": "3", "attempt": "4294967296", "limit": "x", "not_after": "soon"}}
@@ -77,8 +77,8 @@ func TestForeignDetails(t *testing.T) {
 	}
 }
 
-// TestAdviceToWait: advice is rounded up, never down to none, and a negative one is not
-// told.
+// TestAdviceToWait: advice is rounded up, never down to none, and negative advice is
+// left out.
 func TestAdviceToWait(t *testing.T) {
 	for _, test := range []struct {
 		wait   time.Duration
@@ -108,8 +108,8 @@ func TestAdviceToWait(t *testing.T) {
 	}
 }
 
-// TestProblemHeaders: an answer is kept by no cache and taken for no other type, and
-// asks for credentials only where they are what is missing.
+// TestProblemHeaders: no cache keeps an answer, no browser guesses its type, and only a
+// lack of credentials is answered with a challenge.
 func TestProblemHeaders(t *testing.T) {
 	for r, challenge := range map[apierr.Reason]string{apierr.Unauthenticated: "Bearer", apierr.PermissionDenied: "", apierr.NoQuorum: ""} {
 		rec := httptest.NewRecorder()
@@ -133,8 +133,8 @@ func TestProblemHeaders(t *testing.T) {
 	}
 }
 
-// TestMessages: what an error says names entity, tokens and bound, for an entity and for
-// several, and for one that a parent lacks them for.
+// TestMessages: messages name entity, tokens and bound, for an entity, for several, and
+// for a parent without the tokens.
 func TestMessages(t *testing.T) {
 	for want, e := range map[string]*apierr.Error{
 		"3 tokens of acme wanted, 2 left":                                                        apierr.NoTokens("acme", "us", 3, 2, 0),

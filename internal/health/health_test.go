@@ -42,7 +42,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMeasuredAtOnce: a round trip too short to be measured is one, and the next is
+// TestMeasuredAtOnce: a round trip too short to be measured counts, and the next is
 // averaged with it.
 func TestMeasuredAtOnce(t *testing.T) {
 	var h Health

@@ -19,8 +19,8 @@ import (
 	"github.com/samya-db/samya/internal/inspection"
 )
 
-// TestEveryFieldIsSent: a call sends each of its arguments, and leaves out those that
-// are empty.
+// TestEveryFieldIsSent: a call sends each of its arguments, and leaves out empty
+// arguments.
 func TestEveryFieldIsSent(t *testing.T) {
 	ctx := t.Context()
 	notAfter := time.Date(2026, 3, 4, 5, 6, 7, 8_000_000, time.UTC)
@@ -87,7 +87,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 	}
 }
 
-// call is a call of a client that is looked at for what it sends.
+// call makes a call of a client, and drops its result.
 func call(do func(*httpapi.Client) (any, error)) func(*httpapi.Client) error {
 	return func(c *httpapi.Client) error {
 		_, err := do(c)

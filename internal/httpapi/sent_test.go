@@ -20,8 +20,8 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// TestWhichFaultsProve: a request was certainly not sent where no connection came to
-// be, or where one side refused the other's certificate. Any other fault proves nothing.
+// TestWhichFaultsProve: without a connection, or with a certificate refused by either
+// side, a request was certainly not sent. No other fault proves anything.
 func TestWhichFaultsProve(t *testing.T) {
 	alert := func(a tls.AlertError) error { return &net.OpError{Op: "remote error", Err: errors.New(a.Error())} }
 	type fault struct {
@@ -38,7 +38,7 @@ func TestWhichFaultsProve(t *testing.T) {
 		"a record of no TLS":       {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, true},
 		"a text like an alert's":   {&net.OpError{Op: "read", Err: errors.New(tls.AlertError(42).Error())}, true},
 	}
-	// Those that a server sends before it reads anything: RFC 8446, section 6.
+	// Alerts that a server sends before it reads anything: RFC 8446, section 6.
 	before := []tls.AlertError{40, 42, 43, 44, 45, 46, 48, 70, 71, 112, 116, 120}
 	for a := range tls.AlertError(130) {
 		faults[fmt.Sprint("alert ", uint8(a))] = fault{alert(a), !slices.Contains(before, a)}

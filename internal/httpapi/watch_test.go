@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// TestWatch: states come one by one until the entity is deleted, a problem is told, or
-// the caller has enough.
+// TestWatch: states come in order until the entity is deleted, a problem is told, or the
+// caller has enough.
 func TestWatch(t *testing.T) {
 	const one, two = `{"name":"acme","limit":3,"available":2,"resume_token":"a"}` + "\n", `{"name":"acme","limit":4,"resume_token":"b"}` + "\n"
 	enough := errors.New("enough")

@@ -114,8 +114,8 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// TestOf: each field of an answer is told as that field, in the unit of its name. What a
-// site has none of is an empty list in JSON.
+// TestOf: each field of an answer is told as that field, in the unit of its name.
+// Nothing of a kind is an empty list in JSON.
 func TestOf(t *testing.T) {
 	answer := &samyav1.InspectSitesResponse{Complete: true, Sites: []*samyav1.SiteInspection{
 		{

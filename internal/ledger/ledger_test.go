@@ -84,8 +84,8 @@ func TestUnknownAcquireCountsOnceResolved(t *testing.T) {
 	}
 }
 
-// TestPendingCountsEachKind: what has no outcome is counted by its kind, and no
-// longer once it has one.
+// TestPendingCountsEachKind: requests without an outcome are counted by kind, until the
+// outcome is known.
 func TestPendingCountsEachKind(t *testing.T) {
 	l := ledger.New(nil)
 	if got := l.Pending("acme/none"); got != (ledger.Pending{}) {
@@ -104,7 +104,7 @@ func TestPendingCountsEachKind(t *testing.T) {
 	}
 }
 
-// TestMaxTellsWhenItWasFirstReached: a sum that is reached again is no new one.
+// TestMaxTellsWhenItWasFirstReached: a sum that is reached again is no new maximum.
 func TestMaxTellsWhenItWasFirstReached(t *testing.T) {
 	l := ledger.New(clock())
 	if got := l.MaxAcquired(entity); got != (ledger.Peak{}) {
@@ -119,7 +119,7 @@ func TestMaxTellsWhenItWasFirstReached(t *testing.T) {
 	}
 }
 
-// TestOpTellsOfItself: what was asked for, and when.
+// TestOpTellsOfItself: an operation tells its request, and its time.
 func TestOpTellsOfItself(t *testing.T) {
 	l := ledger.New(clock())
 	acquire, release := l.Invoke(entity, ledger.Acquire, 7), l.Invoke(entity, ledger.Release, 3)

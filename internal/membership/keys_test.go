@@ -30,7 +30,8 @@ func TestHowManyKeys(t *testing.T) {
 	}
 }
 
-// TestNoPartOfAKeyIsTold: what is wrong with a file of keys is told by its line.
+// TestNoPartOfAKeyIsTold: an error about a file of keys names the line, and no part of a
+// key.
 func TestNoPartOfAKeyIsTold(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(make([]byte, 16))
 	short := base64.StdEncoding.EncodeToString([]byte("supersecret"))
@@ -49,8 +50,8 @@ func TestNoPartOfAKeyIsTold(t *testing.T) {
 	}
 }
 
-// TestAllOldKeysGo: after an exchange the keys are those of the file, however many there
-// were before.
+// TestAllOldKeysGo: after an exchange the file's keys alone are in use, however many
+// there were before.
 func TestAllOldKeysGo(t *testing.T) {
 	key := func(i int) []byte { return bytes.Repeat([]byte{byte('a' + i)}, 16) }
 	ring, err := memberlist.NewKeyring([][]byte{key(0), key(1), key(2), key(3)}, key(0))
@@ -96,8 +97,8 @@ func TestStartWithKeys(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoKeyStaysOut: a node that gossips in clear is not heard by one that has a key,
-// and does not hear it.
+// TestWhoHasNoKeyStaysOut: a node that gossips in clear is not heard by a node with a
+// key, and does not hear it.
 func TestWhoHasNoKeyStaysOut(t *testing.T) {
 	lines := make(chan string, 10_000)
 	us := start(t, Config{Self: site("us"), KeyFile: keyFile(t, "0123456789abcdef"), Logger: logTo(lines)})

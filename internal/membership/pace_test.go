@@ -57,9 +57,10 @@ func calling(t *testing.T, takes time.Duration) (m *Membership, calls <-chan cal
 	return m, d.calls
 }
 
-// TestPaceOfTheCalls: a node that is alone calls its seeds after a pause that doubles up
-// to a bound, and a node that is not calls steadily; one that is alone again begins anew,
-// and calls whom it lost as well. Each pause is from half to one and a half of its length.
+// TestPaceOfTheCalls: a node alone calls its seeds after a pause that doubles up to a
+// bound, and a node with others calls steadily. A node that is alone again begins anew,
+// and calls lost nodes as well. Each pause is drawn from half to one and a half of its
+// length.
 func TestPaceOfTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last, exact := time.Now(), 0
@@ -120,8 +121,8 @@ func TestCloseWaitsForACall(t *testing.T) {
 	})
 }
 
-// TestKeysAreFollowed: every ten seconds a changed file of keys is taken up; one that is
-// not in order is told once, and again after one that was.
+// TestKeysAreFollowed: every ten seconds a changed file of keys is taken up. A faulty
+// file is told once, and again after a good file.
 func TestKeysAreFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const before, after = "0123456789abcdef", "fedcba9876543210"

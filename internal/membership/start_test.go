@@ -15,7 +15,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// logTo is a logger whose lines come to a channel, those beyond its room are lost.
+// logTo is a logger that writes lines to a channel. Lines beyond its room are lost.
 func logTo(lines chan string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(lineTo(lines), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
@@ -30,8 +30,7 @@ func (w lineTo) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestAdvertisedAddress: others are told the address to advertise, not the one of the
-// listener.
+// TestAdvertisedAddress: others are told the address to advertise, not the listener's.
 func TestAdvertisedAddress(t *testing.T) {
 	us := start(t, Config{Self: site("us"), Advertise: "127.0.0.9:17946"})
 	if n := us.Nodes(); us.Addr() != "127.0.0.9:17946" || len(n) != 1 || n[0].Gossip != us.Addr() {
@@ -39,8 +38,8 @@ func TestAdvertisedAddress(t *testing.T) {
 	}
 }
 
-// TestSettingsOfMemberlist: the label of the gossip names the cluster, what is not set
-// stays as the preset has it, and the seeds are those of the start.
+// TestSettingsOfMemberlist: the label of the gossip names the cluster, settings left out
+// keep the preset's values, and the seeds come from the start.
 func TestSettingsOfMemberlist(t *testing.T) {
 	for preset, want := range map[Preset]*memberlist.Config{
 		PresetLocal: memberlist.DefaultLocalConfig(), PresetLAN: memberlist.DefaultLANConfig(),
@@ -100,7 +99,7 @@ func TestEndOfContextAlone(t *testing.T) {
 	}
 }
 
-// TestFailedStartFreesTheAddress: what does not start leaves no listener.
+// TestFailedStartFreesTheAddress: a failed start leaves no listener.
 func TestFailedStartFreesTheAddress(t *testing.T) {
 	addr := freeAddr(t)
 	c := Config{Self: site("us"), Bind: addr, tune: func(c *memberlist.Config) { c.ProtocolVersion = 99 }}
@@ -155,7 +154,7 @@ func TestNobodyWaitsWithoutEnd(t *testing.T) {
 	}
 }
 
-// stranger is a node that is no samya node, and says of itself what it likes.
+// stranger is a node that is no samya node, and lies about itself.
 func stranger(t *testing.T, name string, says Node) *memberlist.Memberlist {
 	t.Helper()
 	conf := memberlist.DefaultLocalConfig()
@@ -176,8 +175,8 @@ func at(list *memberlist.Memberlist) []string {
 	return []string{fmt.Sprintf("%s:%d", n.Addr, n.Port)}
 }
 
-// TestWhoIsAskedOfStrangers: a node that gossips under the label of the cluster and lies
-// of its name is not let in, and one of another cluster brings nobody along.
+// TestWhoIsAskedOfStrangers: a node with the label of the cluster and a false name is
+// not let in, and a node of another cluster brings nobody along.
 func TestWhoIsAskedOfStrangers(t *testing.T) {
 	lines := make(chan string, 10_000)
 	us := start(t, Config{Self: site("us"), Logger: logTo(lines)})

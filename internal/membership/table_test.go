@@ -16,8 +16,8 @@ func told(n Node, host byte) *memberlist.Node {
 	return &memberlist.Node{Name: n.ID(), Meta: n.encode(), Addr: net.IPv4(10, 0, 0, host), Port: 7946}
 }
 
-// TestTargets: who is called are the seeds and the nodes thought dead, those up to a
-// bound and in order, and never the node itself. The seeds stay as they are.
+// TestTargets: calls go to the seeds and to nodes thought dead, up to a bound and in
+// order, and never to the node itself. The seeds stay as they are.
 func TestTargets(t *testing.T) {
 	tab := newTable(site("us"))
 	tab.NotifyJoin(told(site("us"), 1))
@@ -44,7 +44,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestAlone: a node is alone while no other one is alive.
+// TestAlone: a node is alone while no other node is alive.
 func TestAlone(t *testing.T) {
 	tab := newTable(site("us"))
 	alone := func(when string, want bool) {
@@ -62,8 +62,8 @@ func TestAlone(t *testing.T) {
 	alone("the other died", true)
 }
 
-// TestHowLongTheDeadAreRemembered: a dead node stays for ten minutes. One that is
-// forgotten makes room in a full table.
+// TestHowLongTheDeadAreRemembered: a dead node stays for ten minutes. A forgotten node
+// makes room in a full table.
 func TestHowLongTheDeadAreRemembered(t *testing.T) {
 	tab := newTable(site("us"))
 	for i := range maxNodes {
@@ -87,8 +87,8 @@ func TestHowLongTheDeadAreRemembered(t *testing.T) {
 	}
 }
 
-// TestLastSeen: a probe that a node answers is word of it, and a node has word of itself
-// at any time. What was handed out does not change.
+// TestLastSeen: an answered probe is word of a node, and a node has word of itself at
+// any time. A list handed out does not change.
 func TestLastSeen(t *testing.T) {
 	tab := newTable(site("us"))
 	tab.NotifyJoin(told(site("us"), 1))
@@ -113,7 +113,7 @@ func TestLastSeen(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesANameOver: what memberlist tells of a node counts under the name alone
+// TestNobodyTakesANameOver: memberlist's word about a node counts under the name alone
 // that the node gives itself.
 func TestNobodyTakesANameOver(t *testing.T) {
 	tab := newTable(site("us"))
@@ -155,8 +155,8 @@ func TestSelfStaysItself(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotDecoded: what a node says in another version, or what no node may say of
-// itself.
+// TestWhatIsNotDecoded: descriptions of another version, or with forbidden contents, are
+// not decoded.
 func TestWhatIsNotDecoded(t *testing.T) {
 	later := site("us").encode()
 	later[0] = metaVersion + 1

@@ -157,15 +157,15 @@ func compiled(t *testing.T) map[string]string {
 	return files
 }
 
-// checker checks types. What packages import, and files without a bug, are read once
-// for all checks.
+// checker checks types. Imported packages, and files without a bug, are read once for
+// all checks.
 type checker struct {
 	set    *token.FileSet
 	config types.Config
 	parsed map[string]*ast.File
 }
 
-// newChecker returns a checker of packages that import those of exports.
+// newChecker returns a checker of packages with imports from exports.
 func newChecker(exports map[string]string) *checker {
 	set := token.NewFileSet()
 	return &checker{

@@ -254,8 +254,7 @@ func TestAnswersAsCallersGiveUp(t *testing.T) {
 	}
 }
 
-// TestWindowIsToldOnce: the window is the one of the first answer, whatever later ones
-// say.
+// TestWindowIsToldOnce: the first answer sets the window, whatever later answers say.
 func TestWindowIsToldOnce(t *testing.T) {
 	bubble(t, 1, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn

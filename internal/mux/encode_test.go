@@ -62,8 +62,8 @@ func TestDeadlineFarAway(t *testing.T) {
 	}
 }
 
-// TestEarlierTimeCounts: of the time of a call and the deadline of its context the
-// earlier one is told to the server, and ends the call.
+// TestEarlierTimeCounts: the server is told the earlier of the call's time and its
+// context's deadline, and the earlier ends the call.
 func TestEarlierTimeCounts(t *testing.T) {
 	for what, tc := range map[string]struct{ by, deadline time.Duration }{
 		"the deadline": {2 * time.Second, time.Second},

@@ -49,7 +49,7 @@ func TestCloseEndsUnaryCalls(t *testing.T) {
 	})
 }
 
-// TestNoOperationByItself: what is no operation is sent to no server.
+// TestNoOperationByItself: a call without an operation is sent to no server.
 func TestNoOperationByItself(t *testing.T) {
 	bubble(t, 0, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn
@@ -87,8 +87,8 @@ func (c *optioned) Invoke(_ context.Context, _ string, _, _ any, opts ...grpc.Ca
 	return nil
 }
 
-// TestCallOptions: those of the Mux are those of its streams, and of the unary calls in
-// their stead.
+// TestCallOptions: the options of the Mux hold for its streams, and for the unary calls
+// in their stead.
 func TestCallOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &optioned{fakeConn: &fakeConn{}}

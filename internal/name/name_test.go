@@ -230,7 +230,8 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestLease: both parts of a lease's name are what they would be by themselves.
+// TestLease: each part of a lease's name keeps to the bounds of a site and of a request
+// id.
 func TestLease(t *testing.T) {
 	site, id, err := name.Lease("lease", "us-east1/a/b:1")
 	if site != "us-east1" || id != "a/b:1" || err != nil {
@@ -245,7 +246,7 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestForecast: a model is one of those that are listed, in the order of their names.
+// TestForecast: a model must be in the list, and the list is in the order of names.
 func TestForecast(t *testing.T) {
 	if !slices.IsSorted(name.Forecasts()) || !slices.IsSorted(name.Modes()) {
 		t.Error("names are not in order")

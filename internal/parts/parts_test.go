@@ -76,7 +76,8 @@ func TestForeign(t *testing.T) {
 }
 
 // TestEveryFieldIsHeldAgainst: a batch that is not atomic says nothing as a whole, and a
-// part of an atomic one says its entity and its tokens, whatever fields the messages get.
+// part of an atomic batch says its entity and its tokens. The test goes over all fields
+// of the messages, also over fields to come.
 func TestEveryFieldIsHeldAgainst(t *testing.T) {
 	whole := func() proto.Message {
 		return &samyav1.BatchRequest{Operations: []*samyav1.Operation{parts.Of("acme", 1)}}
@@ -132,7 +133,8 @@ func give(t *testing.T, m protoreflect.Message, field protoreflect.FieldDescript
 	}
 }
 
-// TestHugeBatches: what is told of a batch with too many operations does not grow with it.
+// TestHugeBatches: the error about a batch with too many operations does not grow with
+// the batch.
 func TestHugeBatches(t *testing.T) {
 	for _, atomic := range []bool{true, false} {
 		err := parts.Check(&samyav1.BatchRequest{Atomic: atomic, Operations: make([]*samyav1.Operation, 100_000)})

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestEnvNames: a kind with a prefix of its own reads it first, then that of all, but for
-// flags of the kind that shares its environment. --config has one variable.
+// TestEnvNames: a kind with a prefix of its own reads its own variable first, then the
+// shared variable, but not for reserved flags. --config has a single variable.
 func TestEnvNames(t *testing.T) {
 	client := Kind{Prefix: "SAMYA_CLIENT_", Reserved: map[string]bool{"tls-cert": true}}
 	for _, test := range []struct {
@@ -33,8 +33,8 @@ func TestEnvNames(t *testing.T) {
 	}
 }
 
-// TestFromEnvironment: the first variable that is set and not empty counts, and none does
-// for a flag of the command line, a hidden one or --help.
+// TestFromEnvironment: the first variable that is set and not empty counts. None counts
+// for a flag of the command line, a hidden flag or --help.
 func TestFromEnvironment(t *testing.T) {
 	kind := Kind{Prefix: "SAMYA_CLIENT_"}
 	for name, test := range map[string]struct {
@@ -67,8 +67,8 @@ func TestFromEnvironment(t *testing.T) {
 	}
 }
 
-// TestFileIsReadToItsEnd: a file of as many bytes as are allowed is read, and one with a
-// byte more is refused: read in part, it would be another configuration.
+// TestFileIsReadToItsEnd: a file of the largest size is read, and a byte more is
+// refused: read in part, it would be another configuration.
 func TestFileIsReadToItsEnd(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		const head, tail = "other:\n  n: 7\n", "\n  name: x\n"
@@ -94,7 +94,7 @@ func TestFileIsReadToItsEnd(t *testing.T) {
 }
 
 // TestKeysInMessages: a key is told as it stands unless that could write to a terminal,
-// and one with capitals or underscores is still recognised.
+// and capitals and underscores are still recognised.
 func TestKeysInMessages(t *testing.T) {
 	for text, want := range map[string]string{
 		"thing:\n  \"na\\eme\": x\n":  "f.yaml:2: thing.\"na\\x1bme\": no such key; did you mean name?",
@@ -107,8 +107,8 @@ func TestKeysInMessages(t *testing.T) {
 	}
 }
 
-// TestListsCountAsSet: a list from a file counts as set, as it does from the command line:
-// commands look at that to find what was left alone.
+// TestListsCountAsSet: a list from a file counts as set, as on the command line.
+// Commands look at that to find settings left alone.
 func TestListsCountAsSet(t *testing.T) {
 	file, err := Parse("f.yaml", []byte("thing:\n  join: [a]\n"), kinds())
 	if err != nil {
@@ -143,8 +143,8 @@ func TestOtherFlagsThanTheKinds(t *testing.T) {
 	}
 }
 
-// TestLocateFiles: an error about what a file of secrets holds is one about the flag that
-// names the file.
+// TestLocateFiles: an error about the contents of a file of secrets is located at the
+// flag that names the file.
 func TestLocateFiles(t *testing.T) {
 	f := func() *pflag.FlagSet {
 		f := pflag.NewFlagSet("thing", pflag.ContinueOnError)

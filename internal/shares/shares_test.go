@@ -48,7 +48,7 @@ func star(leader string, counter uint64, applied bool) func(*shares.Share) {
 	}
 }
 
-// mergeCase are shares, and what they add up to.
+// mergeCase has shares, and their sum.
 type mergeCase struct {
 	what   string
 	shares []shares.Share
@@ -198,8 +198,8 @@ func (c mergeCase) check(t *testing.T) {
 	}
 }
 
-// TestMergeOfDebts: what the cluster owes is not available, and what is below zero
-// at one site is a debt whatever else is there.
+// TestMergeOfDebts: tokens that the cluster owes are not available, and a share below
+// zero is a debt whatever else is there.
 func TestMergeOfDebts(t *testing.T) {
 	for _, c := range []mergeCase{
 		{

@@ -16,7 +16,7 @@ type lease struct {
 	tokens, kept core.Tokens
 	// counted are those that are out from its client's view.
 	counted core.Tokens
-	// block is that of the transaction that granted it.
+	// block holds the record of the grant.
 	block uint64
 	// undone, ended and deleted say what became of it.
 	undone, ended, deleted bool
@@ -134,10 +134,10 @@ func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
 	}
 }
 
-// leaseOf is the lease of an acquire whose record at a site is in a block: the first that
-// has neither ended nor been undone; nil for none. One transaction may undo one and grant
-// another. If the one that is undone has ended, the other is not meant: it is of a later
-// block.
+// leaseOf returns the lease of an acquire with its record at a site in a block: the
+// first that has neither ended nor been undone; nil for none. One transaction may undo a
+// lease and grant another. The new lease has a later block, and is not meant even if the
+// old lease has ended.
 func (n *node) leaseOf(p *op, block uint64) *lease {
 	var first *lease
 	for _, l := range n.leases {

@@ -26,9 +26,9 @@ func (s *sim) atRest() map[asideAt]bool {
 	return s.aside()
 }
 
-// rest has what has just begun come to an end: tokens come back at any time, as leases
-// end, and pay debts, and what nobody acquired is found and set aside. Each entity has ten
-// seconds from when it has begun, whatever others do.
+// rest lets work under way come to an end. Tokens come back at any time, as leases end,
+// and pay debts. Tokens that nobody acquired are found and set aside. Each entity has
+// ten seconds from the moment at which its work begins, whatever others do.
 func (s *sim) rest() {
 	begun := func(name string) bool { return s.payable(name) || s.apart(name) || s.owing(name) != nil }
 	seconds := make(map[string]int)

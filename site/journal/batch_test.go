@@ -37,7 +37,7 @@ func TestKeysOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestLargeBatchesAreLetGo: the memory of a large commit is not kept for those that follow.
+// TestLargeBatchesAreLetGo: the memory of a large commit is not kept for later commits.
 func TestLargeBatchesAreLetGo(t *testing.T) {
 	for _, size := range []int{maxKept / 2, maxKept + 1} {
 		var b Batch

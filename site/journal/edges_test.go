@@ -65,8 +65,8 @@ func put(t *testing.T, j *journal.Journal, from, n uint64, size int) {
 	}
 }
 
-// TestFilesAreClosed: besides the current segment and the one to be used again no file
-// stays open behind a checkpoint or a start, and none behind the end.
+// TestFilesAreClosed: a checkpoint or a start leaves open the current segment and the
+// spare segment alone, and the end leaves no file open.
 func TestFilesAreClosed(t *testing.T) {
 	files := 0
 	d, base := opened{disk{simdisk.New(rand.New(rand.NewPCG(1, 0)))}, &files}, newBase()
@@ -76,7 +76,7 @@ func TestFilesAreClosed(t *testing.T) {
 			t.Errorf("%d files are open after start %d", files, round)
 		}
 		put(t, j, 100*round, 10, 300)
-		// One is sealed, and in the end another; the last start of all finds two.
+		// A segment is sealed, and another in the end; the last start of all finds two.
 		if _, err := j.Step(); err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +165,8 @@ func TestNothingOfARefusedCommit(t *testing.T) {
 	}
 }
 
-// TestLogWithoutItsBase: a log with commits whose base is gone is refused, and not begun
-// anew; a start that was cut off, before the base had a number, is done again.
+// TestLogWithoutItsBase: a log with commits and without its base is refused, and not
+// begun anew. A start that was cut off, before the base had a number, is done again.
 func TestLogWithoutItsBase(t *testing.T) {
 	ops := []journal.Op{{Kind: journal.Put, Bucket: 2, Key: []byte("first"), Value: []byte("of all")}}
 	begun := func(commits uint64) disk {
@@ -256,7 +256,7 @@ func TestOldSegments(t *testing.T) {
 	}
 }
 
-// TestOneCommitIsMissing: a log that begins one commit behind the base's last is refused.
+// TestOneCommitIsMissing: a log that begins a commit too late is refused.
 func TestOneCommitIsMissing(t *testing.T) {
 	d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
 	names := segments(t, d, base, []int{10, 20}, 1)
@@ -269,7 +269,7 @@ func TestOneCommitIsMissing(t *testing.T) {
 	}
 }
 
-// TestOtherNames: files whose names are not quite those of segments are none.
+// TestOtherNames: files with names not quite like a segment's are no segments.
 func TestOtherNames(t *testing.T) {
 	d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
 	segments(t, d, base, []int{10}, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// limit is how long a test waits for what has to happen.
+// limit bounds a test's wait.
 const limit = 30 * time.Second
 
 // listening has a server take the links of others; it tells of each connection that ends.

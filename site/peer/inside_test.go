@@ -13,7 +13,7 @@ import (
 )
 
 // inside makes the links of site us in a cluster of two. The address of eu, the other
-// one, is unknown.
+// site, is unknown.
 func inside(tweak func(*Config)) (*Links, *link) {
 	cfg := Config{
 		Cluster: "prod", Self: "us", Members: []core.SiteID{"eu", "us"}, MembersVersion: 1,
@@ -28,7 +28,7 @@ func inside(tweak func(*Config)) (*Links, *link) {
 	return l, l.links["eu"]
 }
 
-// asEU makes a Config that of the other site of inside.
+// asEU turns a Config into the other site's.
 func asEU(c *Config) { c.Self = "eu" }
 
 // numbered is a small message.

@@ -254,7 +254,7 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatalf("message %d comes in place %d", m.Message.Instance, got)
 		}
 		if got++; got == most {
-			// The queue is empty now, so this one is kept for certain.
+			// The queue is empty now, so this message is kept for certain.
 			us.links.Send([]core.Envelope{message("us", "eu", 1_000_001)})
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 )
 
-// ofSize is a message of exactly so many bytes, 1,000 at least. Messages share what they
-// carry.
+// ofSize is a message of exactly so many bytes, 1,000 at least. Messages share their
+// contents.
 func ofSize(t *testing.T, carried []byte, size int) *peerv1.ProtocolMessage {
 	t.Helper()
 	m := &peerv1.ProtocolMessage{}
@@ -25,8 +25,7 @@ func ofSize(t *testing.T, carried []byte, size int) *peerv1.ProtocolMessage {
 	return nil
 }
 
-// TestDefaultsOfAQueue: what is kept for a member, and what goes in one batch, if the
-// settings say nothing.
+// TestDefaultsOfAQueue: the bounds of a queue and of a batch without settings.
 func TestDefaultsOfAQueue(t *testing.T) {
 	const mib = 1 << 20
 	carried := make([]byte, mib)
@@ -54,7 +53,8 @@ func TestDefaultsOfAQueue(t *testing.T) {
 	}
 }
 
-// TestRoomInAQueueComesBack: what left the queue takes no room of it, and no memory.
+// TestRoomInAQueueComesBack: a message that has left the queue takes no room, and no
+// memory.
 func TestRoomInAQueueComesBack(t *testing.T) {
 	const size = 1000
 	_, k := inside(func(c *Config) { c.MaxQueuedBytes, c.MaxBatch = 10*size, 4 })
@@ -78,8 +78,8 @@ func TestRoomInAQueueComesBack(t *testing.T) {
 	}
 }
 
-// TestMessageBeyondALink: a message that no link takes is dropped; the largest one that a
-// link takes fits the bound of the receiver.
+// TestMessageBeyondALink: a message too large for any link is dropped; the largest
+// message of a link fits the bound of the receiver.
 func TestMessageBeyondALink(t *testing.T) {
 	// Nobody writes to these bytes, so the system gives no memory for them.
 	carried := make([]byte, maxWhole)
@@ -98,8 +98,7 @@ func TestMessageBeyondALink(t *testing.T) {
 	}
 }
 
-// TestHowStaleAMessageMayBe: of what waits for a link that comes up, all that is older
-// than 5 s is dropped.
+// TestHowStaleAMessageMayBe: a link that comes up drops waiting messages older than 5 s.
 func TestHowStaleAMessageMayBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, k := inside(nil)
@@ -122,7 +121,8 @@ func TestHowStaleAMessageMayBe(t *testing.T) {
 	})
 }
 
-// TestPartsAreBounded: what is kept of a batch in parts is bounded, and no byte less.
+// TestPartsAreBounded: the memory for parts of a batch is bounded, and holds no byte
+// less than the bound.
 func TestPartsAreBounded(t *testing.T) {
 	// Nobody writes to these bytes but to the last, so the system gives no memory for them.
 	before := make([]byte, maxWhole-1, maxWhole+1)

@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// cable passes on what is said to a listener, until it is cut: then both ends hear
-// nothing any more, not even that it is cut.
+// cable passes bytes on to a listener, until it is cut: then both ends hear nothing any
+// more, not even that it is cut.
 type cable struct {
 	net.Listener
 	to   string
@@ -58,7 +58,7 @@ func (c *cable) accept() {
 	}
 }
 
-// pass passes on what one end says.
+// pass passes on the bytes of an end.
 func (c *cable) pass(to io.Writer, from io.Reader) {
 	b := make([]byte, 1<<16)
 	for {
@@ -80,8 +80,8 @@ func (c *cable) pass(to io.Writer, from io.Reader) {
 	}
 }
 
-// TestSilentMemberIsGivenUp: a link to a member that says nothing any more, and whose
-// connection does not break, is down before long, though nothing is sent.
+// TestSilentMemberIsGivenUp: a link to a silent member, over a connection that does not
+// break, is down before long, though nothing is sent.
 func TestSilentMemberIsGivenUp(t *testing.T) {
 	t.Parallel() // It takes 13 s, and does nothing.
 	eu, _ := inside(asEU)

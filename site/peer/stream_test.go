@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// sending serves the link in a bubble, and notes what it sends and when.
+// sending serves the link in a bubble, and notes each batch and its time.
 type sending struct {
 	began    time.Time
 	messages []uint64
@@ -51,8 +51,8 @@ func serving(t *testing.T, k *link) (s *sending, stop func()) {
 	}
 }
 
-// TestLatencyHoldsBack: what is sent to a member is held back by the latency to it, as
-// that is at the time; what is held back when the link ends is lost.
+// TestLatencyHoldsBack: messages to a member are held back by the latency of the moment,
+// and are lost if the link ends first.
 func TestLatencyHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		latency := 100 * ms
@@ -82,8 +82,7 @@ func TestLatencyHoldsBack(t *testing.T) {
 	})
 }
 
-// TestFaultLosesBatchesAlone: what is queued behind batches that are lost goes on by
-// itself.
+// TestFaultLosesBatchesAlone: messages queued behind lost batches go on by themselves.
 func TestFaultLosesBatchesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := 0
@@ -106,7 +105,7 @@ func TestFaultLosesBatchesAlone(t *testing.T) {
 	})
 }
 
-// TestSendingFails: a link whose stream takes nothing any more ends, and says why.
+// TestSendingFails: a link ends with a stream that takes nothing any more, and says why.
 func TestSendingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, k := inside(nil)
@@ -145,7 +144,7 @@ func TestEndOfTheLinksEndsTheStreamsOfOthers(t *testing.T) {
 		case <-time.After(time.Minute):
 			t.Error("it does not end")
 		}
-		// What waits for the next frame ends with the stream.
+		// Messages that wait for the next frame end with the stream.
 		cancel()
 	})
 }
@@ -203,7 +202,7 @@ func TestFramesWithoutAMessage(t *testing.T) {
 	})
 }
 
-// TestConnectedIsACopy: what was told of the links stays as it was told.
+// TestConnectedIsACopy: a list of connected members stays as it was told.
 func TestConnectedIsACopy(t *testing.T) {
 	var told [][]core.SiteID
 	l, _ := inside(func(c *Config) { c.Connected = func(s []core.SiteID) { told = append(told, s) } })
