@@ -8,6 +8,7 @@ func (s *Scheduler[V]) call(ctx context.Context, r *Request[V]) error {
 	if r.kind == given && len(r.entries) == 1 && s.classer == nil {
 		return s.callOne(ctx, r, share)
 	}
+	r.forget()
 	for try := 0; ; try++ {
 		state, err := s.resolve(ctx, r, true, try >= patience)
 		if err != nil {

@@ -229,6 +229,7 @@ func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (b
 	if err := ctx.Err(); err != nil {
 		return false, s.lost(r, "hand over", err)
 	}
+	r.forget()
 	for try := 0; ; try++ {
 		state, err := s.resolve(ctx, r, wait, try >= patience)
 		if err != nil {

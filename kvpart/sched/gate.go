@@ -75,11 +75,13 @@ func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error
 			return nil
 		}
 		if !wait {
+			s.abandon(r) // an earlier try may have made entries
 			return fmt.Errorf("%w: no request is dispatched", ErrFull)
 		}
 		select {
 		case <-open:
 		case <-ctx.Done():
+			s.abandon(r)
 			return s.lost(r, "wait for dispatch", ctx.Err())
 		}
 	}

@@ -92,6 +92,14 @@ func (r *Request[V]) ready() {
 	r.err = nil
 }
 
+// forget forgets the entries that an earlier use of r found: those it has then are of
+// this use.
+func (r *Request[V]) forget() {
+	if r.kind != given {
+		r.entries = r.entries[:0]
+	}
+}
+
 // One sets r up for the entry of one key. If there is none and a is not Create, Do
 // fails with ErrNoEntry.
 func (r *Request[V]) One(key string, a Access, j Job[V]) {

@@ -54,27 +54,29 @@ func (s *Scheduler[V]) list(e *Entry[V]) bool {
 // tidy removes some vacant entries.
 func (s *Scheduler[V]) tidy() { s.sweep(sweepSize) }
 
-// Sweep removes the vacant entries that nobody waits for.
+// Sweep removes the vacant entries that nobody waits for, and waits for a sweep that is
+// under way.
 func (s *Scheduler[V]) Sweep() {
+	s.dir.index.Lock() // whoever has entries in hand has it
 	s.vacant.Lock()
 	n := len(s.vacant.entries)
 	s.vacant.Unlock()
+	s.dir.index.Unlock()
 	for ; n > 0; n -= sweepSize {
 		s.sweep(sweepSize)
 	}
 }
 
+// sweep takes the entries with the index locked: nobody who has the lock misses some
+// that another sweep has in hand.
 func (s *Scheduler[V]) sweep(n int) {
+	s.dir.index.Lock()
+	defer s.dir.index.Unlock()
 	s.vacant.Lock()
 	n = min(n, len(s.vacant.entries))
 	some := s.vacant.entries[:n:n]
 	s.vacant.entries = s.vacant.entries[n:]
 	s.vacant.Unlock()
-	if n == 0 {
-		return
-	}
-	s.dir.index.Lock()
-	defer s.dir.index.Unlock()
 	for _, e := range some {
 		e.listed.Store(false)
 		if s.busy(e) {
