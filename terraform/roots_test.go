@@ -40,10 +40,10 @@ func TestRoots(t *testing.T) {
 					if out, err := c.Run("plan", "-detailed-exitcode", with); err != nil {
 						t.Errorf("a plan after an apply is not empty: %v\n%s", err, out)
 					}
-					if out, err := c.Run("plan", "-destroy", with); err == nil {
+					if out, err := c.Run("plan", "-destroy", "-refresh=false", with); err == nil {
 						t.Errorf("disks with books can be destroyed without being asked twice:\n%s", out)
 					}
-					c.Must("plan", "-destroy", with, "-var=protect_data=false")
+					c.Must("plan", "-destroy", "-refresh=false", with, "-var=protect_data=false")
 				})
 			}
 		})
