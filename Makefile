@@ -53,10 +53,14 @@ demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration
 
 ##@ Tests
 
+PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
+# One package more than there are processors: one always waits for a timer or a process.
+TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
+
 .PHONY: test
 test: bin/grpcurl ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
 	$(GO) vet $(PKGS)
-	$(GO) test -timeout 10m $(TEST_FLAGS) $(PKGS)
+	$(GO) test $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
 ifeq ($(PKGS)$(TEST_FLAGS),./...)
 	$(MAKE) --no-print-directory fuzz-briefly
 endif
@@ -207,28 +211,35 @@ fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 200
 # The binaries of the tests do it, which `go test` has compiled: to be led by
 # coverage they would be compiled once more, with all that they import, which takes
 # minutes from a clean clone. A binary without the target succeeds, so what it
-# executed is looked at.
+# executed is looked at. One package for each processor at a time.
 .PHONY: fuzz-briefly
 fuzz-briefly: ## Run every fuzz target for FUZZ_BRIEFLY inputs that no coverage leads, as make test does
-	rm -rf bin/fuzz; mkdir -p bin/fuzz; root=$$PWD; \
+	@rm -rf bin/fuzz; mkdir -p bin/fuzz; began=$$SECONDS; \
 	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
-	of=$$(wc -l <<<"$$all"); began=$$SECONDS; built=''; \
-	while IFS=: read -r file target; do \
-	  dir=$$(dirname "$$file"); \
-	  if [ "$$dir" != "$$built" ]; then $(GO) test -c -o bin/fuzz/package.test "./$$dir"; built=$$dir; fi; \
-	  if ! said=$$(cd "$$dir" && "$$root/bin/fuzz/package.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
-	    -test.fuzzminimizetime 10x -test.fuzzcachedir "$$root/bin/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
-	    echo "$$said"; echo "FAIL $$target in $$dir"; exit 1; \
+	sed -E 's|/[^/]*:.*||' <<<"$$all" | sort -u | \
+	  xargs -P $(PROCESSORS) -I{} $(MAKE) --no-print-directory fuzz-package DIR={}; \
+	echo "fuzz: $$(wc -l <<<"$$all") targets for $(FUZZ_BRIEFLY) each, $$((SECONDS - began)) s, none failed"
+
+# The package of fuzz targets that `make fuzz-package` takes.
+DIR ?= .
+
+.PHONY: fuzz-package
+fuzz-package: # The same for the package in DIR
+	@binary=$(BIN)/fuzz/$$(tr / . <<<"$(DIR)").test; \
+	$(GO) test -c -o "$$binary" "./$(DIR)"; cd "$(DIR)"; \
+	for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' *_test.go | sed 's/func //'); do \
+	  if ! said=$$("$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
+	    -test.fuzzminimizetime 10x -test.fuzzcachedir "$(BIN)/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
+	    echo "$$said"; echo "FAIL $$target in $(DIR)"; exit 1; \
 	  fi; \
-	done <<<"$$all"; \
-	echo "fuzz: $$of targets for $(FUZZ_BRIEFLY) each, $$((SECONDS - began)) s, none failed"
+	done
 
 # The file system under test is that of the work tree: /tmp is often in memory,
 # where a sync costs nothing.
 .PHONY: bench
 bench: ## Run the benchmarks on this disk; BENCH=regexp, BENCH_FLAGS, PKGS
 	mkdir -p bin/bench
-	TMPDIR=$(BIN)/bench $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
+	GOGC=100 TMPDIR=$(BIN)/bench $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
 
 # Handed to `samya-lab compare`, e.g. `make compare COMPARE_FLAGS="--quick --peers redis"`.
 COMPARE_FLAGS ?=

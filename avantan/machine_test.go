@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 func trio(t *testing.T) *script {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart/engine"
 )
 

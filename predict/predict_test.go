@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 func mustModel(tb testing.TB, name string, options Options) Durable {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/sim"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 func runLab(t *testing.T, args ...string) (code int, stdout, stderr string) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 func TestMedian(t *testing.T) {

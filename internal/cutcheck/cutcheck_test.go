@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/race"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 func bounds(t *testing.T, name string) Bounds {

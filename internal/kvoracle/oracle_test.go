@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/kvoracle"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 // run makes load on a model for some rounds, and closes it under load.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/mutants"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 // root is the root of the module, from this directory.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/replay/sites"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/internal/virtual"
 	"github.com/samya-db/samya/site/core"
 )

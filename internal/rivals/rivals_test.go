@@ -9,6 +9,7 @@ import (
 
 	"github.com/samya-db/samya/internal/rivals"
 	"github.com/samya-db/samya/internal/rivals/rivaltest"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/internal/virtual"
 	"github.com/samya-db/samya/internal/wan"
 )

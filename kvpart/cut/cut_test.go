@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 // builder makes graphs of requests that touch vertices together.

@@ -99,8 +99,11 @@ func TestNothingIsForgottenAtTheGate(t *testing.T) {
 			t.Errorf("a request that waits too long: %v", err)
 		}
 	})
-	for _, p := range []*probe{fill, late} {
-		<-p.ended
+	if err := <-late.ended; err == nil {
+		t.Error("it ended as if it had run")
+	}
+	if err := <-fill.ended; err != nil {
+		t.Error(err)
 	}
 	nothingIsLeft(t, s, "after a hold")
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart/sched"
 )
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/race"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/internal/trace"
 	"github.com/samya-db/samya/predict"
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/site/core"
 )
 

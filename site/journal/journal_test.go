@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/simdisk"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/site/journal"
 )
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/experiment"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/site/core"
 )
 

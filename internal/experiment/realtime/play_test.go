@@ -17,6 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/experiment"
 	"github.com/samya-db/samya/internal/experiment/realtime"
 	"github.com/samya-db/samya/internal/replay"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 // scratch is where the program is built, and goes when the tests end.

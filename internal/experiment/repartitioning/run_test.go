@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/internal/experiment"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart"
 )
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/internal/experiment"
+	_ "github.com/samya-db/samya/internal/testheap"
 )
 
 // What two studies look at runs once.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/samya-db/samya/internal/rivals/multipaxsys"
 	"github.com/samya-db/samya/internal/rivals/rivaltest"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/internal/virtual"
 )
 

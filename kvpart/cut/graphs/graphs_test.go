@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/samya-db/samya/internal/race"
+	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/kvpart/cut"
 )
 

@@ -1,0 +1,23 @@
+// Package testheap lets the binary of a test collect garbage less often: it has the
+// memory, and a quarter of the processor's time went there. Import it for its effect:
+//
+//	import _ "github.com/samya-db/samya/internal/testheap"
+//
+// It is for tests that keep to their own process. The environment stays as it is, so
+// that the programs that tests run collect as they do for users. It is not for tests of
+// memory.
+package testheap
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// percent is by how much the heap grows before it is collected, in percent of what is in use.
+const percent = 400
+
+func init() { //nolint:gochecknoinits // it is imported for this
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
