@@ -303,8 +303,20 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 lint: bin/golangci-lint ## Run the linters; they also check the format
 	bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),./...)
-	cd tools/release && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	for tool in release house; do (cd tools/$$tool && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
+
+# Handed to what measures the structure, e.g. `make house HOUSE_FLAGS="-v"`.
+HOUSE_FLAGS ?=
+
+.PHONY: house
+house: bin/house ## Measure the structure of the code, and hold it against its bounds; HOUSE_FLAGS="-v" names each place
+	bin/house $(HOUSE_FLAGS)
+
+.PHONY: house-test
+house-test: ## Test what measures the structure
+	$(GO) vet -C tools/house ./...
+	$(GO) test -C tools/house ./...
 
 .PHONY: fmt
 fmt: bin/gofumpt ## Format the hand-written code
@@ -365,7 +377,7 @@ terraform-docs: ## Write terraform/reference.md out of the configurations
 .PHONY: tidy-check
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
 	$(GO) mod tidy -diff
-	$(GO) -C tools/release mod tidy -diff
+	for tool in release house; do $(GO) -C tools/$$tool mod tidy -diff; done
 
 .PHONY: clean
 clean: ## Remove what was built
@@ -394,6 +406,11 @@ bin/grpcurl: tools/grpcurl/go.mod tools/grpcurl/go.sum
 	echo "building $@ (minutes, the first time)"
 	$(GO) build -C tools/grpcurl -o $(BIN)/ github.com/fullstorydev/grpcurl/cmd/grpcurl
 	touch $@
+
+# The go command knows itself whether there is anything to do.
+.PHONY: bin/house
+bin/house:
+	$(GO) build -C tools/house -o $(BIN)/ .
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/release

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// public are the packages that users outside of the repository import.
+var public = []string{"client"}
+
+// exported counts the exported names of each package of the product, and finds those that
+// no other package needs. A name is needed if another package's code has it, or if the
+// type of a name that is needed tells of it.
+func (m *module) exported() (most, unused Measure) {
+	used := make(map[string]bool) // "path.name"
+	for _, p := range m.packages {
+		for _, o := range p.TypesInfo.Uses {
+			if o.Pkg() != nil && o.Pkg().Path() != p.PkgPath && o.Parent() == o.Pkg().Scope() {
+				used[o.Pkg().Path()+"."+o.Name()] = true
+			}
+		}
+	}
+	unused = Measure{Name: "exported names of the product that no package imports", Bound: 0}
+	var all []ranked
+	for path, p := range m.product() {
+		names := exportedOf(p)
+		if len(names) == 0 {
+			continue
+		}
+		all = append(all, ranked{m.short(path), len(names)})
+		if slices.Contains(public, m.short(path)) {
+			continue
+		}
+		needed := make(map[string]bool)
+		for _, o := range names {
+			if used[path+"."+o.Name()] {
+				need(p.Types, o, needed)
+			}
+		}
+		for _, o := range names {
+			if !needed[o.Name()] {
+				unused.Where = append(unused.Where, m.short(path)+"."+o.Name())
+			}
+		}
+	}
+	slices.Sort(unused.Where)
+	unused.Now = len(unused.Where)
+	return worst("exported names of the biggest package", maxExported, all), unused
+}
+
+// exportedOf returns the exported names of a package that a person wrote.
+func exportedOf(p *packages.Package) []types.Object {
+	generated := make(map[*token.File]bool)
+	for _, f := range p.Syntax {
+		generated[p.Fset.File(f.Package)] = ast.IsGenerated(f)
+	}
+	var out []types.Object
+	for _, name := range p.Types.Scope().Names() {
+		if o := p.Types.Scope().Lookup(name); o.Exported() && !generated[p.Fset.File(o.Pos())] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// need marks o, and the exported names of its package that its type tells of.
+func need(pkg *types.Package, o types.Object, needed map[string]bool) {
+	if o.Pkg() != pkg || !o.Exported() || o.Parent() != pkg.Scope() || needed[o.Name()] {
+		return
+	}
+	needed[o.Name()] = true
+	seen := make(map[types.Type]bool)
+	if named, ok := o.Type().(*types.Named); ok {
+		if _, isType := o.(*types.TypeName); isType {
+			walk(named.Underlying(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
+			for method := range named.Methods() {
+				if method.Exported() {
+					walk(method.Type(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
+				}
+			}
+			return
+		}
+	}
+	walk(o.Type(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
+}
+
+// walk calls yield for each named type that the type t tells of.
+func walk(t types.Type, seen map[types.Type]bool, yield func(*types.TypeName)) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	switch t := t.(type) {
+	case *types.Alias:
+		yield(t.Obj())
+		walk(types.Unalias(t), seen, yield)
+	case *types.Named:
+		yield(t.Obj())
+		for arg := range t.TypeArgs().Types() {
+			walk(arg, seen, yield)
+		}
+	case *types.Pointer:
+		walk(t.Elem(), seen, yield)
+	case *types.Slice:
+		walk(t.Elem(), seen, yield)
+	case *types.Array:
+		walk(t.Elem(), seen, yield)
+	case *types.Chan:
+		walk(t.Elem(), seen, yield)
+	case *types.Map:
+		walk(t.Key(), seen, yield)
+		walk(t.Elem(), seen, yield)
+	case *types.Signature:
+		walk(t.Params(), seen, yield)
+		walk(t.Results(), seen, yield)
+		for p := range t.TypeParams().TypeParams() {
+			walk(p.Constraint(), seen, yield)
+		}
+	case *types.Tuple:
+		for v := range t.Variables() {
+			walk(v.Type(), seen, yield)
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				walk(f.Type(), seen, yield)
+			}
+		}
+	case *types.Interface:
+		for method := range t.Methods() {
+			walk(method.Type(), seen, yield)
+		}
+		for e := range t.EmbeddedTypes() {
+			walk(e, seen, yield)
+		}
+	case *types.Union:
+		for term := range t.Terms() {
+			walk(term.Type(), seen, yield)
+		}
+	}
+}

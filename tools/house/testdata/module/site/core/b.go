@@ -1,0 +1,3 @@
+package core
+
+func (c *Core) b() { f := c.c; f() }

@@ -1,0 +1,3 @@
+package core
+
+func (c *Core) c() { twice(c.a) }

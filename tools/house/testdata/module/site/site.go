@@ -1,0 +1,28 @@
+// Package site stands above its core.
+package site
+
+import (
+	"example.com/house/internal/name"
+	"example.com/house/site/core"
+)
+
+// New is needed by the app manager, and makes Site, Options and Port needed.
+func New(...Options) *Site { return &Site{core: core.New(name.Check)} }
+
+// Site is told of by New.
+type Site struct{ core *core.Core }
+
+// Step is a method of Site, and tells of Port.
+func (*Site) Step(Port) {}
+
+// Port is told of by a method of Site.
+type Port int
+
+// Options is told of by New.
+type Options struct{ hidden Hidden }
+
+// Hidden stands in a field that nobody outside sees.
+type Hidden struct{}
+
+// Unused has no importer.
+func Unused() {}
