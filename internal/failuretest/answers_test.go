@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 
@@ -40,9 +41,7 @@ type answers struct {
 }
 
 func newAnswers() *answers {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, load.DefaultInFlight
-	return &answers{transport: t, first: make(map[string]answer)}
+	return &answers{transport: load.NewTransport(load.DefaultInFlight), first: make(map[string]answer)}
 }
 
 func (s *answers) close() { s.transport.CloseIdleConnections() }
@@ -57,9 +56,13 @@ func (s *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := json.NewDecoder(body).Decode(&asked); err != nil {
 		return nil, fmt.Errorf("read the request: %w", err)
 	}
+	var conn httptrace.GotConnInfo
+	r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+		GotConn: func(c httptrace.GotConnInfo) { conn = c },
+	}))
 	resp, err := s.transport.RoundTrip(r)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w, on a connection that had been used before: %t, idle for %s", err, conn.Reused, conn.IdleTime)
 	}
 	text, err := io.ReadAll(resp.Body)
 	resp.Body.Close()

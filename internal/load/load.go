@@ -144,9 +144,7 @@ func New(cfg Config) (*Load, error) {
 	}
 	l := &Load{cfg: cfg, idle: func() {}}
 	if cfg.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxIdleConns = 0
-		t.MaxIdleConnsPerHost = cfg.InFlight
+		t := NewTransport(cfg.InFlight)
 		l.cfg.Transport, l.idle = t, t.CloseIdleConnections
 	}
 	for i, r := range cfg.Regions {
@@ -160,6 +158,21 @@ func New(cfg Config) (*Load, error) {
 		l.regions = append(l.regions, newRegion(&l.cfg, r, client, rand.New(rand.NewPCG(cfg.Seed, uint64(i)))))
 	}
 	return l, nil
+}
+
+// idleFor is how long a connection may be idle, below the 5 s after which an app manager
+// ends one that has sent nothing since it opened. A request that meets that end has no
+// answer, and nobody knows its outcome.
+const idleFor = 2 * time.Second
+
+// NewTransport returns what carries as many requests of one region at once, on
+// connections that are kept.
+func NewTransport(inFlight int) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns = 0
+	t.MaxIdleConnsPerHost = inFlight
+	t.IdleConnTimeout = idleFor
+	return t
 }
 
 // Ledger returns the ledger that the load writes to.
