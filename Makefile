@@ -226,7 +226,7 @@ DIR ?= .
 .PHONY: fuzz-package
 fuzz-package: # The same for the package in DIR
 	@binary=$(BIN)/fuzz/$$(tr / . <<<"$(DIR)").test; \
-	$(GO) test -c -o "$$binary" "./$(DIR)"; cd "$(DIR)"; \
+	$(GO) test -c -ldflags='-s -w' -o "$$binary" "./$(DIR)"; cd "$(DIR)"; \
 	for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' *_test.go | sed 's/func //'); do \
 	  if ! said=$$("$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
 	    -test.fuzzminimizetime 10x -test.fuzzcachedir "$(BIN)/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \

@@ -11,10 +11,10 @@ import (
 )
 
 // Samya builds the program of this work tree into a directory, as it is released:
-// without cgo and without paths of this machine. It returns the program's path.
+// without cgo, paths of this machine and what debuggers need. It returns the program's path.
 func Samya(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "samya")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "github.com/samya-db/samya/cmd/samya")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/samya-db/samya/cmd/samya")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build samya: %w\n%s", err, out)
