@@ -301,9 +301,9 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters; they also check the format
-	bin/golangci-lint run $(PKGS)
+	GOGC=200 bin/golangci-lint run $(PKGS)
 ifeq ($(PKGS),./...)
-	for tool in release house; do (cd tools/$$tool && $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
+	for tool in release house; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
 # Handed to what measures the structure, e.g. `make house HOUSE_FLAGS="-v"`.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // step is commands of a page, with the output that follows them, if it is shown.
@@ -17,6 +19,7 @@ var step = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$
 // shell and on a fresh clone of this work tree, and holds what they print against
 // the page. It does so in a network of its own, as the ports are the default ones.
 func TestQuickstart(t *testing.T) {
+	race.OtherProcesses(t)
 	for _, name := range []string{"unshare", "ip", "git", "make", "curl"} {
 		if _, err := exec.LookPath(name); err != nil {
 			missing(t, "needs "+name)

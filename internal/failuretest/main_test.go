@@ -18,6 +18,7 @@ import (
 
 	"github.com/samya-db/samya/internal/buildtest"
 	"github.com/samya-db/samya/internal/proc"
+	"github.com/samya-db/samya/internal/race"
 )
 
 // longEnv set to anything chooses the long form of every story.
@@ -83,6 +84,7 @@ var build = sync.OnceValues(func() (string, error) {
 // samya returns the path of the program, built from this tree.
 func samya(t *testing.T) string {
 	t.Helper()
+	race.OtherProcesses(t)
 	bin, err := build()
 	if err != nil {
 		t.Fatal(err)

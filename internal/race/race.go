@@ -15,3 +15,13 @@ func OneGoroutine(tb testing.TB) {
 		tb.Skip("all in one goroutine: the race detector has nothing to find")
 	}
 }
+
+// OtherProcesses skips a test under the race detector. It is for tests of programs that
+// are built without it and run as processes: the detector would watch what the test
+// does with them, nothing of theirs.
+func OtherProcesses(tb testing.TB) {
+	tb.Helper()
+	if Enabled {
+		tb.Skip("what it tests runs in other processes, built without the race detector")
+	}
+}

@@ -42,9 +42,7 @@ func Root(tb testing.TB) string {
 // skipped as well: all that it tests runs in other processes, without the detector.
 func Built(tb testing.TB, name string) string {
 	tb.Helper()
-	if race.Enabled {
-		tb.Skip("what it tests runs in other processes")
-	}
+	race.OtherProcesses(tb)
 	path := filepath.Join(Root(tb), "bin", name)
 	if _, err := os.Stat(path); err != nil {
 		if os.Getenv("CI") != "" {
