@@ -2,6 +2,7 @@ package terraform_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ func TestCluster(t *testing.T) {
 	samya := tofutest.Samya(t)
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
+	addressesAreOurs(t)
 	dir := t.TempDir()
 	regions := []string{"asia-east2", "australia-southeast1", "europe-west2", "southamerica-east1", "us-west1"}
 	var members, seeds []string
@@ -109,6 +111,28 @@ func TestCluster(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// addressesAreOurs waits until no other run of the tests on this machine has the
+// addresses, and keeps them until the test ends.
+func addressesAreOurs(t *testing.T) {
+	t.Helper()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for until := time.Now().Add(5 * time.Minute); ; <-again.C {
+		held, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address(0, 1)+":8079")
+		if err == nil {
+			t.Cleanup(func() {
+				if err := held.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the addresses of the test are taken: %v", err)
+		}
+	}
 }
 
 // address is the nth of a region's addresses. All of 127.0.0.0/8 is this machine.
