@@ -69,10 +69,13 @@ func FuzzReadResponse(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte{0xff})
+	// A result whose field is of another kind, which is an unknown one for some decoders.
+	f.Add([]byte("\n\f\b\x80\x80\x80\x80 \x12\x04\x1a\x00\b\b"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		replies, window, err := readResponse(b, nil)
 		want := &samyav1.StreamResponse{}
-		if proto.Unmarshal(b, want) != nil {
+		// Without what no sender writes: decoders differ about it.
+		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, want) != nil {
 			return
 		}
 		if err != nil {
