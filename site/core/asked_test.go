@@ -199,6 +199,35 @@ func TestForgottenBeforeRestart(t *testing.T) {
 	r.wantNets(-200, 0, 0)
 }
 
+// TestSettledAfterItWasForgotten: a parked release that is settled when its record is no
+// longer kept is known to have run after a restart, for which the disk has that record.
+func TestSettledAfterItWasForgotten(t *testing.T) {
+	for name, restart := range map[string]bool{"no restart": false, "a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+			r.base = r.now.Wall - 50_000
+			r.hold("a", true)
+			r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), core.OK)
+			r.hold("c", true)
+			r.wantCode(r.try("b", -10, "x", r.tries(3, "a", "c")), core.OK)
+			r.hold("b", true)
+			r.advance(25_000)
+			r.try("c", 1, "sweeps", core.Tries{})
+			r.hold("a", false)
+			r.hold("c", false)
+			r.advance(10_000)
+			r.wantNets(0, 0, -9)
+			if restart {
+				r.restart("c")
+			}
+			r.hold("b", false)
+			r.advance(20_000)
+			r.wantClaims(0)
+			r.wantNets(0, 0, -9)
+		})
+	}
+}
+
 // TestRestoredRecordsLastAnew: the time that a site was down does not count, as
 // it could not be asked.
 func TestRestoredRecordsLastAnew(t *testing.T) {

@@ -232,12 +232,34 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 			e, state = nil, Dropped
 		}
 	}
-	if old, ok := c.requests.find(cl.Key); ok && old.body == cl.Body && old.state == Parked {
+	switch old, found := c.requests.find(cl.Key); {
+	case !found:
+		c.recordSettled(cl, state)
+	case old.body == cl.Body && old.state == Parked:
 		c.recordAgain(&old, old.record(cl.Key, state, old.attempt))
 	}
 	if e != nil {
 		c.freed(e)
 	}
+}
+
+// recordSettled records what became of a parked release whose record is no longer kept.
+// The disk may have that record still: a restart would take the release for parked, and
+// tell others who ask that it never ran.
+func (c *Core) recordSettled(cl *claim, state RequestState) {
+	r := RequestRecord{
+		Key: cl.Key, Body: cl.Body, Kind: ReleaseRequest, State: state,
+		Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
+	}
+	if cl.Kind == ReturnLease {
+		r.Kind = ReturnRequest
+	}
+	if e := c.space.find(cl.Entity); e != nil {
+		r.Left = e.usable()
+	} else {
+		r.Tenant = c.cfg.tenantOf(cl.Entity)
+	}
+	c.record(r, c.takeFor(cl.Entity, 1))
 }
 
 // record is the record of a request that has come into another state.
