@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/mutants"
+	"github.com/samya-db/samya/internal/race"
 	_ "github.com/samya-db/samya/internal/testheap"
 )
 
@@ -112,6 +113,7 @@ func testsIn(t *testing.T, dir string) []string {
 // compiler's front does: what they import has been compiled, and they are not, which
 // would take minutes.
 func TestBugsCompile(t *testing.T) {
+	race.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("checks hundreds of packages")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // TestReadTests: only a named test that fails catches a bug.
@@ -52,6 +54,7 @@ func TestReadTests(t *testing.T) {
 // TestTestsJudge seeds bugs in a module of its own: a bug that a test sees, another that
 // none sees, and bugs that panic, never end, do not compile, and are not to be found.
 func TestTestsJudge(t *testing.T) {
+	race.OtherProcesses(t)
 	dir := t.TempDir()
 	write := func(name, text string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/trace"
 )
 
@@ -20,6 +21,7 @@ func draw(t *testing.T, workload string, bins int) *Demand {
 // TestCalibration: the demand of an hour has the sizes that the workloads are
 // known by: figures of different runs can then be compared.
 func TestCalibration(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, want := range []struct {
 		workload             string
 		from, to             int

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/replay/sites"
 	"github.com/samya-db/samya/internal/virtual"
 	"github.com/samya-db/samya/internal/wan"
@@ -15,6 +16,7 @@ import (
 // of read has its answer: from the site alone at once, exactly after the farthest
 // round trip.
 func TestReads(t *testing.T) {
+	race.OneGoroutine(t)
 	d := draw(t, "fit", 30)
 	all := d.Shape().Transactions
 	for _, setting := range []string{"default", "paper", "star", "transfer"} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/replay/sites"
 	_ "github.com/samya-db/samya/internal/testheap"
 	"github.com/samya-db/samya/internal/virtual"
@@ -32,6 +33,7 @@ func play(t *testing.T, d *Demand, setting string, limit core.Tokens) *Result {
 // TestShortReplays: every setting plays five minutes soundly, the same way each
 // time, and loses nothing of the demand.
 func TestShortReplays(t *testing.T) {
+	race.OneGoroutine(t)
 	d := draw(t, "fit", 60)
 	// Scarce enough for redistributions within minutes.
 	const limit = 3000
@@ -52,6 +54,7 @@ func TestShortReplays(t *testing.T) {
 
 // TestTraining: sites whose models have seen the days before know what is coming.
 func TestTraining(t *testing.T) {
+	race.OneGoroutine(t)
 	d := draw(t, "batch", 120)
 	untrained := play(t, d, "reactive", 0)
 	if err := d.Recall(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/replay"
 	"github.com/samya-db/samya/internal/rivals"
 	"github.com/samya-db/samya/internal/rivals/rivaltest"
@@ -140,6 +141,7 @@ func TestApproximateIsExactAtRest(t *testing.T) {
 // lets one acquire in a thousand wait at most, the pool one in a hundred, and neither
 // refuses any; on the one that is above the limit now and then, both conserve.
 func TestBaselinesOnTheHour(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, tc := range []struct {
 		workload string
 		s        virtual.System

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/samya-db/samya/internal/experiment"
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/replay"
 )
 
@@ -21,6 +22,7 @@ var brief = &setting{first: 1, seeds: 1, span: time.Minute, service: 2 * time.Mi
 
 // Every system that an experiment names serves a minute of the demand.
 func TestSystemsServe(t *testing.T) {
+	race.OneGoroutine(t)
 	names := make(map[string]bool)
 	for i := range studies {
 		for _, p := range studies[i].plays(brief) {
