@@ -250,7 +250,15 @@ func (o *observer) leasesStart(n *node, now core.Now) {
 		remaining := min(max(0, (l.expires-last.Own-trusted)*millisecond), l.ttl)
 		l.whileDown = remaining == 0
 		l.earliest -= ahead
-		l.latest, l.renewals = o.s.now+l.lasts(remaining), nil
+		l.latest = o.s.now + l.lasts(remaining)
+	}
+}
+
+// forgetRenewals forgets the renewals that a site was handed before it stopped. The
+// first input of the new life may be a renewal, and counts.
+func (n *node) forgetRenewals() {
+	for _, l := range n.leases {
+		l.renewals = nil
 	}
 }
 

@@ -209,6 +209,7 @@ func (n *node) boot() {
 	n.swept, n.sweeps = 0, 0
 	n.flights, n.calls, n.lines = nil, make(map[*call]bool), make(lines)
 	n.stepped, n.served = false, s.now
+	n.forgetRenewals()
 	n.drained = n.durable.Clone()
 	cfg := n.cfg
 	cfg.Run = n.run()

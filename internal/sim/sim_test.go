@@ -141,6 +141,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: "star", Seed: 96000949, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Sites: 5, Seed: 97000312, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "majority", Sites: 1, Seed: 73906},
+		{Protocol: sim.Switching, Seed: 202759710, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Sites: 1, Seed: 81293, Faults: sim.AllFaults | sim.DoubleFaults},
 	} {
 		run(t, o)
