@@ -130,17 +130,11 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	case !c.roomForAsked():
 		return 0
 	}
-	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
+	r := RequestRecord{Kind: ReturnRequest, State: Ran, Attempt: a.Attempt}
 	if l, ok := c.leaseOf(a.Lease); ok && l.Entity == a.Entity {
 		r.Tokens = c.giveBack(a.Lease, a.Tokens)
 	}
-	e := c.space.find(a.Entity)
-	if e != nil {
-		r.Generation, r.Left = e.generation, e.usable()
-	} else {
-		r.Tenant = c.cfg.tenantOf(a.Entity)
-	}
-	c.record(r, c.takeFor(a.Entity, 1))
+	c.recordAsked(a, &r)
 	return DidRun
 }
 
@@ -178,13 +172,18 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	if !c.roomForAsked() {
 		return 0
 	}
-	r := RequestRecord{Key: a.Key, Body: a.Body, Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens}
-	e := c.space.find(a.Entity)
-	if e != nil {
+	c.recordAsked(a, &RequestRecord{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
+	return verdict
+}
+
+// recordAsked records a request of which another site asks, or this site asked others, if
+// there is no record of it. The record has its kind, state, attempt and tokens.
+func (c *Core) recordAsked(a *ClaimAsk, r *RequestRecord) {
+	r.Key, r.Body = a.Key, a.Body
+	if e := c.space.find(a.Entity); e != nil {
 		r.Generation, r.Left = e.generation, e.usable()
 	} else {
 		r.Tenant = c.cfg.tenantOf(a.Entity)
 	}
-	c.record(r, c.takeFor(a.Entity, 1))
-	return verdict
+	c.record(*r, c.takeFor(a.Entity, 1))
 }

@@ -199,8 +199,9 @@ func TestForgottenBeforeRestart(t *testing.T) {
 	r.wantNets(-200, 0, 0)
 }
 
-// TestSettledAfterItWasForgotten: a parked release that is settled when its record is no
-// longer kept is known to have run after a restart, for which the disk has that record.
+// TestSettledAfterItWasForgotten: a parked release may be settled after its record has
+// left memory. A restart finds the record on disk, and must not take the release for
+// parked.
 func TestSettledAfterItWasForgotten(t *testing.T) {
 	for name, restart := range map[string]bool{"no restart": false, "a restart": true} {
 		t.Run(name, func(t *testing.T) {

@@ -243,23 +243,15 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 	}
 }
 
-// recordSettled records what became of a parked release whose record is no longer kept.
-// The disk may have that record still: a restart would take the release for parked, and
-// tell others who ask that it never ran.
+// recordSettled records the end of a parked release that has no record in memory any
+// more. The disk may have its record still: after a restart the release would look
+// parked, and other sites would be told that it never ran.
 func (c *Core) recordSettled(cl *claim, state RequestState) {
-	r := RequestRecord{
-		Key: cl.Key, Body: cl.Body, Kind: ReleaseRequest, State: state,
-		Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
-	}
+	kind := ReleaseRequest
 	if cl.Kind == ReturnLease {
-		r.Kind = ReturnRequest
+		kind = ReturnRequest
 	}
-	if e := c.space.find(cl.Entity); e != nil {
-		r.Left = e.usable()
-	} else {
-		r.Tenant = c.cfg.tenantOf(cl.Entity)
-	}
-	c.record(r, c.takeFor(cl.Entity, 1))
+	c.recordAsked(&cl.ClaimAsk, &RequestRecord{Kind: kind, State: state, Attempt: cl.Attempt + 1, Tokens: cl.Tokens})
 }
 
 // record is the record of a request that has come into another state.
