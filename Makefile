@@ -54,7 +54,7 @@ demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration
 ##@ Tests
 
 PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
-# One package more than there are processors: one always waits for a timer or a process.
+# A package more than processors: some package always waits for a timer or a process.
 TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 
 .PHONY: test
@@ -306,7 +306,7 @@ ifeq ($(PKGS),./...)
 	for tool in release house; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
-# Handed to what measures the structure, e.g. `make house HOUSE_FLAGS="-v"`.
+# Handed to house, e.g. `make house HOUSE_FLAGS="-v"`.
 HOUSE_FLAGS ?=
 
 .PHONY: house
@@ -314,7 +314,7 @@ house: bin/house ## Measure the structure of the code, and hold it against its b
 	bin/house $(HOUSE_FLAGS)
 
 .PHONY: house-test
-house-test: ## Test what measures the structure
+house-test: ## Test the program house
 	$(GO) vet -C tools/house ./...
 	$(GO) test -C tools/house ./...
 

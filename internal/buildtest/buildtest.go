@@ -11,7 +11,7 @@ import (
 )
 
 // Samya builds the program of this work tree into a directory, as it is released:
-// without cgo, paths of this machine and what debuggers need. It returns the program's path.
+// without cgo, paths of this machine and symbols for debuggers. It returns the program's path.
 func Samya(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, "samya")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "github.com/samya-db/samya/cmd/samya")

@@ -28,7 +28,7 @@ const (
 )
 
 // TestManyEntities has one site keep the books of many entities, each of which
-// has moved, and bounds what that costs: the processors' time to list them all,
+// has moved, and bounds the cost: the processors' time to list them all,
 // memory, and the processors' time from a start after a kill until the site serves.
 func TestManyEntities(t *testing.T) {
 	entities := pick(20_000, 100_000)

@@ -69,12 +69,12 @@ func FuzzReadResponse(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte{0xff})
-	// A result whose field is of another kind, which is an unknown one for some decoders.
+	// A result with a known field of an unexpected kind: some decoders keep it as unknown.
 	f.Add([]byte("\n\f\b\x80\x80\x80\x80 \x12\x04\x1a\x00\b\b"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		replies, window, err := readResponse(b, nil)
 		want := &samyav1.StreamResponse{}
-		// Without what no sender writes: decoders differ about it.
+		// Without unknown fields: no sender writes them, and decoders differ about them.
 		if (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(b, want) != nil {
 			return
 		}

@@ -17,8 +17,8 @@ func OneGoroutine(tb testing.TB) {
 }
 
 // OtherProcesses skips a test under the race detector. It is for tests of programs that
-// are built without it and run as processes: the detector would watch what the test
-// does with them, nothing of theirs.
+// are built without it and run as processes: the detector would watch the test, and
+// nothing of the programs.
 func OtherProcesses(tb testing.TB) {
 	tb.Helper()
 	if Enabled {

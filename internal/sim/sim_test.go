@@ -154,8 +154,8 @@ func TestModes(t *testing.T) {
 	for _, mode := range []string{"star", "auto", sim.Switching} {
 		t.Run(mode, func(t *testing.T) {
 			var all sim.Report
-			// Under auto and switch few seeds have a star instance aborted: it takes a minority,
-			// and that one fails. Seeds go on until one has.
+			// Under auto and switch few seeds have a star instance aborted: a minority has to
+			// decide, and to fail. Seeds go on until an instance was aborted.
 			for n := uint64(0); n < 80 || n < 240 && all.StarAborted == 0; n++ {
 				all.Add(run(t, sim.Options{Seed: 5000 + n, Protocol: mode}))
 			}

@@ -13,7 +13,7 @@ import (
 	"runtime/debug"
 )
 
-// percent is by how much the heap grows before it is collected, in percent of what is in use.
+// percent is the growth of the heap from collection to collection, in percent of the live heap.
 const percent = 400
 
 func init() { //nolint:gochecknoinits // it is imported for this

@@ -92,8 +92,7 @@ func (r *Request[V]) ready() {
 	r.err = nil
 }
 
-// forget forgets the entries that an earlier use of r found: those it has then are of
-// this use.
+// forget forgets the entries of an earlier use of r.
 func (r *Request[V]) forget() {
 	if r.kind != given {
 		r.entries = r.entries[:0]

@@ -12,9 +12,9 @@ import (
 // public are the packages that users outside of the repository import.
 var public = []string{"client"}
 
-// exported counts the exported names of each package of the product, and finds those that
-// no other package needs. A name is needed if another package's code has it, or if the
-// type of a name that is needed tells of it.
+// exported counts the exported names of each package of the product, and finds names that
+// no other package needs. A package needs a name that stands in its code, and the names in
+// the type of such a name.
 func (m *module) exported() (most, unused Measure) {
 	used := make(map[string]bool) // "path.name"
 	for _, p := range m.packages {

@@ -70,8 +70,8 @@ func (g graph) circles() [][]string {
 // maxOrdered is how many nodes order takes: it looks at every set of them.
 const maxOrdered = 20
 
-// order returns the nodes in the order in which the arrows against it weigh least, and
-// that weight. It panics beyond maxOrdered nodes.
+// order returns the order of nodes with the least weight of arrows against it, and the
+// weight. It panics beyond maxOrdered nodes.
 func (g graph) order() (order []string, against int) {
 	nodes := slices.Sorted(maps.Keys(g))
 	if len(nodes) > maxOrdered {

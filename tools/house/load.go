@@ -25,7 +25,7 @@ func load(ctx context.Context, dir string) (*module, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx,
 		Dir:     dir,
-		// Imports come from what the compiler exported, each package's own syntax from source.
+		// Imports come from the compiler's export data, syntax from source.
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule | packages.NeedExportFile,
 	}, "./...")

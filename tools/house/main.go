@@ -1,7 +1,7 @@
 // Command house measures the structure of the code from its syntax trees, and fails
 // where a bound does not hold: imports that run up between top-level folders, circles of
 // files in the core, types with too many methods, packages with too many exported names.
-// It refuses to judge what it cannot load: a package with an error ends the run.
+// It refuses to judge a module in part: a package with an error ends the run.
 package main
 
 import (

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// Measure is one number about the code.
+// Measure is a number about the code.
 type Measure struct {
 	Name  string
 	Now   int
 	Bound int      // the most that is allowed; noBound if any number is
-	Where []string `json:",omitempty"` // what counts, the worst first
+	Where []string `json:",omitempty"` // the places that count, the worst first
 }
 
 const noBound = -1
@@ -45,8 +45,8 @@ func (m *module) measure() ([]Measure, error) {
 	}, nil
 }
 
-// importsUp counts imports between top-level folders that run up, in the order of the
-// folders in which the fewest do.
+// importsUp counts imports between top-level folders that run up, in the order of folders
+// with the fewest.
 func (m *module) importsUp() Measure {
 	folders := make(graph)
 	imports := make(map[string][]string) // by "from to" of their folders

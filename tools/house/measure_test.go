@@ -35,7 +35,7 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
-// TestRun: what is beyond its bound is an error that names it.
+// TestRun: a measure beyond its bound is an error with the measure's name.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	err := run(t.Context(), []string{"-dir", "testdata/module"}, &out)

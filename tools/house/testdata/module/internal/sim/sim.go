@@ -1,4 +1,4 @@
-// Package sim imports what stands above its folder.
+// Package sim imports a package above its folder.
 package sim
 
 import "example.com/house/site"
