@@ -3,17 +3,21 @@ package terraform_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/internal/tofutest"
 )
 
-// TestInventedArguments makes mistakes in the roots, one at a time, and holds that
-// each is found. A check that lets one pass would let ours pass as well.
+// mutation is a mistake in a file of a root, and the message that names it.
+type mutation struct{ name, file, old, with, want string }
+
+// TestInventedArguments makes mistakes in the roots, and holds that each is found. A
+// check that lets one pass would let ours pass as well.
 func TestInventedArguments(t *testing.T) {
 	mirror := tofutest.Mirror(t)
-	for cloud, mutations := range map[string][]struct{ name, file, old, with, want string }{
+	for cloud, mutations := range map[string][]mutation{
 		"google": {
 			{"invented argument", "region/main.tf", "  private_ip_google_access = true", "  private_google_access = true", `An argument named "private_google_access" is not expected here`},
 			{"invented argument of a nested block", "region/sites.tf", "    network_ip =", "    private_ip =", `An argument named "private_ip" is not expected here`},
@@ -47,30 +51,71 @@ func TestInventedArguments(t *testing.T) {
 		t.Run(cloud, func(t *testing.T) {
 			c := tofutest.Copy(t, cloud, mirror)
 			c.Must("init")
-			for _, m := range mutations {
-				t.Run(m.name, func(t *testing.T) {
-					path := filepath.Join(c.Dir, m.file)
-					was, err := os.ReadFile(path)
-					if err != nil {
-						t.Fatal(err)
+			for len(mutations) > 0 {
+				// Those with unlike messages are made together, as far as one does not
+				// keep tofu from looking at the next. What was not found is made again,
+				// and alone if nothing was found.
+				left := found(t, c, together(mutations), mutations)
+				if len(left) == len(mutations) {
+					alone := mutations[:1]
+					if left = append(found(t, c, alone, alone), mutations[1:]...); len(left) == len(mutations) {
+						t.Errorf("%s: not found: %q", alone[0].name, alone[0].want)
+						left = left[1:]
 					}
-					defer func() {
-						if err := os.WriteFile(path, was, 0o600); err != nil {
-							t.Error(err)
-						}
-					}()
-					if n := strings.Count(string(was), m.old); n < 1 {
-						t.Fatalf("%s has no %q: the mutation is of another version", m.file, m.old)
-					}
-					if err := os.WriteFile(path, []byte(strings.Replace(string(was), m.old, m.with, 1)), 0o600); err != nil {
-						t.Fatal(err)
-					}
-					out, err := c.Run("validate")
-					if err == nil || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(m.want), " ")) {
-						t.Errorf("error %v, want one with %q:\n%s", err, m.want, out)
-					}
-				})
+				}
+				mutations = left
 			}
 		})
 	}
 }
+
+// together returns mutations of which no two have the same message, or change the same
+// text.
+func together(all []mutation) []mutation {
+	var some []mutation
+	for _, m := range all {
+		if !slices.ContainsFunc(some, func(o mutation) bool { return o.want == m.want || o.file == m.file && o.old == m.old }) {
+			some = append(some, m)
+		}
+	}
+	return some
+}
+
+// found makes some mutations, has tofu validate the root, and takes the root back to
+// what it was. It returns those of all whose messages tofu did not print.
+func found(t *testing.T, c *tofutest.Config, some, all []mutation) []mutation {
+	t.Helper()
+	were := make(map[string][]byte)
+	for _, m := range some {
+		path := filepath.Join(c.Dir, m.file)
+		is, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := were[path]; !ok {
+			were[path] = is
+		}
+		if !strings.Contains(string(is), m.old) {
+			t.Fatalf("%s has no %q: the mutation is of another version", m.file, m.old)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(is), m.old, m.with, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := c.Run("validate")
+	if err == nil {
+		t.Errorf("%d mistakes, and nothing is found:\n%s", len(some), out)
+	}
+	for path, was := range were {
+		if err := os.WriteFile(path, was, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out = spaced(out)
+	return slices.DeleteFunc(slices.Clone(all), func(m mutation) bool {
+		return slices.Contains(some, m) && strings.Contains(out, spaced(m.want))
+	})
+}
+
+// spaced is a text with single spaces, wherever its lines broke.
+func spaced(s string) string { return strings.Join(strings.Fields(s), " ") }
