@@ -10,7 +10,7 @@ import (
 // TestScenarios plays every scenario in every mode that it speaks of.
 func TestScenarios(t *testing.T) {
 	race.OneGoroutine(t)
-	most := 5
+	most := 3
 	if testing.Short() {
 		most = 1
 	}

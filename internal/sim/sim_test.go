@@ -224,7 +224,7 @@ func TestFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sim.Report
-		for n := range uint64(50) {
+		for n := range uint64(25) {
 			all.Add(run(t, sim.Options{Seed: 7000 + n, Sites: 5, Faults: set}))
 		}
 		if missing := all.MissingFaults(set); len(missing) > 0 {
