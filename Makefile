@@ -36,16 +36,20 @@ BIN := $(CURDIR)/bin
 # The product is pure Go.
 export CGO_ENABLED = 0
 
+# For every command, not for releases alone: what is compiled with it and without it is
+# compiled twice.
+export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
+
 ##@ Product
 
 .PHONY: build
-build: bin/samya-lab ## Build bin/samya and bin/samya-lab
-	$(GO) build -trimpath -o bin/samya ./cmd/samya
+build: ## Build bin/samya; the laboratory is bin/samya-lab, which the targets that use it build
+	$(GO) build -o bin/samya ./cmd/samya
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/samya-lab
 bin/samya-lab:
-	$(GO) build -trimpath -o bin/samya-lab ./cmd/samya-lab
+	$(GO) build -o bin/samya-lab ./cmd/samya-lab
 
 .PHONY: demo
 demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration 30s"
@@ -60,7 +64,7 @@ TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 .PHONY: test
 test: bin/grpcurl ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
 	$(GO) vet $(PKGS)
-	$(GO) test $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
+	$(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
 ifeq ($(PKGS)$(TEST_FLAGS),./...)
 	$(MAKE) --no-print-directory fuzz-briefly
 endif
@@ -99,6 +103,10 @@ sim: bin/samya-lab ## Simulate whole clusters under faults: SEEDS of each mode, 
 
 # Handed to `samya-lab explore`, e.g. `make explore EXPLORE_FLAGS="--variant star --bound large"`.
 EXPLORE_FLAGS ?=
+
+.PHONY: scenarios
+scenarios: bin/samya-lab ## Play named failures: expected and actual outcome
+	bin/samya-lab scenarios
 
 .PHONY: explore
 explore: bin/samya-lab ## Search all schedules of three sites to closure, both variants; EXPLORE_FLAGS="--bound small"
@@ -147,9 +155,12 @@ REPLAY_FLAGS ?=
 replay: bin/samya-lab ## Play an hour of demand from five regions under each setting; REPLAY_FLAGS="--workload fit"
 	bin/samya-lab replay $(REPLAY_FLAGS)
 
+# Handed to `samya-lab replay` by policies, e.g. `make policies POLICIES_FLAGS="--seeds 11-15"`.
+POLICIES_FLAGS ?=
+
 .PHONY: policies
 policies: bin/samya-lab ## Hold the default policies against their goals: waits, redistributions, latency
-	bin/samya-lab replay --goals default
+	bin/samya-lab replay --goals default $(POLICIES_FLAGS)
 
 # Handed to `samya-lab experiment`, e.g. `make experiments EXPERIMENT_FLAGS="--quick"`.
 EXPERIMENT_FLAGS ?=
@@ -188,7 +199,7 @@ partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian p
 .PHONY: race
 # Tests that step machines by the hundred in one goroutine are left out (internal/race).
 race: ## The same tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m $(TEST_FLAGS) $(PKGS)
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $(TEST_FLAGS) $(PKGS)
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
 # finds smaller for most of the time. With FUZZ_BUDGET, in seconds, targets come in
@@ -229,7 +240,7 @@ fuzz-package: # The same for the package in DIR
 	$(GO) test -c -ldflags='-s -w' -o "$$binary" "./$(DIR)"; cd "$(DIR)"; \
 	for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' *_test.go | sed 's/func //'); do \
 	  if ! said=$$("$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
-	    -test.fuzzminimizetime 10x -test.fuzzcachedir "$(BIN)/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
+	    -test.fuzzminimizetime 10x -test.parallel 1 -test.fuzzcachedir "$(BIN)/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
 	    echo "$$said"; echo "FAIL $$target in $(DIR)"; exit 1; \
 	  fi; \
 	done
@@ -245,17 +256,17 @@ bench: ## Run the benchmarks on this disk; BENCH=regexp, BENCH_FLAGS, PKGS
 COMPARE_FLAGS ?=
 
 .PHONY: compare
-compare: build ## Measure samya beside redis, etcd and PostgreSQL, on this disk; COMPARE_FLAGS="--quick --goals"
+compare: build bin/samya-lab ## Measure samya beside redis, etcd and PostgreSQL, on this disk; COMPARE_FLAGS="--quick --goals"
 	mkdir -p bin/compare
 	bin/samya-lab compare --dir bin/compare --markdown bin/compare/tables.md --chart bin/compare/chart.svg $(COMPARE_FLAGS)
 
 .PHONY: compare-docs
-compare-docs: build ## The same, into docs/performance.md
+compare-docs: build bin/samya-lab ## The same, into docs/performance.md
 	mkdir -p bin/compare
 	bin/samya-lab compare --dir bin/compare --markdown docs/performance.md --chart docs/performance.svg $(COMPARE_FLAGS)
 
 .PHONY: soak
-soak: build ## Make load on a site for five minutes, and see that its memory stays
+soak: build bin/samya-lab ## Make load on a site for five minutes, and see that its memory stays
 	mkdir -p bin/compare
 	bin/samya-lab compare --dir bin/compare --soak 5m
 

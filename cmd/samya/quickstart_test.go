@@ -52,7 +52,7 @@ func TestQuickstart(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", "--user", "--map-root-user", "--net", "bash", "-c", script, home)
 	cmd.Env = append(os.Environ(),
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+origin+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/samya-db/samya",
-		"MAKEFLAGS=", "GOFLAGS=")
+		"MAKEFLAGS=", "GOFLAGS=-trimpath")
 	raw, err := cmd.CombinedOutput()
 	printed := strings.Split(string(raw), end+"\n")
 	if err != nil || len(printed) != len(steps)+1 {
