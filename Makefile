@@ -21,8 +21,6 @@ FUZZTIME ?= 10s
 FUZZ_BUDGET ?=
 CHAOS_BUDGET ?= 120
 DRAW ?= 1
-# How much `make test` fuzzes each target.
-FUZZ_BRIEFLY ?= 2000x
 FUZZ_DIRS := appmgr avantan cmd internal kvpart predict redistribute site
 # What `make sim` runs; SIM_FLAGS is handed to `samya-lab sim`.
 SEEDS ?= 2000
@@ -62,12 +60,9 @@ PROCESSORS := $(shell getconf _NPROCESSORS_ONLN)
 TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 
 .PHONY: test
-test: bin/grpcurl ## Vet, run the unit tests and the clusters in one process, then fuzz briefly
+test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and of real processes, briefly fuzzed decoders
 	$(GO) vet $(PKGS)
 	$(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
-ifeq ($(PKGS)$(TEST_FLAGS),./...)
-	$(MAKE) --no-print-directory fuzz-briefly
-endif
 
 # The real processes of the tests write to the disk of the work tree: /tmp is
 # often in memory. One test alone: TEST_FLAGS="-run TestChaos"; what a seed drew
@@ -218,32 +213,6 @@ fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 200
 	  echo "fuzz $$n/$$of: $$target in $$(dirname "$$file"), $$(grep -oE 'execs: [0-9]+' <<<"$$said" | tail -1)"; \
 	done <<<"$$all"; \
 	echo "fuzz: $$n of $$of targets for $(FUZZTIME) each, $$((SECONDS - began)) s, none failed"
-
-# The binaries of the tests do it, which `go test` has compiled: to be led by
-# coverage they would be compiled once more, with all that they import, which takes
-# minutes from a clean clone. A binary without the target succeeds, so what it
-# executed is looked at. One package for each processor at a time.
-.PHONY: fuzz-briefly
-fuzz-briefly: ## Run every fuzz target for FUZZ_BRIEFLY inputs that no coverage leads, as make test does
-	@rm -rf bin/fuzz; mkdir -p bin/fuzz; began=$$SECONDS; \
-	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
-	sed -E 's|/[^/]*:.*||' <<<"$$all" | sort -u | \
-	  xargs -P $(PROCESSORS) -I{} $(MAKE) --no-print-directory fuzz-package DIR={}; \
-	echo "fuzz: $$(wc -l <<<"$$all") targets for $(FUZZ_BRIEFLY) each, $$((SECONDS - began)) s, none failed"
-
-# The package of fuzz targets that `make fuzz-package` takes.
-DIR ?= .
-
-.PHONY: fuzz-package
-fuzz-package: # The same for the package in DIR
-	@binary=$(BIN)/fuzz/$$(tr / . <<<"$(DIR)").test; \
-	$(GO) test -c -ldflags='-s -w' -o "$$binary" "./$(DIR)"; cd "$(DIR)"; \
-	for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' *_test.go | sed 's/func //'); do \
-	  if ! said=$$("$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZ_BRIEFLY) \
-	    -test.fuzzminimizetime 10x -test.parallel 1 -test.fuzzcachedir "$(BIN)/fuzz/cache" -test.timeout 5m 2>&1) || ! grep -q 'execs: [1-9]' <<<"$$said"; then \
-	    echo "$$said"; echo "FAIL $$target in $(DIR)"; exit 1; \
-	  fi; \
-	done
 
 # The file system under test is that of the work tree: /tmp is often in memory,
 # where a sync costs nothing.
@@ -472,4 +441,4 @@ bin/standin: tools/standin/go.mod tools/standin/go.sum $(wildcard tools/standin/
 	touch $@
 
 # These say themselves what they do.
-.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz fuzz-briefly help
+.SILENT: bin/tofu bin/standin bin/golangci-lint bin/grpcurl bin/gofumpt bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/protoc-gen-go-vtproto bin/benchstat generate-check fuzz help

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -243,7 +244,8 @@ func TestHTTPBatchRefused(t *testing.T) {
 
 // FuzzDecodeBatch: a batch that is taken has 1 to 1000 operations, each of which is
 // of one kind or has failed for a reason that names its place.
-func FuzzDecodeBatch(f *testing.F) {
+func FuzzDecodeBatch(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		`{"operations":[{"acquire":{"entity":"a","tokens":1,"wait":"1s","lease":{"ttl":"5s"}}},{"release":{"lease":"us/x","entity":"a"}}]}`,
 		`{"operations":[{},3,null,[],"x",{"acquire":3},{"acquire":{},"release":{}},{"acquire":{"tokens":1,"tokens":2}}]}`,

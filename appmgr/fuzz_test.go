@@ -12,9 +12,11 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-func FuzzParsePath(f *testing.F) {
+func FuzzParsePath(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		"/v1/entities/a:watch", "/v1/openapi.json", "/v1/leases", "/v1/leases:renew", "/v1/leases:commit", "/v1/leases:void", "/v1/leases/us/x", "/v1/leases%3Avoid",
 		"/v1/entities/acme/vm:acquire", "/v1/entities/a%2Fb%3Arelease", "/v1/entities", "/v1/sites", "/v1/sites:inspect", "/v1/sites%3Ainspect", "/v1/entities/%", "/v1/entities/a:b:c", "",
@@ -53,7 +55,8 @@ func FuzzParsePath(f *testing.F) {
 
 // FuzzDecodeJSON: what the strict decoder takes, encoding/json takes too and
 // reads alike; what it refuses it refuses for a reason of the caller's.
-func FuzzDecodeJSON(f *testing.F) {
+func FuzzDecodeJSON(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		`{"tokens":3,"request_id":"x","wait":"2s","site":"us"}`, `{"tokens":1e3}`, `{"tokens":1,"tokens":2}`, `{"a":{"b":[1]}}`,
 		`{"tokens":3}x`, `[]`, ``, "{\"request_id\":\"\\ud800\"}", `{"tokens":9223372036854775808}`, `{"tokens":-0}`,

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -68,7 +69,8 @@ func TestPlainBodies(t *testing.T) {
 }
 
 // FuzzPlainBodies: what is read the short way decodeJSON reads alike.
-func FuzzPlainBodies(f *testing.F) {
+func FuzzPlainBodies(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		`{"tokens":3,"request_id":"x","site":"us"}`, `{"site":"","tokens":12345678901234567}`, `{"tokens":1,"tokens":2}`,
 		" {\n\"tokens\" : 10 }\t", `{"tokens":3}x`, `{"tokens":3,"wait":"2s"}`, `{"wait":"1.5h","tokens":3}`, `{"wait":"","tokens":3}`, "{\"request_id\":\"\x7f\"}", `{"tokens":01}`,
@@ -92,7 +94,8 @@ func FuzzPlainBodies(f *testing.F) {
 }
 
 // FuzzMoved: answers are as encoding/json has them.
-func FuzzMoved(f *testing.F) {
+func FuzzMoved(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("acme/vm", "r-1", "us", int64(3), int64(-7), true, false)
 	f.Add("<&>\"\\", "é\u2028\xff", "\x00", int64(-1<<63), int64(1<<53-1), false, true)
 	f.Fuzz(func(t *testing.T, entity, id, site string, tokens, left int64, parked, leased bool) {

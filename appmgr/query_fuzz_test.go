@@ -7,11 +7,13 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzQuery: a query is refused for a reason of the caller's, or has known
 // parameters within their bounds.
-func FuzzQuery(f *testing.F) {
+func FuzzQuery(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		"", "prefix=acme/&page_size=50", "page_size=1&page_size=2", "page_size=-1", "page_size=1e3", "a=b", "%zz", "page_token=%00", ";",
 	} {

@@ -3,13 +3,16 @@ package avantan
 import (
 	"errors"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
 // It must not panic, never lower a promise within an instance or go back to an
 // earlier one, keep a State that it could be restored from, and send nothing
 // that its own Validate refuses.
-func FuzzStep(f *testing.F) {
+func FuzzStep(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte{})
 	f.Add([]byte("000"))
 	f.Add([]byte{0, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 9, 9, 9, 2, 0, 0})

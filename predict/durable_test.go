@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // demand draws a series with a season of a day of 24 bins, bursts, a gap and a
@@ -223,7 +225,8 @@ func TestStateRefused(t *testing.T) {
 
 // FuzzState: whatever is taken up is refused, or gives finite forecasts for ever
 // after, and takes no more memory than its length allows.
-func FuzzState(f *testing.F) {
+func FuzzState(tf *testing.F) {
+	f := testfuzz.On(tf)
 	made := func(tb testing.TB, which int) (string, Durable) {
 		tb.Helper()
 		name, horizon := Names()[which%len(Names())], 3

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzPageToken: a token is refused, or it is the name that a page starts behind.
-func FuzzPageToken(f *testing.F) {
+func FuzzPageToken(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{"", "YWNtZS92bQ", "YWNtZS92bQ==", "/w", "YS8v", "a"} {
 		f.Add(s)
 	}
@@ -30,7 +32,8 @@ func FuzzPageToken(f *testing.F) {
 
 // FuzzMembers: whatever the member set on the command line is, it is refused or
 // good names.
-func FuzzMembers(f *testing.F) {
+func FuzzMembers(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{"us", "us,eu", "us,us", ",", "US", "us,-"} {
 		f.Add(s, "us")
 	}

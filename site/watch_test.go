@@ -16,6 +16,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/sitetest"
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
@@ -243,7 +244,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func FuzzWatchToken(f *testing.F) {
+func FuzzWatchToken(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("dXMuMS4yLjM")
 	f.Add("")
 	f.Add("nonsense")

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
 // It must not panic, never lower a floor or what is reserved, keep a State that
 // it could be restored from and that its books agree with, lose or make no
 // token, and send nothing that its own Validate refuses.
-func FuzzStep(f *testing.F) {
+func FuzzStep(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte{})
 	f.Add([]byte("000"))
 	f.Add([]byte{0, 0, 1, 0, 3, 2, 1, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
@@ -11,7 +12,8 @@ import (
 // restored from, lose or make no token, change nothing that must be durable
 // without saying so, do nothing about what it refuses, and send nothing that
 // its own Validate refuses.
-func FuzzStep(f *testing.F) {
+func FuzzStep(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte{})
 	f.Add([]byte("000"))
 	f.Add([]byte("an ask, a transfer, an acknowledgement and what else there is to be"))

@@ -18,12 +18,14 @@ import (
 
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/credtest"
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
 // FuzzCredentials: whatever a caller shows, it is nobody unless it shows what the access
 // file knows.
-func FuzzCredentials(f *testing.F) {
+func FuzzCredentials(tf *testing.F) {
+	f := testfuzz.On(tf)
 	set := credtest.New(f)
 	g, err := access.Open(access.Config{File: set.AccessFile()})
 	if err != nil {
@@ -69,7 +71,8 @@ var _ encoding.CodecV2 = raw{}
 
 // FuzzRequests: whatever bytes an admin sends to whatever method, at a site, at an app
 // manager and by HTTP, each answers, and goes on.
-func FuzzRequests(f *testing.F) {
+func FuzzRequests(tf *testing.F) {
+	f := testfuzz.On(tf)
 	c := start(f, access.Limits{})
 	conns := []*grpc.ClientConn{c.dial(c.site.GRPCAddr(), c.caller("admin")), c.dial(c.manager.GRPCAddr(), c.caller("admin"))}
 	shows := c.caller("admin")

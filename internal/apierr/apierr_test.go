@@ -24,6 +24,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // declared reads the Reason constants out of the source, so that a constant
@@ -310,7 +311,8 @@ func TestTextIsClipped(t *testing.T) {
 	}
 }
 
-func FuzzProblem(f *testing.F) {
+func FuzzProblem(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("m", "e", "f", int64(3), int64(1))
 	f.Add("\xff", "\x00", "…", int64(-1), int64(-5))
 	f.Fuzz(func(t *testing.T, msg, entity, field string, left, retry int64) {

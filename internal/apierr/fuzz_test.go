@@ -10,11 +10,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzFromGRPC: whatever status a site or something before it returns, it becomes
 // an error with a known reason, whose document is one.
-func FuzzFromGRPC(f *testing.F) {
+func FuzzFromGRPC(tf *testing.F) {
+	f := testfuzz.On(tf)
 	left := int64(-3)
 	for _, st := range []*status.Status{
 		status.New(codes.Unavailable, "gone"), status.New(99, "odd"),
@@ -45,7 +47,8 @@ func FuzzFromGRPC(f *testing.F) {
 
 // FuzzDocument: whatever problem document an app manager or something before it
 // returns, it becomes an error with a known reason.
-func FuzzDocument(f *testing.F) {
+func FuzzDocument(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte(`{"reason":"OUT_OF_TOKENS","detail":"d","tokens_left":-3,"violations":[{"field":"f"}]}`))
 	f.Add([]byte(`{"reason":"nothing","status":99999}`))
 	f.Add([]byte(`{}`))

@@ -3,6 +3,8 @@ package compare
 import (
 	"errors"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 func TestParseBenchmark(t *testing.T) {
@@ -24,7 +26,8 @@ func TestParseBenchmark(t *testing.T) {
 	}
 }
 
-func FuzzParseBenchmark(f *testing.F) {
+func FuzzParseBenchmark(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("\"test\",\"rps\",\"p50_latency_ms\",\"p99_latency_ms\"\n\"x\",\"1\",\"2\",\"3\"\n")
 	f.Add("a\nb")
 	f.Fuzz(func(t *testing.T, csv string) {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 func TestParseStat(t *testing.T) {
@@ -25,7 +27,8 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func FuzzParseStat(f *testing.F) {
+func FuzzParseStat(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("42 (a) b (c) S 7 1 1 0 -1 4194560 1 2 3 4 150 50 7 3 20 0 1 0 100")
 	f.Add("1 () R 0")
 	f.Fuzz(func(t *testing.T, line string) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/grpccodec"
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -97,7 +98,8 @@ func TestCodecRefuses(t *testing.T) {
 // refuses as it has a field in another form than that of the message. It may take
 // more, such as strings that are not UTF-8. Fields that a message does not have are kept,
 // if not byte for byte, but those of durations.
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for i, m := range messages() {
 		b, err := proto.Marshal(m)
 		if err != nil {

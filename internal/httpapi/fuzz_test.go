@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // answers gives every request the same answer.
@@ -25,7 +26,8 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // FuzzAnswer: whatever a server answers, it is read, or told to be a refusal or
 // foreign.
-func FuzzAnswer(f *testing.F) {
+func FuzzAnswer(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		`{"name":"acme/vm","limit":5}`, `{"entities":[{"name":"e"}],"next_page_token":"x"}`, `{"sites":[{"site":"us"}]}`, `{"sites":[{"partitions":[{}],"served":1,"imbalance":1e999}]}`, `{"sites":[{"served":-1}]}`, `[]`, `null`, ``, `{`,
 	} {

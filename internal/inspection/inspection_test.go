@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/inspection"
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -82,7 +83,8 @@ func TestSince(t *testing.T) {
 }
 
 // FuzzOf: whatever a site answers, it is told in JSON, and read from it as it was.
-func FuzzOf(f *testing.F) {
+func FuzzOf(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("us", int64(1), uint64(2), 1.5, int64(-3), 2)
 	f.Add("", int64(math.MinInt64), uint64(math.MaxUint64), math.NaN(), int64(math.MaxInt64), 0)
 	f.Add("\xff", int64(-1), uint64(0), math.Inf(-1), int64(0), 70)

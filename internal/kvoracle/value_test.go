@@ -4,10 +4,13 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzParse: a value is read back as it was written, or not at all.
-func FuzzParse(f *testing.F) {
+func FuzzParse(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add(3, value{key: 3, id: 1<<idBits | 70, version: 9, amount: -4}.append(nil))
 	f.Add(0, []byte{})
 	f.Fuzz(func(t *testing.T, key int, b []byte) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/samya-db/samya/internal/name"
 	"github.com/samya-db/samya/internal/proc"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -437,7 +438,8 @@ func TestMetaFits(t *testing.T) {
 	}
 }
 
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add(site("us").encode())
 	f.Add([]byte{metaVersion, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01})
 	f.Fuzz(func(t *testing.T, b []byte) {

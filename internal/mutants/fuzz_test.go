@@ -3,10 +3,13 @@ package mutants
 import (
 	"errors"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzParse: a file is refused as malformed, or it describes an edit.
-func FuzzParse(f *testing.F) {
+func FuzzParse(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("says: a\nrule: b\nvariant: core\nkind: rule\nmodes: star auto\nsites: 3\nseeds: 9\n--- file a.go\n--- old\nx\n--- new\ny\n")
 	f.Add("says: a\nrule: b\nvariant: mux\nkind: race\njudge: test\ntests: ./a\nrun: TestA\ntimeout: 1s\nhangs: yes\n--- file a.go\n--- old\nx\n--- new\ny\n")
 	f.Add("--- new\n")

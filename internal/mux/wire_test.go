@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
@@ -51,7 +52,8 @@ func TestStreamRequestEncoding(t *testing.T) {
 
 // FuzzReadResponse holds the reading by hand against the generated code: what the
 // latter takes, the former takes for the same.
-func FuzzReadResponse(f *testing.F) {
+func FuzzReadResponse(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, r := range []*samyav1.StreamResponse{
 		{},
 		{Window: 16_384},

@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/internal/name"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 var grammar = regexp.MustCompile(`\A[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*\z`)
 
 // FuzzEntity holds the checks against the grammar written as a regular
 // expression, and against how path cleaning sees a name.
-func FuzzEntity(f *testing.F) {
+func FuzzEntity(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{"", "a", "acme/vm", "a//b", "../a", "a/..", "a/", "é", "a\x00", strings.Repeat("a", 257)} {
 		f.Add(s)
 	}
@@ -44,7 +46,8 @@ func FuzzEntity(f *testing.F) {
 }
 
 // FuzzRequestID holds the check against the grammar as a regular expression.
-func FuzzRequestID(f *testing.F) {
+func FuzzRequestID(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{"", "x", "a b", "~!", "\x7f", strings.Repeat("x", 129)} {
 		f.Add(s)
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"pgregory.net/rapid"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // values is what the flags of the test set.
@@ -311,7 +313,8 @@ func TestShownIsAFile(t *testing.T) {
 
 // FuzzParse: no text crashes what reads files, and what is wrong with one is told
 // with its name.
-func FuzzParse(f *testing.F) {
+func FuzzParse(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		"thing:\n  name: file\n  join: [a, 'b,c']\n  gossip-wait: 90s\n", "thing: &a\n  <<: *a\n", "a: [", "thing: {n: 1, n: 2}",
 		"---\n...\n---\n", "? [a]\n: b\n", "thing:\n  join: [&a [*a]]\n", "%YAML 1.2\n---\nthing: !!set {a}\n", "\x00", "\xff\xfe",

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/samya-db/samya/internal/devca"
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
@@ -318,7 +319,8 @@ func TestIdentities(t *testing.T) {
 
 // FuzzHandshake: whatever comes in place of a handshake, the server refuses it and
 // goes on.
-func FuzzHandshake(f *testing.F) {
+func FuzzHandshake(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0})
 	f.Add([]byte{})
@@ -354,8 +356,8 @@ func FuzzHandshake(f *testing.F) {
 }
 
 // hello records what a client says first.
-func hello(f *testing.F, s *tlsconf.Store) []byte {
-	f.Helper()
+func hello(tb testing.TB, s *tlsconf.Store) []byte {
+	tb.Helper()
 	here, there := net.Pipe()
 	go func() {
 		_ = tls.Client(here, s.Client(us)).Handshake()
@@ -363,7 +365,7 @@ func hello(f *testing.F, s *tlsconf.Store) []byte {
 	b := make([]byte, 1<<16)
 	n, err := there.Read(b)
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
 	there.Close()
 	here.Close()

@@ -4,10 +4,13 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzReadVMTable: a table is refused, or its demand is of the VMs in it.
-func FuzzReadVMTable(f *testing.F) {
+func FuzzReadVMTable(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("vm,sub,dep,0,300,1,2,3,a,4,8\nvm,sub,dep,600,2591700,1,2,3,a,4,8\n")
 	f.Add("vm,sub,dep,31622400,0,1,2,3,a,4,8\n")
 	f.Add("a,b\n")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/predict"
 )
 
@@ -100,7 +101,8 @@ func TestReadVMTable(t *testing.T) {
 	}
 }
 
-func FuzzReadCSV(f *testing.F) {
+func FuzzReadCSV(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add("t,count\n100,5\n110,-6\n")
 	f.Add("t,count,peak\n100,5,7\n110,-6,\n")
 	f.Fuzz(func(t *testing.T, in string) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/kvpart"
 )
 
@@ -100,7 +101,8 @@ func TestAppendRefuses(t *testing.T) {
 
 // FuzzReader checks that what was read is written and read as the same, and that
 // errors name a line that is there.
-func FuzzReader(f *testing.F) {
+func FuzzReader(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{"", "0,a\n1,b\n2,c,8\n", "2,a,0", "0,a,b", "\n\n1,x", "2,\xff,65536\r\n"} {
 		f.Add([]byte(s))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	"github.com/samya-db/samya/kvpart/cut"
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )
@@ -231,7 +232,8 @@ func TestReadPartsRefuses(t *testing.T) {
 }
 
 // FuzzReadMETIS: what is read is well-formed, and reads the same once written.
-func FuzzReadMETIS(f *testing.F) {
+func FuzzReadMETIS(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, file := range []string{plainFile, edgesFile, bothFile, twoFile, allFile, "0 0", "2147483646 1073741823 111 2\n1 1 1 2 3"} {
 		f.Add([]byte(file))
 	}
@@ -273,7 +275,8 @@ func FuzzReadMETIS(f *testing.F) {
 }
 
 // FuzzReadParts: what is read reads the same once written.
-func FuzzReadParts(f *testing.F) {
+func FuzzReadParts(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add([]byte("0\n1\n-1\n4095"), 4)
 	f.Fuzz(func(t *testing.T, file []byte, vertices int) {
 		parts, err := cut.ReadParts(bytes.NewReader(file), vertices)

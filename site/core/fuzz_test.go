@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzChanges: whatever a value or a snapshot of another site holds as a change,
 // it is refused or takes effect, and a core starts on what is stored then.
-func FuzzChanges(f *testing.F) {
+func FuzzChanges(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, s := range []string{
 		`[{"kind":"create","name":"f","limit":10,"request_id":"c","body":2}]`,
 		`[{"kind":"delete","name":"e","generation":1,"request_id":"d"},{"kind":"set-mode","mode":"star","request_id":"m"}]`,

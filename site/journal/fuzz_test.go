@@ -5,11 +5,14 @@ import (
 	"errors"
 	"io"
 	"testing"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 // FuzzPayload: whatever a payload is, decoding it ends, and what it decodes to is
 // encoded to the same again.
-func FuzzPayload(f *testing.F) {
+func FuzzPayload(tf *testing.F) {
+	f := testfuzz.On(tf)
 	var b Batch
 	b.Put(1, []byte("key"), []byte("value"))
 	b.PutWith(2, []byte("k"), func(dst []byte) []byte { return append(dst, "appended"...) })
@@ -54,7 +57,8 @@ func (content) Close() error                       { return nil }
 
 // FuzzSegment: whatever stands behind a segment's header, reading it ends, and
 // finds frames in order whose operations lie within the file, or damage.
-func FuzzSegment(f *testing.F) {
+func FuzzSegment(tf *testing.F) {
+	f := testfuzz.On(tf)
 	h := header{owner: 7, first: 3}
 	var b Batch
 	var whole []byte

@@ -5,12 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/samya-db/samya/internal/testfuzz"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 )
 
 // FuzzParts: whatever frames a member sends, what is kept of them is bounded, and
 // a batch in parts comes whole.
-func FuzzParts(f *testing.F) {
+func FuzzParts(tf *testing.F) {
+	f := testfuzz.On(tf)
 	whole, err := proto.Marshal(&peerv1.Batch{Messages: []*peerv1.ProtocolMessage{{Entity: "e", Generation: 1}, {Entity: "f"}}})
 	if err != nil {
 		f.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/testfuzz"
 	storev1 "github.com/samya-db/samya/proto/samya/store/v1"
 	"github.com/samya-db/samya/site/core"
 )
@@ -133,7 +134,8 @@ func takesRaw(fn *ast.FuncDecl) bool {
 
 // FuzzDecode: whatever is on the disk, decoding returns or fails, and what it
 // returns is encoded and decoded to the same again.
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(tf *testing.F) {
+	f := testfuzz.On(tf)
 	value := &avantan.Value{Policy: "demand", Contributions: []avantan.Contribution{{Site: "a", Offered: -1, Wanted: 2}}}
 	state := avantan.State{
 		Applied: 3, Promised: avantan.Ballot{Number: 2, Site: "a"}, AcceptedAt: avantan.Ballot{Number: 1, Site: "b"},

@@ -12,6 +12,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/sim"
+	"github.com/samya-db/samya/internal/testfuzz"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/wire"
@@ -138,18 +139,19 @@ func TestSeedsCoverTheWire(t *testing.T) {
 	check((*peerv1.ProtocolMessage)(nil).ProtoReflect().Descriptor())
 }
 
-func marshal(f *testing.F, m proto.Message) []byte {
-	f.Helper()
+func marshal(tb testing.TB, m proto.Message) []byte {
+	tb.Helper()
 	raw, err := proto.Marshal(m)
 	if err != nil {
-		f.Fatal(err)
+		tb.Fatal(err)
 	}
 	return raw
 }
 
 // FuzzDecode: whatever arrives, decoding returns or fails, and what it returns is
 // encoded and decoded to the same again.
-func FuzzDecode(f *testing.F) {
+func FuzzDecode(tf *testing.F) {
+	f := testfuzz.On(tf)
 	for _, e := range seeds() {
 		f.Add(marshal(f, wire.Encode(&e)))
 	}
@@ -174,7 +176,8 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzDeliver: a core takes whatever decodes, in any order, and goes on; and a
 // core starts on what was stored meanwhile.
-func FuzzDeliver(f *testing.F) {
+func FuzzDeliver(tf *testing.F) {
+	f := testfuzz.On(tf)
 	whole := &peerv1.Batch{}
 	for _, e := range seeds() {
 		p := wire.Encode(&e)

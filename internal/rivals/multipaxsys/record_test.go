@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/samya-db/samya/internal/testfuzz"
 )
 
 func TestRecord(t *testing.T) {
@@ -51,7 +53,8 @@ func TestRecord(t *testing.T) {
 }
 
 // FuzzEntry: no entry does harm, and what is cut short is told.
-func FuzzEntry(f *testing.F) {
+func FuzzEntry(tf *testing.F) {
+	f := testfuzz.On(tf)
 	f.Add(appendEntry(nil, time.Second, []op{{of: 3, latest: 2 * time.Second}, {of: 3, release: true}}))
 	f.Add([]byte{0x80})
 	f.Fuzz(func(t *testing.T, b []byte) {

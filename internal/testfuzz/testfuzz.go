@@ -1,0 +1,112 @@
+// Package testfuzz has fuzz targets run on mutations of their seeds in every run of the
+// tests, not on the seeds alone. A target says so in its first line:
+//
+//	func FuzzDecode(tf *testing.F) {
+//		f := testfuzz.On(tf)
+//		f.Add([]byte("a seed"))
+//		f.Fuzz(func(t *testing.T, b []byte) { … })
+//	}
+//
+// It follows no coverage and keeps no corpus: `go test -fuzz` does, on the same targets,
+// and then this package stays out of its way.
+package testfuzz
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/race"
+)
+
+// inputs is on how many mutations each target runs; the race detector takes ten times as
+// long for each.
+const (
+	inputs     = 2000
+	racyInputs = 200
+)
+
+// F is a testing.F that runs mutations of what Add was given.
+type F struct {
+	*testing.F
+	seeds [][]any
+}
+
+// On returns the F of a fuzz target.
+func On(f *testing.F) *F {
+	f.Helper()
+	return &F{F: f}
+}
+
+// Add adds a seed, as testing.F does.
+func (f *F) Add(args ...any) {
+	f.Helper()
+	f.seeds = append(f.seeds, args)
+	f.F.Add(args...)
+}
+
+// Fuzz runs a function as testing.F does, and after each seed on a part of the
+// mutations, in the same test. An input that fails is logged as a file of a corpus. The
+// function may not call t.Parallel or t.Skip.
+func (f *F) Fuzz(ff any) {
+	f.Helper()
+	if fuzzing() || len(f.seeds) == 0 {
+		f.F.Fuzz(ff)
+		return
+	}
+	n := inputs
+	if race.Enabled {
+		n = racyInputs
+	}
+	each := (n + len(f.seeds) - 1) / len(f.seeds)
+	draw := &source{rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	call := reflect.ValueOf(ff)
+	f.F.Fuzz(reflect.MakeFunc(call.Type(), func(args []reflect.Value) []reflect.Value {
+		call.Call(args)
+		t := args[0].Interface().(*testing.T)
+		for i := 0; i < each && !t.Failed(); i++ {
+			try(t, call, draw.mutation(f.seeds))
+		}
+		return nil
+	}).Interface())
+}
+
+// fuzzing reports whether `go test -fuzz` runs.
+func fuzzing() bool { return flag.Lookup("test.fuzz").Value.String() != "" }
+
+// try runs a target on an input, and logs the input if it fails.
+func try(t *testing.T, target reflect.Value, input []any) {
+	t.Helper()
+	ended := false
+	defer func() {
+		if !ended || t.Failed() {
+			t.Logf("the input, for a file in testdata/fuzz/%s:\n%s", strings.SplitN(t.Name(), "/", 2)[0], file(input))
+		}
+	}()
+	args := []reflect.Value{reflect.ValueOf(t)}
+	for _, v := range input {
+		args = append(args, reflect.ValueOf(v))
+	}
+	target.Call(args)
+	ended = true
+}
+
+// file is an input as Go keeps it in a corpus.
+func file(input []any) string {
+	var b strings.Builder
+	b.WriteString("go test fuzz v1\n")
+	for _, v := range input {
+		switch v := v.(type) {
+		case []byte:
+			fmt.Fprintf(&b, "[]byte(%q)\n", v)
+		case string:
+			fmt.Fprintf(&b, "string(%q)\n", v)
+		default:
+			fmt.Fprintf(&b, "%T(%v)\n", v, v)
+		}
+	}
+	return b.String()
+}
