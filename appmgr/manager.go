@@ -25,9 +25,9 @@ import (
 
 // The bounds of a connection.
 const (
-	headerTime     = 5 * time.Second
+	headerTime     = 5 * time.Second // a handshake, and what begins a connection of gRPC
 	bodyTime       = 10 * time.Second
-	idleTime       = 2 * time.Minute
+	idleTime       = 2 * time.Minute  // above the minute and a half of many clients
 	writeTime      = 90 * time.Second // above the longest wait and callTime
 	maxHeader      = 16 << 10
 	maxGRPCStreams = 4096 // calls under way on one connection
@@ -146,7 +146,7 @@ func (m *Manager) listen(ctx context.Context) error {
 	}
 	m.http, m.grpc = netutil.LimitListener(h, m.cfg.MaxConns), netutil.LimitListener(g, m.cfg.MaxConns)
 	if m.cfg.TLS != nil {
-		m.http = m.cfg.TLS.Listen(m.http)
+		m.http = m.cfg.TLS.Listen(m.http, headerTime)
 	}
 	close(m.listening)
 	return nil
@@ -218,8 +218,10 @@ func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
 
 func (m *Manager) httpServer(base context.Context) *http.Server {
 	return &http.Server{
-		Handler:           m.handler(),
-		ReadHeaderTimeout: headerTime,
+		Handler: m.handler(),
+		// A client keeps connections that it opened and has not used yet, and does not know
+		// whether what it sends just as such a connection ends was executed.
+		ReadHeaderTimeout: idleTime,
 		WriteTimeout:      writeTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,28 @@ func TestCallerHangsUp(t *testing.T) {
 	case <-ended:
 	case <-time.After(20 * time.Second):
 		t.Error("the call goes on at the site")
+	}
+}
+
+// TestAConnectionNotUsedYetStays: clients open connections ahead of need. One that ended
+// just as it is used would leave a request without an answer, that nobody may repeat.
+func TestAConnectionNotUsedYetStays(t *testing.T) {
+	t.Parallel() // It takes 6 s, and does nothing.
+	_, gossip := realSite(t, "us")
+	m, _ := running(t, gossip.Addr())
+	conn, err := net.Dial("tcp", m.HTTPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(headerTime + time.Second))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the connection ends: %v", err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	if got, err := io.ReadAll(conn); err != nil || !bytes.HasPrefix(got, []byte("HTTP/1.1 200 ")) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

@@ -159,7 +159,7 @@ func (s *Site) open() error {
 	conns := cmp.Or(s.cfg.MaxConns, defaultConns)
 	s.grpcListener, s.httpListener = netutil.LimitListener(s.grpcListener, conns), netutil.LimitListener(s.httpListener, conns)
 	if s.cfg.TLS != nil {
-		s.httpListener = s.cfg.TLS.Listen(s.httpListener)
+		s.httpListener = s.cfg.TLS.Listen(s.httpListener, headerPatience)
 	}
 	s.serveOn()
 	if many {

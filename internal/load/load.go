@@ -160,18 +160,12 @@ func New(cfg Config) (*Load, error) {
 	return l, nil
 }
 
-// idleFor is how long a connection may be idle. An app manager ends a connection that
-// has sent nothing for 5 s after it opened. A request at that moment has no answer, and
-// nobody knows its outcome.
-const idleFor = 2 * time.Second
-
 // NewTransport returns a transport for inFlight requests of a region at a time, on
 // connections that are kept.
 func NewTransport(inFlight int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = inFlight
-	t.IdleConnTimeout = idleFor
 	return t
 }
 

@@ -135,7 +135,7 @@ func TestExchangeOfKeys(t *testing.T) {
 				load++
 				n := from.table.self
 				n.Load = load
-				if err := from.UpdateSelf(n, time.Second); err != nil {
+				if err := from.UpdateSelf(n, 15*time.Second); err != nil {
 					t.Fatal(err)
 				}
 				until(t, to, "news of "+n.Name, func() bool {

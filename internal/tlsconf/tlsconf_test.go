@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -180,6 +182,56 @@ func TestHandshakes(t *testing.T) {
 
 // TestReload: changed files are taken up, files that are not in order are not, and
 // what was let in by a certificate that is revoked since is cut off.
+// TestASlowHandshakeEnds: a server of HTTP that has patience with idle connections has
+// none with one that does not shake hands. After that, the server's own bounds hold.
+func TestASlowHandshakeEnds(t *testing.T) {
+	ca, dir := authority(t)
+	store := open(t, issue(t, ca, dir, us, time.Hour))
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 200 * time.Millisecond
+	ended := make(chan struct{}, 1)
+	hs := &http.Server{
+		ReadHeaderTimeout: time.Hour,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				ended <- struct{}{}
+			}
+		},
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- hs.Serve(store.Listen(tcp, most)) }()
+	silent, err := net.Dial("tcp", tcp.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	_ = silent.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := silent.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) || err == nil {
+		t.Errorf("a silent connection goes on: %v", err)
+	}
+	<-ended
+	client := open(t, issue(t, ca, dir, billing, time.Hour))
+	conn, err := client.DialHTTP("127.0.0.1")(t.Context(), "tcp", tcp.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(2 * most))
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a connection ends that shook hands: %v", err)
+	}
+	if err := hs.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}
+
 func TestReload(t *testing.T) {
 	ca, dir := authority(t)
 	site, caller := issue(t, ca, dir, us, time.Hour), issue(t, ca, dir, billing, time.Hour)
