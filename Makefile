@@ -191,10 +191,13 @@ PARTITION_FLAGS ?=
 partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian package metis) on graphs of all families
 	bin/samya-lab partition --suite $(PARTITION_FLAGS)
 
+# Packages without a second goroutine are left out, and so are tests that step machines
+# by the hundred in one (internal/race).
 .PHONY: race
-# Tests that step machines by the hundred in one goroutine are left out (internal/race).
 race: ## The same tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $(TEST_FLAGS) $(PKGS)
+	alone=$$(sed "s|^|$$($(GO) list -m)/|" internal/race/alone.txt); \
+	CGO_ENABLED=1 $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) \
+	  $$($(GO) list $(PKGS) | grep -vxF "$$alone")
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
 # finds smaller for most of the time. With FUZZ_BUDGET, in seconds, targets come in
