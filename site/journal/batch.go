@@ -87,10 +87,10 @@ func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
 	b.buf = append(b.buf, key...)
 }
 
-// valid says what is wrong with the batch.
-func (b *Batch) valid() error {
-	if b.err == nil && b.Len() > MaxCommit {
-		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), MaxCommit)
+// valid says what is wrong with the batch, of which at most so many bytes are logged.
+func (b *Batch) valid(most int) error {
+	if b.err == nil && b.Len() > most {
+		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), most)
 	}
 	return b.err
 }

@@ -21,12 +21,12 @@ func TestKeysOfAnyLength(t *testing.T) {
 		b.Reset()
 		b.Put(3, key, []byte("value"))
 		if size > MaxKey {
-			if err := b.valid(); !errors.Is(err, ErrTooLarge) {
+			if err := b.valid(MaxCommit); !errors.Is(err, ErrTooLarge) {
 				t.Errorf("a key of %d bytes: %v", size, err)
 			}
 			continue
 		}
-		if err := b.valid(); err != nil {
+		if err := b.valid(MaxCommit); err != nil {
 			t.Errorf("a key of %d bytes: %v", size, err)
 			continue
 		}

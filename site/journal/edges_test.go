@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/samya-db/samya/internal/simdisk"
@@ -131,11 +132,12 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestNothingOfARefusedCommit: a commit without operations, or with a key that cannot be
-// logged, is refused, and the log goes on without it.
+// TestNothingOfARefusedCommit: a commit without operations, of too many bytes, or with a
+// key that cannot be logged, is refused, and the log goes on without it.
 func TestNothingOfARefusedCommit(t *testing.T) {
 	d, base := disk{simdisk.New(rand.New(rand.NewPCG(1, 0)))}, newBase()
-	j := on(t, d, base, journal.Options{})
+	const most = 1000
+	j := on(t, d, base, journal.Options{MaxCommit: most})
 	put(t, j, 1, 1, 10)
 	var b journal.Batch
 	for what, prepare := range map[string]func(){
@@ -146,14 +148,18 @@ func TestNothingOfARefusedCommit(t *testing.T) {
 			b.Put(1, []byte("k"), nil)
 			b.Put(1, bytes.Repeat([]byte("k"), journal.MaxKey+1), nil)
 		},
+		"of a byte too many": func() {
+			b.Reset()
+			b.Put(1, []byte("k"), make([]byte, most-8))
+		},
 	} {
 		prepare()
-		if n, err := j.Append(&b); err == nil || (what == "of a long key") != errors.Is(err, journal.ErrTooLarge) {
+		if n, err := j.Append(&b); err == nil || strings.HasPrefix(what, "of a ") != errors.Is(err, journal.ErrTooLarge) {
 			t.Errorf("%s: commit %d, %v", what, n, err)
 		}
 		b = journal.Batch{}
 	}
-	put(t, j, 2, 1, 10)
+	put(t, j, 2, 1, most-8-len(key(2))) // as large as a commit may be
 	if st := j.Stats(); st.Number != 2 || st.Durable != 2 || st.Backlog != j.Backlog() || st.Backlog < 2*(head+8+8+10) {
 		t.Errorf("%+v, backlog %d", st, j.Backlog())
 	}

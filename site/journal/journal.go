@@ -20,6 +20,9 @@ type Options struct {
 	// MaxEntries is about how many keys the overlay of a replay may hold; what is
 	// beyond goes to the base in between. 0: 1,000,000. A key takes about 100 bytes.
 	MaxEntries int
+	// MaxCommit is the most that a commit may take, in bytes; 0, or more than MaxCommit:
+	// MaxCommit. Commits that are logged already may take more.
+	MaxCommit int
 }
 
 func (o Options) withDefaults() Options {
@@ -31,6 +34,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 1_000_000
+	}
+	if o.MaxCommit == 0 || o.MaxCommit > MaxCommit {
+		o.MaxCommit = MaxCommit
 	}
 	return o
 }
@@ -76,7 +82,7 @@ type Stats struct {
 
 // Append adds a commit to the log and returns its number. It is not durable.
 func (j *Journal) Append(b *Batch) (Number, error) {
-	if err := b.valid(); err != nil {
+	if err := b.valid(j.options.MaxCommit); err != nil {
 		return 0, fmt.Errorf("appending to the log: %w", err)
 	}
 	if b.Empty() {
