@@ -21,23 +21,27 @@ type transport struct {
 const portTries = 10
 
 func newTransport(ctx context.Context, c *memberlist.Config) (*transport, error) {
-	tries := 1
-	if c.BindPort == 0 {
-		tries = portTries
-	}
-	for {
-		t, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{
+	t, err := onPort(c.BindPort, func() (*memberlist.NetTransport, error) {
+		return memberlist.NewNetTransport(&memberlist.NetTransportConfig{
 			BindAddrs: []string{c.BindAddr},
 			BindPort:  c.BindPort,
 			Logger:    c.Logger,
 		})
-		if err == nil {
-			return &transport{NetTransport: t, ctx: ctx}, nil
-		}
-		if tries--; tries == 0 {
-			return nil, err
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
+	return &transport{NetTransport: t, ctx: ctx}, nil
+}
+
+// onPort listens on a port: once on one that is given, portTries times at most on any
+// (0). It returns the last error.
+func onPort[T any](port int, listen func() (T, error)) (T, error) {
+	t, err := listen()
+	for tries := 1; err != nil && port == 0 && tries < portTries; tries++ {
+		t, err = listen()
+	}
+	return t, err
 }
 
 // DialTimeout implements memberlist.Transport.

@@ -89,3 +89,22 @@ func TestDialIsBoundedInTime(t *testing.T) {
 		t.Errorf("dialling for a nanosecond: %v", err)
 	}
 }
+
+// TestPortsThatAreTaken: any port is looked for a few times, as one that is free for TCP
+// may be taken for UDP. A port that was given is tried once.
+func TestPortsThatAreTaken(t *testing.T) {
+	for _, tc := range []struct{ port, taken, tries int }{
+		{0, 0, 1}, {0, 1, 2}, {0, portTries - 1, portTries}, {0, portTries, portTries}, {7000, 0, 1}, {7000, 1, 1},
+	} {
+		tries := 0
+		port, err := onPort(tc.port, func() (int, error) {
+			if tries++; tries <= tc.taken {
+				return 0, io.ErrClosedPipe
+			}
+			return tries, nil
+		})
+		if tries != tc.tries || (err == nil) != (tc.taken < tc.tries) || err == nil && port != tries {
+			t.Errorf("%+v: %d tries, %d, %v", tc, tries, port, err)
+		}
+	}
+}
