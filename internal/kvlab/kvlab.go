@@ -42,7 +42,8 @@ type Load struct {
 // Sample is what was so at a moment of a run. Sums are since the run began.
 type Sample struct {
 	Elapsed        time.Duration
-	Operations     int64
+	Operations     int64 // that clients had answers to
+	Ran            int64 // operations by the store's own count, read together with Multi
 	Memory         int64 // bytes that the process has of the system
 	Disk           int64 // bytes
 	Tracking       time.Duration
@@ -136,7 +137,7 @@ func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 		now := Sample{
 			Elapsed: time.Since(began), Memory: u.memory, Disk: u.stats.DiskBytes,
 			Tracking: u.stats.TrackingTime - before.stats.TrackingTime, Repartitioning: u.stats.CuttingTime - before.stats.CuttingTime,
-			Multi: u.stats.Multi - before.stats.Multi, Applied: u.stats.Applied - before.stats.Applied,
+			Ran: u.stats.Operations - before.stats.Operations, Multi: u.stats.Multi - before.stats.Multi, Applied: u.stats.Applied - before.stats.Applied,
 		}
 		for _, c := range clients {
 			now.Operations += c.done.Load()

@@ -63,7 +63,7 @@ func (r *Result) Report() *Report {
 	return &Report{
 		Count: r.Operations, NotFound: r.NotFound, Seconds: r.Elapsed.Seconds(), Rate: r.Rate(), Processor: r.PerOperation(),
 		P50: quantile(50), P99: quantile(99), P999: quantile(99.9), Multi: r.MultiShare(),
-		LastMulti: float64(last.Multi-from.Multi) / float64(max(last.Operations-from.Operations, 1)),
+		LastMulti: float64(last.Multi-from.Multi) / float64(max(last.Ran-from.Ran, 1)),
 		Computed:  r.Store.Computed, Applied: r.Store.Applied, Skipped: r.Store.Skipped, Moved: r.Store.Moved,
 		Tracked: r.Store.Tracked, Dropped: r.Store.Dropped, Tracking: r.Store.TrackingTime.Seconds(), Cutting: r.Store.CuttingTime.Seconds(),
 		Vertices: r.Store.Vertices, Edges: r.Store.Edges, LastCut: r.Store.LastCut, LastBalance: r.Store.LastBalance, Hubs: r.Store.Hubs,
@@ -143,7 +143,7 @@ func Figure(title string, samples []Sample) *plot.Figure {
 		}
 		operations := float64(s.Operations - before.Operations)
 		rate = append(rate, plot.Point{X: at, Y: operations / took / 1e3})
-		multi = append(multi, plot.Point{X: at, Y: 100 * float64(s.Multi-before.Multi) / max(operations, 1)})
+		multi = append(multi, plot.Point{X: at, Y: 100 * float64(s.Multi-before.Multi) / float64(max(s.Ran-before.Ran, 1))})
 		tracking = append(tracking, plot.Point{X: at, Y: 100 * (s.Tracking - before.Tracking).Seconds() / took})
 		cutting = append(cutting, plot.Point{X: at, Y: 100 * (s.Repartitioning - before.Repartitioning).Seconds() / took})
 		if s.Applied > before.Applied {

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/samya-db/samya/internal/plot"
 )
 
 func TestReport(t *testing.T) {
@@ -49,6 +53,21 @@ func TestReport(t *testing.T) {
 	var svg strings.Builder
 	if err := Figure("a run", r.Samples).WriteSVG(&svg); err != nil || !strings.Contains(svg.String(), "<svg") {
 		t.Errorf("%v: %.80s", err, svg.String())
+	}
+}
+
+// TestSharesOfASlowCount: clients count an operation some time after the store does. The
+// share of operations on several partitions goes by the store's count alone.
+func TestSharesOfASlowCount(t *testing.T) {
+	r := &Result{Latency: hdrhistogram.New(1, 10, 1), Samples: []Sample{
+		{}, {Elapsed: 1, Operations: 90, Ran: 100, Multi: 50}, {Elapsed: 2, Operations: 100, Ran: 200, Multi: 120},
+	}}
+	if got := r.Report().LastMulti; got != .7 {
+		t.Errorf("a share of %v, want 70 of 100", got)
+	}
+	shares := Figure("", r.Samples).Panels[1].(*plot.Lines).Series[0].Points
+	if len(shares) != 2 || shares[0].Y != 50 || shares[1].Y != 70 {
+		t.Errorf("%+v", shares)
 	}
 }
 
