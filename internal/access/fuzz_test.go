@@ -73,6 +73,7 @@ var _ encoding.CodecV2 = raw{}
 // manager and by HTTP, each answers, and goes on.
 func FuzzRequests(tf *testing.F) {
 	f := testfuzz.On(tf)
+	f.Inputs = 500 // of four requests each
 	c := start(f, access.Limits{})
 	conns := []*grpc.ClientConn{c.dial(c.site.GRPCAddr(), c.caller("admin")), c.dial(c.manager.GRPCAddr(), c.caller("admin"))}
 	shows := c.caller("admin")

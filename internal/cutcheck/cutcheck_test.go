@@ -231,13 +231,13 @@ func TestGpmetis(t *testing.T) {
 	}
 }
 
-// TestQuick is the suite on small graphs. Trees have one size, and are large: make
-// partition takes them.
+// TestQuick is the suite on small graphs of every second family. Trees have one size, and
+// are large. make partition takes all.
 func TestQuick(t *testing.T) {
 	race.OneGoroutine(t)
 	var families []string
-	for _, f := range graphs.Families() {
-		if !isTree(f.Name) {
+	for i, f := range graphs.Families() {
+		if i%2 == 0 && !isTree(f.Name) {
 			families = append(families, f.Name)
 		}
 	}

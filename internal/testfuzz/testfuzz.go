@@ -22,23 +22,22 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// inputs is on how many mutations each target runs; the race detector takes ten times as
-// long for each.
-const (
-	inputs     = 2000
-	racyInputs = 200
-)
+// inputs is on how many mutations a target runs unless it says another number.
+const inputs = 2000
 
 // F is a testing.F that runs mutations of what Add was given.
 type F struct {
 	*testing.F
-	seeds [][]any
+	// Inputs is on how many mutations the target runs, 2,000 if nothing else is said.
+	// The race detector takes ten times as long for each: a tenth of them run there.
+	Inputs int
+	seeds  [][]any
 }
 
 // On returns the F of a fuzz target.
 func On(f *testing.F) *F {
 	f.Helper()
-	return &F{F: f}
+	return &F{F: f, Inputs: inputs}
 }
 
 // Add adds a seed, as testing.F does.
@@ -57,9 +56,9 @@ func (f *F) Fuzz(ff any) {
 		f.F.Fuzz(ff)
 		return
 	}
-	n := inputs
+	n := f.Inputs
 	if race.Enabled {
-		n = racyInputs
+		n /= 10
 	}
 	each := (n + len(f.seeds) - 1) / len(f.seeds)
 	draw := &source{rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}

@@ -38,7 +38,7 @@ func FuzzCounted(tf *testing.F) {
 	}
 	want := inputs
 	if race.Enabled {
-		want = racyInputs
+		want /= 10
 	}
 	if runs < want+len(seeds) || runs > want+2*len(seeds) {
 		f.Errorf("%d runs, want %d mutations and %d seeds", runs, want, len(seeds))
