@@ -131,6 +131,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		{Protocol: sim.Switching, Sites: 5, Long: true, Seed: 81000052},
 		{Protocol: "star", Sites: 5, Long: true, Seed: 90000243},
 		{Protocol: "majority", Sites: 5, Long: true, Seed: 90001897},
+		{Protocol: "star", Sites: 5, Long: true, Seed: 198401037, Faults: sim.AllFaults},
 		{Protocol: "majority", Sites: 5, Seed: 90000642, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "star", Sites: 3, Seed: 90001885, Faults: sim.AllFaults | sim.DoubleFaults},
 		{Protocol: "auto", Sites: 5, Long: true, Seed: 95001317},

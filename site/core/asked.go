@@ -177,10 +177,11 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 }
 
 // recordAsked records a request of which another site asks, or this site asked others, if
-// there is no record of it. The record has its kind, state, attempt and tokens.
+// there is no record of it. The record has its kind, state, attempt and tokens, and the
+// generation of the entity if that is known; otherwise the entity is the present one.
 func (c *Core) recordAsked(a *ClaimAsk, r *RequestRecord) {
 	r.Key, r.Body = a.Key, a.Body
-	if e := c.space.find(a.Entity); e != nil {
+	if e := c.space.find(a.Entity); e != nil && (r.Generation == 0 || r.Generation == e.generation) {
 		r.Generation, r.Left = e.generation, e.usable()
 	} else {
 		r.Tenant = c.cfg.tenantOf(a.Entity)

@@ -251,7 +251,9 @@ func (c *Core) recordSettled(cl *claim, state RequestState) {
 	if cl.Kind == ReturnLease {
 		kind = ReturnRequest
 	}
-	c.recordAsked(&cl.ClaimAsk, &RequestRecord{Kind: kind, State: state, Attempt: cl.Attempt + 1, Tokens: cl.Tokens})
+	c.recordAsked(&cl.ClaimAsk, &RequestRecord{
+		Kind: kind, State: state, Attempt: cl.Attempt + 1, Generation: cl.Generation, Tokens: cl.Tokens,
+	})
 }
 
 // record is the record of a request that has come into another state.
