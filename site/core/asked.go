@@ -176,9 +176,9 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	return verdict
 }
 
-// recordAsked records a request of which another site asks, or this site asked others, if
-// there is no record of it. The record has its kind, state, attempt and tokens, and the
-// generation of the entity if that is known; otherwise the entity is the present one.
+// recordAsked records a request that another site asked about, or this site asked others
+// about, and that has no record here. The caller fills in kind, state, attempt and tokens,
+// and the entity's generation if it is known; 0 stands for the present entity's.
 func (c *Core) recordAsked(a *ClaimAsk, r *RequestRecord) {
 	r.Key, r.Body = a.Key, a.Body
 	if e := c.space.find(a.Entity); e != nil && (r.Generation == 0 || r.Generation == e.generation) {

@@ -229,6 +229,48 @@ func TestSettledAfterItWasForgotten(t *testing.T) {
 	}
 }
 
+// TestSettledAfterItsEntityWasDeleted: a parked release may be settled after its record
+// has left memory and another entity has got the name. The release stays a request of the
+// deleted entity.
+func TestSettledAfterItsEntityWasDeleted(t *testing.T) {
+	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
+	r.base = r.now.Wall - 50_000
+	r.hold("a", true)
+	r.wantCode(r.try("c", -10, "x", r.tries(2, "a")), core.OK)
+	parked := r.recorded("c", core.ReleaseRequest)
+	r.wantCode(r.change("b", core.DeleteEntity, "e", 0, "delete"), core.OK)
+	r.wantCode(r.change("b", core.CreateEntity, "e", claimLimit, "create again"), core.OK)
+	r.advance(25_000)
+	r.try("c", 1, "sweeps", core.Tries{})
+	r.hold("a", false)
+	r.advance(10_000)
+	r.wantClaims(0)
+	settled := r.recorded("c", core.ReleaseRequest)
+	if settled.Key != parked.Key || settled.State != core.Dropped || settled.Generation != parked.Generation {
+		t.Errorf("%+v\nwas parked as %+v", settled, parked)
+	}
+}
+
+// recorded is the newest record of a kind on the disk of a site.
+func (r *rig) recorded(site core.SiteID, kind core.RequestKind) (newest core.RequestRecord) {
+	r.t.Helper()
+	disk, err := r.disks[site].Load()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, b := range disk.Blocks {
+		for _, record := range b.Records {
+			if record.Kind == kind {
+				newest = record
+			}
+		}
+	}
+	if newest.Kind != kind {
+		r.t.Fatalf("%s has recorded no %v", site, kind)
+	}
+	return newest
+}
+
 // TestRestoredRecordsLastAnew: the time that a site was down does not count, as
 // it could not be asked.
 func TestRestoredRecordsLastAnew(t *testing.T) {
