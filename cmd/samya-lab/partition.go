@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -29,6 +30,7 @@ type partitionOptions struct {
 	gpmetis               string
 	json                  bool
 	suite                 bool
+	sample                int
 	suiteOptions          cutcheck.Options
 }
 
@@ -80,6 +82,7 @@ The families:
 	f.BoolVar(&o.json, "json", false, "print one line of JSON on stdout")
 	f.BoolVar(&o.suite, "suite", false, "hold all families against gpmetis")
 	f.StringSliceVar(&o.suiteOptions.Families, "families", nil, "with --suite: these only, separated by commas")
+	f.IntVar(&o.sample, "sample", 0, "with --suite: so many families only, drawn by --seed; 0 for all")
 	f.IntVar(&o.suiteOptions.Seeds, "seeds", 3, "with --suite: graphs of each family")
 	f.IntVar(&o.suiteOptions.Runs, "runs", 5, "with --suite: runs of which the time is the median; 0 for no times")
 	return cmd
@@ -299,16 +302,32 @@ func (r *partitionResult) print(to io.Writer) error {
 	return out.Flush()
 }
 
+// sample draws n families by a seed.
+func sample(n int, seed uint64) []string {
+	all := graphs.Families()
+	names := make([]string, n)
+	for i, k := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:n] {
+		names[i] = all[k].Name
+	}
+	return names
+}
+
 // partitionSuite holds the partitioner against gpmetis.
 func (l *lab) partitionSuite(cmd *cobra.Command, o *partitionOptions) error {
 	for _, flag := range []string{"graph", "generate", "save", "parts", "start", "out", "weights", "imbalance", "seed"} {
-		if cmd.Flags().Changed(flag) {
+		if cmd.Flags().Changed(flag) && (flag != "seed" || o.sample == 0) {
 			return &usageError{fmt.Errorf("--suite takes no --%s", flag)}
 		}
 	}
 	s := o.suiteOptions
 	if s.Seeds < 1 || s.Runs < 0 || o.vertices < 0 {
 		return &usageError{errors.New("--seeds must be above zero, --runs and --vertices not below")}
+	}
+	if o.sample != 0 {
+		if most := len(graphs.Families()); o.sample < 0 || o.sample > most || s.Families != nil {
+			return &usageError{fmt.Errorf("--sample %d, want 1 to %d, and no --families", o.sample, most)}
+		}
+		s.Families = sample(o.sample, o.options.Seed)
 	}
 	metis, err := cutcheck.FindMetis(o.gpmetis)
 	if err != nil {

@@ -123,6 +123,10 @@ func TestPartitionFails(t *testing.T) {
 		{[]string{"--generate", "ring", "--vertices", "1"}, exitUsage, "vertices out of range"},
 		{[]string{"--suite", "--graph", graph}, exitUsage, "--suite takes no --graph"},
 		{[]string{"--suite", "--seeds", "0"}, exitUsage, "--seeds"},
+		{[]string{"--suite", "--seed", "2"}, exitUsage, "--suite takes no --seed"},
+		{[]string{"--suite", "--sample", "-1"}, exitUsage, "--sample -1, want 1 to 19"},
+		{[]string{"--suite", "--sample", "20"}, exitUsage, "--sample 20, want 1 to 19"},
+		{[]string{"--suite", "--sample", "1", "--families", "ring"}, exitUsage, "no --families"},
 		{[]string{"--suite", "--gpmetis", "no-such-gpmetis"}, exitFailed, "gpmetis is not installed"},
 		{[]string{"more"}, exitUsage, "no arguments"},
 	} {
