@@ -34,8 +34,8 @@ BIN := $(CURDIR)/bin
 # The product is pure Go.
 export CGO_ENABLED = 0
 
-# For every command, not for releases alone: what is compiled with it and without it is
-# compiled twice.
+# A package is compiled once for commands with the flag, and again for commands without:
+# all have it.
 export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
 
 ##@ Product
@@ -191,20 +191,24 @@ PARTITION_FLAGS ?=
 partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian package metis) on graphs of all families
 	bin/samya-lab partition --suite $(PARTITION_FLAGS)
 
-# Packages without a second goroutine are left out, and so are tests that step machines
-# by the hundred in one (internal/race).
+# The packages for the race detector: those of PKGS, or all but the packages without a
+# second goroutine. Tests that step machines by the hundred in one goroutine skip
+# themselves (internal/race).
+RACE_PKGS = $(PKGS)
+ifeq ($(PKGS),./...)
+RACE_PKGS = $$($(GO) list ./... | grep -vxF "$$(sed "s|^|$$($(GO) list -m)/|" internal/race/alone.txt)")
+endif
+
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
-	alone=$$(sed "s|^|$$($(GO) list -m)/|" internal/race/alone.txt); \
-	CGO_ENABLED=1 $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) \
-	  $$($(GO) list $(PKGS) | grep -vxF "$$alone")
+	CGO_ENABLED=1 $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(RACE_PKGS)
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
 # finds smaller for most of the time. With FUZZ_BUDGET, in seconds, targets come in
 # an order drawn by DRAW, and none begins once the budget is spent.
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 2000x; FUZZ_BUDGET=120 stops after 120 s
-	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | sed 's/:func /:/' | sort); \
+	all=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' $(FUZZ_DIRS) | grep -v '^internal/testfuzz/' | sed 's/:func /:/' | sort); \
 	of=$$(wc -l <<<"$$all"); n=0; began=$$SECONDS; \
 	if [ -n "$(FUZZ_BUDGET)" ]; then all=$$(shuf --random-source=<(yes $(DRAW)) <<<"$$all"); fi; \
 	while IFS=: read -r file target; do \
