@@ -161,39 +161,40 @@ func (s *Store) sweep() {
 	}
 }
 
-// Listen has a listener speak TLS. A handshake may take that long, whatever the server
-// allows. It is for servers of HTTP, which ask Good before every request themselves.
+// Listen has a listener speak TLS. The time handshake bounds each handshake, even where
+// the server allows more. It is for servers of HTTP, which ask Good before every request
+// themselves.
 func (s *Store) Listen(l net.Listener, handshake time.Duration) net.Listener {
 	cfg := s.Server()
 	cfg.NextProtos = []string{"http/1.1"}
-	return tls.NewListener(&shaking{l, handshake}, cfg)
+	return tls.NewListener(&handshakeListener{l, handshake}, cfg)
 }
 
-// shaking bounds the handshakes of connections.
-type shaking struct {
+// handshakeListener bounds the handshakes of the connections that it accepts.
+type handshakeListener struct {
 	net.Listener
 	most time.Duration
 }
 
 // Accept implements net.Listener.
-func (l *shaking) Accept() (net.Conn, error) {
+func (l *handshakeListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &shaken{Conn: c, until: time.Now().Add(l.most)}, nil
+	return &handshakeConn{Conn: c, until: time.Now().Add(l.most)}, nil
 }
 
-// shaken bounds the first deadline of a connection: http.Server sets one for the
-// handshake, as long as that for headers, and takes it back afterwards.
-type shaken struct {
+// handshakeConn bounds the first deadline of a connection. http.Server sets the first
+// deadline for the handshake, as late as the deadline of headers, and lifts it afterwards.
+type handshakeConn struct {
 	net.Conn
 	until time.Time
 	begun atomic.Bool
 }
 
 // SetReadDeadline implements net.Conn.
-func (c *shaken) SetReadDeadline(t time.Time) error {
+func (c *handshakeConn) SetReadDeadline(t time.Time) error {
 	if !c.begun.Swap(true) && (t.IsZero() || t.After(c.until)) {
 		t = c.until
 	}
