@@ -25,7 +25,7 @@ import (
 
 // The bounds of a connection.
 const (
-	headerTime     = 5 * time.Second // a handshake, and what begins a connection of gRPC
+	headerTime     = 5 * time.Second // bounds a handshake of TLS or gRPC
 	bodyTime       = 10 * time.Second
 	idleTime       = 2 * time.Minute  // above the minute and a half of many clients
 	writeTime      = 90 * time.Second // above the longest wait and callTime
@@ -219,8 +219,8 @@ func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
 func (m *Manager) httpServer(base context.Context) *http.Server {
 	return &http.Server{
 		Handler: m.handler(),
-		// A client keeps connections that it opened and has not used yet, and does not know
-		// whether what it sends just as such a connection ends was executed.
+		// A client opens connections ahead of need. If the server ends a connection just as
+		// the client sends its first request, nobody knows whether the request was executed.
 		ReadHeaderTimeout: idleTime,
 		WriteTimeout:      writeTime,
 		IdleTimeout:       idleTime,

@@ -51,8 +51,8 @@ func TestCallerHangsUp(t *testing.T) {
 	}
 }
 
-// TestAConnectionNotUsedYetStays: clients open connections ahead of need. One that ended
-// just as it is used would leave a request without an answer, that nobody may repeat.
+// TestAConnectionNotUsedYetStays: clients open connections ahead of need. If the server
+// ended such a connection, a request sent at that moment would have no answer.
 func TestAConnectionNotUsedYetStays(t *testing.T) {
 	t.Parallel() // It takes 6 s, and does nothing.
 	_, gossip := realSite(t, "us")

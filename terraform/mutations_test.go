@@ -52,13 +52,12 @@ func TestInventedArguments(t *testing.T) {
 			c := tofutest.Copy(t, cloud, mirror)
 			c.Must("init")
 			for len(mutations) > 0 {
-				// Those with unlike messages are made together, as far as one does not
-				// keep tofu from looking at the next. What was not found is made again,
-				// and alone if nothing was found.
-				left := found(t, c, together(mutations), mutations)
+				// One mistake may keep tofu from looking at the next. The test makes the
+				// missed mistakes again, and the first alone if tofu missed all.
+				left := missed(t, c, together(mutations), mutations)
 				if len(left) == len(mutations) {
 					alone := mutations[:1]
-					if left = append(found(t, c, alone, alone), mutations[1:]...); len(left) == len(mutations) {
+					if left = append(missed(t, c, alone, alone), mutations[1:]...); len(left) == len(mutations) {
 						t.Errorf("%s: not found: %q", alone[0].name, alone[0].want)
 						left = left[1:]
 					}
@@ -69,8 +68,7 @@ func TestInventedArguments(t *testing.T) {
 	}
 }
 
-// together returns mutations of which no two have the same message, or change the same
-// text.
+// together returns mutations with unlike messages and at unlike places.
 func together(all []mutation) []mutation {
 	var some []mutation
 	for _, m := range all {
@@ -81,9 +79,9 @@ func together(all []mutation) []mutation {
 	return some
 }
 
-// found makes some mutations, has tofu validate the root, and takes the root back to
-// what it was. It returns those of all whose messages tofu did not print.
-func found(t *testing.T, c *tofutest.Config, some, all []mutation) []mutation {
+// missed makes some mutations, has tofu validate the root, and restores the root. It
+// returns all mutations but the ones that tofu told of.
+func missed(t *testing.T, c *tofutest.Config, some, all []mutation) []mutation {
 	t.Helper()
 	were := make(map[string][]byte)
 	for _, m := range some {
@@ -104,7 +102,7 @@ func found(t *testing.T, c *tofutest.Config, some, all []mutation) []mutation {
 	}
 	out, err := c.Run("validate")
 	if err == nil {
-		t.Errorf("%d mistakes, and nothing is found:\n%s", len(some), out)
+		t.Errorf("%d mistakes, and tofu finds none:\n%s", len(some), out)
 	}
 	for path, was := range were {
 		if err := os.WriteFile(path, was, 0o600); err != nil {

@@ -231,8 +231,8 @@ func TestGpmetis(t *testing.T) {
 	}
 }
 
-// TestQuick is the suite on small graphs of every second family. Trees have one size, and
-// are large. make partition takes all.
+// TestQuick is the suite on small graphs of every second family, without trees: their one
+// size is large. `make partition` takes all families.
 func TestQuick(t *testing.T) {
 	race.OneGoroutine(t)
 	var families []string

@@ -42,7 +42,7 @@ type Load struct {
 // Sample is what was so at a moment of a run. Sums are since the run began.
 type Sample struct {
 	Elapsed        time.Duration
-	Operations     int64 // that clients had answers to
+	Operations     int64 // answered to clients
 	Ran            int64 // operations by the store's own count, read together with Multi
 	Memory         int64 // bytes that the process has of the system
 	Disk           int64 // bytes

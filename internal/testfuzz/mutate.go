@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// mostEdits is how often a mutation changes each text at most; mostInserted bounds the
-// bytes that an edit adds.
+// mostEdits bounds the changes of a mutation to each text, mostInserted the bytes that an
+// edit adds.
 const (
 	mostEdits    = 4
 	mostInserted = 16
@@ -22,8 +22,7 @@ const telling = "\x00\x01\x7f\x80\xff \t\n\"'\\{}[]()<>,:;=/.-+%#&?*09aZ_"
 // source draws mutations.
 type source struct{ *rand.Rand }
 
-// mutation returns a seed of some with one or more of its values changed. The seeds stay
-// as they are.
+// mutation returns a copy of a seed with at least one changed value.
 func (s *source) mutation(seeds [][]any) []any {
 	seed := slices.Clone(seeds[s.IntN(len(seeds))])
 	other := seeds[s.IntN(len(seeds))]

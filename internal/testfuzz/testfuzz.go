@@ -1,5 +1,5 @@
-// Package testfuzz has fuzz targets run on mutations of their seeds in every run of the
-// tests, not on the seeds alone. A target says so in its first line:
+// Package testfuzz runs fuzz targets on mutations of their seeds in every run of the
+// tests, not on the seeds alone. A target begins with On:
 //
 //	func FuzzDecode(tf *testing.F) {
 //		f := testfuzz.On(tf)
@@ -7,8 +7,8 @@
 //		f.Fuzz(func(t *testing.T, b []byte) { … })
 //	}
 //
-// It follows no coverage and keeps no corpus: `go test -fuzz` does, on the same targets,
-// and then this package stays out of its way.
+// The package follows no coverage and keeps no corpus. `go test -fuzz` does both on the
+// same targets, and turns the mutations of this package off.
 package testfuzz
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// inputs is on how many mutations a target runs unless it says another number.
+// inputs is the default of F.Inputs.
 const inputs = 2000
 
-// F is a testing.F that runs mutations of what Add was given.
+// F is a testing.F that also runs mutations of its seeds.
 type F struct {
 	*testing.F
-	// Inputs is on how many mutations the target runs, 2,000 if nothing else is said.
-	// The race detector takes ten times as long for each: a tenth of them run there.
+	// Inputs is the number of mutations, 2,000 by default. Under the race detector a
+	// target runs a tenth of them, as each takes ten times as long.
 	Inputs int
 	seeds  [][]any
 }

@@ -50,7 +50,7 @@ func FuzzCounted(tf *testing.F) {
 	}
 }
 
-// TestMutations: what parsers fall over is drawn, and no seed is written to.
+// TestMutations: mutations have the faults that parsers fall over, and leave seeds alone.
 func TestMutations(t *testing.T) {
 	text := []byte("a text of some length, with 12 and 34")
 	seeds := [][]any{{bytes.Clone(text)}, {[]byte("####")}}

@@ -87,7 +87,8 @@ func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
 	b.buf = append(b.buf, key...)
 }
 
-// valid says what is wrong with the batch, of which at most so many bytes are logged.
+// valid returns an error if the batch cannot be logged: a key is too long, or the batch
+// has more than most bytes.
 func (b *Batch) valid(most int) error {
 	if b.err == nil && b.Len() > most {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), most)
