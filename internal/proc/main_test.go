@@ -89,7 +89,7 @@ func child(args []string) int {
 		fmt.Fprintln(os.Stderr, *name, "is told to die")
 		os.Exit(7)
 	})
-	server := &http.Server{Addr: *httpAddr, Handler: mux, ReadHeaderTimeout: time.Second}
+	server := &http.Server{Addr: *httpAddr, Handler: mux}
 	go func() {
 		if err := server.ListenAndServe(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
