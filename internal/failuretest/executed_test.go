@@ -69,27 +69,35 @@ func quiet(calls []systemCall) bool {
 	return !slices.ContainsFunc(calls, func(c systemCall) bool { return c.ended == 0 })
 }
 
+// choosing is for how long killExecuted passes over commits.
+const choosing = 5 * time.Second
+
 // killExecuted kills a site in a commit that is durable and of which no answer
 // has left: strace holds it in the sync of the log. It returns what the commit
-// says was executed. The site is down afterwards.
-func killExecuted(t *testing.T, p *proc.Process, atKill func()) []core.RequestRecord {
+// executed, which suits if any commit did in time. The site is down afterwards.
+func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord) bool) []core.RequestRecord {
 	t.Helper()
 	tr := heldAtSyncs(t, p)
-	// before is a copy of the data as of the sync of that number.
-	before, number := "", 0
-	for began := time.Now(); ; {
+	// The sync of that number, and the last request block on disk then.
+	var number int
+	var block uint64
+	began := time.Now()
+	for before, polled := began, began; ; before = polled {
+		polled = time.Now()
 		calls := dataCalls(t, tr.text())
-		switch syncs, held := syncsOf(calls); {
-		case !held:
-		case before != "" && syncs == number+1:
-			atKill()
-			kill(t, p)
-			tr.wait()
-			return executedBehind(t, p, before)
-		case before == "" || syncs != number:
-			before, number = copyData(t, p), syncs
-			if again := dataCalls(t, tr.text()); len(again) != len(calls) || !quiet(calls) {
-				before = ""
+		if syncs, held := syncsOf(calls); held && syncs != number {
+			last, ran := executedBehind(t, copyData(t, p), p.Name, block)
+			again := dataCalls(t, tr.text())
+			unchanged := len(again) == len(calls) && quiet(again)
+			next := number > 0 && syncs == number+1
+			// The site was not held in this sync before the last poll.
+			if next && unchanged && (suits(ran) || time.Since(began) > choosing) && time.Since(before) < holdSync {
+				kill(t, p)
+				tr.wait()
+				return ran
+			}
+			if number, block = syncs, last; !unchanged {
+				number = 0
 			}
 		}
 		if time.Since(began) > patience {
@@ -101,25 +109,19 @@ func killExecuted(t *testing.T, p *proc.Process, atKill func()) []core.RequestRe
 	}
 }
 
-// executedBehind reads the disk of a dead site: what moved tokens in the blocks
-// that are not in an earlier copy of its data.
-func executedBehind(t *testing.T, p *proc.Process, before string) []core.RequestRecord {
+// executedBehind reads a copy of a site's data: the number of the last request
+// block, and what moved tokens in the blocks behind another one.
+func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, ran []core.RequestRecord) {
 	t.Helper()
-	earlier, err := loaded(t, before, p.Name)
+	state, err := loaded(t, dir, site)
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, _ := blocksOf(&earlier, 0)
-	state, err := loaded(t, copyData(t, p), p.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, records := blocksOf(&state, last)
-	var ran []core.RequestRecord
+	last, records := blocksOf(&state, block)
 	for _, r := range records {
 		if r.State == core.Ran {
 			ran = append(ran, r)
 		}
 	}
-	return ran
+	return last, ran
 }

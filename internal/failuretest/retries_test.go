@@ -51,7 +51,7 @@ func TestRetries(t *testing.T) {
 
 	// The load goes on for longer if too few kills came between executing and
 	// replying.
-	ctx, cancel := context.WithTimeout(t.Context(), 3*length)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*length)
 	defer cancel()
 	owners := make([]*owner, clientsOfRetries)
 	var all, faults sync.WaitGroup
@@ -197,7 +197,10 @@ func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*pro
 		_ = wan.Wait(ctx, between(rng, 300*time.Millisecond, 1500*time.Millisecond)) // ctx is looked at next
 		p := some[i%len(some)]
 		var open map[core.RequestKey]*retried
-		ran := killExecuted(t, p, func() { open = f.w.unanswered() })
+		ran := killExecuted(t, p, func(ran []core.RequestRecord) bool {
+			open = f.w.unanswered()
+			return slices.ContainsFunc(ran, func(r core.RequestRecord) bool { return open[r.Key] != nil })
+		})
 		f.count(&f.sites)
 		// What had left the site has come by then, through those who live.
 		pause(t, 300*time.Millisecond)
