@@ -4,10 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // TestARIMA forecasts as the models do that made the series.
 func TestARIMA(t *testing.T) {
+	race.OneGoroutine(t)
 	r := rand.New(rand.NewPCG(12, 13))
 	for name, tc := range map[string]struct {
 		phi, theta, c float64

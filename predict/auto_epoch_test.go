@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // TestEpochWeights spells the hedge over the ways out, for both memories.
@@ -112,6 +114,7 @@ func TestEpochTrials(t *testing.T) {
 // TestStackWithinTheWays: whatever was demanded, what the regressions tell of an epoch
 // is within what the other ways tell, and they are used once they are solved.
 func TestStackWithinTheWays(t *testing.T) {
+	race.OneGoroutine(t)
 	used := 0
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 50))
@@ -181,6 +184,7 @@ func TestStackFinds(t *testing.T) {
 // TestEpochFollowsShift: after a level that rises or falls ten times the forecast of
 // an epoch is right within two epochs.
 func TestEpochFollowsShift(t *testing.T) {
+	race.OneGoroutine(t)
 	for name, factor := range map[string]float64{"up": 10, "down": .1, "off": 0} {
 		for seed := range uint64(4) {
 			r := rand.New(rand.NewPCG(seed, 52))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
@@ -50,7 +51,8 @@ func horizons(t *testing.T, test func(t *testing.T, name string, o Options)) {
 	}
 }
 
-// TestNoLookAhead: no forecast made before a bin depends on it or on later ones.
+// TestNoLookAhead: no forecast made before a bin depends on it or on later ones. All
+// models run beside each other here, under the race detector as well.
 func TestNoLookAhead(t *testing.T) {
 	const bins = 500
 	horizons(t, func(t *testing.T, name string, o Options) {
@@ -78,6 +80,7 @@ func TestNoLookAhead(t *testing.T) {
 
 // TestState: a model that is stored and taken up goes on as if nothing had been.
 func TestState(t *testing.T) {
+	race.OneGoroutine(t)
 	const bins = 560
 	horizons(t, func(t *testing.T, name string, o Options) {
 		t.Helper()
@@ -116,6 +119,7 @@ func TestState(t *testing.T) {
 // TestStateAtAnyTime: a state is taken up whenever it was stored: right after the first
 // bin, after missing ones, and after a gap.
 func TestStateAtAnyTime(t *testing.T) {
+	race.OneGoroutine(t)
 	horizons(t, func(t *testing.T, name string, o Options) {
 		t.Helper()
 		r := rand.New(rand.NewPCG(7, 7))
@@ -147,6 +151,7 @@ func TestStateAtAnyTime(t *testing.T) {
 // TestSkip: a gap that is skipped is one that was observed, but for the fits that
 // are left out, and takes no time.
 func TestSkip(t *testing.T) {
+	race.OneGoroutine(t)
 	series := demand(6, 120)
 	horizons(t, func(t *testing.T, name string, o Options) {
 		t.Helper()
@@ -270,6 +275,7 @@ func FuzzState(tf *testing.F) {
 }
 
 func TestReplace(t *testing.T) {
+	race.OneGoroutine(t)
 	series := demand(5, 220)
 	for _, from := range Names() {
 		for _, to := range Names() {

@@ -3,6 +3,8 @@ package predict
 import (
 	"math"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // TestGradient compares backpropagation with differences: the gradient of
@@ -44,6 +46,7 @@ func TestGradient(t *testing.T) {
 
 // TestLSTMLearns a pattern that no line through the last bin gives.
 func TestLSTMLearns(t *testing.T) {
+	race.OneGoroutine(t)
 	pattern := []float64{10, 80, 20, 20, 90, 40, 10, 60}
 	m := newLSTM(Options{})
 	var miss, walk float64

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // impossible are numbers that no entity can have.
@@ -42,6 +44,7 @@ func withOdd(t *testing.T, name string, o Options, bins []Bin, at int, odd Bin) 
 // After the largest that one can have, forecasts of every model are about as good as
 // without it some hundred bins later.
 func TestOutlier(t *testing.T) {
+	race.OneGoroutine(t)
 	const at, bins, few = 250, 1800, 600
 	all := demand(7, 3*bins)[:bins] // before its level shifts
 	horizons(t, func(t *testing.T, name string, o Options) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sajari/regression"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 func near(a, b, relative float64) bool {
@@ -156,6 +158,7 @@ func TestConstantSeries(t *testing.T) {
 
 // TestAR finds the coefficients that made the series.
 func TestAR(t *testing.T) {
+	race.OneGoroutine(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	series := []float64{0, 0}
 	for range 6000 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -270,6 +271,7 @@ func TestUnknownChangesAreRefused(t *testing.T) {
 // site keeps them all any more. Both learn all, also after restarts, and what
 // is kept of changes stays bounded on every disk.
 func TestManyChanges(t *testing.T) {
+	race.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("decides 9000 changes")
 	}

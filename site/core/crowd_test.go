@@ -3,6 +3,7 @@ package core_test
 import (
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -42,6 +43,7 @@ func (r *rig) crowd() (begun int, answers map[core.Code]int) {
 // TestACrowdTakesTurns: where many sites are short at once, the redistributions begun do
 // not grow with their number, and acquires are granted what comes back.
 func TestACrowdTakesTurns(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, sites := range []int{8, 16, 24} {
 		r := newRig(t, sites, nil)
 		begun, answers := r.crowd()

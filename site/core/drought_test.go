@@ -3,6 +3,7 @@ package core_test
 import (
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -258,6 +259,7 @@ func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 // back everywhere. Over all of them less than one redistribution a second is
 // begun, and no token stays where it is not asked for.
 func TestNoStorm(t *testing.T) {
+	race.OneGoroutine(t)
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
 		r := newRig(t, 5, choose)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -294,6 +295,7 @@ func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, ans
 // TestExcessLeavesNoTrace: acquires of what can never be had change nothing of what sites
 // tell each other, begin and answer others: they are no demand.
 func TestExcessLeavesNoTrace(t *testing.T) {
+	race.OneGoroutine(t)
 	for seed := range uint64(45) {
 		want, wantAnswers, wantEvents, _ := play(t, seed, false)
 		got, answers, events, refused := play(t, seed, true)

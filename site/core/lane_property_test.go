@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // home gives machines places.
@@ -33,6 +35,7 @@ func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
 // them, on random lanes and with random entities split, and wants the same answers,
 // the same books and the same things remembered.
 func TestLanesAnswerAsSteps(t *testing.T) {
+	race.OneGoroutine(t)
 	refused, full := 0, 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))

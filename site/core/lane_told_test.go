@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/race"
 )
 
 // amongOthers is a core of three members, five under auto, so that two are no majority,
@@ -98,6 +99,7 @@ func TestLanesTellOfGains(t *testing.T) {
 // others told or asked it does from a lane too. The sites in reach change meanwhile, so
 // that there is no majority at times.
 func TestLanesSendAsSteps(t *testing.T) {
+	race.OneGoroutine(t)
 	messages, served := 0, 0
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 11))

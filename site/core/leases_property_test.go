@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -157,6 +158,7 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 
 // TestMemoryOfLeases measures what a lease takes.
 func TestMemoryOfLeases(t *testing.T) {
+	race.OneGoroutine(t)
 	const n = 100_000
 	r := newRig(t, 1, func(c *core.Config) { c.Retention = 1 })
 	r.create("e", core.MaxTokens)

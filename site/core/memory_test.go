@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/samya-db/samya/internal/race"
 )
 
 // TestMemoryOfAnEntity bounds what an entity takes of a core's heap, in bytes, by
@@ -17,6 +19,7 @@ import (
 //   - 1,210 once a bin with demand has closed: its forecasting model, and another
 //     request
 func TestMemoryOfAnEntity(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, tc := range []struct {
 		members                    []SiteID
 		idle, moved, heard, closed int

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/samya-db/samya/internal/race"
 	"github.com/samya-db/samya/internal/simdisk"
 	"github.com/samya-db/samya/site/journal"
 )
@@ -120,6 +121,7 @@ func (v *interleaved) count() {
 // behind it. What was acknowledged, and what the start told, is there then, in order,
 // and nothing in part.
 func TestTwoFaults(t *testing.T) {
+	race.OneGoroutine(t)
 	from, all := rand.Uint64(), 0
 	for seed := from; seed < from+2; seed++ {
 		points, _, err := twoFaults(seed, 0, 0)
