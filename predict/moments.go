@@ -43,13 +43,15 @@ func (m *moments) add(row []float64, w float64) {
 		m.delta[i] = v - m.mean[i]
 		m.mean[i] += m.delta[i] * share
 	}
-	keep := w * (1 - share)
-	k := 0
+	keep, rest := w*(1-share), m.second
 	for i, d := range m.delta {
 		d *= keep
-		for _, e := range m.delta[i:] {
-			m.second[k] += d * e
-			k++
+		right := m.delta[i:]
+		// Of one length, so that the compiler sees that no index is out of range.
+		line := rest[:len(right)]
+		rest = rest[len(right):]
+		for j, e := range right {
+			line[j] += d * e
 		}
 	}
 }
