@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -75,6 +76,7 @@ const choosing = 5 * time.Second
 // killExecuted kills a site in a commit that is durable and of which no answer
 // has left: strace holds it in the sync of the log. It returns what the commit
 // executed, which suits if any commit did in time. The site is down afterwards.
+// It is stopped as long as its data are read, which may take longer than the hold.
 func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord) bool) []core.RequestRecord {
 	t.Helper()
 	tr := heldAtSyncs(t, p)
@@ -82,30 +84,40 @@ func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord
 	var number int
 	var block uint64
 	began := time.Now()
-	for before, polled := began, began; ; before = polled {
-		polled = time.Now()
-		calls := dataCalls(t, tr.text())
-		if syncs, held := syncsOf(calls); held && syncs != number {
-			last, ran := executedBehind(t, copyData(t, p), p.Name, block)
-			again := dataCalls(t, tr.text())
-			unchanged := len(again) == len(calls) && quiet(again)
-			next := number > 0 && syncs == number+1
+	for before := began; ; {
+		polled := time.Now()
+		if syncs, held := syncsOf(dataCalls(t, tr.text())); held && syncs != number {
+			signal(t, p, syscall.SIGSTOP)
 			// The site was not held in this sync before the last poll.
-			if next && unchanged && (suits(ran) || time.Since(began) > choosing) && time.Since(before) < holdSync {
+			inTime := time.Since(before) < holdSync
+			calls := dataCalls(t, tr.text())
+			again, held := syncsOf(calls)
+			inTime = inTime && held && again == syncs
+			last, ran := executedBehind(t, copyData(t, p), p.Name, block)
+			if inTime && number > 0 && syncs == number+1 && (suits(ran) || time.Since(began) > choosing) {
 				kill(t, p)
 				tr.wait()
 				return ran
 			}
-			if number, block = syncs, last; !unchanged {
+			if number, block = again, last; !held || !quiet(calls) {
 				number = 0
 			}
+			signal(t, p, syscall.SIGCONT)
 		}
 		if time.Since(began) > patience {
-			t.Fatalf("%s commits nothing within %s", p.Name, patience)
+			t.Fatalf("%s makes no commit to be killed in within %s", p.Name, patience)
 		}
+		before = polled
 		if err := wan.Wait(t.Context(), 5*time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func signal(t *testing.T, p *proc.Process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
+		t.Fatal(err)
 	}
 }
 
