@@ -199,6 +199,25 @@ func TestNarrowed(t *testing.T) {
 	}
 }
 
+// TestOneSpellingOfAJWT: the last bits of a signature's last letter mean nothing to a
+// decoder. A token with others is not the one that the issuer signed.
+func TestOneSpellingOfAJWT(t *testing.T) {
+	set := credtest.New(t)
+	g, err := Open(Config{File: set.AccessFile()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	jwt := set.JWT(nil)
+	body, last := jwt[:len(jwt)-1], jwt[len(jwt)-1]
+	for _, letter := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=") {
+		_, err := g.admit(samyav1.TokenService_Acquire_FullMethodName, credentials{authorization: "Bearer " + body + string(letter)})
+		if (err == nil) != (letter == last) {
+			t.Errorf("it ends with %q, the issuer's with %q: %v", letter, last, err)
+		}
+	}
+}
+
 // TestJWTEnds: a token is good until it ends, however often it was shown before, and
 // from when it begins; its issuer's clock may differ by the leeway.
 func TestJWTEnds(t *testing.T) {

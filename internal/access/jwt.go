@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -112,8 +113,19 @@ func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
 // looksLikeJWT reports whether a token has the three parts of a JWT.
 func looksLikeJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
+// spelt reports whether the signature of a JWT is spelt as its signer spelt it. Decoders
+// ignore the last bits (RFC 4648, section 3.5), so that one JWT had up to 16 spellings.
+func spelt(token string) bool {
+	signature := token[strings.LastIndexByte(token, '.')+1:]
+	b, err := base64.RawURLEncoding.DecodeString(signature)
+	return err == nil && base64.RawURLEncoding.EncodeToString(b) == signature
+}
+
 // callerOf verifies a JWT and returns whom it names.
 func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
+	if !spelt(token) {
+		return nil, errors.New("its signature is not base64url without spare bits")
+	}
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
 		return nil, fmt.Errorf("no JWT that is taken: %w", err)
