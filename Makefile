@@ -191,9 +191,9 @@ PARTITION_FLAGS ?=
 partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian package metis) on graphs of all families
 	bin/samya-lab partition --suite $(PARTITION_FLAGS)
 
-# The packages for the race detector: those of PKGS, or all but the packages without a
-# second goroutine. Tests that step machines by the hundred in one goroutine skip
-# themselves (internal/race).
+# The packages for the race detector: PKGS, or all packages with a second goroutine.
+# Tests that step machines by the hundred, each in one goroutine, skip themselves
+# (internal/race).
 RACE_PKGS = $(PKGS)
 ifeq ($(PKGS),./...)
 RACE_PKGS = $$($(GO) list ./... | grep -vxF "$$(sed "s|^|$$($(GO) list -m)/|" internal/race/alone.txt)")

@@ -77,7 +77,7 @@ func TestAgainstSites(t *testing.T) {
 		if _, err := c.Acquire(ctx, "acme/vm", 8, client.RequestID("order-1")); !errors.Is(err, client.ErrRequestIDReused) {
 			t.Errorf("error %v, want ErrRequestIDReused", err)
 		}
-		// What a site has heard of others is late.
+		// Gossip from the other sites is late.
 		sitetest.Eventually(t, "7 are acquired", func() error {
 			e, err := c.Entity(ctx, "acme/vm", client.Local())
 			if err == nil && (e.Acquired != 7 || e.Limit != 900) {

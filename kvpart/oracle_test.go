@@ -121,8 +121,8 @@ func TestOracleOf(t *testing.T) {
 }
 
 // TestOracleAtLength judges each strategy on each backend in memory for as long as
-// SAMYA_KV_STRESS says, by all policies in turn, with 8 clients. Seeds follow each other
-// from a random one on.
+// SAMYA_KV_STRESS says, by all policies in turn, with 8 clients. The first
+// seed is random.
 func TestOracleAtLength(t *testing.T) {
 	text := os.Getenv("SAMYA_KV_STRESS")
 	if text == "" {
@@ -132,7 +132,8 @@ func TestOracleAtLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Under the race detector three rounds take up to 20 s: a short look has one a seed.
+	// Three rounds take up to 20 s under the race detector: a short look takes a single
+	// round of each seed.
 	rounds := 3
 	if length < time.Minute {
 		rounds = 1

@@ -52,7 +52,8 @@ func horizons(t *testing.T, test func(t *testing.T, name string, o Options)) {
 }
 
 // TestNoLookAhead: no forecast made before a bin depends on it or on later ones. All
-// models run beside each other here, under the race detector as well.
+// models run beside each other, also under the race detector: tests of the same models
+// that take longer leave it out.
 func TestNoLookAhead(t *testing.T) {
 	const bins = 500
 	horizons(t, func(t *testing.T, name string, o Options) {

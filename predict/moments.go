@@ -47,7 +47,7 @@ func (m *moments) add(row []float64, w float64) {
 	for i, d := range m.delta {
 		d *= keep
 		right := m.delta[i:]
-		// Of one length, so that the compiler sees that no index is out of range.
+		// The compiler sees equal lengths, and checks no index in the loop.
 		line := rest[:len(right)]
 		rest = rest[len(right):]
 		for j, e := range right {

@@ -199,8 +199,8 @@ func TestNarrowed(t *testing.T) {
 	}
 }
 
-// TestOneSpellingOfAJWT: the last bits of a signature's last letter mean nothing to a
-// decoder. A token with others is not the one that the issuer signed.
+// TestOneSpellingOfAJWT: decoders ignore the last bits of a signature's last letter. A
+// token with other last bits is refused all the same.
 func TestOneSpellingOfAJWT(t *testing.T) {
 	set := credtest.New(t)
 	g, err := Open(Config{File: set.AccessFile()})

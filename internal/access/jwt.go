@@ -113,9 +113,10 @@ func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
 // looksLikeJWT reports whether a token has the three parts of a JWT.
 func looksLikeJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
-// spelt reports whether the signature of a JWT is spelt as its signer spelt it. Decoders
-// ignore the last bits (RFC 4648, section 3.5), so that one JWT had up to 16 spellings.
-func spelt(token string) bool {
+// canonical reports whether the signature of a JWT is canonical base64url (RFC 4648,
+// section 3.5). Decoders ignore up to four bits of its last letter: without this check a
+// JWT would have up to 16 spellings, each with a place of its own among verified tokens.
+func canonical(token string) bool {
 	signature := token[strings.LastIndexByte(token, '.')+1:]
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	return err == nil && base64.RawURLEncoding.EncodeToString(b) == signature
@@ -123,8 +124,8 @@ func spelt(token string) bool {
 
 // callerOf verifies a JWT and returns whom it names.
 func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
-	if !spelt(token) {
-		return nil, errors.New("its signature is not base64url without spare bits")
+	if !canonical(token) {
+		return nil, errors.New("its signature is not canonical base64url")
 	}
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {

@@ -232,8 +232,9 @@ func TestGpmetis(t *testing.T) {
 	}
 }
 
-// TestQuick is the suite on small graphs of every third family from a random one on,
-// without trees: their one size is large. `make partition` takes all families.
+// TestQuick is the suite on small graphs of every third family, from a random family on.
+// Trees are left out, since they come in a large size only. `make partition` takes all
+// families.
 func TestQuick(t *testing.T) {
 	race.OneGoroutine(t)
 	var families []string

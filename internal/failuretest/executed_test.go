@@ -70,17 +70,19 @@ func quiet(calls []systemCall) bool {
 	return !slices.ContainsFunc(calls, func(c systemCall) bool { return c.ended == 0 })
 }
 
-// choosing is for how long killExecuted passes over commits.
+// choosing bounds the time for which killExecuted passes over commits.
 const choosing = 5 * time.Second
 
 // killExecuted kills a site in a commit that is durable and of which no answer
 // has left: strace holds it in the sync of the log. It returns what the commit
-// executed, which suits if any commit did in time. The site is down afterwards.
-// It is stopped as long as its data are read, which may take longer than the hold.
+// executed. The first commit that suits is chosen, or after the time choosing any
+// commit. A read of the data may take longer than the hold, so the site is stopped
+// meanwhile. The site is down afterwards.
 func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord) bool) []core.RequestRecord {
 	t.Helper()
 	tr := heldAtSyncs(t, p)
-	// The sync of that number, and the last request block on disk then.
+	// number counts the syncs until the last read of the data, block is the last request
+	// block of that read.
 	var number int
 	var block uint64
 	began := time.Now()
@@ -121,8 +123,8 @@ func signal(t *testing.T, p *proc.Process, s syscall.Signal) {
 	}
 }
 
-// executedBehind reads a copy of a site's data: the number of the last request
-// block, and what moved tokens in the blocks behind another one.
+// executedBehind reads a copy of a site's data. It returns the number of the last
+// request block, and the requests that moved tokens in the blocks behind block.
 func executedBehind(t *testing.T, dir, site string, block uint64) (last uint64, ran []core.RequestRecord) {
 	t.Helper()
 	state, err := loaded(t, dir, site)

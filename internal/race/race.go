@@ -6,14 +6,14 @@ package race
 import "testing"
 
 // OneGoroutine skips a test under the race detector. It is for tests that step
-// deterministic machines by the hundred, all in the test's own goroutine: no
-// two accesses of theirs can race, and the detector takes ten times as long to
-// say so. That such machines share nothing is for other tests to show, which
-// run some beside each other and stay under the detector.
+// deterministic machines by the hundred, each machine in one goroutine: no
+// accesses of a machine can race, and the detector takes ten times as long to
+// say so. Other tests run some machines beside each other under the detector, and
+// show that machines share nothing.
 func OneGoroutine(tb testing.TB) {
 	tb.Helper()
 	if Enabled {
-		tb.Skip("all in one goroutine: the race detector has nothing to find")
+		tb.Skip("each machine in one goroutine: the race detector has nothing to find")
 	}
 }
 
