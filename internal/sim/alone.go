@@ -6,7 +6,7 @@ import "github.com/samya-db/samya/site/core"
 // as it is accepted, so that the value is never seen in between: what was
 // created is taken from the records.
 func (o *observer) alone(d *Memory) bool {
-	for _, ch := range d.changes.values() {
+	for _, ch := range d.Changes.Values() {
 		id := sequenceID{ch.Change.Name, ch.Generation}
 		if ch.Change.Kind != core.CreateEntity || ch.Outcome != core.OK {
 			continue
@@ -49,7 +49,7 @@ func (o *observer) raisedAlone(n *node, batch *core.Effects) {
 
 // checkAlone checks a site that has no others.
 func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
-	e, b := d.entities[q.id.entity], d.books[q.id.entity]
+	e, b := d.Entities[q.id.entity], d.Books[q.id.entity]
 	o.alone(d)
 	if got := holdings(&e, &b); got != e.Limit-e.Surplus+e.Debt {
 		o.s.fail(Conservation, "%s: %v: %d tokens, the limit is %d, %d are set aside, %d are owed", n.id, q.id, got, e.Limit, e.Surplus, e.Debt)

@@ -92,7 +92,7 @@ func (o *observer) granted(n *node, c *call, a *core.Answer) {
 	case c.op.kind == acquireAll:
 		o.s.report.Batches++
 		return
-	case n.durable.entities[c.op.entity].Parent != 0:
+	case n.durable.Entities[c.op.entity].Parent != 0:
 		o.s.report.GrantsBelow++
 	}
 	if a.Left < 0 {

@@ -30,7 +30,7 @@ func (o *observer) vanished(q *sequence) bool {
 	if len(o.s.nodes) != 1 || o.s.nodes[0].drained == nil {
 		return false
 	}
-	return o.s.nodes[0].drained.entities[q.id.entity].Generation != q.id.generation
+	return o.s.nodes[0].drained.Entities[q.id.entity].Generation != q.id.generation
 }
 
 // taken counts an acquire that was returned to its client: a lease as far as it has
@@ -138,7 +138,7 @@ func (o *observer) exact(op *op, lacking string) {
 	}
 	free := o.bound(lacking)
 	for _, n := range o.s.nodes {
-		free -= n.drained.books[lacking].Net
+		free -= n.drained.Books[lacking].Net
 	}
 	if free >= op.tokens {
 		o.s.fail(Refusal, "%v is refused for want of %q, %d tokens are there", op, lacking, free)

@@ -122,7 +122,7 @@ func (o *observer) claimed(n *node, c *call) {
 func (s *sim) owed() int {
 	sum := 0
 	for _, n := range s.nodes {
-		sum += len(n.drained.claims)
+		sum += len(n.drained.Claims)
 	}
 	return sum
 }

@@ -21,7 +21,7 @@ func (o *observer) standsStill(n *node, r *core.Records) {
 			continue
 		}
 		for _, c := range n.drained.charges(p) {
-			e, found := n.drained.entities[c.name]
+			e, found := n.drained.Entities[c.name]
 			if !found || slices.ContainsFunc(r.Entities, func(now core.EntityRecord) bool {
 				return now.Name == c.name && (now.Generation != e.Generation || now.Protocol.Applied != e.Protocol.Applied)
 			}) {
@@ -39,7 +39,7 @@ func (o *observer) standsStill(n *node, r *core.Records) {
 
 // willHave is what the site has left and has set aside of an entity after a transaction.
 func (n *node) willHave(name string, r *core.Records) core.Tokens {
-	e, b := n.drained.entities[name], n.drained.books[name]
+	e, b := n.drained.Entities[name], n.drained.Books[name]
 	for i := range r.Entities {
 		if r.Entities[i].Name == name {
 			e = r.Entities[i]
@@ -72,7 +72,7 @@ func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon co
 // usable is what the site may hand out of an entity: what is left but for what is owed
 // and what its offers lack, and nothing while the site is held.
 func (n *node) usable(name string) core.Tokens {
-	e, left := n.drained.entities[name], n.drained.books[name].Left
+	e, left := n.drained.Entities[name], n.drained.Books[name].Left
 	if e.Protocol.Pledge != nil {
 		left += min(0, e.Protocol.Pledge.Offered)
 	}

@@ -43,7 +43,7 @@ func (o *observer) asideStays(n *node, q *sequence, e *core.EntityRecord) {
 func (o *observer) pledgedBy(q *sequence, t avantan.Instance) {
 	for _, c := range q.chosen[t].Contributions {
 		for _, n := range o.s.nodes {
-			e, found := n.durable.entities[q.id.entity]
+			e, found := n.durable.Entities[q.id.entity]
 			if n.id == c.Site && found && e.Generation == q.id.generation && e.Protocol.Applied == t-1 {
 				o.asideStays(n, q, &e)
 			}
@@ -56,10 +56,10 @@ func (o *observer) pledgedBy(q *sequence, t avantan.Instance) {
 func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 	var st *avantan.State
 	if e.Entity == "" {
-		if from.durable.catalogue != nil {
-			st = &from.durable.catalogue.Protocol
+		if from.durable.Catalogue != nil {
+			st = &from.durable.Catalogue.Protocol
 		}
-	} else if rec, found := from.durable.entities[e.Entity]; found {
+	} else if rec, found := from.durable.Entities[e.Entity]; found {
 		if rec.Generation != e.Generation {
 			return
 		}
@@ -98,11 +98,11 @@ func (o *observer) forgets(n *node, r *core.Records) {
 	if r.ForgetBlocks == 0 {
 		return
 	}
-	for _, b := range n.drained.blocks.list {
-		if b.number >= r.ForgetBlocks {
+	for _, b := range n.drained.Blocks.List {
+		if b.Number >= r.ForgetBlocks {
 			break
 		}
-		if age := micros(float64(o.s.now-n.blocks[b.number])*n.drift) + slack; age < retention {
+		if age := micros(float64(o.s.now-n.blocks[b.Number])*n.drift) + slack; age < retention {
 			o.s.fail(ExactlyOnce, "%s forgets the requests that it answered %d ms ago", n.id, age/millisecond)
 		}
 	}

@@ -215,7 +215,7 @@ func (s *sim) exactAtRest() {
 			told = true
 			var out core.Tokens
 			for _, n := range s.nodes {
-				out += n.durable.books[name].Net
+				out += n.durable.Books[name].Net
 			}
 			if out != core.Tokens(cut.Acquired) {
 				s.fail(Reads, "at rest, %d of %q are said to be out, durable are %d", cut.Acquired, name, out)

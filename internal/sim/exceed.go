@@ -39,7 +39,7 @@ func (o *observer) mayExceed(n *node, v *core.View) {
 // goesBy reports whether a site goes by the debt that an instance has raised, by what is
 // durable there: it has applied the instance, or its tokens are in that.
 func (n *node) goesBy(q *sequence, since avantan.Instance) bool {
-	e, found := n.durable.entities[q.id.entity]
+	e, found := n.durable.Entities[q.id.entity]
 	switch {
 	case n.stale != nil || found && e.Generation > q.id.generation:
 		return true
@@ -63,10 +63,10 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
 		if d == nil {
 			d = m.durable
 		}
-		e, found := d.entities[q.id.entity]
+		e, found := d.Entities[q.id.entity]
 		switch {
 		case found && e.Generation == q.id.generation:
-			out += d.books[q.id.entity].Net
+			out += d.Books[q.id.entity].Net
 		case d.generation() >= q.id.generation:
 			// A site has dropped the entity, and what was out there.
 			return
@@ -74,7 +74,7 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
 	}
 	for i := range r.Books {
 		if b := &r.Books[i]; b.Name == q.id.entity {
-			out += b.Net - n.drained.books[b.Name].Net
+			out += b.Net - n.drained.Books[b.Name].Net
 		}
 	}
 	if most := *q.ceiling + q.raised; out > most {
@@ -93,7 +93,7 @@ func (o *observer) appliedBy(n *node, p *op, a *core.Answer) {
 		if slices.Contains(a.Unapplied(), m.id) {
 			continue
 		}
-		if e, found := m.durable.entities[p.entity]; m.stale == nil && found && e.Generation == q.id.generation && e.Protocol.Applied < at {
+		if e, found := m.durable.Entities[p.entity]; m.stale == nil && found && e.Generation == q.id.generation && e.Protocol.Applied < at {
 			o.s.fail(Answers, "%s answers %v: all but %v have applied it; %s has not", n.id, p, a.Unapplied(), m.id)
 		}
 	}
@@ -132,7 +132,7 @@ func (q *sequence) decidedAt(requestID string) avantan.Instance {
 func (s *sim) allHeard() {
 	for _, n := range s.nodes {
 		for _, name := range s.admin.names {
-			if e := n.drained.entities[name]; e.Debt > 0 && len(e.DebtHeard) < len(s.names) {
+			if e := n.drained.Entities[name]; e.Debt > 0 && len(e.DebtHeard) < len(s.names) {
 				s.fail(Liveness, "after healing, %s does not know that all have heard of the debt %d of %q, only %v", n.id, e.Debt, name, e.DebtHeard)
 			}
 		}

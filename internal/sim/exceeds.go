@@ -24,19 +24,19 @@ const (
 // Such a one may wait for long. Others ask for what can be had.
 func (p *op) oversize(s *sim) {
 	d := s.nodes[p.site].drained
-	limit := d.entities[p.entity].Limit
+	limit := d.Entities[p.entity].Limit
 	switch draw := s.r.IntN(100); {
 	case draw < 11 && limit > 0:
 		p.tokens = 1 + core.Tokens(s.r.Int64N(int64(limit)))
 	case draw < 14:
 		p.tokens = limit + 1 + core.Tokens(s.r.Int64N(int64(limit+1)))
-	case draw < 20 && d.entities[p.entity].Parent != 0:
+	case draw < 20 && d.Entities[p.entity].Parent != 0:
 		above := d.chain(p.entity)[1:]
-		limit = d.entities[above[s.r.IntN(len(above))]].Limit
+		limit = d.Entities[above[s.r.IntN(len(above))]].Limit
 		p.tokens = limit + 1 + core.Tokens(s.r.Int64N(int64(limit/4+1)))
 	default:
 		for _, name := range d.chain(p.entity) {
-			limit = min(limit, d.entities[name].Limit)
+			limit = min(limit, d.Entities[name].Limit)
 		}
 		if limit > 0 {
 			p.tokens = 1 + (p.tokens-1)%limit
@@ -67,7 +67,7 @@ func (p *op) oversizeAll(s *sim) {
 	if len(chain) == 0 {
 		return
 	}
-	limit := d.entities[chain[s.r.IntN(len(chain))]].Limit
+	limit := d.Entities[chain[s.r.IntN(len(chain))]].Limit
 	first := core.Tokens(s.r.Int64N(int64(limit + 1)))
 	p.parts = append(p.parts, core.Part{Entity: part.Entity, Tokens: first + 1}, core.Part{Entity: part.Entity, Tokens: limit + 1 - first})
 	p.tokens += limit + 2
@@ -83,7 +83,7 @@ func (p *op) wanted(c charge) core.Tokens {
 
 // exceeds reports whether an acquire asks for more than a limit of those stored.
 func (m *Memory) exceeds(p *op) bool {
-	return slices.ContainsFunc(m.raw(p), func(c charge) bool { return p.wanted(c) > m.entities[c.name].Limit })
+	return slices.ContainsFunc(m.raw(p), func(c charge) bool { return p.wanted(c) > m.Entities[c.name].Limit })
 }
 
 // stateOf is what a site has recorded of a request, also if that is not durable yet; 0
@@ -198,7 +198,7 @@ func (o *observer) withinLimits(n *node, p *op, granted core.Tokens) {
 		if p.kind == acquire {
 			c.tokens = granted
 		}
-		e := n.durable.entities[c.name]
+		e := n.durable.Entities[c.name]
 		q, to := o.sequence(sequenceID{c.name, e.Generation}), e.Protocol.Applied
 		for i := range o.batch.Entities {
 			if b := &o.batch.Entities[i]; b.Name == c.name && b.Generation == e.Generation {

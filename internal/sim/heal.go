@@ -88,7 +88,7 @@ func (s *sim) heal() {
 func (s *sim) committed() map[asideAt]bool {
 	set := make(map[asideAt]bool)
 	for _, n := range s.nodes {
-		for name, e := range n.drained.entities {
+		for name, e := range n.drained.Entities {
 			for _, sl := range e.Star.Slices {
 				if sl.Committed {
 					set[asideAt{site: n.id, id: sequenceID{name, e.Generation}, star: sl.ID}] = true
@@ -100,7 +100,7 @@ func (s *sim) committed() map[asideAt]bool {
 }
 
 func (s *sim) existsAnywhere(name string) bool {
-	return slices.ContainsFunc(s.nodes, func(n *node) bool { _, ok := n.drained.entities[name]; return ok })
+	return slices.ContainsFunc(s.nodes, func(n *node) bool { _, ok := n.drained.Entities[name]; return ok })
 }
 
 // idle checks that the cluster has come to rest and agrees.
@@ -140,8 +140,8 @@ func (s *sim) agree() {
 		if st := n.status; st.Waiting != 0 || st.Changes != 0 {
 			s.fail(Liveness, "after healing, %s still has %+v", n.id, st)
 		}
-		if !maps.EqualFunc(n.drained.entities, first.drained.entities, sameEntity) {
-			s.fail(Liveness, "after healing, %s has %+v, %s has %+v", n.id, n.drained.entities, first.id, first.drained.entities)
+		if !maps.EqualFunc(n.drained.Entities, first.drained.Entities, sameEntity) {
+			s.fail(Liveness, "after healing, %s has %+v, %s has %+v", n.id, n.drained.Entities, first.id, first.drained.Entities)
 		}
 		if catalogueApplied(n) != catalogueApplied(first) {
 			s.fail(Liveness, "after healing, %s and %s have applied different parts of the catalogue", n.id, first.id)
@@ -152,10 +152,10 @@ func (s *sim) agree() {
 
 // catalogueApplied returns how far a site is, also if it never stored anything.
 func catalogueApplied(n *node) avantan.Instance {
-	if n.drained.catalogue == nil {
+	if n.drained.Catalogue == nil {
 		return 0
 	}
-	return n.drained.catalogue.Protocol.Applied
+	return n.drained.Catalogue.Protocol.Applied
 }
 
 func sameEntity(a, b core.EntityRecord) bool {
@@ -179,7 +179,7 @@ type asideAt struct {
 func (s *sim) aside() map[asideAt]bool {
 	set := make(map[asideAt]bool)
 	for _, n := range s.nodes {
-		for name, e := range n.drained.entities {
+		for name, e := range n.drained.Entities {
 			id := sequenceID{name, e.Generation}
 			if e.Protocol.Pledge != nil {
 				set[asideAt{site: n.id, id: id, t: e.Protocol.Applied + 1}] = true

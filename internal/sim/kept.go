@@ -42,7 +42,7 @@ func (n *node) newKept() *kept {
 	k := &kept{n: n, r: r, disk: simdisk.New(r)}
 	k.base = &base{disk: k.disk}
 	k.options = store.Options{
-		Cluster: "sim", Site: n.id, Members: n.s.names, Incarnation: n.durable.incarnation,
+		Cluster: "sim", Site: n.id, Members: n.s.names, Incarnation: n.durable.Incarnation,
 		// In most runs few transactions lie between two checkpoints, which take many
 		// steps.
 		CheckpointBytes: int64(1000 << k.r.IntN(8)), ChunkBytes: 200 << k.r.IntN(6),
@@ -308,7 +308,7 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 	for found < len(under) {
 		r := &under[found].Records
 		// A batch without a number is there if one after it is, or if the rest differs.
-		if k.restored.Commits <= n.durable.commits && !r.Empty() && (r.Commits != 0 || k.same() == nil) {
+		if k.restored.Commits <= n.durable.Commits && !r.Empty() && (r.Commits != 0 || k.same() == nil) {
 			break
 		}
 		if !n.take(under[found]) {
@@ -316,8 +316,8 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 		}
 		found++
 	}
-	if k.restored.Commits != n.durable.commits {
-		n.s.fail(Recovery, "%s: after a crash its data is at commit %d, durable is %d", n.id, k.restored.Commits, n.durable.commits)
+	if k.restored.Commits != n.durable.Commits {
+		n.s.fail(Recovery, "%s: after a crash its data is at commit %d, durable is %d", n.id, k.restored.Commits, n.durable.Commits)
 	}
 	if k.chance(compared) {
 		if err := k.same(); err != nil {
@@ -378,8 +378,8 @@ func (k *kept) damage() {
 	s.hit(DamagedLog)
 	found, err := k.commitsOn(disk, data)
 	switch {
-	case err == nil && found+1 < n.durable.commits:
-		s.fail(Recovery, "%s: with bit %d of %s turned it starts at commit %d, durable is %d", n.id, bit, name, found, n.durable.commits)
+	case err == nil && found+1 < n.durable.Commits:
+		s.fail(Recovery, "%s: with bit %d of %s turned it starts at commit %d, durable is %d", n.id, bit, name, found, n.durable.Commits)
 		return
 	case err == nil:
 		return
@@ -393,8 +393,8 @@ func (k *kept) damage() {
 		return
 	}
 	disk.Flip(name, bit)
-	if found, err = k.commitsOn(disk, data); err != nil || found < n.durable.commits {
-		s.fail(Recovery, "%s: after bit %d of %s was turned back it starts at commit %d, durable is %d: %w", n.id, bit, name, found, n.durable.commits, err)
+	if found, err = k.commitsOn(disk, data); err != nil || found < n.durable.Commits {
+		s.fail(Recovery, "%s: after bit %d of %s was turned back it starts at commit %d, durable is %d: %w", n.id, bit, name, found, n.durable.Commits, err)
 	}
 }
 

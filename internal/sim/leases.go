@@ -237,7 +237,7 @@ func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
 // up to the skew allowed; none later than its time to live from now. They may end
 // sooner than in truth by what the calendar was set ahead, up to the same skew.
 func (o *observer) leasesStart(n *node, now core.Now) {
-	last := n.durable.clock
+	last := n.durable.Clock
 	if last == nil {
 		return // it never had a lease
 	}

@@ -111,7 +111,7 @@ func (o *observer) stood(after *Memory, r *core.Records) {
 		}
 		o.children[parent][child] = true
 	}
-	for name := range after.entities {
+	for name := range after.Entities {
 		note(after.above(name), name)
 	}
 	for i := range r.Changes {
@@ -141,13 +141,13 @@ func (o *observer) asideWithin(q *sequence, aside core.Tokens) {
 // is set aside.
 func (o *observer) surplusFound() {
 	for _, name := range o.s.admin.names {
-		e, found := o.s.nodes[0].durable.entities[name]
+		e, found := o.s.nodes[0].durable.Entities[name]
 		if !found {
 			continue
 		}
 		out := e.Surplus
 		for _, n := range o.s.nodes {
-			out += n.durable.books[name].Net
+			out += n.durable.Books[name].Net
 		}
 		if out < 0 {
 			o.s.fail(Surplus, "after healing, %d of %q are missing, and %d set aside", e.Surplus-out, name, e.Surplus)

@@ -93,7 +93,7 @@ func (n *node) began(e *core.Event) {
 	}
 	after := n.status.Mode
 	before := core.Mode{Configured: after.Configured}
-	if c := n.drained.catalogue; c != nil {
+	if c := n.drained.Catalogue; c != nil {
 		before.Decided = c.Mode
 	}
 	if after.Decided.Version > before.Decided.Version+1 {
@@ -131,7 +131,7 @@ func (n *node) owes(entity string) bool {
 	some := func(debts []core.Tokens) bool {
 		return slices.ContainsFunc(debts, func(owed core.Tokens) bool { return owed > 0 })
 	}
-	e, found := n.drained.entities[entity]
+	e, found := n.drained.Entities[entity]
 	// A site may learn of an entity and of its debt in one transaction.
 	if slices.ContainsFunc(n.s.observe.created[entity], func(q *sequence) bool { return q.id.generation > e.Generation && some(q.debts) }) {
 		return true
@@ -184,8 +184,8 @@ func (s *sim) sameMode() {
 
 // mode is the last one decided that is stored.
 func (m *Memory) mode() core.ModeRecord {
-	if m.catalogue == nil {
+	if m.Catalogue == nil {
 		return core.ModeRecord{}
 	}
-	return m.catalogue.Mode
+	return m.Catalogue.Mode
 }

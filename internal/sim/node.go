@@ -161,7 +161,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		if err != nil {
 			s.fail(Sound, "%s: loading: %w", id, err)
 		}
-		n.durable.incarnation = restored.Incarnation
+		n.durable.Incarnation = restored.Incarnation
 	}
 	n.kept = n.newKept()
 	return n
@@ -184,7 +184,7 @@ func (n *node) time() core.Now {
 
 // has is what the site has left and has set aside of an entity.
 func (n *node) has(entity string) core.Tokens {
-	e, b := n.drained.entities[entity], n.drained.books[entity]
+	e, b := n.drained.Entities[entity], n.drained.Books[entity]
 	return holdings(&e, &b) - b.Net
 }
 

@@ -236,31 +236,31 @@ func (o *observer) durable(n *node, r *core.Records) {
 // checkSite checks all that a site holds.
 func (o *observer) checkSite(n *node) {
 	o.checkCatalogue(n, n.drained)
-	for _, name := range slices.Sorted(maps.Keys(n.drained.entities)) {
+	for _, name := range slices.Sorted(maps.Keys(n.drained.Entities)) {
 		o.checkBooks(n, n.drained, name)
 	}
 }
 
 // checkCatalogue compares a site's entities with the model.
 func (o *observer) checkCatalogue(n *node, d *Memory) {
-	if d.catalogue == nil || len(o.s.nodes) == 1 && !o.alone(d) {
+	if d.Catalogue == nil || len(o.s.nodes) == 1 && !o.alone(d) {
 		return
 	}
-	at := d.catalogue.Protocol.Applied
+	at := d.Catalogue.Protocol.Applied
 	if int(at) >= len(o.catalogue.states) {
 		o.s.fail(Agreement, "%s has applied instance %d of the catalogue, decided are %d", n.id, at, len(o.catalogue.states)-1)
 		return
 	}
 	want := o.catalogue.states[at]
-	if d.catalogue.Generation != want.generation || d.catalogue.Numbered != want.numbered {
+	if d.Catalogue.Generation != want.generation || d.Catalogue.Numbered != want.numbered {
 		o.s.fail(Catalogue, "%s: catalogue after %d: generation %d, %d changes; want %d, %d", n.id, at,
-			d.catalogue.Generation, d.catalogue.Numbered, want.generation, want.numbered)
+			d.Catalogue.Generation, d.Catalogue.Numbered, want.generation, want.numbered)
 	}
-	if d.catalogue.Mode != want.mode {
-		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.catalogue.Mode, want.mode)
+	if d.Catalogue.Mode != want.mode {
+		o.s.fail(Catalogue, "%s: mode after instance %d of the catalogue: %+v, want %+v", n.id, at, d.Catalogue.Mode, want.mode)
 	}
 	got, parents := make(map[string]uint64), make(map[string]string)
-	for name, e := range d.entities {
+	for name, e := range d.Entities {
 		got[name] = e.Generation
 		if e.Parent != 0 {
 			parents[name] = o.names[e.Parent]
@@ -272,7 +272,7 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 	if !maps.Equal(parents, want.parents) {
 		o.s.fail(Catalogue, "%s: parents after instance %d of the catalogue: %v, want %v", n.id, at, parents, want.parents)
 	}
-	for name, e := range d.entities {
+	for name, e := range d.Entities {
 		if e.Parent != 0 && want.entities[want.parents[name]] != e.Parent {
 			o.s.fail(Catalogue, "%s: %q stands below generation %d, want %q, %d", n.id, name, e.Parent, want.parents[name], want.entities[want.parents[name]])
 		}
@@ -281,7 +281,7 @@ func (o *observer) checkCatalogue(n *node, d *Memory) {
 
 // checkBooks compares a site's record of an entity with the model.
 func (o *observer) checkBooks(n *node, d *Memory, name string) {
-	e, b := d.entities[name], d.books[name]
+	e, b := d.Entities[name], d.Books[name]
 	q := o.sequence(sequenceID{name, e.Generation})
 	if e.Name == "" || b.Generation != e.Generation {
 		o.s.fail(Catalogue, "%s: books %+v, entity of generation %d", n.id, b, e.Generation)
@@ -364,11 +364,11 @@ func (o *observer) conserved(q *sequence, durable bool) {
 		if durable || d == nil {
 			d = n.durable
 		}
-		e, found := d.entities[q.id.entity]
+		e, found := d.Entities[q.id.entity]
 		at := avantan.Instance(0)
 		switch {
 		case found && e.Generation == q.id.generation:
-			b := d.books[q.id.entity]
+			b := d.Books[q.id.entity]
 			sum += holdings(&e, &b) - q.view(n, durable).moved
 			at = e.Protocol.Applied
 		case d.generation() < q.id.generation:

@@ -44,10 +44,10 @@ func (n *node) shareOf(p *op, batch *core.Effects) tableShare {
 			weight[r.Key] += 1 + len(r.Parts)
 		}
 	}
-	for _, b := range n.drained.blocks.list {
-		if n.keeps(b.number) {
-			for i := range b.value.Records {
-				add(&b.value.Records[i])
+	for _, b := range n.drained.Blocks.List {
+		if n.keeps(b.Number) {
+			for i := range b.Value.Records {
+				add(&b.Value.Records[i])
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func (o *observer) movesOne(n *node, name string, tokens core.Tokens) {
 
 // deleted forgets what an entity that a site deletes had out there.
 func (o *observer) deleted(n *node, r *core.Records, name string) {
-	if e, found := n.durable.entities[name]; found {
+	if e, found := n.durable.Entities[name]; found {
 		o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
 	}
 	gone := o.own[n.i][name]
@@ -228,7 +228,7 @@ func (o *observer) sameGeneration(n *node, p *op, q *recorded) bool {
 }
 
 func (o *observer) stillThere(n *node, name string, generation uint64) bool {
-	if n.durable.entities[name].Generation == generation {
+	if n.durable.Entities[name].Generation == generation {
 		return true
 	}
 	return o.batch != nil && slices.ContainsFunc(o.batch.Entities, func(e core.EntityRecord) bool {
@@ -394,7 +394,7 @@ func (p *op) lostTrack(o *observer) bool {
 	generation := p.at[p.taken].generation
 	for i := range p.at {
 		q, n := &p.at[i], o.s.nodes[i]
-		if q.forgotten || q.state != 0 && q.generation != generation || n.durable.entities[p.entity].Generation != generation {
+		if q.forgotten || q.state != 0 && q.generation != generation || n.durable.Entities[p.entity].Generation != generation {
 			return true
 		}
 	}

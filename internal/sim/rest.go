@@ -20,7 +20,7 @@ func (s *sim) atRest() map[asideAt]bool {
 			s.fail(Liveness, "after healing, %d of %q are owed, the sites together have %d more", owed, name, free)
 		}
 		if n := s.owing(name); n != nil {
-			s.fail(Liveness, "after healing, %s stays %d in debt of %q, the sites together have %d", n.id, -n.drained.books[name].Left, name, free)
+			s.fail(Liveness, "after healing, %s stays %d in debt of %q, the sites together have %d", n.id, -n.drained.Books[name].Left, name, free)
 		}
 	}
 	return s.aside()
@@ -51,9 +51,9 @@ func (s *sim) rest() {
 
 // apart reports whether sites have applied unlike many instances of an entity.
 func (s *sim) apart(name string) bool {
-	first := s.nodes[0].drained.entities[name]
+	first := s.nodes[0].drained.Entities[name]
 	return slices.ContainsFunc(s.nodes, func(n *node) bool {
-		return n.drained.entities[name].Protocol.Applied != first.Protocol.Applied
+		return n.drained.Entities[name].Protocol.Applied != first.Protocol.Applied
 	})
 }
 
@@ -69,7 +69,7 @@ func (s *sim) owing(name string) *node {
 	if free, everywhere := s.free(name); free < 0 || !everywhere || s.wait == quorumWait {
 		return nil
 	}
-	i := slices.IndexFunc(s.nodes, func(n *node) bool { return n.drained.books[name].Left < 0 })
+	i := slices.IndexFunc(s.nodes, func(n *node) bool { return n.drained.Books[name].Left < 0 })
 	if i < 0 {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (s *sim) owing(name string) *node {
 func (s *sim) latest(name string) core.EntityRecord {
 	var latest core.EntityRecord
 	for _, n := range s.nodes {
-		e := n.drained.entities[name]
+		e := n.drained.Entities[name]
 		if e.Generation > latest.Generation || e.Generation == latest.Generation && e.Protocol.Applied >= latest.Protocol.Applied {
 			latest = e
 		}
@@ -93,7 +93,7 @@ func (s *sim) latest(name string) core.EntityRecord {
 func (s *sim) missing(name string) core.Tokens {
 	out := s.latest(name).Surplus
 	for _, n := range s.nodes {
-		out += n.drained.books[name].Net
+		out += n.drained.Books[name].Net
 	}
 	return max(0, -out)
 }
@@ -103,7 +103,7 @@ func (s *sim) missing(name string) core.Tokens {
 func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	everywhere = true
 	for _, n := range s.nodes {
-		_, found := n.drained.entities[name]
+		_, found := n.drained.Entities[name]
 		everywhere = everywhere && found
 		left += n.has(name)
 	}
@@ -139,7 +139,7 @@ func (s *sim) takeAll() {
 			// The paper's policy splits equally what it does not grant.
 			continue
 		}
-		tokens := min(free-s.missing(name), n.drained.entities[name].Limit)
+		tokens := min(free-s.missing(name), n.drained.Entities[name].Limit)
 		if tokens <= 0 {
 			continue
 		}
@@ -183,7 +183,7 @@ func (s *sim) takeTrees() {
 			least, everywhere = min(least, free), everywhere && all
 		}
 		for _, above := range chain {
-			least = min(least, n.drained.entities[above].Limit)
+			least = min(least, n.drained.Entities[above].Limit)
 		}
 		if least <= 0 || !everywhere {
 			continue

@@ -179,8 +179,8 @@ func newStage(mode, strategy string, seed uint64) *stage {
 	s.issue(&op{kind: create, entity: stageEntity, limit: stageLimit, wait: 5 * second, site: -1})
 	st.run(8 * second)
 	for _, n := range s.nodes {
-		if n.drained.books[stageEntity].Left != stageShare {
-			st.wrong("%s begins with %d tokens", n.id, n.drained.books[stageEntity].Left)
+		if n.drained.Books[stageEntity].Left != stageShare {
+			st.wrong("%s begins with %d tokens", n.id, n.drained.Books[stageEntity].Left)
 		}
 	}
 	return st
@@ -292,7 +292,7 @@ func (st *stage) holds(sites []int) bool { return st.setAside(sites) > 0 }
 func (st *stage) setAside(sites []int) int {
 	slices := 0
 	for _, i := range sites {
-		e := st.nodes[i].drained.entities[stageEntity]
+		e := st.nodes[i].drained.Entities[stageEntity]
 		if e.Protocol.Pledge != nil {
 			slices++
 		}
@@ -309,7 +309,7 @@ var allSites = []int{0, 1, 2, 3, 4}
 
 // instances is how many instances a site has applied, by variant.
 func (st *stage) instances(site int) (majority, star int64) {
-	e := st.nodes[site].drained.entities[stageEntity]
+	e := st.nodes[site].drained.Entities[stageEntity]
 	return int64(e.Protocol.Applied), int64(e.Moved)
 }
 
@@ -322,7 +322,7 @@ func (st *stage) allAcquired() {
 		st.wrong("tokens stay set aside")
 	}
 	st.agree()
-	limit := st.nodes[0].drained.entities[stageEntity].Limit
+	limit := st.nodes[0].drained.Entities[stageEntity].Limit
 	if free := limit - st.out(); free > 0 {
 		if a := st.acquire(st.r.IntN(5), free, 20*second); !st.until(30*second, a.ok) {
 			st.wrong("%v", a)
@@ -335,7 +335,7 @@ func (st *stage) allAcquired() {
 	}
 	var left core.Tokens
 	for _, n := range st.nodes {
-		left += n.drained.books[stageEntity].Left
+		left += n.drained.Books[stageEntity].Left
 	}
 	if out := st.out(); left != 0 || out != limit || st.holds(allSites) {
 		st.wrong("the books end with %d left and %d out of %d", left, out, limit)
@@ -346,7 +346,7 @@ func (st *stage) allAcquired() {
 func (st *stage) out() core.Tokens {
 	var sum core.Tokens
 	for _, n := range st.nodes {
-		sum += n.drained.books[stageEntity].Net
+		sum += n.drained.Books[stageEntity].Net
 	}
 	return sum
 }

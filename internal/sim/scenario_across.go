@@ -262,7 +262,7 @@ func playLowered(st *stage) {
 	st.run(2 * second)
 	inDebt := func() (sites int64) {
 		for _, n := range st.nodes {
-			if n.drained.entities[stageEntity].Debt > 0 {
+			if n.drained.Entities[stageEntity].Debt > 0 {
 				sites++
 			}
 		}

@@ -51,18 +51,18 @@ func (st *stage) storage(sites []int) stored {
 	var most stored
 	for _, i := range sites {
 		d := st.nodes[i].durable
-		e := d.entities[stageEntity]
+		e := d.Entities[stageEntity]
 		raw, err := json.Marshal(e)
 		if err != nil {
 			st.wrong("encoding a record: %v", err)
 		}
-		catalogue, err := json.Marshal(d.catalogue)
+		catalogue, err := json.Marshal(d.Catalogue)
 		if err != nil {
 			st.wrong("encoding a record: %v", err)
 		}
-		most.decisions = max(most.decisions, len(e.Protocol.Kept), len(d.catalogue.Protocol.Kept))
+		most.decisions = max(most.decisions, len(e.Protocol.Kept), len(d.Catalogue.Protocol.Kept))
 		most.slices = max(most.slices, len(e.Star.Slices))
-		most.outcomes = max(most.outcomes, len(d.changes.list))
+		most.outcomes = max(most.outcomes, len(d.Changes.List))
 		most.bytes = max(most.bytes, len(raw)+len(catalogue))
 	}
 	return most
@@ -96,7 +96,7 @@ func playDown(st *stage) {
 	st.redistribute(others, func() int { return st.decided() - before }, firstFew)
 	st.storedAfter(fmt.Sprint(firstFew), others)
 	st.redistribute(others, func() int { return st.decided() - before }, missed)
-	catalogue := func() int { return int(st.nodes[others[0]].drained.catalogue.Protocol.Applied) }
+	catalogue := func() int { return int(st.nodes[others[0]].drained.Catalogue.Protocol.Applied) }
 	first := catalogue()
 	st.changeCatalogue(others, func() bool { return catalogue()-first >= missed })
 	st.run(10 * second)
@@ -127,14 +127,14 @@ func (st *stage) decided() int { return st.report.Instances + st.report.StarDeci
 
 func (st *stage) holdings(site int) core.Tokens {
 	n := st.nodes[site]
-	return n.has(stageEntity) + n.drained.books[stageEntity].Net
+	return n.has(stageEntity) + n.drained.Books[stageEntity].Net
 }
 
 // knows reports whether a site has applied all that another one has.
 func (st *stage) knows(site, other int) bool {
 	a, b := st.nodes[site].drained, st.nodes[other].drained
-	return a.catalogue.Protocol.Applied == b.catalogue.Protocol.Applied &&
-		a.entities[stageEntity].Protocol.Applied == b.entities[stageEntity].Protocol.Applied
+	return a.Catalogue.Protocol.Applied == b.Catalogue.Protocol.Applied &&
+		a.Entities[stageEntity].Protocol.Applied == b.Entities[stageEntity].Protocol.Applied
 }
 
 // missesTheEnd crashes a site in an instance that counts on it and is decided all
@@ -146,7 +146,7 @@ func (st *stage) missesTheEnd(down, leader int) (due func() (grant, offer core.T
 	// Its offer is the first that the leader has, and so is in the value.
 	st.latency[down][leader], st.latency[leader][down] = millisecond, millisecond
 	q := st.observe.sequence(sequenceID{stageEntity, 1})
-	at := n.drained.entities[stageEntity].Protocol.Applied
+	at := n.drained.Entities[stageEntity].Protocol.Applied
 	var id star.ID
 	st.sending = func(from *node, e *core.Envelope) {
 		switch {
@@ -183,7 +183,7 @@ func (st *stage) missesTheEnd(down, leader int) (due func() (grant, offer core.T
 // at another, until so many instances are decided.
 func (st *stage) redistribute(sites []int, done func() int, count int) {
 	for i := 0; done() < count && st.violation == nil; i++ {
-		left := func(a int) core.Tokens { return st.nodes[a].drained.books[stageEntity].Left }
+		left := func(a int) core.Tokens { return st.nodes[a].drained.Books[stageEntity].Left }
 		short := slices.MinFunc(sites, func(a, b int) int { return cmp.Compare(left(a), left(b)) })
 		back, tokens := sites[i%len(sites)], max(0, left(short))+20
 		a := st.acquire(short, tokens, 10*second)

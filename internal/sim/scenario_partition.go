@@ -125,7 +125,7 @@ func playChange(st *stage) {
 	st.mend()
 	st.run(10 * second)
 	for _, n := range st.nodes {
-		if e := n.drained.entities[stageEntity]; e.Limit != stageLimit {
+		if e := n.drained.Entities[stageEntity]; e.Limit != stageLimit {
 			st.wrong("%s has the limit %d, which was answered as not done", n.id, e.Limit)
 		}
 	}

@@ -64,7 +64,7 @@ func (st *stage) playUnderWay(donor bool) {
 		st.wrong("%d tokens are under way, %s is up: %t", under, st.names[lost], st.nodes[lost].up)
 	}
 	st.told("tokens under way", int64(under))
-	other := slices.IndexFunc(st.nodes, func(n *node) bool { return n.up && n.drained.books[stageEntity].Left > 0 })
+	other := slices.IndexFunc(st.nodes, func(n *node) bool { return n.up && n.drained.Books[stageEntity].Left > 0 })
 	if other < 0 {
 		st.wrong("nobody has anything left")
 	} else if a := st.acquire(other, 1, 0); !st.until(second, a.ok) {

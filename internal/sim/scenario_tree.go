@@ -72,7 +72,7 @@ func (st *stage) giveBack(name string, site int, tokens core.Tokens) {
 // outOf is what all sites have out of an entity.
 func (st *stage) outOf(name string) (sum core.Tokens) {
 	for _, n := range st.nodes {
-		sum += n.drained.books[name].Net
+		sum += n.drained.Books[name].Net
 	}
 	return sum
 }
@@ -101,7 +101,7 @@ func playMoveOntoLess(st *stage) {
 	st.giveBack("x", 2, 150)
 	st.mend()
 	began := st.now
-	inDebt := func(n *node) bool { return n.has("p") < 0 || n.drained.entities["p"].Debt > 0 }
+	inDebt := func(n *node) bool { return n.has("p") < 0 || n.drained.Entities["p"].Debt > 0 }
 	if !st.until(paid, func() bool { return !slices.ContainsFunc(st.nodes, inDebt) }) {
 		st.wrong("debts of the parent are not paid")
 	}
@@ -132,7 +132,7 @@ func playPruned(st *stage) {
 		st.wrong("%v", a)
 	}
 	st.millis("granted after", st.now-began)
-	if out := st.nodes[4].drained.books["p"].Net; out != 20 {
+	if out := st.nodes[4].drained.Books["p"].Net; out != 20 {
 		st.wrong("%d tokens of the parent are out at the site that is cut off", out)
 	}
 	st.mend()
@@ -157,7 +157,7 @@ func playMovesMissed(st *stage) {
 	gone := st.nodes[4]
 	gone.crash()
 	st.detect()
-	had := gone.durable.catalogue.Numbered
+	had := gone.durable.Catalogue.Numbered
 	st.decide(&op{kind: move, entity: "y", parent: ""})
 	st.decide(&op{kind: move, entity: "x", parent: "q"})
 	st.decide(&op{kind: remove, entity: "z"})
@@ -173,10 +173,10 @@ func playMovesMissed(st *stage) {
 	// Results are kept by time.
 	st.run(2*retention + 10*second)
 	st.decide(&op{kind: move, entity: "y", parent: ""})
-	if oldest := st.nodes[0].durable.changes.list[0].number; oldest <= had+1 {
+	if oldest := st.nodes[0].durable.Changes.List[0].Number; oldest <= had+1 {
 		st.wrong("the change after number %d is remembered, the oldest is %d", had, oldest)
 	}
-	st.told("changes missed", int64(st.nodes[0].durable.catalogue.Numbered-had))
+	st.told("changes missed", int64(st.nodes[0].durable.Catalogue.Numbered-had))
 	gone.boot()
 	st.mend()
 	began := st.now
@@ -186,7 +186,7 @@ func playMovesMissed(st *stage) {
 	st.millis("caught up after", st.now-began)
 	st.run(2 * second)
 	for name, out := range map[string]core.Tokens{"p": 4, "q": 1, "x": 1, "y": 2, "z": 0} {
-		if got := gone.drained.books[name].Net; got != out {
+		if got := gone.drained.Books[name].Net; got != out {
 			st.wrong("%d tokens of %q are out, want %d", got, name, out)
 		}
 	}

@@ -43,7 +43,7 @@ func (n *node) misplace() {
 	n.stale = old.Clone()
 	s.hit(StaleSnapshot)
 	if s.tracing {
-		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.commits, n.durable.commits)
+		s.note("%s is about to start on data of commit %d, its own is at %d", n.id, old.Commits, n.durable.Commits)
 	}
 }
 
@@ -52,8 +52,8 @@ func (n *node) misplace() {
 func (s *sim) refusable(n *node, old *Memory) bool {
 	ignorant := 0
 	for _, m := range s.nodes {
-		known := m.durable.remembered[n.id]
-		knows := known.Served && (known.Mark.Incarnation != old.incarnation || known.Mark.Commits > old.commits)
+		known := m.durable.Remembered[n.id]
+		knows := known.Served && (known.Mark.Incarnation != old.Incarnation || known.Mark.Commits > old.Commits)
 		if m != n && !knows {
 			ignorant++
 		}
@@ -73,7 +73,7 @@ func (s *sim) loseTwo() {
 		return
 	}
 	old, empty := s.nodes[s.r.IntN(len(s.nodes))], s.nodes[s.r.IntN(len(s.nodes))]
-	if old == empty || !old.up || !empty.up || old.copied == nil || old.copied.commits == 0 {
+	if old == empty || !old.up || !empty.up || old.copied == nil || old.copied.Commits == 0 {
 		return
 	}
 	none := NewMemory(core.Incarnation(empty.life)<<8 | core.Incarnation(empty.i+1))
@@ -89,8 +89,8 @@ func (s *sim) loseTwo() {
 	old.stale, empty.stale = old.copied.Clone(), none
 	s.hit(EmptyBesideOld)
 	if s.tracing {
-		s.note("%s is about to start on data of commit %d, its own is at %d, and %s on an empty disk", old.id, old.copied.commits,
-			old.durable.commits, empty.id)
+		s.note("%s is about to start on data of commit %d, its own is at %d, and %s on an empty disk", old.id, old.copied.Commits,
+			old.durable.Commits, empty.id)
 	}
 	cut := func(is bool) {
 		for _, m := range s.nodes {
@@ -111,7 +111,7 @@ func (n *node) stopped() bool {
 	err := n.core.Refused()
 	switch {
 	case err == nil && n.stale != nil && n.status.Missing == 0:
-		s.fail(StaleData, "%s serves on data of commit %d, its own is at %d", n.id, n.stale.commits, n.durable.commits)
+		s.fail(StaleData, "%s serves on data of commit %d, its own is at %d", n.id, n.stale.Commits, n.durable.Commits)
 		return true
 	case err == nil:
 		return false
@@ -145,11 +145,11 @@ func (n *node) staleBatch(batch *core.Effects) {
 // counted checks the numbers of a batch that is about to become durable, and
 // that nothing remembered is taken back.
 func (o *observer) counted(n *node, r *core.Records) {
-	if r.Commits != 0 && r.Commits != n.durable.commits+1 {
-		o.s.fail(Monotonic, "%s commits number %d after %d", n.id, r.Commits, n.durable.commits)
+	if r.Commits != 0 && r.Commits != n.durable.Commits+1 {
+		o.s.fail(Monotonic, "%s commits number %d after %d", n.id, r.Commits, n.durable.Commits)
 	}
 	for _, m := range r.Remembered {
-		was := n.durable.remembered[m.Site]
+		was := n.durable.Remembered[m.Site]
 		if was.Served && (!m.Served || m.Mark.Incarnation != was.Mark.Incarnation || m.Mark.Commits < was.Mark.Commits) {
 			o.s.fail(StaleData, "%s remembers %+v, and then %+v", n.id, was, m)
 		}
@@ -160,7 +160,7 @@ func (o *observer) counted(n *node, r *core.Records) {
 // nothing that its sender could lose.
 func (o *observer) marked(from *node, e *core.Envelope) {
 	disk := from.disk()
-	want := core.Mark{Incarnation: disk.incarnation, Run: from.run(), Commits: disk.commits}
+	want := core.Mark{Incarnation: disk.Incarnation, Run: from.run(), Commits: disk.Commits}
 	if e.Mark != want {
 		o.s.fail(StaleData, "%s sends a message with mark %+v, durable is %+v", from.id, e.Mark, want)
 	}
@@ -170,7 +170,7 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 	case e.Vouch == nil && from.status.Missing > 0:
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
 	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
-		asked, known := e.Vouch.Asked, disk.remembered[e.To()].Mark
+		asked, known := e.Vouch.Asked, disk.Remembered[e.To()].Mark
 		// What never served may have given way to another within the same batch.
 		gaveWay := slices.ContainsFunc(from.leaving, func(later core.Envelope) bool {
 			return later.Vouch != nil && later.Vouch.Kind == core.VouchYes && later.To() == e.To() &&

@@ -242,7 +242,7 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 	q := o.sequence(sequenceID{e.Entity, e.Generation})
 	view := q.view(from, true)
 	self := members(1) << from.i
-	if rec, found := from.durable.entities[e.Entity]; !found || rec.Generation != e.Generation {
+	if rec, found := from.durable.Entities[e.Entity]; !found || rec.Generation != e.Generation {
 		o.believe(from, q, m)
 		return
 	}

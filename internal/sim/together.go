@@ -63,7 +63,7 @@ func (o *observer) undoesAll(n *node, was *recorded) {
 // tokens is one that it charges. It returns what the acquire asks of that entity at the
 // least: later another number of its parts may be below it.
 func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) core.Tokens {
-	e := n.durable.entities[p.entity]
+	e := n.durable.Entities[p.entity]
 	above := e.Generation != r.Generation && e.Parent != 0
 	switch {
 	case r.Tokens > 0 && above:
@@ -91,7 +91,7 @@ func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) core.Tokens {
 // nil for none.
 func (n *node) lacks(p *op, generation uint64) *charge {
 	list := n.durable.charges(p)
-	i := slices.IndexFunc(list, func(c charge) bool { return n.durable.entities[c.name].Generation == generation })
+	i := slices.IndexFunc(list, func(c charge) bool { return n.durable.Entities[c.name].Generation == generation })
 	if i < 0 {
 		return nil
 	}

@@ -315,7 +315,7 @@ func (n *node) transfers(q *sequence, durable bool) *transfer.State {
 	if durable || d == nil {
 		d = n.durable
 	}
-	if e, found := d.entities[q.id.entity]; found && e.Generation == q.id.generation {
+	if e, found := d.Entities[q.id.entity]; found && e.Generation == q.id.generation {
 		return &e.Transfer
 	}
 	return new(transfer.State)
@@ -336,7 +336,7 @@ func (o *observer) transferMessage(from *node, e *core.Envelope) {
 	x := o.direct(q)
 	to := slices.Index(o.s.names, m.To)
 	out, in := pair{from.i, to}, pair{to, from.i}
-	if rec, found := from.durable.entities[e.Entity]; !found || rec.Generation != e.Generation {
+	if rec, found := from.durable.Entities[e.Entity]; !found || rec.Generation != e.Generation {
 		// The entity was deleted in the same batch, so that nothing else tells.
 		switch m.Kind {
 		case transfer.Transfer:

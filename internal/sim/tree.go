@@ -106,11 +106,11 @@ func (m *catalogueModel) settleDelete(next *catalogueState, ch *core.CatalogueCh
 
 // above is the name of an entity's parent as stored, "" for none.
 func (m *Memory) above(name string) string {
-	parent := m.entities[name].Parent
+	parent := m.Entities[name].Parent
 	if parent == 0 {
 		return ""
 	}
-	return m.names[parent]
+	return m.Names[parent]
 }
 
 // chain is an entity and all above it as stored, from the bottom up.
@@ -124,11 +124,11 @@ func (m *Memory) chain(name string) []string {
 
 // planted reports whether an entity has a parent or children as stored.
 func (m *Memory) planted(name string) bool {
-	e := m.entities[name]
+	e := m.Entities[name]
 	if e.Parent != 0 {
 		return true
 	}
-	for _, other := range m.entities {
+	for _, other := range m.Entities {
 		if other.Parent == e.Generation && e.Generation != 0 {
 			return true
 		}
@@ -152,7 +152,7 @@ func (m *Memory) charges(p *op) []charge {
 	}
 	most := p.tokens
 	for _, c := range list {
-		most = min(most, m.entities[c.name].Limit)
+		most = min(most, m.Entities[c.name].Limit)
 	}
 	for i := range list {
 		list[i].tokens = max(most, p.least)
@@ -199,7 +199,7 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
 	}
-	for _, e := range n.durable.entities {
+	for _, e := range n.durable.Entities {
 		if stands(e) {
 			return true
 		}
@@ -219,23 +219,23 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 	}
 	o.stood(after, r)
 	own, net := o.own[n.i], make(map[string]core.Tokens)
-	created := func(name string) bool { return before.entities[name].Generation != after.entities[name].Generation }
+	created := func(name string) bool { return before.Entities[name].Generation != after.Entities[name].Generation }
 	var sum func(name string) core.Tokens
 	sum = func(name string) core.Tokens {
 		var below core.Tokens
-		for other := range after.entities {
+		for other := range after.Entities {
 			if after.above(other) == name {
 				below += sum(other)
 			}
 		}
 		if created(name) {
 			// Which of the requests came before the deletion cannot be told.
-			own[name] = after.books[name].Net - below
+			own[name] = after.Books[name].Net - below
 		}
 		net[name] = own[name] + below
 		return net[name]
 	}
-	for name := range after.entities {
+	for name := range after.Entities {
 		if after.above(name) == "" {
 			sum(name)
 		}
@@ -252,7 +252,7 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 			steps++
 		}
 	}
-	for name, e := range after.entities {
+	for name, e := range after.Entities {
 		if before.planted(name) || after.planted(name) {
 			o.planted[name] = true
 		}
@@ -273,7 +273,7 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 // subtree lists an entity and all below it as stored, in no order.
 func (m *Memory) subtree(name string) []string {
 	list := []string{name}
-	for other := range m.entities {
+	for other := range m.Entities {
 		if m.above(other) == name {
 			list = append(list, m.subtree(other)...)
 		}
@@ -291,7 +291,7 @@ func (o *observer) borrowed(n *node, r *core.Records) {
 	}
 	for _, b := range r.Books {
 		shared := slices.ContainsFunc(r.Entities, func(e core.EntityRecord) bool { return e.Name == b.Name })
-		if before := n.durable.books[b.Name]; !shared && b.Left < min(0, before.Left) {
+		if before := n.durable.Books[b.Name]; !shared && b.Left < min(0, before.Left) {
 			o.s.fail(Bounds, "%s has %d left of %q, had %d, and only requests moved tokens of it", n.id, b.Left, b.Name, before.Left)
 		}
 	}
@@ -300,12 +300,12 @@ func (o *observer) borrowed(n *node, r *core.Records) {
 // addsUp checks that what a site durably has out of each entity is what its
 // requests have moved on it and on all below it.
 func (o *observer) addsUp(n *node) {
-	for name, b := range n.durable.books {
+	for name, b := range n.durable.Books {
 		var below core.Tokens
 		planted := false
-		for other, e := range n.durable.entities {
+		for other, e := range n.durable.Entities {
 			if e.Parent != 0 && e.Parent == b.Generation {
-				below += n.durable.books[other].Net
+				below += n.durable.Books[other].Net
 				planted = true
 			}
 		}
@@ -320,12 +320,12 @@ func (o *observer) addsUp(n *node) {
 func (o *observer) overGranted(name string) {
 	first := o.s.nodes[0].durable
 	for _, n := range o.s.nodes {
-		if n.durable.generation() == 0 || n.durable.catalogue.Protocol.Applied != first.catalogue.Protocol.Applied {
+		if n.durable.generation() == 0 || n.durable.Catalogue.Protocol.Applied != first.Catalogue.Protocol.Applied {
 			return
 		}
 	}
 	for _, above := range first.chain(name) {
-		e, found := first.entities[above]
+		e, found := first.Entities[above]
 		if !found {
 			return
 		}

@@ -115,11 +115,11 @@ func (s *sim) watchersTold() {
 
 // state is what a watch may tell of what is stored; nil for no such entity.
 func (m *Memory) state(name string) *core.View {
-	e, found := m.entities[name]
+	e, found := m.Entities[name]
 	if !found {
 		return nil
 	}
-	b := m.books[name]
+	b := m.Books[name]
 	v := &core.View{
 		Generation: e.Generation, Limit: e.Limit, Version: e.Version, Left: b.Left, Net: b.Net,
 		Offered: aside(e.Star.Slices), Applied: e.Protocol.Applied, Moved: e.Moved, Surplus: e.Surplus,

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/samya-db/samya/avantan"
-	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/coretest"
 )
 
 // guarded makes a rig whose sites are guarded: each start is a run of its own.
@@ -29,7 +29,7 @@ func (r *rig) serves(site core.SiteID) bool {
 }
 
 // copied is a copy of a site's disk.
-func (r *rig) copied(site core.SiteID) *sim.Memory { return r.disks[site].Clone() }
+func (r *rig) copied(site core.SiteID) *coretest.Memory { return r.disks[site].Clone() }
 
 // refused returns why a site is refused, which it must be.
 func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
@@ -198,7 +198,7 @@ func TestOlderDataIsRefused(t *testing.T) {
 func TestOtherDataIsRefused(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(3000)
-	r.disks["a"] = sim.NewMemory(98)
+	r.disks["a"] = coretest.NewMemory(98)
 	r.restart("a")
 	r.advance(100)
 	if !r.serves("a") {
@@ -206,7 +206,7 @@ func TestOtherDataIsRefused(t *testing.T) {
 	}
 	r.create("e", 30)
 	right := r.disks["a"]
-	r.disks["a"] = sim.NewMemory(99)
+	r.disks["a"] = coretest.NewMemory(99)
 	r.restart("a")
 	r.advance(100)
 	if e := r.refused("a"); !strings.Contains(e.Error(), "not the data that this site had") {
@@ -230,7 +230,7 @@ func TestAWrongStartIsNotBelieved(t *testing.T) {
 	r.create("e", 30)
 	r.advance(3000)
 	right := r.disks["a"]
-	r.disks["a"] = sim.NewMemory(99)
+	r.disks["a"] = coretest.NewMemory(99)
 	r.cut = map[core.SiteID]bool{"b": true, "c": true, "d": true}
 	r.restart("a")
 	r.advance(2000)
@@ -261,7 +261,7 @@ func TestEmptySiteDoesNotVouch(t *testing.T) {
 		r.advance(5000)
 		a := r.disks["a"]
 		r.cut["c"] = true
-		r.disks["a"], r.disks["b"] = old, sim.NewMemory(77)
+		r.disks["a"], r.disks["b"] = old, coretest.NewMemory(77)
 		r.restart("b")
 		for range 3 {
 			r.restart("a")

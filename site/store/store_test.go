@@ -15,8 +15,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
-	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/coretest"
 	"github.com/samya-db/samya/site/journal"
 	"github.com/samya-db/samya/site/store"
 )
@@ -237,7 +237,7 @@ func TestAgainstMaps(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		maps := sim.NewMemory(incarnation)
+		maps := coretest.NewMemory(incarnation)
 		block, change := uint64(0), uint64(0)
 		for range rapid.IntRange(1, 8).Draw(rt, "batches") {
 			var r core.Records

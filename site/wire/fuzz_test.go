@@ -11,10 +11,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
-	"github.com/samya-db/samya/internal/sim"
 	"github.com/samya-db/samya/internal/testfuzz"
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/core/coretest"
 	"github.com/samya-db/samya/site/wire"
 )
 
@@ -213,14 +213,14 @@ func FuzzDeliver(tf *testing.F) {
 type receiver struct {
 	t    *testing.T
 	core *core.Core
-	disk *sim.Memory
+	disk *coretest.Memory
 	now  core.Now
 	run  core.Run
 }
 
 func newReceiver(t *testing.T, run core.Run) *receiver {
 	t.Helper()
-	s := &receiver{t: t, run: run, disk: sim.NewMemory(1), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}}
+	s := &receiver{t: t, run: run, disk: coretest.NewMemory(1), now: core.Now{Tick: 1, Wall: 1_700_000_000_000}}
 	records := core.Records{
 		Catalogue: &core.CatalogueRecord{Generation: 1},
 		Entities:  []core.EntityRecord{{Name: "e", Generation: 1, Initial: 1000, Limit: 1000, Version: 1}},

@@ -1,4 +1,4 @@
-package sim
+package coretest
 
 import (
 	"maps"
@@ -11,7 +11,7 @@ import (
 // TestSeries compares series, and copies of copies, with maps.
 func TestSeries(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		all, want := []*series[int]{new(series[int])}, []map[uint64]int{{}}
+		all, want := []*Series[int]{new(Series[int])}, []map[uint64]int{{}}
 		last := uint64(0)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			i := rapid.IntRange(0, len(all)-1).Draw(rt, "which")
@@ -19,22 +19,22 @@ func TestSeries(t *testing.T) {
 			switch rapid.SampledFrom([]string{"add", "add", "add", "any", "forget", "copy"}).Draw(rt, "step") {
 			case "add":
 				last += rapid.Uint64Range(1, 2).Draw(rt, "by")
-				s.set(last, int(last)*10+i)
+				s.Set(last, int(last)*10+i)
 				m[last] = int(last)*10 + i
 			case "any":
 				n := rapid.Uint64Range(0, last).Draw(rt, "number")
-				s.set(n, -i)
+				s.Set(n, -i)
 				m[n] = -i
 			case "forget":
 				below := rapid.Uint64Range(0, last+1).Draw(rt, "below")
-				s.forget(below)
+				s.Forget(below)
 				maps.DeleteFunc(m, func(n uint64, _ int) bool { return n < below })
 			case "copy":
-				all, want = append(all, new(s.copied())), append(want, maps.Clone(m))
+				all, want = append(all, new(s.Copied())), append(want, maps.Clone(m))
 			}
 			for i, s := range all {
-				if got := s.values(); !slices.Equal(got, inOrder(want[i])) {
-					rt.Fatalf("series %d: %v, want %v", i, s.list, want[i])
+				if got := s.Values(); !slices.Equal(got, InOrder(want[i])) {
+					rt.Fatalf("series %d: %v, want %v", i, s.List, want[i])
 				}
 			}
 		}

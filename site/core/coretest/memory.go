@@ -1,0 +1,149 @@
+// Package coretest has a store of records in memory, for tests of what uses a core: what
+// package store is on a disk. It refuses nothing: it does not know what a core may record.
+package coretest
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// Memory holds records in maps. Records in it are never changed, only replaced.
+type Memory struct {
+	Catalogue *core.CatalogueRecord
+	Changes   Series[core.ChangeRecord]
+	Entities  map[string]core.EntityRecord
+	// Names are those of the entities, by generation.
+	Names  map[uint64]string
+	Books  map[string]core.BooksRecord
+	Blocks Series[core.RequestBlock]
+
+	Incarnation core.Incarnation
+	Commits     core.Commits
+	Remembered  map[core.SiteID]core.Remembered
+	Forecasts   map[string]core.ForecastRecord
+	Claims      map[core.ClaimNumber]core.ClaimRecord
+	Leases      map[uint64]core.LeaseRecord
+	Clock       *core.ClockRecord
+}
+
+// NewMemory returns an empty store.
+func NewMemory(incarnation core.Incarnation) *Memory {
+	return &Memory{
+		Incarnation: incarnation, Remembered: make(map[core.SiteID]core.Remembered),
+		Forecasts: make(map[string]core.ForecastRecord),
+		Claims:    make(map[core.ClaimNumber]core.ClaimRecord), Leases: make(map[uint64]core.LeaseRecord),
+		Entities: make(map[string]core.EntityRecord), Names: make(map[uint64]string), Books: make(map[string]core.BooksRecord),
+	}
+}
+
+// Clone returns a copy of all records.
+func (m *Memory) Clone() *Memory {
+	c := *m
+	c.Changes, c.Entities, c.Names, c.Books = m.Changes.Copied(), maps.Clone(m.Entities), maps.Clone(m.Names), maps.Clone(m.Books)
+	c.Blocks, c.Remembered = m.Blocks.Copied(), maps.Clone(m.Remembered)
+	c.Forecasts, c.Claims, c.Leases = maps.Clone(m.Forecasts), maps.Clone(m.Claims), maps.Clone(m.Leases)
+	return &c
+}
+
+// Equal reports whether two stores hold the same records.
+func (m *Memory) Equal(other *Memory) bool { return reflect.DeepEqual(m, other) }
+
+// Commit takes in the records of a step.
+func (m *Memory) Commit(r *core.Records) error {
+	for _, name := range r.Deleted {
+		delete(m.Books, name)
+		delete(m.Names, m.Entities[name].Generation)
+		delete(m.Entities, name)
+		delete(m.Forecasts, name)
+	}
+	for _, b := range r.Books {
+		m.Books[b.Name] = b
+	}
+	for _, e := range r.Entities {
+		if was, found := m.Entities[e.Name]; found && was.Generation != e.Generation {
+			delete(m.Names, was.Generation)
+		}
+		m.Entities[e.Name], m.Names[e.Generation] = e, e.Name
+	}
+	if r.Catalogue != nil {
+		m.Catalogue = new(*r.Catalogue)
+	}
+	for _, c := range r.Changes {
+		m.Changes.Set(c.Number, c)
+	}
+	if r.ForgetChanges > 0 {
+		m.Changes.Forget(r.ForgetChanges)
+	}
+	if len(r.Block.Records) > 0 {
+		b := r.Block
+		b.Records = slices.Clone(b.Records)
+		m.Blocks.Set(b.Sequence, b)
+	}
+	if r.ForgetBlocks > 0 {
+		m.Blocks.Forget(r.ForgetBlocks)
+	}
+	if r.Commits != 0 {
+		m.Commits = r.Commits
+	}
+	if r.Clock != nil {
+		m.Clock = new(*r.Clock)
+	}
+	for _, p := range r.Remembered {
+		m.Remembered[p.Site] = p
+	}
+	for _, f := range r.Forecasts {
+		m.Forecasts[f.Name] = f
+	}
+	for _, c := range r.Claims {
+		c.Sites = slices.Clone(c.Sites)
+		m.Claims[c.Number] = c
+	}
+	for _, n := range r.SettledClaims {
+		delete(m.Claims, n)
+	}
+	for _, l := range r.Leases {
+		m.Leases[l.Number] = l
+	}
+	for _, n := range r.EndedLeases {
+		delete(m.Leases, n)
+	}
+	return nil
+}
+
+// Load returns what a core begins with.
+func (m *Memory) Load() (core.Restored, error) {
+	var r core.Restored
+	if m.Catalogue != nil {
+		c := *m.Catalogue
+		c.Protocol = c.Protocol.Clone()
+		r.Catalogue = &c
+	}
+	r.Changes = m.Changes.Values()
+	r.Entities = InOrder(m.Entities)
+	for i := range r.Entities {
+		r.Entities[i].Protocol = r.Entities[i].Protocol.Clone()
+		r.Entities[i].Star = r.Entities[i].Star.Clone()
+		r.Entities[i].Transfer = r.Entities[i].Transfer.Clone()
+		r.Entities[i].Results = slices.Clone(r.Entities[i].Results)
+	}
+	r.Books = InOrder(m.Books)
+	r.Blocks = m.Blocks.Values()
+	r.Clock = m.Clock
+	r.Incarnation, r.Commits, r.Remembered = m.Incarnation, m.Commits, InOrder(m.Remembered)
+	r.Forecasts, r.Claims, r.Leases = InOrder(m.Forecasts), InOrder(m.Claims), InOrder(m.Leases)
+	for i := range r.Claims {
+		r.Claims[i].Sites = slices.Clone(r.Claims[i].Sites)
+	}
+	return r, nil
+}
+
+func InOrder[K interface{ ~uint64 | ~string }, V any](m map[K]V) []V {
+	var list []V
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, m[k])
+	}
+	return list
+}
