@@ -8,7 +8,8 @@ MAKEFLAGS += --warn-undefined-variables --no-builtin-rules
 
 GO ?= go
 # What the tests and benchmarks run over, e.g. `make test PKGS=./avantan/...`.
-PKGS ?= ./...
+EVERYTHING := ./... ./lab/...
+PKGS ?= $(EVERYTHING)
 # Handed to `samya demo`, e.g. `make demo DEMO_FLAGS="--duration 30s --json"`.
 DEMO_FLAGS ?=
 # Handed to `go test`, e.g. `make test TEST_FLAGS="-run TestBooks -v"`.
@@ -21,7 +22,7 @@ FUZZTIME ?= 10s
 FUZZ_BUDGET ?=
 CHAOS_BUDGET ?= 120
 DRAW ?= 1
-FUZZ_DIRS := appmgr avantan cmd internal kvpart predict redistribute site
+FUZZ_DIRS := appmgr avantan cmd devcluster internal kvpart lab predict redistribute site
 # What `make sim` runs; SIM_FLAGS is handed to `samya-lab sim`.
 SEEDS ?= 2000
 MODES ?= majority star auto switch
@@ -38,16 +39,19 @@ export CGO_ENABLED = 0
 # all have it.
 export GOFLAGS := -trimpath $(filter-out -trimpath,$(GOFLAGS))
 
+# The laboratory is a module of its own. What runs over both modules needs this.
+BOTH := GOWORK=$(CURDIR)/lab/go.work
+
 ##@ Product
 
 .PHONY: build
 build: ## Build bin/samya; the laboratory is bin/samya-lab, which the targets that use it build
-	$(GO) build -o bin/samya ./cmd/samya
+	GOWORK=off $(GO) build -o bin/samya ./cmd/samya
 
 # The go command knows itself whether there is anything to do.
 .PHONY: bin/samya-lab
 bin/samya-lab:
-	$(GO) build -o bin/samya-lab ./cmd/samya-lab
+	$(GO) build -C lab -o $(BIN)/ ./cmd/samya-lab
 
 .PHONY: demo
 demo: build ## Run five sites under load on this machine; DEMO_FLAGS="--duration 30s"
@@ -61,8 +65,8 @@ TEST_PACKAGES := -p $(shell echo $$(($(PROCESSORS) + 1)))
 
 .PHONY: test
 test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and of real processes, briefly fuzzed decoders
-	$(GO) vet $(PKGS)
-	$(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
+	$(BOTH) $(GO) vet $(PKGS)
+	$(BOTH) $(GO) test -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(PKGS)
 
 # The real processes of the tests write to the disk of the work tree: /tmp is
 # often in memory. One test alone: TEST_FLAGS="-run TestChaos"; what a seed drew
@@ -70,18 +74,18 @@ test: bin/grpcurl ## Vet, and run the tests: units, clusters in one process and 
 .PHONY: chaos
 chaos: ## The failure tests at length, on real processes: kills, pauses, failing disks, partitions, memory
 	mkdir -p bin/process
-	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./internal/failuretest
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 30m -v $(TEST_FLAGS) ./lab/failuretest
 
 # The tests that draw their faults, in an order drawn by DRAW and with fresh seeds.
 CHAOS_TESTS := TestChaos TestRetries TestKillAtAnyWriteOrSync TestDiskErrorsAtAnyCall TestKillUnderLoad TestHistoriesOfOneSiteAreLinearizable
 
 .PHONY: chaos-briefly
 chaos-briefly: ## The short forms of the failure tests that draw their faults, again with other seeds, for CHAOS_BUDGET seconds
-	mkdir -p bin/process; $(GO) test -c -o bin/process/failuretest.test ./internal/failuretest; \
+	mkdir -p bin/process; $(BOTH) $(GO) test -c -o bin/process/failuretest.test ./lab/failuretest; \
 	began=$$SECONDS; n=0; \
 	for test in $$(shuf --random-source=<(yes $(DRAW)) -e $(CHAOS_TESTS)); do \
 	  if [ $$n -gt 0 ] && [ $$((SECONDS - began)) -ge $(CHAOS_BUDGET) ]; then break; fi; \
-	  (cd internal/failuretest && TMPDIR=$(BIN)/process $(BIN)/process/failuretest.test -test.run "^$$test\$$" -test.timeout 10m -test.v | grep -E '^( *--- |FAIL|ok|PASS| +[a-z_]+_test.go)'); \
+	  (cd lab/failuretest && TMPDIR=$(BIN)/process $(BIN)/process/failuretest.test -test.run "^$$test\$$" -test.timeout 10m -test.v | grep -E '^( *--- |FAIL|ok|PASS| +[a-z_]+_test.go)'); \
 	  n=$$((n + 1)); \
 	done; \
 	echo "chaos: $$n of $(words $(CHAOS_TESTS)) tests, $$((SECONDS - began)) s, none failed"
@@ -89,7 +93,7 @@ chaos-briefly: ## The short forms of the failure tests that draw their faults, a
 .PHONY: retries
 retries: ## Of those the one in which 100 clients retry through failing sites and app managers
 	mkdir -p bin/process
-	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestRetries$$' ./internal/failuretest
+	SAMYA_TEST_PROCESS=long TMPDIR=$(BIN)/process $(BOTH) $(GO) test -count=1 -timeout 10m -v $(TEST_FLAGS) -run 'TestRetries$$' ./lab/failuretest
 
 # Each mode of the protocol; on a violation the seed and how to replay it are told.
 .PHONY: sim
@@ -119,14 +123,14 @@ KV_STRESS ?= 2m
 
 .PHONY: kv-stress
 kv-stress: ## Judge the partitioned store under 8 clients and the race detector, KV_STRESS for each strategy and backend
-	SAMYA_KV_STRESS=$(KV_STRESS) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 2h -v -run 'TestOracleAtLength$$' $(TEST_FLAGS) ./kvpart
+	SAMYA_KV_STRESS=$(KV_STRESS) CGO_ENABLED=1 $(BOTH) $(GO) test -race -count=1 -timeout 2h -v -run 'TestOracleAtLength$$' $(TEST_FLAGS) ./lab/kvoracle
 
 # Handed to what seeds bugs in kvpart, e.g. `make kv-mutants KV_MUTANTS_FLAGS="phantom-scan"`.
 KV_MUTANTS_FLAGS ?=
 
 .PHONY: kv-mutants
 kv-mutants: ## Seed known bugs in the partitioned store, one at a time, and see that each is caught
-	$(GO) run ./internal/kvmutants/run $(KV_MUTANTS_FLAGS)
+	$(BOTH) $(GO) run ./lab/kvmutants/run $(KV_MUTANTS_FLAGS)
 
 # Real series lie beside the project; a folder of your own does as well.
 FORECAST_DATA ?= ../shared/data
@@ -195,13 +199,13 @@ partition: bin/samya-lab ## Hold the graph partitioner against gpmetis (Debian p
 # Tests that step machines by the hundred, each in one goroutine, skip themselves
 # (internal/race).
 RACE_PKGS = $(PKGS)
-ifeq ($(PKGS),./...)
-RACE_PKGS = $$($(GO) list ./... | grep -vxF "$$(sed "s|^|$$($(GO) list -m)/|" internal/race/alone.txt)")
+ifeq ($(PKGS),$(EVERYTHING))
+RACE_PKGS = $$($(BOTH) $(GO) list $(PKGS) | grep -vxF "$$(sed "s|^|$$(GOWORK=off $(GO) list -m)/|" internal/race/alone.txt)")
 endif
 
 .PHONY: race
 race: ## The same tests under the race detector; needs a C compiler
-	CGO_ENABLED=1 $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(RACE_PKGS)
+	CGO_ENABLED=1 $(BOTH) $(GO) test -race -vet=off $(TEST_PACKAGES) -timeout 20m $(TEST_FLAGS) $(RACE_PKGS)
 
 # Each target in turn: the go command fuzzes one at a time. It would make what it
 # finds smaller for most of the time. With FUZZ_BUDGET, in seconds, targets come in
@@ -214,7 +218,7 @@ fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 200
 	while IFS=: read -r file target; do \
 	  if [ -n "$(FUZZ_BUDGET)" ] && [ $$n -gt 0 ] && [ $$((SECONDS - began)) -ge $(FUZZ_BUDGET) ]; then break; fi; \
 	  n=$$((n + 1)); \
-	  if ! said=$$($(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$(dirname "$$file")" 2>&1); then \
+	  if ! said=$$($(BOTH) $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "./$$(dirname "$$file")" 2>&1); then \
 	    echo "$$said"; echo "FAIL $$target in $$(dirname "$$file")"; exit 1; \
 	  fi; \
 	  echo "fuzz $$n/$$of: $$target in $$(dirname "$$file"), $$(grep -oE 'execs: [0-9]+' <<<"$$said" | tail -1)"; \
@@ -226,7 +230,7 @@ fuzz: ## Run every fuzz target for FUZZTIME, a time or a number of inputs as 200
 .PHONY: bench
 bench: ## Run the benchmarks on this disk; BENCH=regexp, BENCH_FLAGS, PKGS
 	mkdir -p bin/bench
-	GOGC=100 TMPDIR=$(BIN)/bench $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
+	GOGC=100 TMPDIR=$(BIN)/bench $(BOTH) $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(BENCH_FLAGS) $(PKGS)
 
 # Handed to `samya-lab compare`, e.g. `make compare COMPARE_FLAGS="--quick --peers redis"`.
 COMPARE_FLAGS ?=
@@ -288,8 +292,8 @@ release-test: ## Test what builds releases; as root, run a site and an app manag
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters; they also check the format
-	GOGC=200 bin/golangci-lint run $(PKGS)
-ifeq ($(PKGS),./...)
+	GOGC=200 $(BOTH) bin/golangci-lint run $(PKGS)
+ifeq ($(PKGS),$(EVERYTHING))
 	for tool in release house; do (cd tools/$$tool && GOGC=200 $(BIN)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...); done
 endif
 
@@ -340,7 +344,7 @@ terraform-fmt: bin/tofu bin/standin ## Check the format of terraform/
 
 .PHONY: terraform-check
 terraform-check: terraform-fmt ## Check terraform/: format, every argument against the providers' schemas, tests, a cluster by apply and destroy
-	$(GO) test -count=1 -timeout 15m $(TEST_FLAGS) ./terraform/... ./internal/local ./internal/tfschema/... ./internal/tfreference
+	$(GO) test -count=1 -timeout 15m $(TEST_FLAGS) ./terraform/... ./devcluster/local ./terraform/tfschema/... ./terraform/tfreference
 
 # The packages whose bindings the schemas below terraform/schemas are read from.
 GOOGLE_BINDINGS := @cdktf/provider-google@16.12.1
@@ -353,7 +357,7 @@ terraform-schemas: ## Read anew what the clouds' providers take, for the resourc
 	  rm -rf bin/npm/$$provider; mkdir -p bin/npm/$$provider; \
 	  npm pack --silent --pack-destination bin/npm/$$provider $$package >/dev/null; \
 	  tar -xzf bin/npm/$$provider/*.tgz -C bin/npm/$$provider; \
-	  $(GO) run ./internal/tfschema/extract -provider $$provider -package $$package \
+	  $(GO) run ./terraform/tfschema/extract -provider $$provider -package $$package \
 	    -bindings bin/npm/$$provider/package -out terraform/schemas/$$provider.json; \
 	done
 
@@ -363,7 +367,8 @@ terraform-docs: ## Write terraform/reference.md out of the configurations
 
 .PHONY: tidy-check
 tidy-check: ## Check that go.mod and go.sum are tidy; prints the difference
-	$(GO) mod tidy -diff
+	GOWORK=off $(GO) mod tidy -diff
+	GOWORK=off $(GO) -C lab mod tidy -diff
 	for tool in release house; do $(GO) -C tools/$$tool mod tidy -diff; done
 
 .PHONY: clean

@@ -11,8 +11,8 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/samya-db/samya/client"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // BenchmarkCallers measures durable acquires of callers that each wait for their

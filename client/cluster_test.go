@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/client"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // newClient returns a client that is closed with the test.

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/samya-db/samya/client"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/wan"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // wire is the way to one server. It can swallow what the server says, and break.

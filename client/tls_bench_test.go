@@ -13,9 +13,9 @@ import (
 	"github.com/samya-db/samya/client"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/credtest"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // tlsOps are the operations of one turn.

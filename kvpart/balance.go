@@ -1,6 +1,8 @@
 package kvpart
 
 import (
+	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/samya-db/samya/kvpart/control"
@@ -83,6 +85,24 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 		},
 		Failed: func(err error) { o.Log.Error("kvpart", "doing", "repartition", "err", err) },
 	}
+}
+
+// Reassign assigns every key to the partition that partition returns for it, -1 for the
+// one that it has at its next use, and switches. Requests run meanwhile. It may not run
+// beside another Reassign, nor in a store with a policy; a bare store has no partitions, and
+// nothing happens. It fails where the engines of a
+// new generation cannot be opened, and the keys stay where they were.
+func (s *Store) Reassign(partition func(key string) int) error {
+	if s.bare != nil {
+		return nil
+	}
+	b := &balance{Scheduler: s.sched, store: s}
+	for _, e := range s.sched.Entries(nil, "", math.MaxInt) {
+		if _, err := b.Assign(e, partition(e.Key())); err != nil {
+			return fmt.Errorf("reassign: %w", err)
+		}
+	}
+	return b.Switch()
 }
 
 // Stats tells what the store did since it was opened.

@@ -1,18 +1,10 @@
 package kvpart
 
-import (
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // Shuffle assigns all keys by chance, and switches.
 func (s *Store) Shuffle(rng *rand.Rand) error {
-	b := &balance{Scheduler: s.sched, store: s}
-	for _, e := range s.sched.Entries(nil, "", 1<<20) {
-		if _, err := b.Assign(e, rng.IntN(s.sched.Partitions()+1)-1); err != nil {
-			return err
-		}
-	}
-	return b.Switch()
+	return s.Reassign(func(string) int { return rng.IntN(s.sched.Partitions()+1) - 1 })
 }
 
 // MoveFirst moves the first n keys to the partition after theirs.

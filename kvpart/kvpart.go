@@ -124,7 +124,7 @@ type Options struct {
 	// may be another number than the one the store was opened with before. Bare has
 	// one engine whatever it is.
 	Partitions int
-	// Backend is the name of an engine: btree, hash, bbolt or pebble. Durable ones
+	// Backend is the name of an engine: btree, hash or bbolt. Durable ones
 	// sync each write before it is answered; those that wait at the same time share
 	// a sync, unless one partition's worker or lock has them one after the other.
 	Backend string

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestWaitApplied: a change of a limit that waits is answered once all sites have applied

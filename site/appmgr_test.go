@@ -15,8 +15,8 @@ import (
 
 	"github.com/samya-db/samya/appmgr"
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // directory knows the sites of a cluster.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/samya-db/samya/internal/sitetest"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // BenchmarkAppManager measures durable acquires through an app manager to a

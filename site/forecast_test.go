@@ -13,10 +13,10 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/predict"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestForecastsAreThoseThereAre: what the API takes is what there is.

@@ -14,13 +14,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/kvpart/control"
 	"github.com/samya-db/samya/kvpart/sched"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/partitions"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // told is what the partitions of the tests' sites tell.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestModesAreThoseOfTheCore: what the API takes is what there is.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 var five = []string{"as", "au", "eu", "sa", "us"}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/sitetest"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestMovementFields: what an acquire or a release may not hold is told by name.

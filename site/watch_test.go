@@ -15,11 +15,11 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/samya-db/samya/internal/apierr"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/testfuzz"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
 	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestWatchTellsTenStatesASecond: however often an entity changes, a watch is told

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // packed is an archive with a file, as `make release` makes them.

@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/internal/devca"
 	"github.com/samya-db/samya/internal/httpapi"
 	"github.com/samya-db/samya/internal/tlsconf"
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // TestCluster starts the command lines of the units of five sites and ten app

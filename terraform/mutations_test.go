@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // mutation is a mistake in a file of a root, and the message that names it.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/samya-db/samya/internal/tfreference"
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tfreference"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 var update = flag.Bool("update", false, "write the reference anew")

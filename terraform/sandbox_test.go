@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/samya-db/samya/internal/proc"
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/devcluster/proc"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // TestSandbox starts a site under strace, and holds that the unit's filter of

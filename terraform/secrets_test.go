@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // The stand-ins of what machines ask for secrets. They answer as the documents of

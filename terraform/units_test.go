@@ -14,7 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // rendered is what modules/region makes for the machines of a region.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/httpapi"
-	"github.com/samya-db/samya/internal/proc"
-	"github.com/samya-db/samya/internal/sitetest"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 var update = flag.Bool("update", false, "write what the commands of docs/api.md print into it")

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/samya-db/samya/internal/demo"
+	"github.com/samya-db/samya/devcluster/demo"
 	"github.com/samya-db/samya/site/core"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/samya-db/samya/internal/local"
+	"github.com/samya-db/samya/devcluster/local"
 )
 
 // localCommand is `samya local`.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLocalRefusals holds that what cannot be run is wrong usage, and that nothing
-// is made of it; what is done is tested beside internal/local and terraform/local.
+// is made of it; what is done is tested beside devcluster/local and terraform/local.
 func TestLocalRefusals(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	s := newShell(t)

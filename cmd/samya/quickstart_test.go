@@ -53,7 +53,7 @@ func TestQuickstart(t *testing.T) {
 	// With the flag of the Makefile, `go run` finds all packages compiled.
 	cmd.Env = append(os.Environ(),
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+origin+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/samya-db/samya",
-		"MAKEFLAGS=", "GOFLAGS=-trimpath")
+		"MAKEFLAGS=", "GOFLAGS=-trimpath", "GOWORK=")
 	raw, err := cmd.CombinedOutput()
 	printed := strings.Split(string(raw), end+"\n")
 	if err != nil || len(printed) != len(steps)+1 {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/samya-db/samya/internal/proc"
+	"github.com/samya-db/samya/devcluster/proc"
 )
 
 // TestMain lets this test program play the part of samya: it is samya when it

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/samya-db/samya/internal/credtest"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/tlsconf"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // TestGuardedCluster: a site and an app manager with certificates, an access file and a

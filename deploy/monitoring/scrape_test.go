@@ -20,10 +20,10 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/samya-db/samya/client"
+	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/buildtest"
 	"github.com/samya-db/samya/internal/devca"
-	"github.com/samya-db/samya/internal/proc"
 	"github.com/samya-db/samya/internal/tlsconf"
 	"github.com/samya-db/samya/internal/wan"
 )

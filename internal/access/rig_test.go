@@ -22,10 +22,10 @@ import (
 	"github.com/samya-db/samya/internal/access"
 	"github.com/samya-db/samya/internal/apierr"
 	"github.com/samya-db/samya/internal/credtest"
-	"github.com/samya-db/samya/internal/sitetest"
 	"github.com/samya-db/samya/internal/tlsconf"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site"
+	"github.com/samya-db/samya/site/sitetest"
 )
 
 // cluster is a site and an app manager, both with TLS and an access file.

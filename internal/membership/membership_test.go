@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/memberlist"
 	"go.uber.org/goleak"
 
+	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/name"
-	"github.com/samya-db/samya/internal/proc"
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 

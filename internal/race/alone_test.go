@@ -23,7 +23,7 @@ func TestAlone(t *testing.T) {
 			t.Errorf("%s: leave %s out of alone.txt", place, dir)
 		}
 	}
-	for _, dir := range []string{"internal/mux", "site/engine", "kvpart", "internal/load"} {
+	for _, dir := range []string{"internal/mux", "site/engine", "kvpart", "devcluster/load"} {
 		if len(concurrent(t, dir)) == 0 {
 			t.Errorf("%s has goroutines, and the test sees none", dir)
 		}

@@ -84,10 +84,9 @@ type Factory struct {
 
 // factories are the backends by name.
 var factories = map[string]Factory{
-	"btree":  {Open: openBTree},
-	"hash":   {Open: openHash},
-	"bbolt":  {Open: openBolt, Durable: true},
-	"pebble": {Open: openPebble, Durable: true},
+	"btree": {Open: openBTree},
+	"hash":  {Open: openHash},
+	"bbolt": {Open: openBolt, Durable: true},
 }
 
 // Lookup returns the backend of a name, or fails with ErrBackend.

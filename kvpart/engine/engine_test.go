@@ -25,7 +25,7 @@ func TestEngines(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	t.Parallel()
-	if got, want := engine.Names(), []string{"bbolt", "btree", "hash", "pebble"}; !slices.Equal(got, want) {
+	if got, want := engine.Names(), []string{"bbolt", "btree", "hash"}; !slices.Equal(got, want) {
 		t.Errorf("backends %v, want %v", got, want)
 	}
 	if _, err := engine.Lookup("rocksdb"); !errors.Is(err, engine.ErrBackend) {

@@ -75,32 +75,6 @@ func TestBoltEmptyFile(t *testing.T) {
 	}
 }
 
-// TestPebbleLetsGo: an engine that could not be opened does not keep its directory from
-// others.
-func TestPebbleLetsGo(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	// It names a file that is not there.
-	marker := filepath.Join(dir, "marker.manifest.000001.MANIFEST-000009")
-	if err := os.WriteFile(marker, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if e, err := openPebble(Config{Dir: dir}); err == nil {
-		closeEngine(t, e)
-		t.Fatal("a directory without its files was opened")
-	} else if errors.Is(err, ErrInUse) {
-		t.Fatal(err)
-	}
-	if err := os.Remove(marker); err != nil {
-		t.Fatal(err)
-	}
-	e, err := openPebble(Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeEngine(t, e)
-}
-
 // TestBoltGroupFails: of writes that share a transaction which fails all are told.
 func TestBoltGroupFails(t *testing.T) {
 	t.Parallel()

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/local"
+	"github.com/samya-db/samya/devcluster/local"
 	"github.com/samya-db/samya/internal/tlsconf"
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // entity and limit are what the test's clients work on.

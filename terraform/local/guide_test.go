@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")

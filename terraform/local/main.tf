@@ -12,7 +12,7 @@ locals {
   samya     = abspath(var.samya)
   scheme    = var.tls ? "https" : "http"
 
-  # The same layout as internal/local makes of the same variables.
+  # The same layout as devcluster/local makes of the same variables.
   regions = sort(keys(var.regions))
   sites = merge([for i, region in local.regions : {
     for n in range(var.regions[region].sites) : "${region}-${n + 1}" => {

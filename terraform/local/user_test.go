@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/samya-db/samya/devcluster/local"
+	"github.com/samya-db/samya/devcluster/proc"
 	"github.com/samya-db/samya/internal/httpapi"
-	"github.com/samya-db/samya/internal/local"
-	"github.com/samya-db/samya/internal/proc"
 	"github.com/samya-db/samya/internal/tlsconf"
-	"github.com/samya-db/samya/internal/tofutest"
+	"github.com/samya-db/samya/terraform/tofutest"
 )
 
 // user is a client of the cluster that knows what it holds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,15 +21,28 @@ type module struct {
 	packages map[string]*packages.Package
 }
 
-// load reads and type-checks all packages of the module in dir, without their tests.
+// lab is the folder of the laboratory, a module of its own, with the workspace of both.
+const lab = "lab"
+
+// load reads and type-checks all packages of the module in dir, and of its laboratory if
+// there is one, without their tests.
 func load(ctx context.Context, dir string) (*module, error) {
+	root, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the module: %w", err)
+	}
+	patterns, env := []string{"./..."}, append(os.Environ(), "GOWORK=off")
+	if workspace := filepath.Join(root, lab, "go.work"); exists(workspace) {
+		patterns, env = append(patterns, "./"+lab+"/..."), append(env, "GOWORK="+workspace)
+	}
 	loaded, err := packages.Load(&packages.Config{
 		Context: ctx,
-		Dir:     dir,
+		Dir:     root,
+		Env:     env,
 		// Imports come from the compiler's export data, syntax from source.
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule | packages.NeedExportFile,
-	}, "./...")
+	}, patterns...)
 	if err != nil {
 		return nil, fmt.Errorf("load the packages: %w", err)
 	}
@@ -40,7 +54,7 @@ func load(ctx context.Context, dir string) (*module, error) {
 		for _, e := range p.Errors {
 			err = errors.Join(err, e)
 		}
-		if p.Module != nil {
+		if p.Module != nil && (m.path == "" || len(p.Module.Path) < len(m.path)) {
 			m.path, m.goMod = p.Module.Path, p.Module.GoMod
 		}
 		m.packages[p.PkgPath] = p
@@ -49,6 +63,12 @@ func load(ctx context.Context, dir string) (*module, error) {
 		return nil, fmt.Errorf("load the packages: %w", err)
 	}
 	return m, nil
+}
+
+// exists reports whether there is a file.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // sorted returns the packages by path.

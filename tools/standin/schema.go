@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// provider is a file of internal/tfschema.
+// provider is a file of terraform/tfschema.
 type provider struct {
 	Config    *block            `json:"config"`
 	Resources map[string]*block `json:"resources"`

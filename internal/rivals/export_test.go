@@ -1,6 +1,0 @@
-package rivals
-
-import "github.com/samya-db/samya/internal/virtual"
-
-// OutAt is what the clients of a place hold.
-func (s *sites) OutAt(p virtual.Place) int { return s.at[p].net }

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/samya-db/samya/lab/sim"
+)
+
+// simViolation is what --json tells of a violation.
+type simViolation struct {
+	Seed      uint64        `json:"seed"`
+	Invariant sim.Invariant `json:"invariant"`
+	Event     uint64        `json:"event"`
+	Millis    int64         `json:"at_ms"`
+	Detail    string        `json:"detail"`
+	Replay    string        `json:"replay"`
+}
+
+// simRefused is a seed that does too little.
+type simRefused struct {
+	Seed uint64 `json:"seed"`
+	Why  string `json:"why"`
+}
+
+// simServing tells whether serving stops while an instance runs.
+type simServing struct {
+	// WaitedThoughKept counts requests that waited for an instance although their
+	// site kept the tokens for them.
+	WaitedThoughKept int `json:"waited_though_kept"`
+	// These are the parts of all acquires that waited for an instance, at sites
+	// that offer what they can spare and at sites that offer all they have.
+	WaitingShareSpare float64 `json:"waiting_share_spare"`
+	WaitingShareAll   float64 `json:"waiting_share_all"`
+	// These are the parts that waited only because their own site had set tokens
+	// aside.
+	OwnOfferShareSpare float64 `json:"waiting_for_own_offer_share_spare"`
+	OwnOfferShareAll   float64 `json:"waiting_for_own_offer_share_all"`
+}
+
+func serving(r *sim.Report) simServing {
+	return simServing{
+		r.WaitedThoughKept, r.WaitingShare(sim.OfferSpare), r.WaitingShare(sim.OfferAll),
+		r.OwnOfferShare(sim.OfferSpare), r.OwnOfferShare(sim.OfferAll),
+	}
+}
+
+// simSeed is what --per-seed tells of each.
+type simSeed struct {
+	Seed uint64 `json:"seed"`
+	Hash string `json:"hash"`
+	simServing
+}
+
+// simFeature counts a feature of requests.
+type simFeature struct {
+	Name  string `json:"name"`
+	Total int    `json:"total"`
+	// Least is that of the seed that shows least of it, of those not refused as
+	// trivial, and, of what only trees show, of those with a tree.
+	Least int `json:"least"`
+}
+
+// feature takes in what one seed shows of each feature.
+func (r *simResult) feature(all *sim.Report, trivial bool) {
+	for i, f := range all.Features() {
+		if i == len(r.Features) {
+			r.Features = append(r.Features, simFeature{Name: f.Name, Least: math.MaxInt})
+		}
+		r.Features[i].Total += f.Count
+		if !trivial && (!f.Trees || all.Trees > 0) && (!f.Divided || all.Divided > 0) {
+			r.Features[i].Least = min(r.Features[i].Least, f.Count)
+		}
+	}
+}
+
+func hash(n uint64) string { return fmt.Sprintf("%016x", n) }
+
+// simResult is what --json prints, on one line.
+type simResult struct {
+	Mode  string `json:"mode"`
+	Offer string `json:"offer"`
+	// Strategy is empty where seeds chose it for each site.
+	Strategy   string `json:"strategy"`
+	Sites      int    `json:"sites"`
+	First      uint64 `json:"first"`
+	Seeds      uint64 `json:"seeds"`
+	Trivial    uint64 `json:"trivial"`
+	Violations int    `json:"violations"`
+	// Invariant is that of the first violation, empty for none.
+	Invariant       sim.Invariant `json:"invariant"`
+	Events          uint64        `json:"events"`
+	EventsPerSecond float64       `json:"events_per_second"`
+	Simulated       float64       `json:"simulated_seconds"`
+	Elapsed         float64       `json:"elapsed_seconds"`
+	Processor       float64       `json:"processor_seconds"`
+	Workers         int           `json:"workers"`
+	// Speedup is simulated time against real time, of all workers; SpeedupCore
+	// against the processor time of the whole program.
+	Speedup     float64 `json:"speedup"`
+	SpeedupCore float64 `json:"speedup_per_core"`
+	Requests    int     `json:"requests"`
+	// Hash is of all seeds together: the same however many workers run them.
+	Hash string `json:"hash"`
+	simServing
+	// PerSeed is in the order of the seeds.
+	PerSeed []simSeed          `json:"per_seed,omitempty"`
+	Shares  map[string]float64 `json:"shares"`
+	// Switches counts the changes of the protocol mode that were decided.
+	Switches int `json:"mode_switches"`
+	// Redistributions count what was begun, decided and aborted.
+	Redistributions map[string]int `json:"redistributions"`
+	Faults          map[string]int `json:"faults"`
+	NotHit          []string       `json:"faults_not_hit"`
+	// Transfers count rounds of direct transfers, what was sent and what came, and
+	// the crashes of a site that a transfer was under way from or to. The faults
+	// are those while one was under way anywhere.
+	Transfers      map[string]int `json:"transfers"`
+	FaultsUnderWay map[string]int `json:"faults_under_way"`
+	NotHitUnderWay []string       `json:"faults_not_hit_under_way"`
+	NotCovered     []string       `json:"faults_not_covered"`
+	// Features count what the runs show of each feature of requests, in the order of
+	// sim.Report.Features.
+	Features []simFeature   `json:"features"`
+	Failures []simViolation `json:"failures"`
+	// Refused are the trivial seeds, in their order.
+	Refused []simRefused `json:"refused"`
+
+	total sim.Report
+	hash  uint64
+}
+
+// add takes in the runs of one seed.
+func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v *sim.Violation) {
+	r.Seeds++
+	var all sim.Report
+	var sum uint64
+	trivial := ""
+	for i := range reports {
+		all.Add(reports[i])
+		sum += reports[i].Hash
+		trivial = cmp.Or(trivial, reports[i].Trivial(run))
+	}
+	r.total.Add(all)
+	r.feature(&all, trivial != "")
+	r.hash += sum
+	if o.perSeed {
+		r.PerSeed = append(r.PerSeed, simSeed{run.Seed, hash(sum), serving(&all)})
+	}
+	if v == nil {
+		if run.Long && trivial != "" {
+			r.Trivial++
+			r.Refused = append(r.Refused, simRefused{run.Seed, trivial})
+		}
+		return
+	}
+	r.Violations++
+	if r.Invariant == "" {
+		r.Invariant = v.Invariant
+	}
+	replay := fmt.Sprintf("samya-lab sim --mode %s --sites %d --faults %s --first %d --seeds 1", o.mode, o.sites, o.faults, v.Seed)
+	if o.short {
+		replay += " --short"
+	}
+	if !o.trees {
+		replay += " --trees=false"
+	}
+	if o.bounds != 0 {
+		replay += fmt.Sprintf(" --bounds %d", o.bounds)
+	}
+	if run.Offer != "" {
+		replay += " --offer " + run.Offer
+	}
+	if run.Strategy != "" {
+		replay += " --strategy " + run.Strategy
+	}
+	detail := v.Error()
+	if o.seeds == 1 {
+		detail += "\n" + v.Trace
+	}
+	r.Failures = append(r.Failures, simViolation{v.Seed, v.Invariant, v.Event, v.Millis, detail, replay})
+}
+
+// sum computes what is told from what was counted.
+func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
+	t := &r.total
+	r.Elapsed, r.Simulated = elapsed.Seconds(), t.Simulated().Seconds()
+	r.Events, r.EventsPerSecond = t.Events, float64(t.Events)/r.Elapsed
+	r.Speedup = r.Simulated / r.Elapsed
+	r.SpeedupCore = r.Simulated / r.Processor
+	r.Requests, r.Switches = t.Requests, t.Switches
+	r.Hash, r.simServing = hash(r.hash), serving(t)
+	slices.SortFunc(r.Refused, func(a, b simRefused) int { return cmp.Compare(a.Seed, b.Seed) })
+	slices.SortFunc(r.PerSeed, func(a, b simSeed) int { return cmp.Compare(a.Seed, b.Seed) })
+	r.Shares = map[string]float64{
+		"granted":       share(t.Grants, t.Grants+t.Refusals),
+		"refused":       share(t.Refusals, t.Grants+t.Refusals),
+		"redistributed": share(t.Redistributed, t.Grants+t.Refusals),
+	}
+	r.Redistributions = map[string]int{
+		"begun": t.Begun, "decided": t.Instances + t.StarDecided, "aborted": t.Failed,
+		"decided_majority": t.Instances, "decided_star": t.StarDecided, "aborted_star": t.StarAborted,
+	}
+	r.Transfers = map[string]int{
+		"begun": t.Rounds, "brought": t.RoundsBrought, "short": t.RoundsShort, "sent": t.Transfers,
+		"tokens": t.Transferred, "crashes_under_way": t.CrashesUnderWay,
+	}
+	for i := range r.Features {
+		if f := &r.Features[i]; f.Least == math.MaxInt { // all seeds are trivial
+			f.Least = 0
+		}
+	}
+	r.Faults, r.FaultsUnderWay = make(map[string]int), make(map[string]int)
+	for _, f := range faults.List() {
+		r.Faults[f.String()], r.FaultsUnderWay[f.String()] = t.Faults[f], t.FaultsUnderWay[f]
+	}
+	if r.Strategy != "instance" && r.Sites != 1 {
+		for _, f := range t.MissingUnderWay(faults) {
+			r.NotHitUnderWay = append(r.NotHitUnderWay, f.String())
+		}
+	}
+	for _, f := range t.MissingFaults(faults) {
+		r.NotHit = append(r.NotHit, f.String())
+	}
+}
+
+func share(n, of int) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+// tell prints the result for people.
+func (r *simResult) tell(w io.Writer) error {
+	var b strings.Builder
+	t := &r.total
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-17s"+format+"\n", append([]any{name}, args...)...)
+	}
+	line("mode", "%s, %d sites, strategy %s", r.Mode, r.Sites, cmp.Or(r.Strategy, "of each site by its seed"))
+	line("seeds", "%d from %d on, %d refused as trivial", r.Seeds, r.First, r.Trivial)
+	line("events", "%d, %.0f a second", r.Events, r.EventsPerSecond)
+	line("time", "%.0f s simulated in %.1f s: %.0f times real time, %.0f a core", r.Simulated, r.Elapsed, r.Speedup, r.SpeedupCore)
+	line("redistributions", "%d begun, %d decided (%d by a majority, %d by their members), %d aborted",
+		r.Redistributions["begun"], r.Redistributions["decided"], r.total.Instances, r.total.StarDecided, r.total.Failed)
+	line("transfers", "%d rounds begun, %d brought tokens, %d none; %d sent, %d tokens came; %d crashes with one under way",
+		t.Rounds, t.RoundsBrought, t.RoundsShort, t.Transfers, t.Transferred, t.CrashesUnderWay)
+	if r.Switches > 0 {
+		line("mode switches", "%d decided", r.Switches)
+	}
+	line("requests", "%d: of the acquires answered %.1f %% granted, %.1f %% of them all after a redistribution, %.1f %% refused",
+		r.Requests, 100*r.Shares["granted"], 100*r.Shares["redistributed"], 100*r.Shares["refused"])
+	line("serving", "%d requests waited for an instance though their site kept the tokens", r.WaitedThoughKept)
+	line("", "%s", waiting(r.Offer, &r.simServing))
+	name := "features"
+	for _, f := range r.Features {
+		line(name, "%-32s %-10d at least %d a seed", f.Name, f.Total, f.Least)
+		name = ""
+	}
+	name = "faults"
+	for _, f := range (sim.AllFaults | sim.DoubleFaults).List() {
+		if n, in := r.Faults[f.String()]; in {
+			line(name, "%-18v %-10d %d while a transfer was under way", f, n, r.FaultsUnderWay[f.String()])
+			name = ""
+		}
+	}
+	if len(r.NotHit) > 0 {
+		line("never happened", "%s", strings.Join(r.NotHit, ", "))
+	}
+	if len(r.NotHitUnderWay) > 0 {
+		line("never during", "a transfer: %s", strings.Join(r.NotHitUnderWay, ", "))
+	}
+	if len(r.NotCovered) > 0 {
+		line("not covered", "%s", strings.Join(r.NotCovered, ", "))
+	}
+	name = "refused"
+	for _, seed := range r.Refused {
+		line(name, "seed %d: %s", seed.Seed, seed.Why)
+		name = ""
+	}
+	line("violations", "%d", r.Violations)
+	for _, v := range r.Failures {
+		fmt.Fprintf(&b, "\n%s\nreplay: %s\n", v.Detail, v.Replay)
+	}
+	for i := range r.PerSeed {
+		p := &r.PerSeed[i]
+		line("seed", "%d: %d waited though kept; %s", p.Seed, p.WaitedThoughKept, waiting(r.Offer, &p.simServing))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// maxRefusals bounds the trivial seeds that an error names.
+const maxRefusals = 10
+
+// refusals names trivial seeds, and why they are.
+func (r *simResult) refusals() string {
+	var told []string
+	for _, seed := range r.Refused[:min(len(r.Refused), maxRefusals)] {
+		told = append(told, fmt.Sprintf("seed %d: %s", seed.Seed, seed.Why))
+	}
+	if left := len(r.Refused) - len(told); left > 0 {
+		told = append(told, fmt.Sprintf("and %d more", left))
+	}
+	return strings.Join(told, "; ")
+}
+
+// waiting tells the parts of the acquires that waited.
+func waiting(offer string, s *simServing) string {
+	spare := fmt.Sprintf("%.2f %% of all acquires waited for one under spare (%.2f %% for their own site's offer)",
+		100*s.WaitingShareSpare, 100*s.OwnOfferShareSpare)
+	all := fmt.Sprintf("%.2f %% under all (%.2f %%)", 100*s.WaitingShareAll, 100*s.OwnOfferShareAll)
+	switch offer {
+	case "spare", "all":
+		return spare + ", " + all + ": all sites alike"
+	case "compare":
+		return spare + ", " + all + ": the same seeds, all sites alike"
+	default:
+		return spare + ", " + all + ": sites of both kinds in one cluster"
+	}
+}

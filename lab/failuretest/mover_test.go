@@ -1,0 +1,176 @@
+package failuretest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/samya-db/samya/devcluster/ledger"
+	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
+)
+
+// movers are callers who acquire and release straight at sites, and keep what
+// each site has answered and which outcomes they do not know.
+type movers struct {
+	clients []*client
+	prefix  string
+	next    atomic.Uint64
+
+	mu      sync.Mutex
+	held    int64
+	given   []given
+	unknown []given
+}
+
+// given is an answer and whom it is of.
+type given struct {
+	client *client
+	answer answer
+}
+
+// move makes one request. Most acquires come to the first site and all releases
+// to the others, so that the first one runs short again and again.
+func (m *movers) move(ctx context.Context) {
+	a := answer{id: fmt.Sprintf("%s-%d", m.prefix, m.next.Add(1)), kind: ledger.Acquire, asked: 1 + rand.Int64N(5)}
+	m.mu.Lock()
+	if m.held >= a.asked && rand.IntN(2) == 0 {
+		a.kind = ledger.Release
+		m.held -= a.asked // nobody else may give them back
+	}
+	m.mu.Unlock()
+	c := m.clients[0]
+	if a.kind == ledger.Release || rand.IntN(6) == 0 {
+		c = m.clients[len(m.clients)-1-rand.IntN(max(1, len(m.clients)-1))]
+	}
+	// The call's own deadline ends it: what is under way when ctx ends has an
+	// outcome still.
+	m.book(given{c, send(context.WithoutCancel(ctx), c, a, 500*time.Millisecond)})
+}
+
+// book counts an answer; an id without one is kept for settle.
+func (m *movers) book(g given) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case g.answer.reason == "":
+		if g.answer.kind == ledger.Acquire {
+			m.held += g.answer.tokens
+		}
+		m.given = append(m.given, g)
+	case g.answer.reason == apierr.OutOfTokens:
+		m.given = append(m.given, g)
+	case g.answer.reason.NothingDone():
+		if g.answer.kind == ledger.Release {
+			m.held += g.answer.asked
+		}
+	default:
+		m.unknown = append(m.unknown, g)
+	}
+}
+
+// settle repeats the requests without an outcome where they were sent, until
+// they have one, and returns how many there were.
+func (m *movers) settle(t *testing.T) int {
+	t.Helper()
+	unknown := m.unknown
+	m.unknown = nil
+	for _, g := range unknown {
+		g.answer = repeat(t.Context(), g.client, g.answer)
+		if r := g.answer.reason; r != "" && r != apierr.OutOfTokens {
+			t.Fatalf("%s does not settle %s: %s", g.client.site.Name, g.answer.id, r)
+		}
+		m.book(g)
+	}
+	return len(unknown)
+}
+
+// check repeats every request that was answered and compares the answers, then
+// the books with what the callers hold. It returns how many it repeated. Before,
+// it uses each id for another request: a site that has lost the first one would
+// not refuse that.
+func (m *movers) check(t *testing.T, limit int64) int {
+	t.Helper()
+	for _, g := range m.given {
+		other := g.answer
+		other.asked++
+		if probe := repeat(t.Context(), g.client, other); probe.reason != apierr.RequestIDReused {
+			t.Errorf("%s answered %+v, and another request under its id %+v", g.client.site.Name, g.answer, probe)
+		}
+		if again := repeat(t.Context(), g.client, g.answer); again != g.answer {
+			t.Errorf("%s answered %+v, and the repeat %+v", g.client.site.Name, g.answer, again)
+		}
+	}
+	settled(t, limit, m.held, m.clients...)
+	repeated := len(m.given)
+	m.given = nil
+	return repeated
+}
+
+// send sends a request to a site and returns its answer. It does not wait for
+// a site that is down, unless the options say so.
+func send(ctx context.Context, c *client, a answer, wait time.Duration, opts ...grpc.CallOption) answer {
+	return sendAttempt(ctx, c, a, 1, wait, opts...)
+}
+
+// sendAttempt is send for a later attempt as well, which has the other
+// sites asked about those before.
+func sendAttempt(
+	ctx context.Context, c *client, a answer, attempt uint32, wait time.Duration, opts ...grpc.CallOption,
+) answer {
+	var notAfter *timestamppb.Timestamp
+	if attempt > 1 {
+		notAfter = timestamppb.New(time.Now().Add(patience))
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	got := answer{id: a.id, kind: a.kind, asked: a.asked, site: c.site.Name}
+	var moved interface {
+		GetTokens() int64
+		GetLeft() int64
+		GetSite() string
+	}
+	var err error
+	switch a.kind {
+	case ledger.Acquire:
+		moved, err = c.Acquire(ctx, &samyav1.AcquireRequest{
+			Entity: entity, Tokens: a.asked, RequestId: a.id, Wait: durationpb.New(wait),
+			Attempt: attempt, NotAfter: notAfter,
+		}, opts...)
+	case ledger.Release:
+		moved, err = c.Release(ctx, &samyav1.ReleaseRequest{
+			Entity: entity, Tokens: a.asked, RequestId: a.id, Attempt: attempt, NotAfter: notAfter,
+		}, opts...)
+	}
+	if err != nil {
+		got.reason = apierr.FromGRPC(err).Reason
+		return got
+	}
+	got.tokens, got.left, got.site = moved.GetTokens(), moved.GetLeft(), moved.GetSite()
+	return got
+}
+
+// repeat sends a request again, straight to the site that it was sent to
+// before, and returns what came.
+func repeat(ctx context.Context, c *client, a answer) answer {
+	return send(ctx, c, a, 0, grpc.WaitForReady(true))
+}
+
+// repeatRelayed is repeat for an answer that came through an app manager. If that
+// was of one of its later tries, the site takes the plain repeat for an earlier
+// one, and the caller's next attempt has the same answer.
+func repeatRelayed(ctx context.Context, c *client, a answer) answer {
+	again := repeat(ctx, c, a)
+	if again.reason == apierr.Superseded {
+		again = sendAttempt(ctx, c, a, 2, 0, grpc.WaitForReady(true))
+	}
+	return again
+}

@@ -1,0 +1,87 @@
+package failuretest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/samya-db/samya/devcluster/proc"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/store"
+)
+
+// copyData copies a site's data directory. The site does not run, or stands
+// still, or the copy is one that a loss of power would never leave.
+func copyData(t *testing.T, p *proc.Process) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(p.Data)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// loaded reads all that a copy of a site's data holds, as its next start would:
+// what is in the log and not yet in the database as well.
+func loaded(t *testing.T, dir, site string) (core.Restored, error) {
+	t.Helper()
+	s, err := store.Open(store.Options{Dir: dir, Cluster: "failuretest", Site: core.SiteID(site)})
+	if err != nil {
+		return core.Restored{}, err
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	return s.Load()
+}
+
+// stored reads what the disk of a site that does not run says of the entity.
+func stored(t *testing.T, p *proc.Process) core.EntityRecord {
+	t.Helper()
+	state, err := loaded(t, copyData(t, p), p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range state.Entities {
+		if e.Name == entity {
+			return e
+		}
+	}
+	return core.EntityRecord{}
+}
+
+// instanceOpen reports whether a site that does not run takes part in an
+// instance that it has not applied: it has set tokens aside for it, or accepted
+// a value.
+func instanceOpen(t *testing.T, p *proc.Process) bool {
+	t.Helper()
+	e := stored(t, p)
+	for _, slice := range e.Star.Slices {
+		if !slice.Committed {
+			return true
+		}
+	}
+	return e.Protocol.Pledge != nil || e.Protocol.Accepted != nil
+}
+
+// transferOpen reports whether a site that does not run has sent tokens that it
+// has not seen acknowledged.
+func transferOpen(t *testing.T, p *proc.Process) bool {
+	t.Helper()
+	e := stored(t, p)
+	return e.Transfer.InFlight() > 0
+}
+
+// blocksOf returns the highest sequence of the request blocks that a site has
+// stored, and the records of those behind another sequence.
+func blocksOf(state *core.Restored, behind uint64) (last uint64, records []core.RequestRecord) {
+	for _, b := range state.Blocks {
+		last = max(last, b.Sequence)
+		if b.Sequence > behind {
+			records = append(records, b.Records...)
+		}
+	}
+	return last, records
+}

@@ -1,0 +1,166 @@
+package kvoracle_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/lab/kvoracle"
+)
+
+// judge fails the test if a subject breaks an invariant.
+func judge(t *testing.T, s kvoracle.Subject, rounds int) kvoracle.Report {
+	t.Helper()
+	r, err := kvoracle.Judge(t.Context(), s, t.TempDir(), rounds)
+	if err != nil {
+		if v, ok := errors.AsType[*kvoracle.Violation](err); ok {
+			t.Fatalf("%v: violated %s: %.20000s", s, v.Invariant, v.Detail)
+		}
+		t.Fatalf("%v: %v", s, err)
+	}
+	if r.Undecided > 0 {
+		t.Errorf("%v: %d histories were not decided", s, r.Undecided)
+	}
+	return r
+}
+
+// TestOracle judges all strategies on the backends in memory, by each policy, with
+// few and many partitions, short and long queues, and contexts that end.
+func TestOracle(t *testing.T) {
+	partitions, queues := []int{4, 2, 7, 1}, []int{1 << 16, 1, 8, 2}
+	places := []kvpart.Placement{kvpart.RoundRobin, kvpart.Together, kvpart.Hash}
+	seed := uint64(0)
+	for _, policy := range []kvpart.PolicyKind{kvoracle.Shuffled, kvpart.Base, kvpart.Async} {
+		for _, strategy := range kvpart.Strategies() {
+			for _, backend := range []string{"btree", "hash"} {
+				if policy != kvoracle.Shuffled && (strategy == kvpart.Bare || backend == "hash") {
+					continue
+				}
+				s := kvoracle.Subject{
+					Strategy: strategy, Backend: backend, Policy: policy,
+					Partitions: partitions[seed%4], Queue: queues[seed/2%4], Place: places[seed%3],
+				}
+				seed++
+				s.Load = kvoracle.Options{Seed: seed, Ops: 80, Deadlines: .1}
+				t.Run(fmt.Sprintf("%s/%s/%s", policy, strategy, backend), func(t *testing.T) {
+					r := judge(t, s, 2)
+					if strategy != kvpart.Bare && policy == kvoracle.Shuffled && r.Switches == 0 {
+						t.Errorf("%v: keys were never assigned anew", s)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestOracleOnDisk judges durable backends: images of their directories, taken under
+// load, are opened as after a crash; the store itself is closed under load and
+// opened again.
+func TestOracleOnDisk(t *testing.T) {
+	for i, strategy := range []kvpart.Strategy{kvpart.Soft, kvpart.Hard, kvpart.HardThreaded} {
+		for _, backend := range []string{"bbolt", "pebble"} {
+			s := kvoracle.Subject{Strategy: strategy, Backend: backend, Policy: kvoracle.Shuffled, Partitions: 3, Crash: true}
+			s.Load = kvoracle.Options{Seed: uint64(i) + 1, Clients: 4, Ops: 40, Deadlines: .05}
+			t.Run(fmt.Sprintf("%s/%s", strategy, backend), func(t *testing.T) {
+				if r := judge(t, s, 1); r.Images == 0 {
+					t.Error("no image was opened")
+				}
+			})
+		}
+	}
+}
+
+// TestOracleOnFailingDisk: what failed is not there, and does not come back.
+func TestOracleOnFailingDisk(t *testing.T) {
+	for i, strategy := range kvpart.Strategies() {
+		s := kvoracle.Subject{Strategy: strategy, Backend: "btree", Policy: kvoracle.Shuffled, Partitions: 3, Failing: .05}
+		if strategy == kvpart.Hard {
+			s.Backend, s.Crash = "pebble", true
+		}
+		s.Load = kvoracle.Options{Seed: uint64(i) + 1, Ops: 60}
+		t.Run(string(strategy), func(t *testing.T) {
+			if r := judge(t, s, 1); r.Refused < 10 {
+				t.Errorf("%d requests failed", r.Refused)
+			}
+		})
+	}
+}
+
+// TestOracleOf judges the subject that SAMYA_KV_SUBJECT describes, see
+// kvoracle.ParseSubject, with SAMYA_KV_SEEDS seeds.
+func TestOracleOf(t *testing.T) {
+	text := os.Getenv("SAMYA_KV_SUBJECT")
+	if text == "" {
+		t.Skip("SAMYA_KV_SUBJECT is not set")
+	}
+	s, err := kvoracle.ParseSubject(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := 1
+	if n := os.Getenv("SAMYA_KV_SEEDS"); n != "" {
+		if seeds, err = strconv.Atoi(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := os.Getenv("SAMYA_KV_PATIENCE"); d != "" {
+		if s.Load.Patience, err = time.ParseDuration(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range seeds {
+		t.Logf("%v: %+v", s, judge(t, s, 3))
+		s.Load.Seed++
+	}
+}
+
+// TestOracleAtLength judges each strategy on each backend in memory for as long as
+// SAMYA_KV_STRESS says, by all policies in turn, with 8 clients. The first
+// seed is random.
+func TestOracleAtLength(t *testing.T) {
+	text := os.Getenv("SAMYA_KV_STRESS")
+	if text == "" {
+		t.Skip("SAMYA_KV_STRESS is not set: make kv-stress")
+	}
+	length, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Three rounds take up to 20 s under the race detector: a short look takes a single
+	// round of each seed.
+	rounds := 3
+	if length < time.Minute {
+		rounds = 1
+	}
+	partitions, queues := []int{4, 2, 7, 1}, []int{1 << 16, 1, 8, 2}
+	policies := []kvpart.PolicyKind{kvoracle.Shuffled, kvpart.Async, kvpart.Base}
+	for _, strategy := range kvpart.Strategies() {
+		for _, backend := range []string{"btree", "hash"} {
+			t.Run(fmt.Sprintf("%s/%s", strategy, backend), func(t *testing.T) {
+				var requests, switches int64
+				began := time.Now()
+				told := began
+				from := rand.Uint64N(1 << 32)
+				for seed := from; time.Since(began) < length; seed++ {
+					s := kvoracle.Subject{
+						Strategy: strategy, Backend: backend, Policy: policies[seed%3],
+						Partitions: partitions[seed%4], Queue: queues[seed/2%4],
+					}
+					s.Load = kvoracle.Options{Seed: seed, Deadlines: float64(seed%4) * .05}
+					r := judge(t, s, rounds)
+					requests, switches = requests+r.Requests, switches+r.Switches
+					if time.Since(told) > 10*time.Second {
+						told = time.Now()
+						fmt.Printf("%s: %v of %v, %d requests, %d switches\n", t.Name(), time.Since(began).Round(time.Second), length, requests, switches)
+					}
+				}
+				fmt.Printf("%s: %d requests, %d switches of seeds from %d on, all in order\n", t.Name(), requests, switches, from)
+			})
+		}
+	}
+}

@@ -1,0 +1,328 @@
+package kvoracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/samya-db/samya/kvpart"
+	"github.com/samya-db/samya/kvpart/sched"
+	"github.com/samya-db/samya/lab/backends"
+)
+
+// Scheduler is the strategy of a Subject that is a scheduler by itself, with callers
+// or with workers that run requests.
+const (
+	SchedulerCallers kvpart.Strategy = "sched_callers"
+	SchedulerWorkers kvpart.Strategy = "sched_workers"
+)
+
+// Shuffled is the policy of a Subject whose keys are assigned at random all the time.
+const Shuffled kvpart.PolicyKind = "shuffled"
+
+// Subject is a store to judge.
+type Subject struct {
+	Strategy   kvpart.Strategy
+	Backend    string // not of schedulers
+	Policy     kvpart.PolicyKind
+	Partitions int
+	Queue      int
+	Place      kvpart.Placement
+	// Failing is the share of writes of engines that fail.
+	Failing float64
+	// Crash has durable backends opened from images of their directories as well.
+	Crash bool
+	Load  Options
+}
+
+// String names the subject as ParseSubject reads it.
+func (s Subject) String() string {
+	return fmt.Sprintf("strategy=%s backend=%s policy=%s partitions=%d queue=%d place=%s deadlines=%g failing=%g crash=%t seed=%d",
+		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Load.Deadlines, s.Failing, s.Crash, s.Load.Seed)
+}
+
+// ParseSubject reads a subject from words that are a name, = and a value.
+func ParseSubject(text string) (Subject, error) {
+	s := Subject{Strategy: kvpart.Soft, Backend: "btree", Policy: kvpart.Async, Partitions: 4, Place: kvpart.RoundRobin}
+	s.Load.Deadlines, s.Load.Seed = .1, 1
+	for word := range strings.FieldsSeq(text) {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return s, fmt.Errorf("subject: %q is not name=value", word)
+		}
+		var err error
+		switch name {
+		case "strategy":
+			s.Strategy = kvpart.Strategy(value)
+		case "backend":
+			s.Backend = value
+		case "policy":
+			s.Policy = kvpart.PolicyKind(value)
+		case "place":
+			s.Place = kvpart.Placement(value)
+		case "partitions":
+			s.Partitions, err = strconv.Atoi(value)
+		case "queue":
+			s.Queue, err = strconv.Atoi(value)
+		case "ops":
+			s.Load.Ops, err = strconv.Atoi(value)
+		case "deadlines":
+			s.Load.Deadlines, err = strconv.ParseFloat(value, 64)
+		case "failing":
+			s.Failing, err = strconv.ParseFloat(value, 64)
+		case "crash":
+			s.Crash, err = strconv.ParseBool(value)
+		case "seed":
+			s.Load.Seed, err = strconv.ParseUint(value, 10, 64)
+		default:
+			return s, fmt.Errorf("subject: unknown %q", name)
+		}
+		if err != nil {
+			return s, fmt.Errorf("subject: %s: %w", name, err)
+		}
+	}
+	return s, nil
+}
+
+// run is a subject under load.
+type run struct {
+	Subject
+	dirs    []string
+	scratch string
+	disk    Disk
+	load    *Load
+	store   *kvpart.Store // nil of schedulers
+}
+
+// Report is what came of a subject.
+type Report struct {
+	Stats
+	// Switches is how often keys were assigned anew.
+	Switches int64
+	// Images is how many directories were opened as a crash would leave them.
+	Images int
+}
+
+// Judge makes load on a subject for some rounds, closes it under load, opens it
+// again if it is durable, and judges all that was seen. Its directories are made
+// below dir. Its error is a *Violation if an invariant does not hold.
+func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, error) {
+	r := &run{Subject: s, scratch: dir}
+	var store Store
+	var err error
+	switch s.Strategy {
+	case SchedulerCallers, SchedulerWorkers:
+		o := sched.Options[[]byte]{Partitions: s.Partitions, Queue: s.Queue, Place: map[kvpart.Placement]sched.Placement{
+			kvpart.RoundRobin: sched.RoundRobin, kvpart.Together: sched.Together,
+		}[s.Place]}
+		if s.Strategy == SchedulerWorkers {
+			o.Mode, s.Load.Pipelines = sched.Workers, true
+		}
+		store, err = NewDirect(o, s.Load.Seed)
+	default:
+		s.Load.Pipelines = s.Strategy == kvpart.Threaded || s.Strategy == kvpart.HardThreaded
+		if s.Failing > 0 {
+			s.Load.Injected = ErrInjected
+		}
+		r.dirs = []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
+		r.disk.Cells = s.Failing == 0 && s.Load.Seed%3 > 0
+		r.store, err = r.open(r.dirs)
+		store = r.store
+	}
+	if err != nil {
+		return Report{}, fmt.Errorf("open %v: %w", s, err)
+	}
+	r.load = New(store, s.Load)
+	r.disk.Report = r.load.violate
+	if r.Policy == Shuffled && r.store != nil && r.Strategy != kvpart.Bare {
+		r.shuffle()
+	}
+	report, err := r.judge(ctx, rounds)
+	report.Stats = r.load.Stats
+	return report, err
+}
+
+// shuffling is a store whose keys are assigned at random until it is closed.
+type shuffling struct {
+	*kvpart.Store
+	mu     sync.Mutex
+	closed bool
+	times  int64
+	stop   chan struct{}
+}
+
+// Close is kvpart.Store's.
+func (s *shuffling) Close() error {
+	s.mu.Lock()
+	if !s.closed {
+		close(s.stop)
+	}
+	s.closed = true
+	s.mu.Unlock()
+	return s.Store.Close()
+}
+
+// shuffle assigns keys at random until the store is closed.
+func (r *run) shuffle() {
+	s := &shuffling{Store: r.store, stop: make(chan struct{})}
+	r.load.store = s
+	rng := rand.New(rand.NewPCG(r.Load.Seed, 1))
+	go func() {
+		tick := time.NewTicker(shuffleEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-s.stop:
+				return
+			case <-tick.C:
+			}
+			s.mu.Lock()
+			if s.closed {
+				s.mu.Unlock()
+				return
+			}
+			err := s.Reassign(func(string) int { return rng.IntN(r.Partitions+1) - 1 })
+			s.times++
+			s.mu.Unlock()
+			if err != nil {
+				r.load.violate(violated(Sound, "assign keys: %v", err))
+				return
+			}
+		}
+	}()
+}
+
+// shuffleEvery is how often keys are assigned at random, at most.
+const shuffleEvery = 300 * time.Microsecond
+
+// open opens the store of directories.
+func (r *run) open(dirs []string) (*kvpart.Store, error) {
+	f, err := backends.Lookup(r.Backend)
+	if err != nil {
+		return nil, fmt.Errorf("find the backend: %w", err)
+	}
+	o := kvpart.Options{
+		Strategy: r.Strategy, Partitions: r.Partitions, Backend: r.Backend, Engine: r.disk.Wrap(f),
+		Queue: r.Queue, Place: r.Place, Generations: 3, Seed: r.Load.Seed,
+		// Cuts follow each other at once, and each is applied.
+		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1},
+	}
+	if r.Strategy == kvpart.Bare || r.Policy == Shuffled {
+		o.Policy = kvpart.Policy{}
+	}
+	if f.Durable {
+		o.Dirs = dirs
+	}
+	return kvpart.Open(o)
+}
+
+func (r *run) judge(ctx context.Context, rounds int) (report Report, err error) {
+	durable := false
+	if r.store != nil {
+		f, err := backends.Lookup(r.Backend)
+		if err != nil {
+			return report, err
+		}
+		durable = f.Durable
+	}
+	if err := r.load.Fill(ctx); err != nil {
+		return report, err
+	}
+	r.disk.Fail.Store(int64(r.Failing * (1 << 16)))
+	for n := range rounds {
+		round := func() error { return r.load.Round(ctx) }
+		if r.Crash && durable {
+			round = func() error {
+				images, err := r.crash(ctx, n)
+				report.Images += images
+				return err
+			}
+		}
+		if err := round(); err != nil {
+			return report, err
+		}
+	}
+	r.disk.Fail.Store(0)
+	switch s := r.load.store.(type) {
+	case *shuffling:
+		s.mu.Lock()
+		report.Switches = s.times
+		s.mu.Unlock()
+	case *kvpart.Store:
+		report.Switches = s.Stats().Applied
+	case *Direct:
+		report.Switches = int64(s.s.Epoch())
+	}
+	var again *kvpart.Store
+	reopen := func() (Store, error) {
+		var err error
+		again, err = r.open(r.dirs)
+		return again, err
+	}
+	if !durable {
+		reopen = nil
+	}
+	if r.Failing > 0 {
+		r.load.closeMayFail = ErrInjected
+	}
+	err = r.load.Close(ctx, .5, reopen)
+	if again != nil {
+		err = errors.Join(err, again.Close())
+	}
+	return report, err
+}
+
+// crash makes a round of load, during which images of the directories are taken and
+// opened.
+func (r *run) crash(ctx context.Context, round int) (images int, err error) {
+	l := r.load
+	var failed error
+	err = l.round(ctx, func() {
+		const most = 3
+		for images = 0; images < most && l.violated.Load() == nil; images++ {
+			for l.begun() < int64((images+1)*l.o.Clients*l.o.Ops/(most+1)) && l.violated.Load() == nil {
+				yield()
+			}
+			if failed = r.image(ctx, filepath.Join(r.scratch, fmt.Sprintf("image-%d-%d", round, images))); failed != nil {
+				return
+			}
+		}
+	})
+	return images, errors.Join(err, failed)
+}
+
+// image takes one image, opens it, and hands what is there to the history.
+func (r *run) image(ctx context.Context, to string) (err error) {
+	dirs := make(map[string]string)
+	var copies []string
+	for i, dir := range r.dirs {
+		c := filepath.Join(to, strconv.Itoa(i))
+		dirs[dir] = c
+		copies = append(copies, c)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(to)) }()
+	from, until, err := r.disk.Image(dirs, r.load.clock.now)
+	if err != nil {
+		return err
+	}
+	return r.opened(ctx, copies, from, until)
+}
+
+// opened holds what directories hold against the history.
+func (r *run) opened(ctx context.Context, dirs []string, from, until int64) (err error) {
+	other := &run{Subject: r.Subject, scratch: r.scratch}
+	other.disk.Report = r.load.violate
+	s, err := other.open(dirs)
+	if err != nil {
+		return violated(Sound, "a store does not open after a crash: %v", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return r.load.Recovered(ctx, s, from, until)
+}

@@ -1,0 +1,114 @@
+package sites
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/samya-db/samya/lab/virtual"
+	"github.com/samya-db/samya/site/core"
+	"github.com/samya-db/samya/site/wire"
+)
+
+// counts is what the sites did.
+type counts struct {
+	begun                                      map[string]int
+	waited, applied, failed, gaveUp            int
+	messages, messageBytes, gossip, gossipSize int
+	moved                                      int64
+	// incomplete counts stale reads that had to do without late word of some site,
+	// asked the questions of exact reads, inexact those that found no consistent cut.
+	incomplete, asked, inexact int
+	// refusals are of acquires that were refused for other reasons than a lack of
+	// tokens.
+	refusals map[core.Code]int
+}
+
+// Counters implements virtual.System.
+func (s *Sites) Counters() map[string]float64 {
+	d := &s.did
+	all := map[string]float64{
+		virtual.Waited: float64(d.waited), virtual.Applied: float64(d.applied), virtual.Failed: float64(d.failed),
+		virtual.GaveUp: float64(d.gaveUp), virtual.Messages: float64(d.messages), virtual.MessageBytes: float64(d.messageBytes),
+		virtual.Gossip: float64(d.gossip), virtual.GossipBytes: float64(d.gossipSize), virtual.Moved: float64(d.moved),
+	}
+	for name, n := range map[string]int{"reads incomplete": d.incomplete, "shares asked": d.asked, "reads inexact": d.inexact} {
+		if n > 0 {
+			all[name] = float64(n)
+		}
+	}
+	for reason, n := range d.begun {
+		all[virtual.Begun+" "+reason] = float64(n)
+	}
+	for code, n := range d.refusals {
+		all["refused "+code.String()] = float64(n)
+	}
+	return all
+}
+
+// refusedBy counts an acquire refused for another reason than a lack of tokens.
+func (d *counts) refusedBy(code core.Code) {
+	if d.refusals == nil {
+		d.refusals = make(map[core.Code]int)
+	}
+	d.refusals[code]++
+}
+
+// happened counts an event.
+func (at *site) happened(e *core.Event) {
+	d := &at.s.did
+	switch e.Kind {
+	case core.RedistributionStarted:
+		d.begun[variantName(e.Variant)+" "+e.Trigger]++
+	case core.RedistributionApplied:
+		d.applied++
+	case core.RedistributionFailed:
+		d.failed++
+	case core.GaveUp:
+		d.gaveUp++
+	case core.ProtocolFault:
+		at.s.fail("site %s: protocol fault: %w", at.id, e.Err)
+	case core.ForecastDropped:
+		at.s.fail("site %s has not taken up what its model had learnt", at.id)
+	}
+}
+
+func variantName(v core.Variant) string {
+	switch v {
+	case core.Majority:
+		return "majority"
+	case core.Star:
+		return "star"
+	case core.Direct:
+		return "direct"
+	}
+	return fmt.Sprintf("variant-%d", v)
+}
+
+// count counts a message, and returns what it takes on the wire.
+func (at *site) count(m *core.Envelope) int {
+	d := &at.s.did
+	switch {
+	case m.Gossip != nil:
+		// The same is told to all others.
+		if told := m.Gossip.Summaries; len(at.gossip) == 0 || &told[0] != &at.gossip[0] {
+			at.gossip, at.gossipSize = told, sizeOf(m)
+		}
+		d.gossip++
+		d.gossipSize += at.gossipSize
+		return at.gossipSize
+	case m.Entity != "":
+		size := sizeOf(m)
+		d.messages++
+		d.messageBytes += size
+		return size
+	}
+	return sizeOf(m)
+}
+
+// sizeOf is what a message takes in a batch of a link.
+func sizeOf(m *core.Envelope) int {
+	const tag = 1
+	return tag + protowire.SizeBytes(proto.Size(wire.Encode(m)))
+}

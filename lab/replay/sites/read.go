@@ -1,0 +1,179 @@
+package sites
+
+import (
+	"slices"
+	"time"
+
+	"github.com/samya-db/samya/internal/shares"
+	"github.com/samya-db/samya/lab/virtual"
+	"github.com/samya-db/samya/site/core"
+)
+
+const (
+	// readTime is how long an exact read goes on, and firstAgain to lastAgain the
+	// pauses before sites are asked again: those of an app manager.
+	readTime              = 2 * time.Second
+	firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
+	// maxAge is how old word of another site may be for a bounded read that names no
+	// age.
+	maxAge = core.Tick(5000)
+	// questionBytes and shareBytes are about what a question for a share and its
+	// answer take on the wire.
+	questionBytes, shareBytes = 32, 128
+)
+
+// readsStale hands the core a read of what the site knows.
+func (at *site) readsStale(r *virtual.Request) { at.step(&core.Read{Call: r, Entity: entityName}) }
+
+// known counts a bounded read by whether the site has heard of all others lately.
+func (d *counts) known(v *core.View) {
+	if slices.ContainsFunc(v.Others, func(o core.OtherView) bool { return o.Age == core.Never || o.Age > maxAge }) {
+		d.incomplete++
+	}
+}
+
+// exact is an exact read under way, as an app manager beside a site does it: each
+// site is asked for its share, and those again that lag behind the others, until
+// the shares are a consistent cut.
+type exact struct {
+	at  *site
+	r   *virtual.Request
+	all []shares.Share
+	// round numbers the questions, open is how many answers are awaited, and wait
+	// the next pause.
+	round, open int
+	wait        time.Duration
+	over        bool
+}
+
+// question is the call of an exact read's question at a site.
+type question struct {
+	x  *exact
+	at *site
+}
+
+// readsExact begins an exact read.
+func (at *site) readsExact(r *virtual.Request) {
+	s := at.s
+	x := &exact{at: at, r: r, all: make([]shares.Share, len(s.sites)), wait: firstAgain}
+	s.w.After(at.p, min(readTime, max(0, r.Deadline-s.w.Now())), func() { x.end(virtual.TimedOut) })
+	all := make([]*site, len(s.sites))
+	copy(all, s.sites)
+	x.ask(all)
+}
+
+// ask asks some sites, in one round. There is no exact number without a site that
+// is known to be out of reach, so that nobody waits for one.
+func (x *exact) ask(of []*site) {
+	x.at.s.did.asked += len(of)
+	x.open = len(of)
+	for _, at := range of {
+		if at != x.at && !x.at.seemsUp(at.id) {
+			x.end(virtual.TimedOut)
+			return
+		}
+	}
+	w := x.at.s.w
+	for _, at := range of {
+		q := &question{x: x, at: at}
+		read := func() { at.step(&core.Read{Call: q, Entity: entityName}) }
+		if at == x.at {
+			read()
+			continue
+		}
+		w.Send(x.at.p, at.p, questionBytes, func() { w.Serve(at.p, read) })
+	}
+}
+
+// answered sends a share to who asked.
+func (q *question) answered(a *core.Answer) {
+	share := shares.Share{Site: string(q.at.id), Absent: true}
+	if a.Code == core.OK {
+		share = shareOf(q.at.id, a.View())
+	}
+	if q.at == q.x.at {
+		q.x.told(q.at.p, &share)
+		return
+	}
+	q.at.s.w.Send(q.at.p, q.x.at.p, shareBytes, func() { q.x.told(q.at.p, &share) })
+}
+
+// told takes in a share; all that a round has asked for make a cut.
+func (x *exact) told(p virtual.Place, share *shares.Share) {
+	if x.over {
+		return
+	}
+	share.Round = x.round
+	x.all[p] = *share
+	if x.open--; x.open > 0 {
+		return
+	}
+	cut := shares.Merge(x.all)
+	switch {
+	case cut.Consistent:
+		x.at.s.exactly(&cut)
+		x.end(virtual.Granted)
+		return
+	case len(cut.Again) == 0:
+		x.end(virtual.TimedOut)
+		return
+	}
+	x.round++
+	var again []*site
+	for _, at := range x.at.s.sites {
+		if slices.Contains(cut.Again, string(at.id)) {
+			again = append(again, at)
+		}
+	}
+	x.at.s.w.After(x.at.p, x.wait, func() {
+		if !x.over {
+			x.ask(again)
+		}
+	})
+	x.wait = min(2*x.wait, lastAgain)
+}
+
+func (x *exact) end(outcome virtual.Outcome) {
+	if x.over {
+		return
+	}
+	x.over = true
+	if outcome == virtual.TimedOut {
+		x.at.s.did.inexact++
+	}
+	x.at.s.answer(x.r, outcome)
+}
+
+// exactly looks whether a consistent cut counts every token once.
+func (s *Sites) exactly(cut *shares.Cut) {
+	if got := core.Tokens(cut.Available + cut.Acquired + cut.InTransit); got != s.limit || cut.Acquired < 0 {
+		s.fail("an exact read counts %d tokens, %d of them out; the limit is %d", got, cut.Acquired, s.limit)
+	}
+}
+
+// seemsUp tells whether another site seems to be in reach, by what this one was
+// told.
+func (at *site) seemsUp(other core.SiteID) bool {
+	return at.reach == nil || slices.Contains(at.reach, other)
+}
+
+// shareOf is what a site has told, as it is added up.
+func shareOf(site core.SiteID, v *core.View) shares.Share {
+	sh := shares.Share{
+		Site: string(site), Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),
+		Applied: uint64(v.Applied), Pledged: v.Moves.Pledged, Left: int64(v.Left), Offered: int64(v.Offered), Net: int64(v.Net),
+	}
+	for _, st := range v.Moves.Stars {
+		sh.Stars = append(sh.Stars, shares.Star{Leader: string(st.Leader), Counter: st.Counter, Applied: st.Applied})
+	}
+	sh.Sent, sh.Received = transfersOf(v.Moves.Sent), transfersOf(v.Moves.Received)
+	return sh
+}
+
+func transfersOf(moves []core.TransferMove) []shares.Transfer {
+	list := make([]shares.Transfer, 0, len(moves))
+	for _, t := range moves {
+		list = append(list, shares.Transfer{Site: string(t.Site), Seq: t.Seq, Tokens: int64(t.Tokens)})
+	}
+	return list
+}

@@ -1,0 +1,348 @@
+package sites
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/samya-db/samya/lab/virtual"
+	"github.com/samya-db/samya/site/core"
+)
+
+// retention is how long sites remember requests: none is repeated, so that it need
+// not be long.
+const retention = 10 * time.Second
+
+// site is the core of one site with the shell that carries out its effects: one
+// batch at a time becomes durable, and what comes meanwhile shares the next.
+type site struct {
+	s    *Sites
+	p    virtual.Place
+	id   core.SiteID
+	cfg  core.Config
+	core *core.Core
+	// life counts its starts.
+	life uint64
+	// reach are the others that seem to be in reach; nil if it was told of none.
+	reach []core.SiteID
+	// inbox are the requests that its processor has not served yet, from head on.
+	inbox []*virtual.Request
+	head  int
+	// batch is what was drained last, and busy set until it is durable.
+	batch core.Effects
+	busy  bool
+	// wake is when the next event to wake the core is due; 0 for none.
+	wake time.Duration
+	// These are its methods as values, made once.
+	onServed, onCommitted, onWoken func()
+
+	durable
+	// parcels are those being packed for each site, sizes what they take.
+	parcels [][]core.Envelope
+	sizes   []int
+	acquire core.Acquire
+	release core.Release
+	// gossip is what was told last, gossipSize what that takes on the wire.
+	gossip     []core.Summary
+	gossipSize int
+	// claim is what the site holds, has set aside and has out: only
+	// redistributions change it.
+	claim core.Tokens
+}
+
+// durable is what is durable of a site, but for requests.
+type durable struct {
+	catalogue *core.CatalogueRecord
+	changes   []core.ChangeRecord
+	entity    core.EntityRecord
+	books     core.BooksRecord
+	// forecast is none if its Name is empty.
+	forecast core.ForecastRecord
+}
+
+func (s *Sites) newSite(p virtual.Place, id core.SiteID) (*site, error) {
+	at := &site{s: s, p: p, id: id, parcels: make([][]core.Envelope, len(s.members)), sizes: make([]int, len(s.members))}
+	at.onServed, at.onCommitted, at.onWoken = at.served, at.committed, at.woken
+	cfg := core.Config{
+		Self: id, Members: s.members, Retention: retention.Milliseconds(), Bin: core.Tick(s.bin.Milliseconds()), Day: at.s.day,
+		Rand: at.random(),
+	}
+	if s.configure != nil {
+		s.configure(&cfg)
+	}
+	at.cfg = cfg.WithDefaults()
+	return at, at.start(core.Restored{})
+}
+
+// random is the site's source in its present life.
+func (at *site) random() *rand.Rand {
+	return rand.New(rand.NewPCG(at.s.w.Options().Seed, uint64(at.p)+1+at.life<<32)) //nolint:gosec // a simulation, to be repeated
+}
+
+// start makes the core.
+func (at *site) start(from core.Restored) error {
+	var err error
+	if at.core, err = core.New(at.cfg, from); err != nil {
+		return fmt.Errorf("starting site %s: %w", at.id, err)
+	}
+	return nil
+}
+
+// crashed forgets all that is not durable.
+func (at *site) crashed() {
+	at.life++
+	at.core = nil
+	at.inbox, at.head = at.inbox[:0], 0
+	at.batch.Reset()
+	at.busy, at.wake, at.reach = false, 0, nil
+}
+
+// restarted starts the site on what it has stored.
+func (at *site) restarted() {
+	at.cfg.Rand = at.random()
+	if err := at.start(at.stored()); err != nil {
+		at.s.fail("again: %w", err)
+		return
+	}
+	at.settle()
+}
+
+// stored is what a start finds on the disk.
+func (d *durable) stored() core.Restored {
+	from := core.Restored{Catalogue: d.catalogue, Changes: d.changes}
+	if d.entity.Name != "" {
+		from.Entities, from.Books = []core.EntityRecord{d.entity}, []core.BooksRecord{d.books}
+	}
+	if d.forecast.Name != "" {
+		from.Forecasts = []core.ForecastRecord{d.forecast}
+	}
+	return from
+}
+
+// now is the time at the site.
+func (at *site) now() core.Now {
+	ms := at.s.w.Now().Milliseconds()
+	return core.Now{Tick: core.Tick(ms), Wall: ms}
+}
+
+// step hands the core an input.
+func (at *site) step(in core.Input) {
+	if at.core == nil {
+		return // It could not be started, which is noted.
+	}
+	at.core.Step(at.now(), in)
+	at.settle()
+}
+
+// settle drains the core, if no batch is under way, and sees to its next wake.
+func (at *site) settle() {
+	w := at.s.w
+	if !at.busy && at.core.Pending() {
+		at.core.Drain(&at.batch)
+		if at.batch.Records.Empty() {
+			at.carryOut()
+		} else {
+			at.busy = true
+			w.Commit(at.p, at.onCommitted)
+		}
+	}
+	if tick := at.core.WakeAt(); tick != 0 {
+		due := max(w.Now(), time.Duration(tick)*time.Millisecond)
+		if at.wake == 0 || due < at.wake {
+			at.wake = due
+			w.After(at.p, due-w.Now(), at.onWoken)
+		}
+	}
+}
+
+// woken wakes the core, unless what was due is not any more.
+func (at *site) woken() {
+	if at.s.w.Now() != at.wake {
+		return
+	}
+	at.wake = 0
+	if tick := at.core.WakeAt(); tick != 0 && tick <= at.now().Tick {
+		at.core.Step(at.now(), core.Wake{})
+	}
+	at.settle()
+}
+
+// committed makes the batch durable and carries it out.
+func (at *site) committed() {
+	at.busy = false
+	records := &at.batch.Records
+	if records.Catalogue != nil {
+		at.catalogue = records.Catalogue
+	}
+	at.changes = append(at.changes, records.Changes...)
+	for i := range records.Books {
+		at.books = records.Books[i]
+	}
+	for i := range records.Entities {
+		at.entity = records.Entities[i]
+	}
+	for i := range records.Forecasts {
+		at.forecast = records.Forecasts[i]
+	}
+	if len(records.Entities) > 0 {
+		claim := at.books.Left + at.books.Net + aside(&at.entity)
+		if at.s.started {
+			at.s.did.moved += int64(max(0, claim-at.claim))
+		}
+		at.claim = claim
+	}
+	at.carryOut()
+	at.settle()
+}
+
+// aside is what a site has set aside for instances under way.
+func aside(e *core.EntityRecord) core.Tokens {
+	var sum core.Tokens
+	if p := e.Protocol.Pledge; p != nil {
+		sum += p.Offered
+	}
+	for i := range e.Star.Slices {
+		if s := &e.Star.Slices[i]; !s.Committed {
+			sum += s.Pledge.Offered
+		}
+	}
+	return sum
+}
+
+// carryOut lets the messages and replies of a durable batch leave.
+func (at *site) carryOut() {
+	for i := range at.batch.Events {
+		at.happened(&at.batch.Events[i])
+	}
+	at.send(at.batch.Messages)
+	for i := range at.batch.Replies {
+		at.replied(&at.batch.Replies[i])
+	}
+	at.batch.Reset()
+}
+
+// send packs messages into a parcel for each receiver.
+func (at *site) send(messages []core.Envelope) {
+	if len(messages) == 0 {
+		return
+	}
+	for i := range messages {
+		m := &messages[i]
+		to := at.s.place[m.To()]
+		at.parcels[to] = append(at.parcels[to], *m)
+		at.sizes[to] += at.count(m)
+	}
+	for to, parcel := range at.parcels {
+		if len(parcel) == 0 {
+			continue
+		}
+		receiver := at.s.sites[to]
+		at.s.w.Send(at.p, virtual.Place(to), at.sizes[to], func() {
+			receiver.step(core.Deliver{From: at.id, Messages: parcel})
+		})
+		at.parcels[to], at.sizes[to] = nil, 0
+	}
+}
+
+// take has the processor serve a request.
+func (at *site) take(r *virtual.Request) {
+	at.inbox = append(at.inbox, r)
+	at.s.w.Serve(at.p, at.onServed)
+}
+
+// served hands the core the request that has come first.
+func (at *site) served() {
+	r := at.inbox[at.head]
+	if at.head++; at.head == len(at.inbox) {
+		at.inbox, at.head = at.inbox[:0], 0
+	}
+	if at.core == nil {
+		return // It could not be started, which is noted.
+	}
+	switch r.Kind {
+	case virtual.Acquire:
+		at.acquires(r)
+	case virtual.Release:
+		at.release = core.Release{Call: r, Entity: entityName, Tokens: 1, Request: keyOf(r)}
+		at.step(&at.release)
+	case virtual.ReadStale:
+		at.readsStale(r)
+	case virtual.ReadExact:
+		at.readsExact(r)
+	default:
+		at.s.fail("a request of kind %d", r.Kind)
+	}
+}
+
+// acquires hands the core an acquire.
+func (at *site) acquires(r *virtual.Request) {
+	wait := (r.Deadline - at.s.w.Now()).Round(time.Millisecond)
+	at.acquire = core.Acquire{
+		Call: r, Entity: entityName, Tokens: 1, Request: keyOf(r), Wait: core.Tick(max(0, wait.Milliseconds())),
+	}
+	before := at.core.Status().Waiting
+	at.core.Step(at.now(), &at.acquire)
+	if at.core.Status().Waiting > before {
+		at.s.did.waited++
+	}
+	at.settle()
+}
+
+// keyOf makes the request id of a request.
+func keyOf(r *virtual.Request) (k core.RequestKey) {
+	k[0] = byte(r.Kind)
+	binary.LittleEndian.PutUint32(k[12:], uint32(r.Of)) //nolint:gosec // an index
+	return k
+}
+
+// setup is the call of what the run itself asks of a site.
+type setup struct {
+	what string
+	view core.View
+}
+
+// replied takes a reply to its client.
+func (at *site) replied(reply *core.Reply) {
+	code := reply.Answer.Code
+	switch c := reply.Call.(type) {
+	case *virtual.Request:
+		if c.Kind == virtual.ReadStale && code == core.OK {
+			at.s.did.known(reply.Answer.View())
+		}
+		at.tells(c, code)
+	case *question:
+		c.answered(&reply.Answer)
+	case *setup:
+		c.view = *reply.Answer.View()
+		if code != core.OK {
+			at.s.fail("site %s: %s is answered %v", at.id, c.what, code)
+		}
+	}
+}
+
+// rounding is by how much a site may answer before a deadline that has come: it
+// counts milliseconds.
+const rounding = 2 * time.Millisecond
+
+// tells answers a request.
+func (at *site) tells(r *virtual.Request, code core.Code) {
+	s := at.s
+	switch {
+	case code == core.OK:
+		s.answer(r, virtual.Granted)
+	case r.Kind == virtual.Acquire && code == core.OutOfTokens:
+		if s.w.Now() >= r.Deadline-rounding {
+			s.answer(r, virtual.TimedOut)
+		} else {
+			s.answer(r, virtual.Refused)
+		}
+	case r.Kind == virtual.Acquire && code == core.ExceedsLimit:
+		s.answer(r, virtual.Refused)
+	case r.Kind == virtual.Acquire && (code == core.QueueFull || code == core.Overloaded):
+		s.did.refusedBy(code)
+		s.answer(r, virtual.Refused)
+	default:
+		s.fail("site %s: a request of kind %d is answered %v", at.id, r.Kind, code)
+	}
+}

@@ -1,0 +1,40 @@
+package rivals
+
+import "github.com/samya-db/samya/lab/virtual"
+
+// disk makes transactions of a site durable: all that came while one was written
+// are written with the next.
+type disk struct {
+	w                *virtual.World
+	place            virtual.Place
+	busy             bool
+	waiting, writing []func()
+}
+
+// commit has something happen once it is durable, in the order of the calls. What
+// it changes and reveals, it does then: so a crash forgets all or nothing of it.
+func (d *disk) commit(do func()) {
+	d.waiting = append(d.waiting, do)
+	if !d.busy {
+		d.write()
+	}
+}
+
+func (d *disk) write() {
+	d.busy = true
+	d.writing, d.waiting = d.waiting, d.writing[:0]
+	d.w.Commit(d.place, d.written)
+}
+
+func (d *disk) written() {
+	for i, do := range d.writing {
+		d.writing[i] = nil
+		do()
+	}
+	if d.busy = len(d.waiting) > 0; d.busy {
+		d.write()
+	}
+}
+
+// crash forgets what is not durable.
+func (d *disk) crash() { d.busy, d.waiting, d.writing = false, nil, nil }

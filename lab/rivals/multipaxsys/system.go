@@ -1,0 +1,300 @@
+package multipaxsys
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/samya-db/samya/internal/wan"
+	"github.com/samya-db/samya/lab/virtual"
+)
+
+var (
+	_ virtual.System    = (*System)(nil)
+	_ virtual.Elsewhere = (*System)(nil)
+	_ virtual.Knower    = (*System)(nil)
+)
+
+// Mode says how transactions take part in consensus.
+type Mode string
+
+const (
+	// One runs a round for each transaction, strictly one after the other, as all are
+	// of the same record, which is locked for a round (Samya, Section 5.3). They wait
+	// for the lock in the order in which they come to the leader, releases too; an
+	// acquire leaves when it can no longer be in time, a release never does. So a
+	// leader that is asked for more than it can do is 5 s behind and not more: what
+	// leaves costs no round, and there are no more releases than grants.
+	One Mode = "one"
+	// Batched puts all that waits into one entry and has several on their way.
+	Batched Mode = "batched"
+)
+
+// ErrMode is the error of a Mode that is none of them.
+var ErrMode = errors.New("unknown mode")
+
+// ErrPlaces is the error of places without which it cannot stand.
+var ErrPlaces = errors.New("places do not fit")
+
+// Options say what to build.
+type Options struct {
+	Mode Mode
+	// Clients are regions in which clients have places; default us, as, eu, au, sa. A
+	// replica stands at the first place of its region, at one more where none is.
+	Clients []string
+	// Network has the round trips between at least us, as, eu, au and sa; default
+	// Table 5. Those to Iowa and South Carolina are added.
+	Network *wan.Matrix
+	// Leader is the region that should lead: West (default), Central or East.
+	Leader string
+	// Apart lets the replicas in Iowa and South Carolina crash with nobody. Else they
+	// do with the clients of au and sa: in the paper a site and a client crash
+	// together, five of each (Section 5.4.1).
+	Apart bool
+}
+
+// System is the database.
+type System struct {
+	o       Options
+	network *wan.Matrix
+	// regions are those of all places, clients how many of them clients ask: behind
+	// them come the servers.
+	regions, servers []string
+	clients          int
+	w                *virtual.World
+	random           *rand.Rand
+	answer           func(*virtual.Request, virtual.Outcome)
+	replicas         []*replica
+	routers          []*router
+	parcels          []*parcel
+	stats
+}
+
+// stats count what was done.
+type stats struct {
+	entries, transactions, elections, leaders, transfers int
+	late, undone, reads, staleReads, snapshots           int
+	rounds                                               int
+	roundTime                                            time.Duration
+}
+
+// New plans one; its places and network are known then.
+func New(o Options) (*System, error) {
+	if o.Mode != One && o.Mode != Batched {
+		return nil, fmt.Errorf("%w %q: known are %s and %s", ErrMode, o.Mode, One, Batched)
+	}
+	o.Leader = cmp.Or(o.Leader, West)
+	if !slices.Contains(replicaRegions[:3], o.Leader) {
+		return nil, fmt.Errorf("%w: a leader in %q, it may be in %v", ErrPlaces, o.Leader, replicaRegions[:3])
+	}
+	if len(o.Clients) == 0 {
+		o.Clients = clientRegions
+	}
+	if o.Network == nil {
+		o.Network = wan.Samya()
+	}
+	s := &System{o: o}
+	for _, region := range replicaRegions {
+		if !slices.Contains(o.Clients, region) {
+			s.servers = append(s.servers, region)
+		}
+	}
+	s.clients, s.regions = len(o.Clients), append(slices.Clone(o.Clients), s.servers...)
+	var err error
+	if s.network, err = extend(o.Network); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPlaces, err)
+	}
+	for _, region := range s.regions {
+		if !slices.Contains(s.network.Regions(), region) {
+			return nil, fmt.Errorf("%w: no round trips to %q", ErrPlaces, region)
+		}
+	}
+	return s, nil
+}
+
+// Homes tell for each place on whose side of a cut it is: its own number for the
+// clients' places, that of the clients in the US for what else stands in the US.
+func (s *System) Homes() []virtual.Place {
+	homes := make([]virtual.Place, len(s.regions))
+	us := max(slices.Index(s.regions, West), 0)
+	for i := range homes {
+		homes[i] = virtual.Place(i)
+		if i >= s.clients {
+			homes[i] = virtual.Place(us)
+		}
+	}
+	return homes
+}
+
+// Start brings the replicas up; the one that should lead asks for it at once.
+func (s *System) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
+	if err := s.stand(w); err != nil {
+		return err
+	}
+	s.w, s.answer = w, answer
+	s.random = rand.New(rand.NewPCG(w.Options().Seed, 0x6d70)) //nolint:gosec // a simulation, to be repeated
+	order := slices.Clone(replicaRegions)
+	slices.SortStableFunc(order, func(a, b string) int {
+		return cmp.Compare(s.network.RoundTrip(s.o.Leader, a), s.network.RoundTrip(s.o.Leader, b))
+	})
+	for i, region := range order {
+		r, err := newReplica(s, uint64(i+1), virtual.Place(slices.Index(s.regions, region)), limit) //nolint:gosec // five
+		if err != nil {
+			return err
+		}
+		s.replicas = append(s.replicas, r)
+	}
+	for i := range s.clients {
+		s.routers = append(s.routers, newRouter(s, virtual.Place(i)))
+	}
+	for _, r := range s.replicas {
+		if err := r.boot(); err != nil {
+			return err
+		}
+	}
+	for _, p := range s.routers {
+		p.boot()
+	}
+	s.replicas[0].campaign()
+	s.replicas[0].pump()
+	return nil
+}
+
+// stand looks for its places in a world.
+func (s *System) stand(w *virtual.World) error {
+	s.regions, s.network = w.Options().Places, w.Options().Network
+	s.clients = len(s.regions) - len(s.servers)
+	if s.clients < 1 || !slices.Equal(s.regions[s.clients:], s.servers) {
+		return fmt.Errorf("%w: the world has %v, behind the clients' places must come %v", ErrPlaces, s.regions, s.servers)
+	}
+	for _, region := range replicaRegions {
+		if !slices.Contains(s.regions, region) || !slices.Contains(s.network.Regions(), region) {
+			return fmt.Errorf("%w: the world has %v and ways between %v, %s is not among them",
+				ErrPlaces, s.regions, s.network.Regions(), region)
+		}
+	}
+	return nil
+}
+
+// Handle passes a request on.
+func (s *System) Handle(r *virtual.Request) { s.routers[r.Place].handle(r) }
+
+// replicaAt is the replica of a place, nil if there is none.
+func (s *System) replicaAt(p virtual.Place) *replica {
+	for _, r := range s.replicas {
+		if r.place == p {
+			return r
+		}
+	}
+	return nil
+}
+
+// follower is the place that crashes with one of the clients, -1 if none does.
+func (s *System) follower(p virtual.Place) virtual.Place {
+	if s.o.Apart || int(p) >= s.clients {
+		return -1
+	}
+	for region, replica := range map[string]string{"au": Central, "sa": East} {
+		at := slices.Index(s.regions, replica)
+		if int(p) == slices.Index(s.regions, region) && at >= s.clients {
+			return virtual.Place(at)
+		}
+	}
+	return -1
+}
+
+// Crashed takes a place's replica and router down.
+func (s *System) Crashed(p virtual.Place) {
+	if r := s.replicaAt(p); r != nil {
+		r.crash()
+	}
+	if int(p) < len(s.routers) {
+		s.routers[p].crash()
+	}
+	if f := s.follower(p); f >= 0 && s.w.Up(f) {
+		s.w.Crash(f)
+		s.replicaAt(f).crash()
+	}
+}
+
+// Restarted brings them up from what is durable.
+func (s *System) Restarted(p virtual.Place) {
+	if f := s.follower(p); f >= 0 && !s.w.Up(f) {
+		s.w.Restart(f)
+		s.restart(s.replicaAt(f))
+	}
+	if r := s.replicaAt(p); r != nil {
+		s.restart(r)
+	}
+	if int(p) < len(s.routers) {
+		s.routers[p].boot()
+	}
+}
+
+func (s *System) restart(r *replica) {
+	if err := r.boot(); err != nil {
+		r.broken = fmt.Errorf("restarting replica %d: %w", r.id, err)
+	}
+}
+
+// newest is the replica that has applied most.
+func (s *System) newest() *replica {
+	return slices.MaxFunc(s.replicas, func(a, b *replica) int { return cmp.Compare(a.record.applied, b.record.applied) })
+}
+
+// Out is how many tokens are granted and not released, by the entries that are
+// known to be committed.
+func (s *System) Out() int { return s.newest().record.out }
+
+// Free is how many tokens are free for the clients of a place: none if it knows no
+// leader.
+func (s *System) Free(p virtual.Place) int {
+	if s.routers[p].to == nil {
+		return 0
+	}
+	newest := s.newest()
+	return newest.record.limit - newest.record.out
+}
+
+// Check looks whether the replicas agree and add up, and whether all requests that
+// a leader could do are done.
+func (s *System) Check() error {
+	for _, r := range s.replicas {
+		if r.broken != nil {
+			return r.broken
+		}
+		if err := r.record.check(); err != nil {
+			return fmt.Errorf("replica %d: %w", r.id, err)
+		}
+		for _, other := range s.replicas {
+			if r.record.applied == other.record.applied && !bytes.Equal(r.record.leases, other.record.leases) {
+				return fmt.Errorf("replicas %d and %d differ after entry %d", r.id, other.id, r.record.applied)
+			}
+		}
+	}
+	for _, p := range s.routers {
+		if n := len(p.calls); n > 0 && p.to != nil && s.w.Up(p.place) {
+			return fmt.Errorf("%d requests of place %d are not done, and it has a leader", n, p.place)
+		}
+	}
+	return nil
+}
+
+// Counters tell what it did. Rounds are the consensus of one entry, from its
+// proposal until the leader has applied it.
+func (s *System) Counters() map[string]float64 {
+	c := map[string]float64{
+		virtual.Messages: float64(s.w.Messages), virtual.MessageBytes: float64(s.w.Bytes), "entries": float64(s.entries),
+		"transactions": float64(s.transactions), "elections": float64(s.elections), "leaders": float64(s.leaders),
+		"transfers": float64(s.transfers), "late": float64(s.late), "undone": float64(s.undone),
+		"exact-reads": float64(s.reads), "stale-reads": float64(s.staleReads), "snapshots": float64(s.snapshots),
+	}
+	if s.rounds > 0 {
+		c["round-ms"] = float64(s.roundTime) / float64(s.rounds) / float64(time.Millisecond)
+	}
+	return c
+}

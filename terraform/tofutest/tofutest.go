@@ -1,0 +1,237 @@
+// Package tofutest runs OpenTofu on copies of the configurations below
+// terraform/, for tests; it refuses to let OpenTofu fetch anything.
+package tofutest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/internal/buildtest"
+	"github.com/samya-db/samya/internal/race"
+	"github.com/samya-db/samya/terraform/tfschema"
+)
+
+// Root is the directory of this module.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for {
+		if b, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(b), "module github.com/samya-db/samya\n") {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			tb.Fatal("the tests do not run inside the module")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Built returns the path of a program that `make bin/NAME` builds. Where it was
+// not built the test is skipped, and fails in CI. Under the race detector it is
+// skipped as well: all that it tests runs in other processes, without the detector.
+func Built(tb testing.TB, name string) string {
+	tb.Helper()
+	race.OtherProcesses(tb)
+	path := filepath.Join(Root(tb), "bin", name)
+	if _, err := os.Stat(path); err != nil {
+		if os.Getenv("CI") != "" {
+			tb.Fatalf("%v; `make bin/%s` builds it", err, name)
+		}
+		tb.Skipf("there is no bin/%s; `make bin/%s` builds it", name, name)
+	}
+	return path
+}
+
+// Samya builds the program samya of this work tree into a directory of the
+// test's and returns its path.
+func Samya(tb testing.TB) string {
+	tb.Helper()
+	path, err := buildtest.Samya(tb.Context(), tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// Config is a copy of the configurations, in a directory of the test's.
+type Config struct {
+	tb   testing.TB
+	bin  string
+	home string
+	// Dir is where OpenTofu runs.
+	Dir string
+	// Vars are variables by name, strings or what becomes JSON.
+	Vars map[string]any
+}
+
+// Copy copies terraform/ and makes the configuration in dir, below it, the one
+// that OpenTofu runs on. Providers come from mirror; without one there are none.
+func Copy(tb testing.TB, dir, mirror string) *Config {
+	tb.Helper()
+	c := &Config{tb: tb, bin: Built(tb, "tofu"), home: tb.TempDir(), Vars: make(map[string]any)}
+	c.Dir = filepath.Join(c.home, "terraform", dir)
+	from := filepath.Join(Root(tb), "terraform")
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(c.home, "terraform", rel)
+		switch {
+		case e.IsDir() && (e.Name() == ".terraform" || e.Name() == "samya-local"):
+			return filepath.SkipDir
+		case e.IsDir():
+			return os.MkdirAll(to, 0o700)
+		case strings.HasSuffix(e.Name(), ".tfstate") || strings.HasSuffix(e.Name(), "_test.go"):
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, b, 0o600)
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if mirror == "" {
+		mirror = filepath.Join(c.home, "none")
+	}
+	// With a mirror of all there is, nothing is asked of a registry.
+	rc := "provider_installation {\n  filesystem_mirror {\n    path = " + quote(mirror) + "\n  }\n}\ndisable_checkpoint = true\n"
+	if err := os.WriteFile(filepath.Join(c.home, "tofurc"), []byte(rc), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s) //nolint:errchkjson // a string always has a form
+	return string(b)
+}
+
+// Run runs OpenTofu and returns what it printed.
+func (c *Config) Run(args ...string) (string, error) {
+	c.tb.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(c.tb.Context()), c.bin, args...)
+	cmd.Dir = c.Dir
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "TMPDIR=" + os.TempDir(),
+		"TF_CLI_CONFIG_FILE=" + filepath.Join(c.home, "tofurc"), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_CLI_ARGS=-no-color",
+		"GOGC=400", // a quarter less of the processor, for memory that there is
+	}
+	for name, v := range c.Vars {
+		s, plain := v.(string)
+		if !plain {
+			b, err := json.Marshal(v)
+			if err != nil {
+				c.tb.Fatal(err)
+			}
+			s = string(b)
+		}
+		cmd.Env = append(cmd.Env, "TF_VAR_"+name+"="+s)
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Must runs OpenTofu and fails the test if it fails.
+func (c *Config) Must(args ...string) string {
+	c.tb.Helper()
+	out, err := c.Run(args...)
+	if err != nil {
+		// What was planned before it failed says little.
+		if at := strings.Index(out, "\nError: "); at >= 0 {
+			out = out[at:]
+		}
+		c.tb.Fatalf("tofu %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// Output reads the outputs into out.
+func (c *Config) Output(out any) {
+	c.tb.Helper()
+	var all map[string]struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal([]byte(c.Must("output", "-json")), &all); err != nil {
+		c.tb.Fatal(err)
+	}
+	values := make(map[string]json.RawMessage, len(all))
+	for name, v := range all {
+		values[name] = v.Value
+	}
+	b, err := json.Marshal(values)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		c.tb.Fatal(err)
+	}
+}
+
+// Planned runs a plan and reports whether there is anything to change.
+func (c *Config) Planned() bool {
+	c.tb.Helper()
+	out, err := c.Run("plan", "-detailed-exitcode")
+	if err == nil {
+		return false
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 2 {
+		return true
+	}
+	c.tb.Fatalf("tofu plan: %v\n%s", err, out)
+	return false
+}
+
+// Mirror makes a mirror of stand-ins for the providers whose schemas are in
+// terraform/schemas, for [Copy].
+func Mirror(tb testing.TB) string {
+	tb.Helper()
+	standin := Built(tb, "standin")
+	program, err := os.ReadFile(standin)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	mirror := tb.TempDir()
+	for _, name := range []string{"google", "aws"} {
+		schema := filepath.Join(Root(tb), "terraform", "schemas", name+".json")
+		if _, err := os.Stat(schema); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		p, err := tfschema.Read(schema)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", name, p.Version, runtime.GOOS+"_"+runtime.GOARCH)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			tb.Fatal(err)
+		}
+		text, err := os.ReadFile(schema)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "schema.json"), text, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "terraform-provider-"+name+"_v"+p.Version), program, 0o700); err != nil { //nolint:gosec // it is to be run
+			tb.Fatal(err)
+		}
+	}
+	return mirror
+}
