@@ -125,13 +125,6 @@ KV_STRESS ?= 2m
 kv-stress: ## Judge the partitioned store under 8 clients and the race detector, KV_STRESS for each strategy and backend
 	SAMYA_KV_STRESS=$(KV_STRESS) CGO_ENABLED=1 $(BOTH) $(GO) test -race -count=1 -timeout 2h -v -run 'TestOracleAtLength$$' $(TEST_FLAGS) ./lab/kvoracle
 
-# Handed to what seeds bugs in kvpart, e.g. `make kv-mutants KV_MUTANTS_FLAGS="phantom-scan"`.
-KV_MUTANTS_FLAGS ?=
-
-.PHONY: kv-mutants
-kv-mutants: ## Seed known bugs in the partitioned store, one at a time, and see that each is caught
-	$(BOTH) $(GO) run ./lab/kvmutants/run $(KV_MUTANTS_FLAGS)
-
 # Real series lie beside the project; a folder of your own does as well.
 FORECAST_DATA ?= ../shared/data
 # cheap, all (with lstm: minutes more) or names separated by commas.

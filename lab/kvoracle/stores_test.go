@@ -94,7 +94,7 @@ func TestOracleOnFailingDisk(t *testing.T) {
 // TestOracleOf judges the subject that SAMYA_KV_SUBJECT describes, see
 // kvoracle.ParseSubject, with SAMYA_KV_SEEDS seeds.
 func TestOracleOf(t *testing.T) {
-	text := os.Getenv("SAMYA_KV_SUBJECT")
+	text := os.Getenv(kvoracle.EnvSubject)
 	if text == "" {
 		t.Skip("SAMYA_KV_SUBJECT is not set")
 	}
@@ -103,12 +103,12 @@ func TestOracleOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	seeds := 1
-	if n := os.Getenv("SAMYA_KV_SEEDS"); n != "" {
+	if n := os.Getenv(kvoracle.EnvSeeds); n != "" {
 		if seeds, err = strconv.Atoi(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := os.Getenv("SAMYA_KV_PATIENCE"); d != "" {
+	if d := os.Getenv(kvoracle.EnvPatience); d != "" {
 		if s.Load.Patience, err = time.ParseDuration(d); err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,16 @@ const (
 // Shuffled is the policy of a Subject whose keys are assigned at random all the time.
 const Shuffled kvpart.PolicyKind = "shuffled"
 
+// The environment of TestOracleOf, which judges a subject.
+const (
+	// EnvSubject is the subject, see ParseSubject.
+	EnvSubject = "SAMYA_KV_SUBJECT"
+	// EnvSeeds is a number of seeds, from the subject's on; 1 if empty.
+	EnvSeeds = "SAMYA_KV_SEEDS"
+	// EnvPatience is the time after which the watchdog takes a request for stuck.
+	EnvPatience = "SAMYA_KV_PATIENCE"
+)
+
 // Subject is a store to judge.
 type Subject struct {
 	Strategy   kvpart.Strategy

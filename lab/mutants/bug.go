@@ -34,7 +34,7 @@ type Bug struct {
 	Seeds uint64
 	// Explore names the variant whose exhaustive search finds it; empty for none.
 	Explore string
-	// Judge is who has to find it: the simulator, or tests.
+	// Judge is the one of Judges that has to find it.
 	Judge string
 	// Tests are the packages of those tests, Run the names of tests as regular
 	// expressions; all tests if there are none.
@@ -43,6 +43,10 @@ type Bug struct {
 	// something never ends, so that a bubble of synctest may be found deadlocked.
 	Timeout time.Duration
 	Hangs   bool
+	// Subject is the store in which the order oracle looks for it, see
+	// kvoracle.ParseSubject. Deadlock says that the oracle's watchdog finds it.
+	Subject  string
+	Deadlock bool
 	// Edits change the code.
 	Edits []Edit
 }
@@ -54,13 +58,15 @@ type Edit struct {
 	Old, New string
 }
 
-// Judges are who may find bugs: the simulator with the search, or `go test`.
-func Judges() []string { return []string{JudgeSim, JudgeTest} }
+// Judges are who may find bugs: the simulator with the search, `go test`, or the oracle
+// of kvpart's order.
+func Judges() []string { return []string{JudgeSim, JudgeTest, JudgeOrder} }
 
 // The judges of bugs.
 const (
-	JudgeSim  = "sim"
-	JudgeTest = "test"
+	JudgeSim   = "sim"
+	JudgeTest  = "test"
+	JudgeOrder = "order"
 )
 
 // Variants are the parts that bugs are in.
@@ -80,9 +86,12 @@ func TestVariants() []string {
 
 // variantsOf returns the parts with bugs that a judge finds.
 func variantsOf(judge string) []string {
-	if judge == JudgeTest {
+	switch judge {
+	case JudgeTest:
 		// Tests may find any bug.
 		return Variants()
+	case JudgeOrder:
+		return []string{"kvpart"}
 	}
 	return SimVariants()
 }
@@ -174,26 +183,21 @@ func Sample(bugs []Bug, n int) []Bug {
 	return picked
 }
 
-// Apply returns the changed files by their names, from the module at root.
+// Apply returns the changed files by their names, from the source tree at root. It
+// fails with ErrRotten if an edit does not apply.
 func (b *Bug) Apply(root string) (map[string]string, error) {
-	return ApplyEdits(root, b.Name, b.Edits)
-}
-
-// ApplyEdits returns the files that the edits of a bug change, by their names, from
-// the module at root. It fails with ErrRotten if an edit does not apply.
-func ApplyEdits(root, name string, edits []Edit) (map[string]string, error) {
 	changed := make(map[string]string)
-	for _, e := range edits {
+	for _, e := range b.Edits {
 		text, ok := changed[e.File]
 		if !ok {
 			raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.File)))
 			if err != nil {
-				return nil, fmt.Errorf("apply bug %q: %w", name, err)
+				return nil, fmt.Errorf("apply bug %q: %w", b.Name, err)
 			}
 			text = string(raw)
 		}
 		if n := strings.Count(text, e.Old); n != 1 {
-			return nil, fmt.Errorf("%w: %q: its old text occurs %d times in %s, must occur once:\n%s", ErrRotten, name, n, e.File, e.Old)
+			return nil, fmt.Errorf("%w: %q: its old text occurs %d times in %s, must occur once:\n%s", ErrRotten, b.Name, n, e.File, e.Old)
 		}
 		changed[e.File] = strings.Replace(text, e.Old, e.New, 1)
 	}

@@ -51,7 +51,7 @@ func (h *harness) simulateControl(ctx context.Context, ways []way) {
 func (h *harness) lookAtTests(ctx context.Context, w way) {
 	h.once(w.String(), func() {
 		var part Outcome
-		h.testIn(ctx, &part, nil, "control of "+strings.NewReplacer("/", "-", " ", "").Replace(w.tests), w)
+		h.testIn(ctx, &part, nil, "control of "+strings.NewReplacer("/", "-", " ", "").Replace(w.String()), w)
 		h.note(part)
 	})
 }

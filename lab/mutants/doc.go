@@ -11,4 +11,8 @@
 // Bugs in what the simulator does not run are judged by `go test` of the packages
 // named in their files: a named test has to fail. The unchanged code passes the same
 // tests as the control.
+//
+// Bugs in the order of kvpart's requests are judged by its oracle, package kvoracle, on
+// a store that the file of the bug describes: an invariant has to be violated. A
+// deadlock, as the watchdog names it, counts only for a bug that expects one.
 package mutants

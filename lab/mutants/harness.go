@@ -159,6 +159,11 @@ type way struct {
 	tests, run string
 	timeout    time.Duration
 	hangs      bool
+	// subject is a store that the oracle of kvpart's order judges with so many seeds, and
+	// deadlock says that its watchdog finds the bug.
+	subject  string
+	seeds    uint64
+	deadlock bool
 }
 
 // String names the way in reports.
@@ -168,6 +173,8 @@ func (w way) String() string {
 		name += " " + w.strategy
 	}
 	switch {
+	case w.subject != "":
+		return "order " + w.subject
 	case w.tests != "":
 		return "test " + w.tests
 	case w.explore != "":
@@ -183,7 +190,7 @@ func (w way) String() string {
 // ways lists how the simulator looks for a bug, in this order.
 func (b *Bug) ways() []way {
 	var list []way
-	if b.Judge == JudgeTest {
+	if b.Judge != JudgeSim {
 		return nil
 	}
 	for _, mode := range b.Modes {
@@ -259,28 +266,29 @@ func (h *harness) tell(o Outcome) {
 func (h *harness) look(ctx context.Context, bug *Bug) Outcome {
 	began := time.Now()
 	o := Outcome{Bug: bug}
-	if bug.Judge == JudgeTest {
-		h.test(ctx, &o)
-	} else {
+	if bug.Judge == JudgeSim {
 		h.simulate(ctx, &o)
+	} else {
+		h.test(ctx, &o)
 	}
 	o.Took = time.Since(began)
 	return o
 }
 
-// test has tests look for a bug.
+// test has tests, or the oracle of kvpart's order, look for a bug.
 func (h *harness) test(ctx context.Context, o *Outcome) {
 	changed, err := o.Bug.Apply(h.Root)
 	if err != nil {
 		o.Err = err
 		return
 	}
+	own := o.Bug.testWay()
 	for _, w := range h.tests {
-		if w.tests == strings.Join(o.Bug.Tests, " ") {
+		if w.String() == own.String() {
 			h.lookAtTests(ctx, w)
 		}
 	}
-	h.testIn(ctx, o, changed, o.Bug.Name, o.Bug.testWay())
+	h.testIn(ctx, o, changed, o.Bug.Name, own)
 }
 
 // simulate has the simulator and the search look for a bug. With a budget, the search
@@ -377,7 +385,7 @@ func (h *harness) build(ctx context.Context, bug *Bug) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		overlay, err := WriteOverlay(filepath.Join(h.dir, name), h.Root, changed)
+		overlay, err := writeOverlay(filepath.Join(h.dir, name), h.Root, changed)
 		if err != nil {
 			return "", fmt.Errorf("write bug %q: %w", name, err)
 		}

@@ -45,7 +45,7 @@ func TestCatalogue(t *testing.T) {
 		count[b.Variant]++
 		count[b.Kind]++
 		count["judged by "+b.Judge]++
-		if b.Judge == mutants.JudgeTest {
+		if b.Judge != mutants.JudgeSim {
 			continue
 		}
 		if b.Explore != "" {
@@ -57,7 +57,7 @@ func TestCatalogue(t *testing.T) {
 	}
 	for what, least := range map[string]int{
 		"majority": 8, "star": 8, "core": 8, "redistribute": 8, "transfer": 12, "log": 12, "persistence": 6, "retry": 5, "safety": 15,
-		"searched": 15, "auto or switch": 8, "judged by test": 70, "race": 10, "credentials": 18,
+		"searched": 15, "auto or switch": 8, "judged by test": 70, "judged by order": 17, "race": 10, "credentials": 18,
 		"mux": 12, "access": 15, "tls": 8, "shares": 8, "client": 9, "engine": 7, "partitions": 5, "membership": 5,
 	} {
 		if count[what] < least {
@@ -282,6 +282,29 @@ func TestParseJudgedByTests(t *testing.T) {
 		"hangs perhaps":         strings.Replace(head, "yes", "maybe", 1),
 		"unknown judge":         strings.Replace(head, "judge: test", "judge: me", 1),
 		"unknown variant":       strings.Replace(head, "mux\nkind", "mix\nkind", 1),
+	} {
+		if _, err := mutants.Parse(name, text+edit); !errors.Is(err, mutants.ErrFormat) {
+			t.Errorf("%s: got %v, want ErrFormat", name, err)
+		}
+	}
+}
+
+func TestParseJudgedByOrder(t *testing.T) {
+	const head = "says: s\nrule: r\nvariant: kvpart\nkind: race\njudge: order\nsubject: seed=1\nexpect: deadlock\n"
+	const edit = "--- file a/b.go\n--- old\nx\n--- new\ny\n"
+	b, err := mutants.Parse("n", head+edit)
+	if err != nil || b.Subject != "seed=1" || !b.Deadlock {
+		t.Fatalf("it is %+v, %v", b, err)
+	}
+	for name, text := range map[string]string{
+		"no subject":              strings.Replace(head, "subject: seed=1\n", "", 1),
+		"unknown subject":         strings.Replace(head, "seed", "size", 1),
+		"another expectation":     strings.Replace(head, "deadlock", "panic", 1),
+		"tests as well":           head + "tests: ./kvpart\n",
+		"modes":                   head + "modes: star\n",
+		"a variant out of reach":  strings.Replace(head, "variant: kvpart", "variant: mux", 1),
+		"a subject of tests":      strings.Replace(head, "judge: order\n", "judge: test\ntests: ./kvpart\n", 1),
+		"a subject of simulation": strings.Replace(head, "judge: order\n", "modes: star\n", 1),
 	} {
 		if _, err := mutants.Parse(name, text+edit); !errors.Is(err, mutants.ErrFormat) {
 			t.Errorf("%s: got %v, want ErrFormat", name, err)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// WriteOverlay writes files to dir, by their names in the module, and the overlay that
+// writeOverlay writes files to dir, by their names in the module, and the overlay that
 // puts them in place, and returns its path. A file without contents is taken away.
-func WriteOverlay(dir, root string, contents map[string]string) (string, error) {
+func writeOverlay(dir, root string, contents map[string]string) (string, error) {
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = make(map[string]string)
 	for name, text := range contents {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/samya-db/samya/lab/kvoracle"
 )
 
 // Parse reads a bug:
@@ -43,6 +45,13 @@ import (
 //	--- file internal/mux/mux.go
 //	…
 //
+// The oracle of kvpart's order finds a third kind, in a store that is described instead:
+//
+//	judge: order
+//	subject: strategy=sched_workers partitions=4
+//	seeds: 100
+//	expect: deadlock
+//
 // The texts are whole lines. There may be several old and new in a file, and
 // several files.
 func Parse(name, text string) (Bug, error) {
@@ -50,7 +59,7 @@ func Parse(name, text string) (Bug, error) {
 	malformed := func(format string, args ...any) (Bug, error) {
 		return Bug{}, fmt.Errorf("%w %q: %s", ErrFormat, name, fmt.Sprintf(format, args...))
 	}
-	edits, err := ParseEdits(text, b.header)
+	edits, err := parseEdits(text, b.header)
 	if err != nil {
 		return malformed("%v", err)
 	}
@@ -64,14 +73,23 @@ func Parse(name, text string) (Bug, error) {
 		return malformed("variant is %q, must be one of %q", b.Variant, variantsOf(b.Judge))
 	case !slices.Contains(Kinds(), b.Kind):
 		return malformed("kind is %q, must be one of %q", b.Kind, Kinds())
+	case b.Judge != JudgeSim && (len(b.Modes) > 0 || b.Sites != 0 || b.Explore != "" || b.Strategy != instances):
+		return malformed("modes, strategy, sites and explore are for the simulator")
+	case b.Judge != JudgeTest && (len(b.Tests) > 0 || len(b.Run) > 0 || b.Timeout != 0 || b.Hangs):
+		return malformed("tests, run, timeout and hangs are for tests")
+	case b.Judge != JudgeOrder && (b.Subject != "" || b.Deadlock):
+		return malformed("subject and expect are for the oracle of kvpart's order")
 	case b.Judge == JudgeTest && len(b.Tests) == 0:
 		return malformed("tests are needed: the packages that find it")
-	case b.Judge == JudgeTest && (len(b.Modes) > 0 || b.Sites != 0 || b.Seeds != 0 || b.Explore != "" || b.Strategy != instances):
-		return malformed("modes, strategy, sites, seeds and explore are for the simulator")
+	case b.Judge == JudgeTest && b.Seeds != 0:
+		return malformed("tests have no seeds")
 	case b.Judge == JudgeTest:
 		return b, nil
-	case len(b.Tests) > 0 || len(b.Run) > 0 || b.Timeout != 0 || b.Hangs:
-		return malformed("tests, run, timeout and hangs are for tests")
+	case b.Judge == JudgeOrder:
+		if _, err := kvoracle.ParseSubject(b.Subject); b.Subject == "" || err != nil {
+			return malformed("a subject is needed that can be read: %v", err)
+		}
+		return b, nil
 	case len(b.Modes) == 0 || slices.ContainsFunc(b.Modes, func(m string) bool { return !slices.Contains(Modes(), m) }):
 		return malformed("modes are %q, must be some of %q", b.Modes, Modes())
 	case !slices.Contains(Strategies(), b.Strategy):
@@ -80,8 +98,8 @@ func Parse(name, text string) (Bug, error) {
 	return b, nil
 }
 
-// ParseEdits reads the edits of a bug, and hands header the lines ahead of them.
-func ParseEdits(text string, header func(line string) error) ([]Edit, error) {
+// parseEdits reads the edits of a bug, and hands header the lines ahead of them.
+func parseEdits(text string, header func(line string) error) ([]Edit, error) {
 	var edits []Edit
 	file := ""
 	var into *string
@@ -140,6 +158,13 @@ func (b *Bug) header(line string) error {
 		b.Explore = value
 	case ok && key == "judge":
 		b.Judge = value
+	case ok && key == "subject":
+		b.Subject = value
+	case ok && key == "expect":
+		if value != string(kvoracle.Deadlock) {
+			return fmt.Errorf("expect is %q, may be %q alone", value, kvoracle.Deadlock)
+		}
+		b.Deadlock = true
 	case ok && (key == "tests" || key == "run" || key == "timeout" || key == "hangs"):
 		return b.testHeader(key, value)
 	case ok && key == "seeds":

@@ -164,7 +164,7 @@ func (o *Outcome) Line() string {
 // outcome tells how a bug was caught, or why it was not.
 func (b *BugSummary) outcome() string {
 	switch {
-	case b.Caught && b.Judge == JudgeTest:
+	case b.Caught && b.Judge != JudgeSim:
 		return fmt.Sprintf("%s in %.1f s", b.Invariant, b.Seconds)
 	case b.Caught && b.Seed != 0:
 		return fmt.Sprintf("%s by %s, seed %d, event %d", b.Invariant, b.How, b.Seed, b.Event)
@@ -172,9 +172,11 @@ func (b *BugSummary) outcome() string {
 		return fmt.Sprintf("%s by %s, state %d", b.Invariant, b.How, b.States)
 	case b.Error != "":
 		return "NOT CAUGHT: " + b.Error
-	case b.Judge == JudgeTest && b.Panics > 0:
+	case b.Judge == JudgeOrder && b.Detail != "":
+		return "NOT CAUGHT: the oracle fails by nothing that was expected: " + b.Detail
+	case b.Judge != JudgeSim && b.Panics > 0:
 		return "NOT CAUGHT: no test fails but by a panic: " + b.Panic
-	case b.Judge == JudgeTest:
+	case b.Judge != JudgeSim:
 		return fmt.Sprintf("NOT CAUGHT: %d tests pass", b.Tests)
 	case b.Panics+b.Hashes > 0:
 		return fmt.Sprintf("NOT CAUGHT: %d panics, %d hashes that differ, in %d seeds: %s", b.Panics, b.Hashes, b.Seeds, b.Panic)

@@ -16,9 +16,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/samya-db/samya/lab/kvoracle"
 	"github.com/samya-db/samya/lab/mutants/finding"
 )
 
@@ -28,8 +30,26 @@ const testTimeout = time.Minute
 // anyTest is the regular expression for the names of all tests.
 const anyTest = ".*"
 
-// testWay returns how tests look for a bug.
+// The oracle's test judges a subject by a number of seeds; the unchanged code, which has
+// to pass all of them, by fewer.
+const (
+	orderTests        = "./lab/kvoracle"
+	orderTest         = "TestOracleOf"
+	orderTimeout      = 3 * time.Minute
+	orderSeeds        = 60
+	orderControlSeeds = 3
+	// orderPatience is when the watchdog takes a request for stuck.
+	orderPatience = "5s"
+)
+
+// testWay returns how tests, or the oracle of kvpart's order, look for a bug.
 func (b *Bug) testWay() way {
+	if b.Judge == JudgeOrder {
+		return way{
+			tests: orderTests, run: orderTest, timeout: orderTimeout,
+			subject: b.Subject, seeds: cmp.Or(b.Seeds, orderSeeds), deadlock: b.Deadlock,
+		}
+	}
 	run := anyTest
 	if len(b.Run) > 0 {
 		run = strings.Join(b.Run, "|")
@@ -38,18 +58,21 @@ func (b *Bug) testWay() way {
 }
 
 // testControls lists the tests that the unchanged code has to pass: for each list of
-// packages the tests of all bugs.
+// packages the tests of all bugs, and for the oracle of kvpart's order each subject.
 func testControls(bugs []Bug) []way {
 	var list []way
 	for i := range bugs {
-		if bugs[i].Judge != JudgeTest {
+		if bugs[i].Judge == JudgeSim {
 			continue
 		}
 		w := bugs[i].testWay()
-		w.hangs = false
-		at := slices.IndexFunc(list, func(have way) bool { return have.tests == w.tests })
-		if at < 0 {
+		w.hangs, w.seeds, w.deadlock = false, min(w.seeds, orderControlSeeds), false
+		at := slices.IndexFunc(list, func(have way) bool { return have.String() == w.String() })
+		switch {
+		case at < 0:
 			list = append(list, w)
+			continue
+		case w.subject != "":
 			continue
 		}
 		have := &list[at]
@@ -80,7 +103,11 @@ func (h *harness) testIn(ctx context.Context, o *Outcome, changed map[string]str
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", append(args, strings.Fields(w.tests)...)...)
-	cmd.Dir, cmd.Env = h.Root, Environ(h.Root)
+	cmd.Dir, cmd.Env = h.Root, append(Environ(h.Root), "RAPID_NOFAILFILE=true")
+	if w.subject != "" {
+		cmd.Env = append(cmd.Env, kvoracle.EnvSubject+"="+w.subject, kvoracle.EnvPatience+"="+orderPatience,
+			kvoracle.EnvSeeds+"="+strconv.FormatUint(w.seeds, 10))
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -92,7 +119,7 @@ func (h *harness) testIn(ctx context.Context, o *Outcome, changed map[string]str
 		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w", w, err))
 		return
 	}
-	f, err := readTests(out, w.hangs, known)
+	f, err := readTests(out, w, known)
 	if err != nil {
 		o.Err = errors.Join(o.Err, fmt.Errorf("%v: %w: %s", w, err, tail(stderr.String())))
 		return
@@ -111,8 +138,9 @@ type testEvent struct {
 
 // readTests returns what tests found, from what `go test -json` printed: a violation
 // for each named test that failed, except known tests. A panic and a time-out tell
-// nothing. If the bug hangs, a bubble of synctest may be deadlocked.
-func readTests(out []byte, hangs bool, known []string) (finding.Finding, error) {
+// nothing. If the bug hangs, a bubble of synctest may be deadlocked. The oracle of
+// kvpart's order names an invariant.
+func readTests(out []byte, w way, known []string) (finding.Finding, error) {
 	var f finding.Finding
 	said := make(map[string]string)
 	for line := range bytes.Lines(out) {
@@ -126,7 +154,7 @@ func readTests(out []byte, hangs bool, known []string) (finding.Finding, error) 
 			return f, fmt.Errorf("%w: the build failed: %s", ErrNotTested, tail(said[""]))
 		case e.Action == "output" || e.Action == "build-output":
 			said[name] += e.Output
-			if f.Panic == "" && panicked(e.Output, hangs) {
+			if f.Panic == "" && panicked(e.Output, w.hangs) {
 				f.Panic = strings.TrimSpace(e.Output)
 			}
 		case e.Test == "" || strings.Contains(e.Test, "/"):
@@ -146,8 +174,20 @@ func readTests(out []byte, hangs bool, known []string) (finding.Finding, error) 
 		f.Violations, f.Invariant = len(f.Broken), f.Broken[0]
 		f.Detail = tail(said[f.Invariant])
 	}
+	if w.subject != "" && f.Violations > 0 {
+		named := violated.FindStringSubmatch(said[f.Invariant])
+		if named == nil || (named[1] == string(kvoracle.Deadlock)) != w.deadlock {
+			// It failed by something else than the file of the bug says.
+			f.Violations, f.Invariant = 0, ""
+		} else {
+			f.Invariant = named[1]
+		}
+	}
 	return f, nil
 }
+
+// violated finds the invariant in what the oracle's test prints.
+var violated = regexp.MustCompile(`violated ([a-z]+)[:\n]`)
 
 // panicked reports whether a line of output begins a panic that tells nothing.
 func panicked(line string, hangs bool) bool {
@@ -180,7 +220,7 @@ func (h *harness) overlayFor(w way, changed map[string]string, name string) (str
 			all[path.Join(dir, file)] = ""
 		}
 	}
-	overlay, err := WriteOverlay(filepath.Join(h.dir, name), h.Root, all)
+	overlay, err := writeOverlay(filepath.Join(h.dir, name), h.Root, all)
 	if err != nil {
 		return "", fmt.Errorf("write %q: %w", name, err)
 	}

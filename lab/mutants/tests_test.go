@@ -44,9 +44,37 @@ func TestReadTests(t *testing.T) {
 		"text":                 {out: "go: no such package\n", err: ErrNotTested},
 	}
 	for name, test := range tests {
-		f, err := readTests([]byte(test.out), test.hangs, test.known)
+		f, err := readTests([]byte(test.out), way{hangs: test.hangs}, test.known)
 		if !errors.Is(err, test.err) || f.Invariant != test.broken || (f.Violations > 0) != (test.broken != "") || f.Tests != test.tests {
 			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}
+
+// TestReadOrder: only an invariant that the oracle names catches a bug, and a deadlock
+// only a bug that expects one.
+func TestReadOrder(t *testing.T) {
+	output := func(text string) string {
+		return `{"Action":"output","Package":"p","Test":"TestOracleOf","Output":"` + text + `\n"}` + "\n"
+	}
+	const fails = `{"Action":"fail","Package":"p","Test":"TestOracleOf"}` + "\n"
+	tests := map[string]struct {
+		out      string
+		deadlock bool
+		want     string
+	}{
+		"an invariant":        {out: output("seed=1: violated atomic: …") + fails, want: "atomic"},
+		"nothing named":       {out: output("seed=1: no such backend") + fails},
+		"a panic":             {out: output("panic: index out of range") + fails},
+		"a deadlock":          {out: output("violated deadlock: …") + fails},
+		"a deadlock expected": {out: output("violated deadlock: …") + fails, deadlock: true, want: "deadlock"},
+		"another":             {out: output("violated order: …") + fails, deadlock: true},
+		"it passes":           {out: `{"Action":"pass","Package":"p","Test":"TestOracleOf"}` + "\n"},
+	}
+	for name, test := range tests {
+		f, err := readTests([]byte(test.out), way{subject: "seed=1", deadlock: test.deadlock}, nil)
+		if err != nil || f.Invariant != test.want || (f.Violations > 0) != (test.want != "") {
+			t.Errorf("%s: %+v, %v, want %q", name, f, err, test.want)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func (l *lab) mutantsCommand() *cobra.Command {
 		Long: `Builds the simulator and the search with one known bug after the other, and
 tells which invariant catches it, after how many events; or, for bugs in what the
 simulator does not run, has the tests named in the file of the bug run, and tells
-which test fails. A panic, a hash that differs, a time-out or a failed build does
+which test fails. Bugs in the order of kvpart's requests are judged by its oracle,
+which names an invariant. A panic, a hash that differs, a time-out or a failed build does
 not count. The unchanged code has to pass the same seeds and tests. It needs the go
 command and the source tree, and changes nothing there. Name bugs to look for those
 only. With --budget, bugs are judged in a fresh order until the time is up.`,
@@ -53,7 +54,7 @@ only. With --budget, bugs are judged in a fresh order until the time is up.`,
 	f.IntVar(&o.options.Jobs, "jobs", 2, "bugs to look for at once")
 	f.DurationVar(&o.options.Budget, "budget", 0, "begin bugs for so long only, in an order that is drawn; 0 for all bugs")
 	f.Uint64Var(&o.options.Order, "order", 0, "draw the order for --budget from this number; 0 for a fresh one, which is printed")
-	f.StringVar(&o.judge, "judge", "", "bugs that are found by this only, sim or test; empty for both")
+	f.StringVar(&o.judge, "judge", "", "bugs that are found by this only: sim, test or order; empty for all")
 	f.IntVar(&o.sample, "sample", 0, "so many bugs only, evenly spread; 0 for all")
 	f.DurationVar(&o.options.Timeout, "timeout", 10*time.Minute, "the longest that one build or one look may take")
 	f.BoolVar(&o.options.SkipSearch, "no-search", false, "simulate only")
