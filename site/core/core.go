@@ -45,7 +45,7 @@ type Core struct {
 	// transaction with an entity.
 	watchers map[Call]*entity
 	revision Revision
-	timers   timers
+	timers   calendar[*entity] // of the entities that wait for a time
 	// reachable are the sites that seem to be up; nil if nothing was said yet.
 	reachable []SiteID
 	guard     guard
@@ -412,7 +412,7 @@ func (c *Core) dropEntity(e *entity) {
 	e.changes = nil
 	c.endAcks(e)
 	c.endWatches(e, e.deleted())
-	c.timers.set(e, 0)
+	c.timers.remove(e)
 	c.deletedLeases(e)
 	c.keepOut(e, 0)
 	c.unsplit(e)

@@ -142,9 +142,9 @@ func TestBodyHash(t *testing.T) {
 	}
 }
 
-// TestTimers compares the heap with a list that is searched.
-func TestTimers(t *testing.T) {
-	var heap timers
+// TestCalendar compares a calendar with a list that is searched.
+func TestCalendar(t *testing.T) {
+	c := new(Core)
 	entities := make([]*entity, 20)
 	want := make(map[*entity]Tick)
 	for i := range entities {
@@ -155,7 +155,7 @@ func TestTimers(t *testing.T) {
 		x = x*6364136223846793005 + 1442695040888963407
 		e := entities[x>>33%20]
 		wake := Tick(x >> 40 % 50)
-		heap.set(e, wake)
+		c.sleepUntil(e, wake)
 		if delete(want, e); wake != 0 {
 			want[e] = wake
 		}
@@ -163,8 +163,8 @@ func TestTimers(t *testing.T) {
 		for _, w := range want {
 			first = earlier(first, w)
 		}
-		if len(heap) != len(want) || len(heap) > 0 && heap[0].wake != first {
-			t.Fatalf("%d in the heap, want %d; the first at %d", len(heap), len(want), first)
+		if len(c.timers) != len(want) || len(c.timers) > 0 && c.timers[0].wake != first {
+			t.Fatalf("%d in the heap, want %d; the first at %d", len(c.timers), len(want), first)
 		}
 	}
 }

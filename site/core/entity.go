@@ -37,7 +37,7 @@ type entity struct {
 	changes []*pendingChange
 	// children counts the entities right below.
 	children int32
-	// heapAt is its place in the core's heap, or -1, and wake when the core must look
+	// heapAt is its place in the core's calendar, or -1, and wake when the core must look
 	// at this entity again.
 	heapAt int32
 

@@ -1,7 +1,5 @@
 package core
 
-import "container/heap"
-
 const (
 	// maxEnding bounds the leases that end by themselves in one step: if more do,
 	// they follow a millisecond later.
@@ -74,7 +72,7 @@ func (c *Core) creditLease(l *lease) bool {
 	}
 	if !c.takeBack(l, l.Tokens) {
 		l.until = c.now.Tick + creditAgain
-		heap.Fix(&c.leases.ends, l.heapAt)
+		c.leases.ends.add(l)
 		return false
 	}
 	c.leaseEvent(l, LeaseExpired)

@@ -2,7 +2,6 @@ package core
 
 import (
 	"cmp"
-	"container/heap"
 
 	"github.com/tidwall/btree"
 )
@@ -18,9 +17,9 @@ type lease struct {
 	key RequestKey
 	// entity is nil if there was none of its generation at the restart.
 	entity *entity
-	// until is when it ends, in this life; heapAt its place in the heap, or -1.
+	// until is when it ends, in this life; heapAt its place in the calendar, or -1.
 	until  Tick
-	heapAt int
+	heapAt int32
 }
 
 // leases are the leases of a site. A lease ends once: the record that removes it
@@ -28,7 +27,7 @@ type lease struct {
 type leases struct {
 	byKey map[RequestKey]*lease
 	// ends orders them by when they end.
-	ends leaseHeap
+	ends calendar[*lease]
 	// The indexes are for listings; each ends with the number.
 	byNumber, byHolder, byEntity, byBoth *btree.BTreeG[*lease]
 	// number is that of the last one granted.
@@ -42,36 +41,13 @@ type leases struct {
 	more Tick
 }
 
-// leaseHeap orders leases by when they end, those of one instant by number.
-type leaseHeap []*lease
-
-func (h leaseHeap) Len() int { return len(h) }
-
-func (h leaseHeap) Less(i, j int) bool {
-	return h[i].until < h[j].until || h[i].until == h[j].until && h[i].Number < h[j].Number
+// before implements dated: leases of one instant end in the order of their numbers.
+func (l *lease) before(o *lease) bool {
+	return l.until < o.until || l.until == o.until && l.Number < o.Number
 }
 
-func (h leaseHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].heapAt, h[j].heapAt = i, j
-}
-
-// Push implements heap.Interface.
-func (h *leaseHeap) Push(x any) {
-	l := x.(*lease)
-	l.heapAt = len(*h)
-	*h = append(*h, l)
-}
-
-// Pop implements heap.Interface.
-func (h *leaseHeap) Pop() any {
-	old := *h
-	l := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	l.heapAt = -1
-	return l
-}
+// index implements dated.
+func (l *lease) index() *int32 { return &l.heapAt }
 
 func byNumber(a, b *lease) int { return cmp.Compare(a.Number, b.Number) }
 
@@ -103,9 +79,7 @@ func (t *leases) add(l *lease) {
 
 func (t *leases) remove(l *lease) {
 	delete(t.byKey, l.key)
-	if l.heapAt >= 0 {
-		heap.Remove(&t.ends, l.heapAt)
-	}
+	t.ends.remove(l)
 	t.byNumber.Delete(l)
 	t.byEntity.Delete(l)
 	if l.Holder != "" {
@@ -138,7 +112,7 @@ func (c *Core) startLeases() {
 	for _, l := range c.leases.restored {
 		remaining := Tick(min(max(0, l.Expires-c.own()), int64(l.TTL)))
 		l.until = c.now.Tick + remaining
-		heap.Push(&c.leases.ends, l)
+		c.leases.ends.add(l)
 	}
 	c.leases.restored = nil
 }
@@ -195,11 +169,7 @@ func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
 // prolong has a lease end a time from now.
 func (c *Core) prolong(l *lease, ttl Tick) {
 	l.TTL, l.Expires, l.until = ttl, c.own()+int64(ttl), c.now.Tick+ttl
-	if l.heapAt < 0 {
-		heap.Push(&c.leases.ends, l)
-	} else {
-		heap.Fix(&c.leases.ends, l.heapAt)
-	}
+	c.leases.ends.add(l)
 	c.storeLease(l)
 }
 

@@ -1,52 +1,25 @@
 package core
 
 import (
-	"container/heap"
-
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 )
 
-// timers orders the entities that wait for a time.
-type timers []*entity
+// before implements dated.
+func (e *entity) before(o *entity) bool { return e.wake < o.wake }
 
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].wake < t[j].wake }
-func (t timers) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].heapAt, t[j].heapAt = t[j].heapAt, t[i].heapAt
-}
+// index implements dated.
+func (e *entity) index() *int32 { return &e.heapAt }
 
-// Push implements heap.Interface.
-func (t *timers) Push(x any) {
-	e := x.(*entity)
-	e.heapAt = int32(len(*t)) //nolint:gosec // far fewer
-	*t = append(*t, e)
-}
-
-// Pop implements heap.Interface.
-func (t *timers) Pop() any {
-	old := *t
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*t = old[:len(old)-1]
-	e.heapAt = -1
-	return e
-}
-
-// set makes an entity wake at a time; 0 for never.
-func (t *timers) set(e *entity, wake Tick) {
+// sleepUntil has an entity looked at again at a time; 0 for never.
+func (c *Core) sleepUntil(e *entity, wake Tick) {
 	switch {
-	case wake == 0 && e.heapAt < 0:
 	case wake == 0:
-		heap.Remove(t, int(e.heapAt))
-	case e.heapAt < 0:
+		c.timers.remove(e)
+	case wake != e.wake || e.heapAt < 0:
 		e.wake = wake
-		heap.Push(t, e)
-	case e.wake != wake:
-		e.wake = wake
-		heap.Fix(t, int(e.heapAt))
+		c.timers.add(e)
 	}
 }
 
@@ -114,7 +87,7 @@ func (c *Core) schedule(e *entity) {
 	t = earlier(t, c.debtWake(e))
 	t = earlier(t, e.acksWake())
 	t = earlier(t, e.auditWake())
-	c.timers.set(e, t)
+	c.sleepUntil(e, t)
 }
 
 func (c *Core) scheduleCatalogue() {
@@ -153,7 +126,7 @@ func (c *Core) wake() {
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {
 		due = append(due, c.timers[0])
-		c.timers.set(c.timers[0], 0)
+		c.timers.remove(c.timers[0])
 	}
 	for _, e := range due {
 		c.expireQueue(e)
