@@ -84,6 +84,10 @@ func (s *Site) failure(a core.Answer, q asked) error {
 		e := apierr.New(apierr.SiteUnavailable, "site %s is %s; nothing was done", s.cfg.Name, s.waiting(a.Missing))
 		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
 		return e
+	case core.Halted:
+		e := apierr.New(apierr.SiteUnavailable, "entity %q is halted at site %s, as a balance is broken; nothing was done", q.entity, s.cfg.Name)
+		e.Entity, e.RequestID, e.Site, e.RetryAfter = q.entity, q.requestID, s.cfg.Name, time.Second
+		return e
 	case core.Invalid:
 		return apierr.Invalid("tokens", "out of range")
 	}

@@ -51,6 +51,7 @@ func TestFailures(t *testing.T) {
 		{core.Overflow, asked{}, &apierr.Error{Reason: apierr.OutOfRange, Entity: "acme"}},
 		{core.Stopping, q, of(apierr.ShuttingDown)},
 		{core.Unvouched, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
+		{core.Halted, q, with(of(apierr.SiteUnavailable), func(e *apierr.Error) { e.RetryAfter = time.Second })},
 		{core.Invalid, q, &apierr.Error{Reason: apierr.InvalidField, Violations: []apierr.Violation{{Field: "tokens", Problem: "out of range"}}}},
 		{core.Code(99), q, &apierr.Error{Reason: apierr.Internal}},
 	} {

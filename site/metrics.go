@@ -208,6 +208,8 @@ func (s *Site) Happened(e core.Event) {
 	case core.ForecastDropped:
 		m.dropped.Add(float64(e.Count))
 		s.log.Warn("a stored forecast could not be taken up, it is learnt anew", "entity", e.Entity)
+	case core.BooksBroken:
+		s.log.Error("a balance is broken: the entity is halted, with all in its tree, until the site restarts", "entity", e.Entity, "error", e.Err)
 	case core.ProtocolFault:
 		m.faults.Inc()
 		s.log.Warn("the protocol refused something", "entity", e.Entity, "error", e.Err)
@@ -322,6 +324,7 @@ type gauges struct{ site *Site }
 
 var (
 	descEntities = prometheus.NewDesc("samya_site_entities", "Entities.", nil, nil)
+	descHalted   = prometheus.NewDesc("samya_site_entities_halted", "Entities that are halted until the site restarts, as a balance is broken.", nil, nil)
 	descWaiting  = prometheus.NewDesc("samya_site_waiting", "Acquires that wait for tokens.", nil, nil)
 	descWaited   = prometheus.NewDesc("samya_site_waited_total", "Acquires that had to wait for tokens.", nil, nil)
 	descInbox    = prometheus.NewDesc("samya_site_inbox", "Inputs that wait to be handled.", nil, nil)
@@ -343,7 +346,7 @@ var (
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descEntities, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
+		descEntities, descHalted, descWaiting, descWaited, descInbox, descRequests, descLeases, descClaims, descSurplus, descChanges, descPeers, descWatchers, descMode, descVersion,
 		descBacklog, descCheckpoints, descCheckpoint,
 	} {
 		ch <- d
@@ -368,6 +371,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	gauge(descEntities, st.Entities)
+	gauge(descHalted, st.Halted)
 	gauge(descWaiting, st.Waiting)
 	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, float64(st.Waited))
 	gauge(descRequests, st.Requests)

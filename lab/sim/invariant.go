@@ -15,6 +15,8 @@ const (
 	// Conservation: what all sites hold, have set aside and have out, with what
 	// is decided and not yet applied, is the limit; and so at every single site.
 	Conservation Invariant = "conservation"
+	// Books: no operation on the books of a site is beyond its bound.
+	Books Invariant = "books"
 	// OverGrant: acquires returned less releases invoked are within the limit and the
 	// debt, as the clients see it, and no site grants what pays the debt.
 	OverGrant Invariant = "over-grant"
@@ -86,7 +88,7 @@ const (
 // Invariants lists all, in the order of docs/testing.md.
 func Invariants() []Invariant {
 	return []Invariant{
-		Conservation, OverGrant, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
+		Conservation, OverGrant, Books, Bounds, Agreement, Integrity, Monotonic, Durability, AppliedOnce, Reallocation,
 		ExactlyOnce, Leases, Answers, Reads, Refusal, Serving, Catalogue, Surplus, ModeKept, Deadline, Liveness, Bounded, StaleData, Recovery, Sound,
 		Determinism,
 	}

@@ -34,6 +34,8 @@ func (n *node) drain() {
 	}
 	for _, e := range batch.Events {
 		switch e.Kind {
+		case core.BooksBroken:
+			s.fail(Books, "%s: %w", n.id, e.Err)
 		case core.ProtocolFault:
 			s.fail(Sound, "%s: entity %q: protocol fault: %w", n.id, e.Entity, e.Err)
 		case core.RedistributionStarted:

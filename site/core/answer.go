@@ -54,13 +54,16 @@ const (
 	// ExceedsLimit: refused, the acquire asks for more than a limit at the least, which
 	// no site can ever grant.
 	ExceedsLimit
+	// Halted: a balance of the entity, or of one in its tree, is broken at this site;
+	// nothing was done.
+	Halted
 )
 
 var codeNames = [...]string{
 	"ok", "out_of_tokens", "not_found", "exists", "reused", "mismatch",
 	"overloaded", "no_quorum", "unknown", "overflow", "stopping", "invalid", "unvouched",
 	"queue_full", "superseded", "expired", "no_lease", "no_parent", "has_children", "looped", "too_deep",
-	"exceeds_limit",
+	"exceeds_limit", "halted",
 }
 
 // String returns the code's name.

@@ -74,7 +74,7 @@ func (a *audit) note(net Tokens) {
 
 // negative reports whether less than nothing seems to be out, by what others have
 // told at any time, beyond what is set aside.
-func (e *entity) negative() bool { return e.net+e.outside+e.surplus < 0 }
+func (e *entity) negative() bool { return e.books.Net()+e.outside+e.surplus() < 0 }
 
 // suspect looks whether less than nothing seems to be out. If all have told lately
 // it begins an audit: the first member at once, the next ones if it seems so for
@@ -114,7 +114,7 @@ func (c *Core) suspectRestored() {
 	}
 	c.suspected = true
 	c.space.ascend("", func(e *entity) bool {
-		if e.net < 0 {
+		if e.books.Net() < 0 {
 			c.active(e)
 		}
 		return true
@@ -132,7 +132,7 @@ func (c *Core) auditOf(e *entity) *audit {
 func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
 	a := c.auditOf(e)
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
-	w := netWatch{auditor: auditor, id: c.auditID(), most: e.net, until: c.now.Tick + watchFor}
+	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor}
 	a.watches = append(a.watches, w)
 	return w.id
 }
@@ -152,7 +152,7 @@ func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {
 
 func (c *Core) beginAudit(e *entity) {
 	a := e.audit
-	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus
+	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus()
 	a.members = make([]audited, len(c.cfg.Members))
 	a.members[slices.Index(c.cfg.Members, c.cfg.Self)].watch = c.watchNet(e, c.cfg.Self)
 	c.out.Events = append(c.out.Events, Event{Kind: AuditBegun, Entity: e.name})
@@ -258,8 +258,10 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 
 // keepOut sets how much of an entity is kept out of circulation.
 func (c *Core) keepOut(e *entity, surplus Tokens) {
-	c.surplus += surplus - e.surplus
-	e.surplus = surplus
+	c.surplus += surplus - e.surplus()
+	if surplus != e.surplus() {
+		e.rarely().surplus = surplus
+	}
 }
 
 // auditWake is when a watch, or what is known of an audit, is to be forgotten.

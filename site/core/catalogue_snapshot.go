@@ -96,9 +96,9 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	c := cat.c
 	direct := make(map[*entity]Tokens, c.space.len())
 	c.space.ascend("", func(e *entity) bool {
-		direct[e] += e.net
+		direct[e] += e.books.Net()
 		if e.parent() != nil {
-			direct[e.parent()] -= e.net
+			direct[e.parent()] -= e.books.Net()
 		}
 		return true
 	})
@@ -111,8 +111,8 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 		return true
 	})
 	c.space.ascend("", func(e *entity) bool {
-		if out[e] != e.net {
-			c.shift(e, out[e]-e.net)
+		if out[e] != e.books.Net() {
+			c.shift(e, out[e]-e.books.Net())
 		}
 		return true
 	})

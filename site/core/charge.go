@@ -73,29 +73,23 @@ func (ch charge) lower(tokens Tokens) {
 func (c *Core) take(ch charge) {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
-		e.left -= tokens
-		e.net += tokens
+		c.keepWhole(e, e.books.Take(tokens))
 		c.demanded(e, tokens)
 		c.dirtyBooks(e)
 	}
 }
 
-// maxBooks bounds what trusted releases can pile up at a site, far from where
-// sums over the most sites there can be would overflow.
-const maxBooks = 1 << 56
-
 // creditAll puts tokens that were out back into the books, all or none, and reports
 // whether they fit. The caller goes on with freedAll.
 func (c *Core) creditAll(ch charge) bool {
 	for i := range ch {
-		if e, tokens := ch[i].of, ch[i].tokens; e.left+tokens > maxBooks || e.net-tokens < -maxBooks {
+		if !ch[i].of.books.Fits(ch[i].tokens) {
 			return false
 		}
 	}
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
-		e.left += tokens
-		e.net -= tokens
+		c.keepWhole(e, e.books.Return(tokens))
 		c.returned(e, tokens)
 		c.dirtyBooks(e)
 	}
@@ -139,7 +133,7 @@ func (c *Core) catchUp() {
 	for i := 0; i < len(c.due); i++ {
 		e := c.due[i]
 		e.due = false
-		if !c.exists(e) {
+		if !c.serves(e) {
 			continue
 		}
 		c.freedOne(e)

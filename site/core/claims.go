@@ -224,6 +224,9 @@ func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
 // settleParked counts a parked release, or gives it up. The claim ends with that
 // in one transaction, so it is done once even if the record is no longer kept.
 func (c *Core) settleParked(cl *claim, state RequestState) {
+	if e := c.space.find(cl.Entity); e != nil && e.halted() {
+		return
+	}
 	c.settled(cl)
 	var e *entity
 	if state == Ran {

@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/internal/portion"
+	"github.com/samya-db/samya/site/core/books"
 )
 
 // Core is one site's deterministic core. See the package comment for the
@@ -50,6 +51,7 @@ type Core struct {
 	reachable []SiteID
 	guard     guard
 	gossip    gossip
+	halt      halt
 	forecasts forecasts
 
 	now Now
@@ -122,15 +124,15 @@ func (c *Core) restore(from *Restored) error {
 	c.out.Reset()
 	c.cat.protocol = avantan.New(&c.machine, &c.cat, state)
 	c.scheduleCatalogue()
-	books := make(map[string]BooksRecord, len(from.Books))
+	stored := make(map[string]BooksRecord, len(from.Books))
 	for _, b := range from.Books {
-		books[b.Name] = b
+		stored[b.Name] = b
 	}
 	for _, r := range from.Entities {
 		if err := r.Protocol.Validate(); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
 		}
-		b, ok := books[r.Name]
+		b, ok := stored[r.Name]
 		if !ok || b.Generation != r.Generation {
 			return fmt.Errorf("entity %q, generation %d: its books are missing", r.Name, r.Generation)
 		}
@@ -152,7 +154,10 @@ func (c *Core) restore(from *Restored) error {
 		}
 		e.moved, e.fetches = r.Moved, r.Fetches
 		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
-		e.left, e.net = b.Left, b.Net
+		var err error
+		if e.books, err = books.Of(b.Left, b.Net, e.offered()); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
 		c.keepOut(e, r.Surplus)
 		if r.Debt != 0 || r.Held != 0 {
 			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard)}
@@ -167,8 +172,8 @@ func (c *Core) restore(from *Restored) error {
 	if err := c.restoreTree(from.Entities); err != nil {
 		return err
 	}
-	if len(books) != len(from.Entities) {
-		return fmt.Errorf("%d books for %d entities", len(books), len(from.Entities))
+	if len(stored) != len(from.Entities) {
+		return fmt.Errorf("%d books for %d entities", len(stored), len(from.Entities))
 	}
 	c.restoreLeases(from.Leases)
 	c.clock.restored = from.Clock
@@ -196,6 +201,9 @@ func (c *Core) Step(now Now, in Input) {
 		// It has just begun to serve, and all else may be due.
 	}
 	c.suspectRestored()
+	if c.refuseHalted(in) {
+		return
+	}
 	switch in := in.(type) {
 	case *Acquire:
 		c.acquire(in)
@@ -244,9 +252,10 @@ func (c *Core) Drain(e *Effects) {
 		c.joinLanes()
 	}
 	rec := &c.out.Records
+	c.verify()
 	c.revise()
 	for _, en := range c.touched {
-		if c.exists(en) {
+		if c.serves(en) {
 			c.recordEntity(rec, en)
 		}
 		en.listed, en.dirtyBooks, en.dirtyRecord = false, false, false
@@ -269,6 +278,7 @@ func (c *Core) Drain(e *Effects) {
 		// Also without new records: a full table takes none before old ones go.
 		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
 	}
+	c.withhold()
 	c.askFresh()
 	c.seal()
 	*e, c.out = c.out, *e
@@ -276,13 +286,13 @@ func (c *Core) Drain(e *Effects) {
 
 func (c *Core) recordEntity(rec *Records, e *entity) {
 	if e.dirtyBooks {
-		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.left, Net: e.net})
+		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net()})
 	}
 	if e.dirtyRecord {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
 			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
-			Surplus: e.surplus, Shape: c.space.shapes[e],
+			Surplus: e.surplus(), Shape: c.space.shapes[e],
 		}
 		if d := e.debt(); d != nil {
 			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held
@@ -321,6 +331,8 @@ type Status struct {
 	// Missing is how many members must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing int
+	// Halted is the number of entities that are halted, as a balance is broken.
+	Halted int
 	// Surplus is kept out of circulation, of all entities.
 	Surplus   Tokens
 	Catalogue avantan.Instance
@@ -336,7 +348,7 @@ func (c *Core) Status() Status {
 	return Status{
 		Entities: c.space.len(), Waiting: len(c.waiting), Waited: c.arrivals, Requests: c.requests.len(),
 		Changes: len(c.cat.pending), Leases: len(c.leases.byKey), Watchers: len(c.watchers), Claims: c.owed.open,
-		Surplus: c.surplus,
+		Surplus: c.surplus, Halted: len(c.halt.generations),
 		Missing: c.guard.missing(), Catalogue: c.cat.protocol.State().Applied, Mode: c.modeNow(),
 	}
 }
@@ -361,7 +373,7 @@ func (c *Core) touch(e *entity) {
 func (c *Core) dirtyBooks(e *entity) {
 	e.dirtyBooks = true
 	if e.audit != nil {
-		e.audit.note(e.net)
+		e.audit.note(e.books.Net())
 	}
 	c.touch(e)
 }
@@ -396,7 +408,9 @@ func (c *Core) newEntity(name string, generation uint64, initial Tokens) *entity
 // addEntity gives a created entity its books, with this site's share.
 func (c *Core) addEntity(name string, generation uint64, limit Tokens) *entity {
 	e := c.newEntity(name, generation, limit)
-	e.left = shareOf(limit, c.cfg.Members, c.cfg.Self)
+	var err error
+	e.books, err = books.Of(shareOf(limit, c.cfg.Members, c.cfg.Self), 0, 0)
+	c.keepWhole(e, err)
 	c.space.put(e)
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
@@ -453,6 +467,7 @@ func (c *Core) deliver(d Deliver) {
 		c.space.Execute([]string{env.Entity}, func(es []*entity) {
 			if e := es[0]; e != nil && e.generation == env.Generation {
 				switch {
+				case e.halted():
 				case env.Star != nil:
 					c.stepStar(e, star.Input{Receive: env.Star})
 				case env.Audit != nil:

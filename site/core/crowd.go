@@ -59,7 +59,7 @@ func (c *Core) turn(e *entity) Tick {
 	self := slices.Index(c.cfg.Members, c.cfg.Self)
 	own := e.views[self].Median - e.views[self].Left
 	first, round := e.rarely().turns, Tick(crowdStep)
-	if e.queue.len() == 0 && e.left >= 0 {
+	if e.queue.len() == 0 && e.books.Left() >= 0 {
 		first += c.cfg.GiveUp
 	}
 	for i := range e.views {

@@ -85,7 +85,7 @@ func (e *entity) owed() Tokens {
 // left, but for what pays the debt, and what an offer of less than nothing lacks: that
 // may come back. It is negative if that leaves less than nothing.
 func (e *entity) usable() Tokens {
-	left := e.left - e.lacking()
+	left := e.books.Left() - e.lacking()
 	d := e.debt()
 	if d == nil {
 		return left
@@ -100,7 +100,7 @@ func (e *entity) stillHas() Tokens {
 	if d == nil || d.aside != math.MaxInt64 {
 		return 0
 	}
-	return max(0, e.left-e.lacking()-d.amount)
+	return max(0, e.books.Left()-e.lacking()-d.amount)
 }
 
 // setDebt notes the debt after instance t, which has decided v. Whoever contributed to
@@ -239,7 +239,7 @@ func (c *Core) payDebt(e *entity) {
 // debtWake is when this site begins an instance that takes what came back here off the
 // debt; 0 for never.
 func (c *Core) debtWake(e *entity) Tick {
-	if e.owed() == 0 || e.left == 0 || e.busy() {
+	if e.owed() == 0 || e.books.Left() == 0 || e.busy() {
 		return 0
 	}
 	return max(1, e.hunt.triggered+c.cfg.Tell, e.hunt.noQuorum)

@@ -103,7 +103,7 @@ func (c *Core) dryAgain(e *entity, s *Situation) bool {
 // waits, lacks is how many tokens would pay the debt.
 func (e *entity) lacks() Tokens {
 	if e.queue.len() == 0 {
-		return max(1, -e.left)
+		return max(1, -e.books.Left())
 	}
 	return max(1, e.queue.fewest()-e.usable())
 }
@@ -217,12 +217,12 @@ func (c *Core) toldSince(e *entity, since Tick) (left, spare Tokens) {
 // nothing to pay it with: nobody is refused who would have others asked. It is when the
 // pause is over, and once others tell that they can pay it all.
 func (c *Core) debtDue(e *entity) bool {
-	if e.left >= 0 {
+	if e.books.Left() >= 0 {
 		return false
 	}
 	d := e.droughtNow()
 	left, _ := c.toldSince(e, d.since)
-	return c.now.Tick >= d.until || left >= -e.left && c.now.Tick >= e.hunt.triggered+c.cfg.Tell
+	return c.now.Tick >= d.until || left >= -e.books.Left() && c.now.Tick >= e.hunt.triggered+c.cfg.Tell
 }
 
 // probe asks for tokens that others tell of in a drought, if it is time to.

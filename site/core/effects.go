@@ -111,6 +111,9 @@ const (
 	GaveUp
 	// ProtocolFault: a message or decision was refused as impossible.
 	ProtocolFault
+	// BooksBroken: a balance of the entity went beyond its bound, and the site halts
+	// the entity with its tree.
+	BooksBroken
 	// Serving: the site begins to serve: enough members vouch for its data.
 	Serving
 	// ForecastFellBack: forecasts were not finite, and the newest bin stood in.
@@ -167,7 +170,7 @@ type Event struct {
 	// about, Request the key of a ClaimGivenUp.
 	Site    SiteID
 	Request RequestKey
-	// Err tells a ProtocolFault.
+	// Err tells a ProtocolFault or BooksBroken.
 	Err error
 }
 

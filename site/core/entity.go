@@ -8,6 +8,7 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
 	"github.com/samya-db/samya/predict"
+	"github.com/samya-db/samya/site/core/books"
 )
 
 // entity is the machine of one entity at this site: its books, its waiting
@@ -22,9 +23,7 @@ type entity struct {
 	above atomic.Pointer[entity]
 	// place is nil in a core without lanes.
 	place *Place
-	// left is what may be handed out now, signed; net is acquired minus
-	// released here. What is set aside is in the protocol's state.
-	left, net Tokens
+	books books.Books
 	// queue is nil before an acquire has waited.
 	queue *queue
 	// audit is nil unless the entity was suspicious lately.
@@ -74,8 +73,6 @@ type entity struct {
 	hunt    hunt
 	// drought is nil before there was one; see droughtNow.
 	drought *drought
-	// surplus is kept out of circulation; see EntityRecord.
-	surplus Tokens
 	// seldom is what few entities have; nil for none of it.
 	seldom *seldom
 	// revision is that of the last transaction of this life that it was part of;
@@ -96,7 +93,20 @@ type seldom struct {
 	// turns is from when on the sites of a crowd may begin the next instance, one after
 	// the other; 0 where there is none. See crowd.go.
 	turns Tick
+	// surplus is kept out of circulation.
+	surplus Tokens
 }
+
+// surplus is kept out of circulation; see EntityRecord.
+func (e *entity) surplus() Tokens {
+	if e.seldom == nil {
+		return 0
+	}
+	return e.seldom.surplus
+}
+
+// halted reports whether a balance of the entity, or of one in its tree, is broken.
+func (e *entity) halted() bool { return e.books.Closed() }
 
 // rarely is what few entities have, to be changed.
 func (e *entity) rarely() *seldom {
@@ -149,7 +159,7 @@ func (e *entity) pledged() (offered, lacking Tokens) {
 
 // owes reports whether the site is in debt, also if that is part of an offer: it
 // may come back.
-func (e *entity) owes() bool { return e.left < 0 || e.left+e.offered() < 0 }
+func (e *entity) owes() bool { return e.books.Left() < 0 || e.books.Left()+e.offered() < 0 }
 
 func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	return Situation{

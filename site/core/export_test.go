@@ -116,3 +116,16 @@ func (c *Core) Recount(tenantOf func(key RequestKey) string) map[string]int {
 	}
 	return n
 }
+
+// Overdraw breaks the books of an entity, as a bug would that takes more than is left.
+func (c *Core) Overdraw(name string) {
+	e := c.space.find(name)
+	c.keepWhole(e, e.books.Take(e.books.Left()+1))
+}
+
+// Unpledge has the books of an entity forget a pledge that its protocol goes on holding.
+func (c *Core) Unpledge(name string) {
+	e := c.space.find(name)
+	c.keepWhole(e, e.books.Withdraw(e.books.Aside()))
+	c.dirtyBooks(e)
+}

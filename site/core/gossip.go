@@ -91,7 +91,7 @@ func (c *Core) tellBusy() {
 			g.next = 0
 		}
 		e := g.busy[g.next]
-		if e.busyUntil <= c.now.Tick || !c.exists(e) {
+		if e.busyUntil <= c.now.Tick || !c.serves(e) {
 			last := len(g.busy) - 1
 			g.busy[g.next], g.busy[last] = g.busy[last], nil
 			g.busy = g.busy[:last]
@@ -156,7 +156,7 @@ func (c *Core) gained(e *entity, now Tick) bool {
 		return false
 	}
 	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
-	return e.left >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
+	return e.books.Left() >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
 }
 
 const (
@@ -170,7 +170,7 @@ func (c *Core) summary(e *entity) Summary {
 	s := c.situation(e)
 	target, median := c.mods.want.Target(s)
 	return Summary{
-		Entity: e.name, Generation: e.generation, Left: e.left, Net: e.net, Offered: e.offered(),
+		Entity: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net(), Offered: e.offered(),
 		Median: s.Queued + median, Target: s.Queued + target, Busy: e.demandUntil > c.now.Tick,
 	}
 }

@@ -69,6 +69,8 @@ type lane struct {
 	// others may have to be told of, and closed those of which bins of demand were
 	// closed.
 	touched, looks, freed, closed []*entity
+	// broken are the machines whose books are.
+	broken []broken
 	// room and placed are memory of a charge.
 	room   charge
 	placed map[*entity]int32
@@ -102,7 +104,7 @@ func (c *Core) Resume() {
 	l.open = c.guard.open && !c.stopping && len(c.leases.restored) == 0
 	l.apart = true
 	if l.open {
-		c.spread()
+		c.scatter()
 	}
 }
 
@@ -131,7 +133,14 @@ func (c *Core) joinLanes() {
 		clear(l.touched)
 		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
 	}
-	c.fold()
+	c.gather()
+	for i := range c.lanes.all {
+		l := &c.lanes.all[i]
+		for _, b := range l.broken {
+			c.keepWhole(b.of, b.err)
+		}
+		l.broken = nil
+	}
 	for i := range c.lanes.all {
 		l := &c.lanes.all[i]
 		for _, e := range l.closed {

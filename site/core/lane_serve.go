@@ -115,7 +115,7 @@ func (c *Core) affords(number int, ch charge) bool {
 			return false
 		}
 		if s := e.split(); s != nil {
-			if s.slots[number].left.Load() < int64(tokens) {
+			if s.stripes[number].Left() < tokens {
 				return false
 			}
 			continue
@@ -131,7 +131,7 @@ func (c *Core) affords(number int, ch charge) bool {
 // granted acquire or a release would change: nobody waits, nothing is looked into, and
 // no stored model is to be taken up.
 func (c *Core) quiet(e *entity) bool {
-	if e.queue.len() > 0 || e.audit != nil {
+	if e.halted() || e.queue.len() > 0 || e.audit != nil {
 		return false
 	}
 	if e.demand.model != nil || len(c.forecasts.parked) == 0 {
@@ -177,11 +177,10 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
-			s.slots[number].take(tokens)
+			l.keepWhole(e, s.stripes[number].Take(tokens))
 			continue
 		}
-		e.left -= tokens
-		e.net += tokens
+		l.keepWhole(e, e.books.Take(tokens))
 		if e.demand.model == nil && !e.demand.counting {
 			e.demand.begin(l.now.Tick, c.cfg.Bin)
 		}
@@ -189,7 +188,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 		e.demand.acquired(l.now.Tick, tokens)
 		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 		l.touch(e)
-		if e.left < c.enough(e) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
+		if e.books.Left() < c.enough(e) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
 			l.lookLater(e)
 		}
 	}
@@ -218,16 +217,15 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
-			s.slots[number].giveBack(tokens)
+			l.keepWhole(e, s.stripes[number].Return(tokens))
 			continue
 		}
-		e.left += tokens
-		e.net -= tokens
+		l.keepWhole(e, e.books.Return(tokens))
 		l.roll(c, e)
 		e.demand.released(tokens)
 		l.touch(e)
 		e.busyUntil = l.now.Tick + busyFor
-		if e.left < c.enough(e) || e.apart() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
+		if e.books.Left() < c.enough(e) || e.apart() || c.gained(e, l.now.Tick) || !e.told && len(c.cfg.Members) > 1 {
 			l.freedLater(e)
 		}
 	}
@@ -241,13 +239,13 @@ func (c *Core) takesBack(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
-			if !s.slots[number].takesBack(e, tokens) {
+			if !e.takesBack(&s.stripes[number], tokens) {
 				return false
 			}
 			continue
 		}
-		if !c.quiet(e) || !c.atEase(e) || e.left > maxBooks-tokens || e.net-tokens < -maxBooks ||
-			e.net-tokens+e.outside+e.surplus < 0 {
+		if !c.quiet(e) || !c.atEase(e) || !e.books.Fits(tokens) ||
+			e.books.Net()-tokens+e.outside+e.surplus() < 0 {
 			return false
 		}
 	}
@@ -256,7 +254,7 @@ func (c *Core) takesBack(number int, ch charge) bool {
 
 // atEase reports whether an entity is in no want of tokens that is followed up.
 func (c *Core) atEase(e *entity) bool {
-	return e.left >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
+	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }
 
 // noteServed makes a record findable and has it stored, unless there is one of that

@@ -176,8 +176,11 @@ func TestLanesSendAsSteps(t *testing.T) {
 func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 	const left, lacking = 100, 40
 	for _, split := range []bool{false, true} {
-		l := amongOthers(t, "majority", 2, left, 0)
+		l := amongOthers(t, "majority", 2, left-lacking, 0)
 		e := l.space.find("e")
+		if err := e.books.Pledge(-lacking); err != nil {
+			t.Fatal(err)
+		}
 		e.majority = avantan.New(&l.machine, &entityLedger{c: l.Core, e: e}, avantan.State{
 			Promised: avantan.Ballot{Number: 1, Site: "b"}, Pledge: &avantan.Contribution{Site: "a", Offered: -lacking},
 		})
@@ -218,8 +221,8 @@ func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	// A hunt that came back with too little asks alone for the entity to stay whole.
 	e.hunt.short = false
 	l.Resume()
-	for i := range e.split().slots {
-		if left := e.split().slots[i].left.Load(); left != 0 {
+	for i := range e.split().stripes {
+		if left := e.split().stripes[i].Left(); left != 0 {
 			t.Errorf("lane %d has %d tokens while an acquire waits", i, left)
 		}
 	}

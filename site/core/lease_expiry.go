@@ -57,7 +57,7 @@ func (c *Core) expireLease(l *lease) bool {
 	if !c.creditLease(l) {
 		return false
 	}
-	if l.entity != nil && c.exists(l.entity) {
+	if l.entity != nil && c.serves(l.entity) {
 		c.freed(l.entity)
 	}
 	return true
@@ -70,7 +70,7 @@ func (c *Core) creditLease(l *lease) bool {
 		c.dropLease(l)
 		return true
 	}
-	if !c.takeBack(l, l.Tokens) {
+	if l.entity.halted() || !c.takeBack(l, l.Tokens) {
 		l.until = c.now.Tick + creditAgain
 		c.leases.ends.add(l)
 		return false

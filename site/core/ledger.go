@@ -36,7 +36,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	offer := c.mods.offer.Offer(s, press)
 	owes := e.debt() != nil
 	if owes && settles {
-		offer = e.left - e.lacking()
+		offer = e.books.Left() - e.lacking()
 	}
 	kept := max(0, s.Left-offer)
 	// Tokens promised to other instances or under way may come free: the offer lacks them.
@@ -44,7 +44,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 	bound := promised + c.inFlight(e)
 	target, median := c.mods.want.Target(s)
 	queued := max(0, c.mods.want.Waiting(s)-kept)
-	e.left -= offer
+	c.keepWhole(e, e.books.Pledge(offer))
 	c.dirtyBooks(e)
 	if owes && !settles && s.Left <= 0 {
 		// More tokens would be set aside here, and help nobody.
@@ -60,7 +60,7 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 func (l *entityLedger) TakeBack(_ avantan.Instance, pledge avantan.Contribution) { l.takeBack(pledge) }
 
 func (l *entityLedger) takeBack(pledge avantan.Contribution) {
-	l.e.left += pledge.Offered
+	l.c.keepWhole(l.e, l.e.books.Withdraw(pledge.Offered))
 	l.c.dirtyBooks(l.e)
 }
 
@@ -125,14 +125,13 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q, instance %d: applying what CanApply found good: %v", e.name, t, err))
 	}
-	_, member := v.Of(c.cfg.Self)
-	e.left += o.grant
-	if member {
-		e.hunt.lastGrant = e.left
+	if own, member := v.Of(c.cfg.Self); member {
+		c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
+		e.hunt.lastGrant = e.books.Left()
 	}
 	if o.result != nil {
 		e.settleLimit(*o.result)
-		c.keepOut(e, e.surplus+o.result.setAside)
+		c.keepOut(e, e.surplus()+o.result.setAside)
 		c.limitChanged(e, t)
 	}
 	c.setDebt(e, o.debt, t, v)

@@ -24,7 +24,7 @@ func (c *Core) keepApart(e *entity) {
 			*d = drought{}
 		}
 	case !there && !e.apart():
-		own := e.left + e.net + e.offered()
+		own := e.books.Left() + e.books.Net() + e.offered()
 		e.rarely().own = &own
 	}
 }
@@ -35,7 +35,7 @@ func (c *Core) loans(e *entity, s *Situation) {
 	if !e.apart() {
 		return
 	}
-	s.Apart, s.Own = true, max(0, *e.seldom.own-e.net)
+	s.Apart, s.Own = true, max(0, *e.seldom.own-e.books.Net())
 	if s.Own <= s.Left || e.views == nil {
 		return
 	}

@@ -121,15 +121,15 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 			l.Step(now, Deliver{From: from, Messages: []Envelope{{Entity: "e", Generation: 1, Star: m}}})
 		}
 	}
-	if e.left != asked || e.usable() != 0 || e.queue.len() != 1 {
-		t.Fatalf("%d left, %d usable, %d wait; want %d, 0, 1", e.left, e.usable(), e.queue.len(), asked)
+	if e.books.Left() != asked || e.usable() != 0 || e.queue.len() != 1 {
+		t.Fatalf("%d left, %d usable, %d wait; want %d, 0, 1", e.books.Left(), e.usable(), e.queue.len(), asked)
 	}
 	l.Step(now, Deliver{From: "b", Messages: []Envelope{{Entity: "e", Generation: 1, Message: avantan.Message{
 		Kind: avantan.Decision, From: "b", To: "a", Instance: 1,
 		Value: &avantan.Value{Policy: settling + l.cfg.Policy, Contributions: []avantan.Contribution{*e.majority.State().Pledge, {Site: "b"}, {Site: "c"}}},
 	}}}})
-	if e.left != 0 || e.queue.len() != 0 {
-		t.Errorf("the site may use its tokens: %d left, %d wait; want 0, 0", e.left, e.queue.len())
+	if e.books.Left() != 0 || e.queue.len() != 0 {
+		t.Errorf("the site may use its tokens: %d left, %d wait; want 0, 0", e.books.Left(), e.queue.len())
 	}
 }
 

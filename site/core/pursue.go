@@ -71,7 +71,7 @@ func (c *Core) enough(e *entity) Tokens {
 // look looks after a grant whether it is time to ask for tokens, once a
 // millisecond.
 func (c *Core) look(e *entity) {
-	if e.left >= c.enough(e) && len(e.changes) == 0 {
+	if e.books.Left() >= c.enough(e) && len(e.changes) == 0 {
 		return
 	}
 	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
@@ -83,12 +83,15 @@ func (c *Core) look(e *entity) {
 // pursue begins a redistribution if the trigger says so and none is under way:
 // one that is under way is joined instead.
 func (c *Core) pursue(e *entity) {
+	if e.halted() {
+		return
+	}
 	if e.majority != nil && overdue(e.changes, e.majority) {
 		notProposed(e.changes)
 		c.begin(e)
 		return
 	}
-	urgent := e.queue.len() > 0 || e.left < 0
+	urgent := e.queue.len() > 0 || e.books.Left() < 0
 	if e.queue.len() == 0 && !e.owes() {
 		e.hunt.short = false
 	}
@@ -272,7 +275,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 	c.turned(e, s.moved)
 	c.serveQueue(e)
 	c.came(e, e.usable())
-	if e.queue.len() == 0 && e.left >= 0 {
+	if e.queue.len() == 0 && e.books.Left() >= 0 {
 		e.hunt.press, e.hunt.retried = avantan.PressSpare, false
 		if s.member && s.kept == 0 && s.used && !s.absent && waited {
 			c.dry(e)

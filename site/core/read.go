@@ -7,9 +7,9 @@ import "github.com/samya-db/samya/avantan/star"
 func (e *entity) view() View {
 	v := View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
-		Left: e.left, Offered: e.offered(), Net: e.net,
+		Left: e.books.Left(), Offered: e.offered(), Net: e.books.Net(),
 		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
-		Fetches: e.fetches, Surplus: e.surplus, Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
+		Fetches: e.fetches, Surplus: e.surplus(), Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
 	}
 	if d := e.debt(); d != nil {
 		v.DebtSince, v.MayExceed = d.since, d.mayExceed()

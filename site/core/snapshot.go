@@ -23,7 +23,7 @@ type limitSnapshot struct {
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus, Results: l.e.results}
+	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), Results: l.e.results}
 	if d := l.e.debt(); d != nil {
 		s.Debt, s.DebtSince, s.DebtHeard = d.amount, d.since, l.c.heardBy(d)
 	}

@@ -1,56 +1,25 @@
 package core
 
-import "sync/atomic"
+import "github.com/samya-db/samya/site/core/books"
 
 // An entity from which most requests take tokens would have them all queue up in one
 // partition. Its escrow can be split instead, over the lanes: the sites' way of sharing
-// a limit, once more within a site. The slots are part of the books only while the
+// a limit, once more within a site. The stripes are part of the books only while the
 // lanes are apart. Whatever runs alone finds the books whole, so what is persisted,
-// pledged or told never knows of them, and a request that finds too little in a slot is
+// pledged or told never knows of them, and a request that finds too little in a stripe is
 // for Step, which has all that there is.
 
 // split is the escrow of an entity as the lanes have it.
 type split struct {
-	slots []slot
-	// served counts the requests of slots that were folded.
+	stripes []books.Stripe
+	// served counts the requests of stripes that were gathered.
 	served uint64
 }
 
-// slot is one lane's.
-type slot struct {
-	// left may be handed out; others than the lane read it.
-	left atomic.Int64
-	// net is acquired less released, asked and back are those, and served the requests,
-	// since the slots were last folded.
-	net, asked, back Tokens
-	served           uint64
-	_                [64]byte
-}
-
-func (s *slot) take(tokens Tokens) {
-	s.left.Store(s.left.Load() - int64(tokens))
-	s.net += tokens
-	s.asked += tokens
-	s.served++
-}
-
-func (s *slot) giveBack(tokens Tokens) {
-	s.left.Store(s.left.Load() + int64(tokens))
-	s.net -= tokens
-	s.back += tokens
-	s.served++
-}
-
-// maxSlot bounds what releases pile up in a slot and in its net: all slots stay within
-// maxBooks.
-const maxSlot = maxBooks >> 8
-
-// takesBack reports whether tokens of a slot may be given back. One that was not
-// spread takes none: there is something that hangs on how many there are.
-func (s *slot) takesBack(e *entity, tokens Tokens) bool {
-	left := Tokens(s.left.Load())
-	return left > 0 && left <= maxSlot-tokens && s.net-tokens >= -maxSlot &&
-		e.net+s.net-tokens+e.outside+e.surplus >= 0
+// takesBack reports whether tokens of a stripe may be given back. One that was not
+// given any takes none: there is something that hangs on how many there are.
+func (e *entity) takesBack(s *books.Stripe, tokens Tokens) bool {
+	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.surplus() >= 0
 }
 
 // leftOn is what is left of an entity as a lane tells it: of a split one that is the
@@ -60,9 +29,9 @@ func (c *Core) leftOn(_ int, e *entity) Tokens {
 	if s == nil {
 		return e.usable()
 	}
-	left := e.left
-	for i := range s.slots {
-		left += Tokens(s.slots[i].left.Load())
+	left := e.books.Left()
+	for i := range s.stripes {
+		left += s.stripes[i].Left()
 	}
 	return left
 }
@@ -78,7 +47,7 @@ func (c *Core) Split(name string, on bool) bool {
 	case e == nil || e.place == nil || (e.split() != nil) == on:
 		return false
 	case on:
-		e.place.split.Store(&split{slots: make([]slot, len(c.lanes.all))})
+		e.place.split.Store(&split{stripes: make([]books.Stripe, len(c.lanes.all))})
 		c.lanes.splits = append(c.lanes.splits, e)
 	default:
 		c.unsplit(e)
@@ -115,29 +84,22 @@ func (c *Core) Splits() []SplitState {
 	for _, e := range c.lanes.splits {
 		s := e.split()
 		st := SplitState{Name: e.name, Served: s.served}
-		for i := range s.slots {
-			st.Left = append(st.Left, Tokens(s.slots[i].left.Load()))
-			st.Served += s.slots[i].served
+		for i := range s.stripes {
+			st.Left = append(st.Left, s.stripes[i].Left())
+			st.Served += s.stripes[i].Operations()
 		}
 		states = append(states, st)
 	}
 	return states
 }
 
-// fold makes the books of the split entities whole.
-func (c *Core) fold() {
+// gather makes the books of the split entities whole.
+func (c *Core) gather() {
 	for _, e := range c.lanes.splits {
 		s := e.split()
-		var asked, back Tokens
-		for i := range s.slots {
-			x := &s.slots[i]
-			e.left += Tokens(x.left.Swap(0))
-			e.net += x.net
-			asked += x.asked
-			back += x.back
-			s.served += x.served
-			x.net, x.asked, x.back, x.served = 0, 0, 0, 0
-		}
+		asked, back, served, err := e.books.Gather(s.stripes)
+		c.keepWhole(e, err)
+		s.served += served
 		if asked == 0 && back == 0 {
 			continue
 		}
@@ -156,23 +118,19 @@ func (c *Core) fold() {
 	}
 }
 
-// leastSlot is how many tokens a lane must get of a split entity for that to be worth
+// leastPart is how many tokens a lane must get of a split entity for that to be worth
 // it.
-const leastSlot = 4
+const leastPart = 4
 
-// spread gives each lane its part of what is left of the split entities, if nothing
+// scatter gives each lane its part of what is left of the split entities, if nothing
 // hangs on how much that is in all.
-func (c *Core) spread() {
+func (c *Core) scatter() {
 	for _, e := range c.lanes.splits {
 		s := e.split()
-		part := e.left / Tokens(len(s.slots))
-		if part < leastSlot || e.queue.len() > 0 || e.audit != nil || !c.atEase(e) {
+		part := e.books.Left() / Tokens(len(s.stripes))
+		if part < leastPart || e.queue.len() > 0 || e.audit != nil || !c.atEase(e) {
 			continue
 		}
-		part = min(part, maxSlot/2)
-		for i := range s.slots {
-			s.slots[i].left.Store(int64(part))
-			e.left -= part
-		}
+		c.keepWhole(e, e.books.Scatter(s.stripes, min(part, books.MostInStripe/2)))
 	}
 }

@@ -111,9 +111,10 @@ func (l *starLedger) Apply(id star.ID, v *avantan.Value) {
 	if err != nil {
 		panic(fmt.Sprintf("core: entity %q, instance %v: applying what CanApply found good: %v", e.name, id, err))
 	}
-	e.left += o.grant
+	own, _ := v.Of(c.cfg.Self)
+	c.keepWhole(e, e.books.Grant(own.Offered, o.grant))
 	e.moved++
-	e.hunt.lastGrant = e.left
+	e.hunt.lastGrant = e.books.Left()
 	s := c.settledBy(v)
 	s.moved = o.moved
 	if id.Leader == c.cfg.Self {

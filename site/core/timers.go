@@ -51,6 +51,9 @@ func wakeOf(s sequence) Tick {
 
 // schedule sets when an entity must be looked at again.
 func (c *Core) schedule(e *entity) {
+	if e.halted() {
+		return
+	}
 	if !e.hunting() && e.unhold() {
 		c.later(e)
 	}
@@ -77,7 +80,7 @@ func (c *Core) schedule(e *entity) {
 		}
 	}
 	switch d := e.droughtNow(); {
-	case e.left < 0, e.apart() && e.queue.len() > 0:
+	case e.books.Left() < 0, e.apart() && e.queue.len() > 0:
 		// Nobody need come who would have a debt looked at again, also after a restart, or
 		// what waits for a majority.
 		t = earlier(t, max(d.until, c.now.Tick+c.cfg.Tell))

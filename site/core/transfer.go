@@ -63,7 +63,7 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 // stepTransfer hands an input to an entity's direct transfers and carries out
 // what follows within the core.
 func (c *Core) stepTransfer(e *entity, in transfer.Input) {
-	left := e.left
+	left := e.books.Left()
 	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
 		c.refused(e, in.Receive.From, in.Receive.Left)
 	}
@@ -79,13 +79,13 @@ func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 	if out.Err != nil {
 		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: e.name, Err: out.Err})
 	}
-	if e.left > left {
+	if e.books.Left() > left {
 		c.serveQueue(e)
 	}
 	if out.Ended != nil {
 		c.fetched(e, out.Ended)
 	}
-	if in.Begin == nil && (out.Ended != nil || e.left != left) {
+	if in.Begin == nil && (out.Ended != nil || e.books.Left() != left) {
 		c.pursue(e)
 	}
 	c.schedule(e)
@@ -97,7 +97,7 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 	if r.Got > 0 {
 		kind = RedistributionApplied
 		e.fetches++
-		e.hunt.lastGrant = e.left
+		e.hunt.lastGrant = e.books.Left()
 		c.dirtyRecord(e)
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: e.name, Variant: Direct})
@@ -148,7 +148,7 @@ func (l *transferLedger) Left() (left, target Tokens) {
 
 // Debit implements transfer.Ledger.
 func (l *transferLedger) Debit(_ SiteID, amount Tokens) {
-	l.e.left -= amount
+	l.c.keepWhole(l.e, l.e.books.Debit(amount))
 	l.c.dirtyBooks(l.e)
 }
 
@@ -156,10 +156,10 @@ var errBooksFull = errors.New("the books would leave their range")
 
 // Credit implements transfer.Ledger.
 func (l *transferLedger) Credit(donor SiteID, amount Tokens) error {
-	if amount > maxBooks || l.e.left > maxBooks-amount {
+	if !l.e.books.HasRoom(amount) {
 		return fmt.Errorf("entity %q: %d tokens: %w", l.e.name, amount, errBooksFull)
 	}
-	l.e.left += amount
+	l.c.keepWhole(l.e, l.e.books.Credit(amount))
 	l.c.spent(l.e, donor, amount)
 	l.c.dirtyBooks(l.e)
 	return nil

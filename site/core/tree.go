@@ -156,13 +156,13 @@ func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 	for a := range old.chain() {
 		if !parent.stands(a) {
 			c.reshape(a, cat.numbered)
-			c.shift(a, -e.net)
+			c.shift(a, -e.books.Net())
 		}
 	}
 	for a := range parent.chain() {
 		if !old.stands(a) {
 			c.reshape(a, cat.numbered)
-			c.shift(a, e.net)
+			c.shift(a, e.books.Net())
 		}
 	}
 	cat.reshapes = true
@@ -178,7 +178,7 @@ func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
 	}
 	for a := range e.parent().chain() {
 		c.reshape(a, cat.numbered)
-		c.shift(a, -e.net)
+		c.shift(a, -e.books.Net())
 	}
 	for _, x := range slices.Backward(c.space.subtree(e)) {
 		c.dropEntity(x)
@@ -227,12 +227,8 @@ func (c *Core) reshape(e *entity, number uint64) {
 // shift moves tokens that are out of entities that come below this one, or leave if
 // they are negative, into its books. What would not fit into these is left out.
 func (c *Core) shift(e *entity, out Tokens) {
-	if out > 0 {
-		out = max(0, min(out, maxBooks-e.net, maxBooks+e.left))
-	} else {
-		out = min(0, max(out, -maxBooks-e.net, e.left-maxBooks))
-	}
-	e.left, e.net = e.left-out, e.net+out
+	out, err := e.books.Shift(out)
+	c.keepWhole(e, err)
 	c.dirtyBooks(e)
 	if out < 0 {
 		// Others may take a surplus for tokens that were out here.
@@ -256,7 +252,7 @@ func (c *Core) reshaped() {
 	shifted := slices.Clone(cat.shifted)
 	cat.shifted = cat.shifted[:0]
 	for _, e := range inOrder(shifted) {
-		if c.exists(e) {
+		if c.serves(e) {
 			c.freedOne(e)
 		}
 	}

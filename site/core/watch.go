@@ -66,7 +66,7 @@ func (c *Core) revise() {
 	for _, e := range c.touched {
 		e.revision = c.revision
 		e.queue.tell()
-		if e.watch != nil && c.exists(e) {
+		if e.watch != nil && c.serves(e) {
 			c.tellWatchers(e)
 		}
 	}

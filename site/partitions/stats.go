@@ -40,7 +40,7 @@ type SplitStats struct {
 	Name string
 	// Left is what each partition has of its tokens, as of the last look.
 	Left []core.Tokens
-	// Served counts the requests that took of its slots since it was split.
+	// Served counts the requests that took of its stripes since it was split.
 	Served uint64
 }
 

@@ -1,0 +1,194 @@
+package core
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A balance beyond its bound is a bug of samya. The site then halts the entity with its
+// tree (all entities that share a charge with the entity), and serves others. Of a halted
+// tree nothing more is stored or sent: to other sites, and after a restart, the site looks
+// as if it had crashed just before the commit in which the bug showed. Restarting the site
+// is thus safe, and starts the entity again from books that were whole.
+
+// errPledges says that the protocols hold other pledges than the books have set aside.
+var errPledges = errors.New("tokens set aside in the books are not those pledged to instances")
+
+// broken is an entity whose books are broken, and why.
+type broken struct {
+	of  *entity
+	err error
+}
+
+// halt are the halted entities.
+type halt struct {
+	// generations are those of all halted entities; nil for none.
+	generations map[uint64]bool
+	// fresh says that an entity was halted since the last Drain.
+	fresh bool
+}
+
+// keepWhole halts an entity if an operation on its books has failed.
+func (c *Core) keepWhole(e *entity, err error) {
+	if err == nil || c.halt.generations[e.generation] {
+		return
+	}
+	c.out.Events = append(c.out.Events, Event{Kind: BooksBroken, Entity: e.name, Err: fmt.Errorf("entity %q: %w", e.name, err)})
+	c.haltTree(e)
+}
+
+// keepWhole notes on a lane what the core does when the lanes are joined.
+func (l *lane) keepWhole(e *entity, err error) {
+	if err != nil {
+		l.broken = append(l.broken, broken{e, err})
+	}
+}
+
+// haltTree halts an entity and all others that stand above or below it or beside it.
+func (c *Core) haltTree(e *entity) {
+	for e.parent() != nil {
+		e = e.parent()
+	}
+	if c.halt.generations == nil {
+		c.halt.generations = make(map[uint64]bool)
+	}
+	for _, x := range c.space.subtree(e) {
+		x.books.Close()
+		c.halt.generations[x.generation] = true
+		c.timers.remove(x)
+	}
+	c.halt.fresh = true
+}
+
+// serves reports whether the site has an entity, and serves it.
+func (c *Core) serves(e *entity) bool { return !e.removed && !e.halted() }
+
+// refuseHalted answers an input that is about a halted entity, and reports whether it was.
+func (c *Core) refuseHalted(in Input) bool {
+	if c.halt.generations == nil {
+		return false
+	}
+	named := func(name string) bool {
+		e := c.space.find(name)
+		return e != nil && e.halted()
+	}
+	leased := func(key RequestKey) bool {
+		l := c.leases.byKey[key]
+		return l != nil && c.halt.generations[l.Generation]
+	}
+	var call Call
+	halted := false
+	switch in := in.(type) {
+	case *Acquire:
+		call, halted = in.Call, named(in.Entity)
+	case *AcquireAll:
+		call, halted = in.Call, slices.ContainsFunc(in.Parts, func(p Part) bool { return named(p.Entity) })
+	case *Release:
+		call, halted = in.Call, named(in.Entity)
+	case *RenewLease:
+		call, halted = in.Call, leased(in.Lease)
+	case *CommitLease:
+		call, halted = in.Call, leased(in.Lease)
+	case *Change:
+		call, halted = in.Call, in.Kind == SetLimit && named(in.Name)
+	}
+	if halted {
+		c.reply(call, Answer{Code: Halted})
+	}
+	return halted
+}
+
+// verify halts the entities about to be stored in whose books the tokens set aside are
+// not those that their protocols have pledged. It then ends what was begun for entities
+// that were halted since the last Drain.
+func (c *Core) verify() {
+	for _, e := range c.touched {
+		if c.serves(e) && e.books.Aside() != e.offered() {
+			c.keepWhole(e, fmt.Errorf("%w: %d and %d", errPledges, e.books.Aside(), e.offered()))
+		}
+	}
+	if !c.halt.fresh {
+		return
+	}
+	c.halt.fresh = false
+	if len(c.out.Records.Changes) > 0 {
+		panic("core: a balance broke in a commit that changes the catalogue, which all entities rest on")
+	}
+	c.haltPartners()
+	c.endHalted()
+	for i := range c.out.Replies {
+		// Whether it was about a halted entity is not known any more: it may have been
+		// done. A repeat tells.
+		if a := &c.out.Replies[i].Answer; a.Code == OK {
+			*a = Answer{Code: Unknown}
+		}
+	}
+}
+
+// withhold takes what is about halted entities out of the effects that are handed over.
+func (c *Core) withhold() {
+	if c.halt.generations == nil {
+		return
+	}
+	gone := c.halt.generations
+	r := &c.out.Records
+	r.Leases = slices.DeleteFunc(r.Leases, func(l LeaseRecord) bool { return gone[l.Generation] })
+	r.Block.Records = slices.DeleteFunc(r.Block.Records, func(q RequestRecord) bool { return gone[q.Generation] })
+	c.out.Messages = slices.DeleteFunc(c.out.Messages, func(m Envelope) bool {
+		if m.Gossip != nil {
+			return slices.ContainsFunc(m.Gossip.Summaries, func(s Summary) bool { return gone[s.Generation] })
+		}
+		return m.Entity != "" && gone[m.Generation]
+	})
+}
+
+// haltPartners halts the entities of which a request has taken tokens together with those
+// of a halted one: the record of that request is not stored.
+func (c *Core) haltPartners() {
+	for again := true; again; {
+		again = false
+		for i := range c.out.Records.Block.Records {
+			parts := c.out.Records.Block.Records[i].Parts
+			halted := func(p RecordedPart) bool { return c.halt.generations[p.Generation] }
+			if !slices.ContainsFunc(parts, halted) {
+				continue
+			}
+			for _, p := range parts {
+				if e := c.space.find(p.Entity); e != nil && e.generation == p.Generation && !e.halted() {
+					c.haltTree(e)
+					again = true
+				}
+			}
+		}
+	}
+}
+
+// endHalted answers what waits for a halted entity: of the acquires nothing was done, and
+// changes of a limit may yet be decided by others.
+func (c *Core) endHalted() {
+	var ws []*waiting
+	for _, w := range c.waiting {
+		if slices.ContainsFunc(w.charge, func(x charged) bool { return x.of.halted() }) {
+			ws = append(ws, w)
+		}
+	}
+	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
+	for _, w := range ws {
+		w.at.queue.remove(w)
+		c.ended(w, Answer{Code: Halted})
+	}
+	c.space.ascend("", func(e *entity) bool {
+		if !e.halted() {
+			return true
+		}
+		for _, p := range e.changes {
+			c.answerAll(p, Answer{Code: Unknown})
+		}
+		e.changes = nil
+		c.endAcks(e)
+		c.unsplit(e)
+		return true
+	})
+}

@@ -1,0 +1,212 @@
+package core_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/samya-db/samya/site/core"
+)
+
+// halting is a cluster with a tree, acme above acme/vm, and an entity beside it, free.
+func halting(t *testing.T, strategy string) *rig {
+	t.Helper()
+	r := newRig(t, 3, func(c *core.Config) { c.Strategy = strategy })
+	r.create("acme", 300)
+	r.below("acme/vm", "acme", 300)
+	r.create("free", 300)
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.OK)
+	return r
+}
+
+// TestHalt: a broken balance halts the tree of its entity. The site serves others, and
+// after a restart the tree as well, from the books of the last commit before.
+func TestHalt(t *testing.T) {
+	r := halting(t, "transfer")
+	// Others hear nothing of what waits, so they keep their tokens.
+	r.cut["a"] = true
+	waits := r.acquireAsync("a", "acme/vm", 290, "waits", 60_000)
+	limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 250, RequestID: "limit", Wait: 60_000})
+	r.unanswered(waits)
+	r.unanswered(limit)
+
+	// One commit: acquires of the tree and of another entity, and then the bug.
+	calls := []core.Call{r.nextCall(), r.nextCall(), r.nextCall()}
+	for i, entity := range []string{"acme/vm", "free", "acme/vm"} {
+		if i == 2 {
+			r.cores["a"].Overdraw("acme")
+		}
+		r.cores["a"].Step(r.now, &core.Acquire{Call: calls[i], Entity: entity, Tokens: 5, Request: key(id("same commit", i))})
+	}
+	r.sent = nil
+	r.drain("a")
+	r.cut["a"] = false
+	for i, want := range []core.Code{core.Unknown, core.Unknown, core.Halted} {
+		r.wantCode(r.answer(calls[i]), want)
+	}
+	r.wantCode(r.answer(waits), core.Halted)
+	r.wantCode(r.answer(limit), core.Unknown)
+	if n := r.count(core.BooksBroken); n != 1 || r.cores["a"].Status().Halted != 2 {
+		t.Errorf("%d events, %d entities halted, want 1 and 2", n, r.cores["a"].Status().Halted)
+	}
+
+	// The tree is served no longer, other entities are, with what was done for them.
+	r.wantCode(r.acquire("a", "acme/vm", 1, "later"), core.Halted)
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.Halted)
+	r.wantCode(r.release("a", "acme", 1, "release"), core.Halted)
+	r.wantCode(r.answer(r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme", Limit: 9, RequestID: "again"})), core.Halted)
+	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"free": 5})
+	// Other sites get tokens from each other.
+	all := r.acquireAsync("b", "acme/vm", 180, "of two", 60_000)
+	r.advance(30_000)
+	r.wantCode(r.answer(all), core.OK)
+	for _, e := range r.sent {
+		if e.From() == "a" && (e.Entity == "acme" || e.Entity == "acme/vm") {
+			t.Errorf("a halted entity's message is sent: %+v", e)
+		}
+	}
+
+	r.restart("a")
+	r.advance(5000)
+	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
+	r.wantNet("a", map[string]core.Tokens{"acme": 10})
+	r.wantNet("a", map[string]core.Tokens{"free": 5})
+	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.OK)
+	r.wantCode(r.acquire("a", "free", 5, id("same commit", 1)), core.OK)
+	for _, name := range []string{"acme", "acme/vm"} {
+		limit := r.view("a", name).Limit
+		if left, offered, net := r.books(name); left+offered+net != limit {
+			t.Errorf("%s: %d left, %d set aside, %d out; the limit is %d", name, left, offered, net, limit)
+		}
+	}
+}
+
+// TestHaltOfPledges: books that have set aside other tokens than their protocols have
+// pledged are broken, before anything of that is stored.
+func TestHaltOfPledges(t *testing.T) {
+	r := halting(t, "instance")
+	r.acquireAsync("a", "free", 200, "hunt", 60_000)
+	for end := r.now.Tick + 1000; r.view("b", "free").Offered == 0; {
+		if r.advance(1); r.now.Tick > end {
+			t.Fatal("b pledges nothing")
+		}
+	}
+	r.cores["b"].Unpledge("free")
+	r.drain("b")
+	if r.count(core.BooksBroken) != 1 {
+		t.Error("the pledge that was forgotten went unnoticed")
+	}
+	r.wantCode(r.acquire("b", "free", 1, "later"), core.Halted)
+	r.wantCode(r.acquire("b", "acme/vm", 1, "other"), core.OK)
+	r.restart("b")
+	r.advance(60_000)
+	if left, offered, net := r.books("free"); left+offered+net != 300 || offered != 0 {
+		t.Errorf("%d left, %d set aside, %d out; the limit is 300", left, offered, net)
+	}
+}
+
+// TestHaltOfPartners: a request that took tokens of several trees in the commit in which
+// one of them broke is stored for none of them.
+func TestHaltOfPartners(t *testing.T) {
+	r := halting(t, "transfer")
+	r.create("far", 300)
+	all := r.nextCall()
+	r.cores["a"].Step(r.now, &core.AcquireAll{
+		Call: all, Request: key("all"), Parts: []core.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
+	})
+	r.cores["a"].Overdraw("acme/vm")
+	r.drain("a")
+	r.wantCode(r.answer(all), core.Unknown)
+	r.wantCode(r.acquire("a", "free", 1, "partner"), core.Halted)
+	r.wantCode(r.acquire("a", "far", 1, "far"), core.OK)
+	r.restart("a")
+	r.advance(2000)
+	r.wantNet("a", map[string]core.Tokens{"free": 0})
+	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
+	again := r.nextCall()
+	r.step("a", &core.AcquireAll{
+		Call: again, Request: key("all"), Parts: []core.Part{{Entity: "free", Tokens: 7}, {Entity: "acme/vm", Tokens: 7}},
+	})
+	r.wantCode(r.answer(again), core.OK)
+	r.wantNet("a", map[string]core.Tokens{"free": 7})
+}
+
+// TestHaltOfLeases: a lease of a halted entity can be neither renewed nor committed, and
+// gives its tokens back after a restart.
+func TestHaltOfLeases(t *testing.T) {
+	r := halting(t, "transfer")
+	leased := r.nextCall()
+	r.step("a", &core.Acquire{
+		Call: leased, Entity: "acme/vm", Tokens: 20, Request: key("lease"), Lease: &core.LeaseTerms{ID: "lease", TTL: 10_000},
+	})
+	r.wantCode(r.answer(leased), core.OK)
+	r.cores["a"].Overdraw("acme/vm")
+	r.drain("a")
+	for _, in := range []core.Input{
+		&core.RenewLease{Call: "renew", Lease: key("lease")}, &core.CommitLease{Call: "commit", Lease: key("lease")},
+	} {
+		r.step("a", in)
+	}
+	r.wantCode(r.answer("renew"), core.Halted)
+	r.wantCode(r.answer("commit"), core.Halted)
+	r.advance(20_000)
+	r.restart("a")
+	r.advance(20_000)
+	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
+}
+
+// TestOneWriter: package books writes the balances, and nobody else: books are made by
+// books.Of, and no stripe or books by a literal with balances.
+func TestOneWriter(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for i, left := range n.Lhs {
+					if s, ok := left.(*ast.SelectorExpr); !ok || s.Sel.Name != "books" {
+						continue
+					} else if call, ok := n.Rhs[min(i, len(n.Rhs)-1)].(*ast.CallExpr); !ok || !isBooks(call.Fun, "Of") {
+						t.Errorf("%v: books are assigned by something else than books.Of", set.Position(n.Pos()))
+					}
+					made++
+				}
+			case *ast.CompositeLit:
+				if isBooks(n.Type, "Books", "Stripe") && len(n.Elts) > 0 {
+					t.Errorf("%v: balances are written by a literal", set.Position(n.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	if made != 2 {
+		t.Errorf("books are made at %d places, want 2: of a new entity, and of a restored one", made)
+	}
+}
+
+// isBooks reports whether an expression is one of the names of package books.
+func isBooks(x ast.Expr, names ...string) bool {
+	s, ok := x.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := s.X.(*ast.Ident)
+	return ok && pkg.Name == "books" && slices.Contains(names, s.Sel.Name)
+}
