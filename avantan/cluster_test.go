@@ -131,7 +131,6 @@ type node struct {
 	m       *Machine
 	b       *books
 	up      bool
-	held    bool
 	disk    State
 	diskB   *books
 	flushes []flush
@@ -310,6 +309,13 @@ func (c *cluster) syncAll(n *node) {
 	for len(n.flushes) > 0 {
 		c.sync(n)
 	}
+}
+
+// settle is step, with all that follows from it durable.
+func (c *cluster) settle(n *node, in Input) Output {
+	out := c.step(n, in)
+	c.syncAll(n)
+	return out
 }
 
 // crash loses all that is not durable.

@@ -11,12 +11,9 @@ import (
 	_ "github.com/samya-db/samya/internal/testheap"
 )
 
-func trio(t *testing.T) *script {
+func trio(t *testing.T) *cluster {
 	t.Helper()
-	return &script{
-		cluster: newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, func(SiteID) Rand { return least{} }),
-		side:    map[SiteID]int{},
-	}
+	return newCluster(map[SiteID]Tokens{"a": 100, "b": 100, "c": 100}, func(SiteID) Rand { return least{} })
 }
 
 func TestConfigValidate(t *testing.T) {
@@ -133,13 +130,12 @@ func TestSingleMember(t *testing.T) {
 func TestUnacceptableProposal(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
-	s.step(a, Input{Begin: &Proposal{Policy: "whim"}})
+	s.settle(a, Input{Begin: &Proposal{Policy: "whim"}})
 	var last Output
 	for len(s.net) > 0 {
 		m := s.net[0]
 		s.net = s.net[1:]
-		out := s.cluster.step(s.node(m.To), Input{Receive: &m})
-		s.flush(s.node(m.To))
+		out := s.settle(s.node(m.To), Input{Receive: &m})
 		if out.Failed != FailedNot {
 			last = out
 		}
@@ -192,7 +188,7 @@ func TestForeignPledge(t *testing.T) {
 func TestInstallFails(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
-	s.step(a, Input{Receive: &Message{Kind: Election, From: "b", To: "a", Instance: 1, Ballot: Ballot{1, "b"}}})
+	s.settle(a, Input{Receive: &Message{Kind: Election, From: "b", To: "a", Instance: 1, Ballot: Ballot{1, "b"}}})
 	out := a.m.Step(1, Input{Receive: &Message{Kind: CatchUp, From: "b", To: "a", Applied: 3, Snapshot: []byte("?")}})
 	if out.Err == nil || out.Persist || a.m.State().Applied != 0 || a.m.State().Pledge == nil {
 		t.Errorf("%+v, %+v", out, a.m.State())
@@ -205,12 +201,12 @@ func TestReachable(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
 	a.cfg.Reachable = func(site SiteID) bool { return site != "c" }
-	s.step(a, Input{Begin: &Proposal{}})
+	s.settle(a, Input{Begin: &Proposal{}})
 	s.net = slices.DeleteFunc(s.net, func(m Message) bool { return m.To == "c" })
 	for len(s.net) > 0 {
 		m := s.net[0]
 		s.net = s.net[1:]
-		s.receive(&m)
+		s.settle(s.node(m.To), Input{Receive: &m})
 	}
 	if a.m.State().Applied != 1 {
 		t.Errorf("not decided without c: %+v", a.m.State())
@@ -224,16 +220,16 @@ func TestBeginJoins(t *testing.T) {
 	if a.m.Open() {
 		t.Fatal("open before it began")
 	}
-	s.step(a, Input{Begin: &Proposal{}})
-	if out := s.cluster.step(a, Input{Begin: &Proposal{}}); out.Messages != nil || out.Persist {
+	s.settle(a, Input{Begin: &Proposal{}})
+	if out := s.step(a, Input{Begin: &Proposal{}}); out.Messages != nil || out.Persist {
 		t.Errorf("a leader that begins again: %+v", out)
 	}
 	m := s.net[0]
-	s.receive(&m)
+	s.settle(s.node(m.To), Input{Receive: &m})
 	if !b.m.Open() {
 		t.Error("a pledged site is not open")
 	}
-	if out := s.cluster.step(b, Input{Begin: &Proposal{}}); out.Messages != nil || out.Persist {
+	if out := s.step(b, Input{Begin: &Proposal{}}); out.Messages != nil || out.Persist {
 		t.Errorf("a cohort that begins: %+v", out)
 	}
 }

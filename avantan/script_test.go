@@ -2,38 +2,20 @@ package avantan
 
 import (
 	"fmt"
-	"slices"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/samya-db/samya/internal/story"
 )
 
 // TestScripts runs the stories under testdata/scripts, whose README describes the
 // commands. After each command the invariants of the simulation are checked.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		t.Helper()
-		if strings.HasSuffix(path, ".md") {
-			return
-		}
-		s := &script{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			s.out.Reset()
-			if err := s.run(d); err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if err := s.check(); err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if s.out.Len() == 0 {
-				return "ok\n"
-			}
-			return s.out.String()
-		})
-	})
+	story.Run(t, "testdata/scripts", func() story.Cluster[Message] { return &script{} })
 }
 
 // least is the source of randomness of scripts: always the shortest wait.
@@ -41,14 +23,10 @@ type least struct{}
 
 func (least) Uint64N(uint64) uint64 { return 0 }
 
-type script struct {
-	*cluster
-	// side is the side of a partition that a site is on.
-	side map[SiteID]int
-	out  strings.Builder
-}
+// script is a cluster as a story knows it.
+type script struct{ *cluster }
 
-func (s *script) run(d *datadriven.TestData) error {
+func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 	switch d.Cmd {
 	case "sites":
 		left := map[SiteID]Tokens{}
@@ -68,205 +46,125 @@ func (s *script) run(d *datadriven.TestData) error {
 				n.cfg.Wait = WaitQuorum
 			}
 		}
-		s.side = map[SiteID]int{}
 	case "begin":
 		p := &Proposal{}
-		if v, ok := value(d, "change"); ok {
+		if v, ok := story.Value(d, "change"); ok {
 			p.Change = []byte(v)
 		}
 		if d.HasArg("all") {
 			p.Press = PressAll
 		}
-		s.step(s.site(d), Input{Begin: p})
+		s.begin(told, d, Input{Begin: p})
 	case "refresh":
-		s.step(s.site(d), Input{Refresh: SiteID(d.CmdArgs[1].Key)})
-	case "deliver":
-		s.deliver(d)
-	case "drop":
-		s.net = slices.DeleteFunc(s.net, func(m Message) bool { return s.matches(d, &m) })
-	case "again":
-		n := len(s.sent)
-		for i := range n {
-			if m := s.sent[i]; s.matches(d, &m) && !slices.ContainsFunc(s.net, func(w Message) bool { return line(&w) == line(&m) }) {
-				s.receive(&m)
-			}
-		}
-	case "stabilize":
-		match := func(m Message) bool { return s.matches(d, &m) }
-		for round := 0; slices.ContainsFunc(s.net, match); round++ {
-			if round == 1000 {
-				return fmt.Errorf("the messages do not come to an end")
-			}
-			s.deliver(d)
-		}
-	case "tick":
-		n, err := strconv.Atoi(d.CmdArgs[0].Key)
-		if err != nil {
-			return err
-		}
-		s.now += Tick(n)
-		for _, n := range s.nodes {
-			if at, ok := n.m.WakeAt(); n.up && ok && at <= s.now {
-				s.step(n, Input{})
-			}
-		}
-	case "hold":
-		s.site(d).held = true
-	case "sync":
-		n := s.site(d)
-		n.held = false
-		s.flush(n)
-	case "crash":
-		n := s.site(d)
-		s.crash(n)
-		n.held = false
-	case "restart":
-		s.site(d).up = true
-	case "partition":
-		side := 0
-		for _, a := range d.CmdArgs {
-			if a.Key == "|" {
-				side++
-			} else {
-				s.side[SiteID(a.Key)] = side
-			}
-		}
-	case "heal":
-		clear(s.side)
-	case "pending":
-		for i := range s.net {
-			fmt.Fprintln(&s.out, line(&s.net[i]))
-		}
-	case "state":
-		for _, n := range s.nodes {
-			if len(d.CmdArgs) == 0 || d.HasArg(string(n.id)) {
-				s.state(n)
-			}
-		}
+		s.begin(told, d, Input{Refresh: SiteID(d.CmdArgs[1].Key)})
 	default:
-		return fmt.Errorf("unknown command %q", d.Cmd)
+		return story.ErrUnknown
 	}
 	return nil
 }
 
-// step shows what the step did, and makes it durable at once unless held.
-func (s *script) step(n *node, in Input) {
-	s.show(n, s.cluster.step(n, in))
-	if !n.held {
-		s.flush(n)
-	}
+// begin has the site of a command take a step.
+func (s *script) begin(told *story.Story[Message], d *datadriven.TestData, in Input) {
+	n := s.node(SiteID(story.Site(d)))
+	told.Begin(string(n.id), func(out io.Writer) { s.show(out, n, s.step(n, in)) })
 }
 
-func (s *script) receive(m *Message) {
-	fmt.Fprintf(&s.out, "> %s\n", line(m))
-	n := s.node(m.To)
-	switch {
-	case !n.up:
-		fmt.Fprintf(&s.out, "  lost: %s is down\n", m.To)
-	case s.side[m.From] != s.side[m.To]:
-		fmt.Fprintln(&s.out, "  lost: partitioned")
-	default:
-		s.step(n, Input{Receive: new(cloneMessage(m))})
+func (s *script) Step(site string, m *Message, out io.Writer) {
+	n, in := s.node(SiteID(site)), Input{}
+	if m != nil {
+		in.Receive = new(cloneMessage(m))
 	}
+	s.show(out, n, s.step(n, in))
 }
 
-// deliver hands over what is under way now, not what follows from it.
-func (s *script) deliver(d *datadriven.TestData) {
-	var now, later []Message
-	for _, m := range s.net {
-		if s.matches(d, &m) {
-			now = append(now, m)
-		} else {
-			later = append(later, m)
-		}
+func (s *script) Check() error { return s.check() }
+
+func (s *script) Names() []string {
+	var names []string
+	for _, n := range s.nodes {
+		names = append(names, string(n.id))
 	}
-	s.net = later
-	for i := range now {
-		s.receive(&now[i])
-	}
+	return names
 }
 
-func (s *script) flush(n *node) {
-	for len(n.flushes) > 0 {
-		for _, m := range n.flushes[0].out {
-			fmt.Fprintf(&s.out, "  %s\n", line(&m))
-		}
-		s.sync(n)
-	}
+func (s *script) Up(site string) *bool { return &s.node(SiteID(site)).up }
+
+func (s *script) Pass(ticks int64) { s.now += Tick(ticks) }
+
+func (s *script) Due(site string) bool {
+	at, ok := s.node(SiteID(site)).m.WakeAt()
+	return ok && at <= s.now
 }
 
-func (s *script) site(d *datadriven.TestData) *node { return s.node(SiteID(d.CmdArgs[0].Key)) }
+func (s *script) Sync(site string) ([]Message, bool) {
+	n := s.node(SiteID(site))
+	if len(n.flushes) == 0 {
+		return nil, false
+	}
+	out := n.flushes[0].out
+	s.sync(n)
+	return out, true
+}
 
-func value(d *datadriven.TestData, key string) (string, bool) {
-	for _, a := range d.CmdArgs {
-		if a.Key == key && len(a.Vals) > 0 {
-			return a.Vals[0], true
-		}
+func (s *script) Crash(site string) { s.crash(s.node(SiteID(site))) }
+
+func (s *script) Way() *[]Message { return &s.net }
+
+func (s *script) Sent() []Message { return s.sent }
+
+func (s *script) Ends(m *Message) (from, to string) { return string(m.From), string(m.To) }
+
+func (s *script) Line(m *Message) string { return line(m) }
+
+func (s *script) Field(m *Message, key string) (string, bool) {
+	switch key {
+	case "kind":
+		return m.Kind.String(), true
+	case "ballot":
+		return m.Ballot.String(), true
 	}
 	return "", false
 }
 
-// matches reports whether a message is one of those that a command is about.
-func (s *script) matches(d *datadriven.TestData, m *Message) bool {
-	for _, a := range d.CmdArgs {
-		var of string
-		switch a.Key {
-		case "from":
-			of = string(m.From)
-		case "to":
-			of = string(m.To)
-		case "kind":
-			of = m.Kind.String()
-		case "ballot":
-			of = m.Ballot.String()
-		default:
-			continue
-		}
-		if !slices.Contains(a.Vals, of) {
-			return false
-		}
+func (s *script) show(out io.Writer, n *node, did Output) {
+	for _, a := range did.Applied {
+		fmt.Fprintf(out, "  %s applies %d: %s\n", n.id, a.Instance, show(a.Value))
 	}
-	return true
-}
-
-func (s *script) show(n *node, out Output) {
-	for _, a := range out.Applied {
-		fmt.Fprintf(&s.out, "  %s applies %d: %s\n", n.id, a.Instance, show(a.Value))
-	}
-	switch out.Failed {
+	switch did.Failed {
 	case FailedNoQuorum:
-		fmt.Fprintf(&s.out, "  %s: no quorum\n", n.id)
+		fmt.Fprintf(out, "  %s: no quorum\n", n.id)
 	case FailedUnacceptable:
-		fmt.Fprintf(&s.out, "  %s: unacceptable\n", n.id)
+		fmt.Fprintf(out, "  %s: unacceptable\n", n.id)
 	case FailedNot:
 	}
-	if out.Err != nil {
-		fmt.Fprintf(&s.out, "  %s: %v\n", n.id, out.Err)
+	if did.Err != nil {
+		fmt.Fprintf(out, "  %s: %v\n", n.id, did.Err)
 	}
 }
 
-func (s *script) state(n *node) {
+func (s *script) State(site string) string {
+	n, b := s.node(SiteID(site)), new(strings.Builder)
 	st := n.m.State()
-	fmt.Fprintf(&s.out, "%s: left=%d limit=%d applied=%d promised=%v", n.id, n.b.left, n.b.limit, st.Applied, st.Promised)
+	fmt.Fprintf(b, "%s: left=%d limit=%d applied=%d promised=%v", n.id, n.b.left, n.b.limit, st.Applied, st.Promised)
 	if st.Accepted != nil {
-		fmt.Fprintf(&s.out, " accepted=%v %s", st.AcceptedAt, show(st.Accepted))
+		fmt.Fprintf(b, " accepted=%v %s", st.AcceptedAt, show(st.Accepted))
 	}
 	if st.Pledge != nil {
-		fmt.Fprintf(&s.out, " pledged=%d exposed=%v", st.Pledge.Offered, st.Exposures)
+		fmt.Fprintf(b, " pledged=%d exposed=%v", st.Pledge.Offered, st.Exposures)
 	}
 	if st.Built {
-		fmt.Fprint(&s.out, " built")
+		fmt.Fprint(b, " built")
 	}
 	for _, k := range st.Kept {
-		fmt.Fprintf(&s.out, " keeps=%d@%s", k.Instance, k.Peer)
+		fmt.Fprintf(b, " keeps=%d@%s", k.Instance, k.Peer)
 	}
 	if at, ok := n.m.WakeAt(); ok {
-		fmt.Fprintf(&s.out, " wakes=%d", at)
+		fmt.Fprintf(b, " wakes=%d", at)
 	}
 	if !n.up {
-		fmt.Fprint(&s.out, " down")
+		fmt.Fprint(b, " down")
 	}
-	fmt.Fprintln(&s.out)
+	return b.String()
 }
 
 // show writes a value as its offers.

@@ -11,22 +11,21 @@ import (
 	_ "github.com/samya-db/samya/internal/testheap"
 )
 
-func sites(t *testing.T, left map[SiteID]Tokens) *script {
+func sites(t *testing.T, left map[SiteID]Tokens) *cluster {
 	t.Helper()
-	return &script{
-		cluster: newCluster(left, 4, func(SiteID) avantan.Rand { return least{} }),
-		side:    map[SiteID]int{},
-	}
+	return newCluster(left, 4, func(SiteID) avantan.Rand { return least{} })
 }
 
 // stabilize delivers all, in order, and checks the invariants.
-func (s *script) stabilize(t *testing.T) {
+func (c *cluster) stabilize(t *testing.T) {
 	t.Helper()
-	for len(s.net) > 0 {
-		m := s.net[0]
-		s.net = s.net[1:]
-		s.receive(&m)
-		if err := s.check(); err != nil {
+	for len(c.net) > 0 {
+		m := c.net[0]
+		c.net = c.net[1:]
+		if n := c.node(m.To); n.up {
+			c.settle(n, Input{Receive: &m})
+		}
+		if err := c.check(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +196,7 @@ func TestNothingToGain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := sites(t, left)
 			a := s.node("a")
-			s.step(a, Input{Begin: &Proposal{Short: 10}})
+			s.settle(a, Input{Begin: &Proposal{Short: 10}})
 			s.stabilize(t)
 			if len(s.values) != 0 || s.failed[FailedNothing] != 1 {
 				t.Errorf("built %v, failed %v", s.values, s.failed)
@@ -207,7 +206,7 @@ func TestNothingToGain(t *testing.T) {
 					t.Errorf("%s: left %d, %+v", n.id, n.b.left, n.m.State())
 				}
 			}
-			s.step(a, Input{Begin: &Proposal{Short: 10}})
+			s.settle(a, Input{Begin: &Proposal{Short: 10}})
 			if !a.m.Waits() {
 				t.Error("the next attempt does not wait for the end of a back-off")
 			}
@@ -220,7 +219,7 @@ func TestNothingToGain(t *testing.T) {
 func TestUnacceptableProposal(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100})
 	a, b := s.node("a"), s.node("b")
-	s.step(a, Input{Begin: &Proposal{Policy: "whim"}})
+	s.settle(a, Input{Begin: &Proposal{Policy: "whim"}})
 	s.stabilize(t)
 	if s.failed[FailedUnacceptable] != 1 || a.b.left != 100 || b.b.left != 100 || a.m.Open() || b.m.Open() {
 		t.Errorf("failed %v, left %d and %d", s.failed, a.b.left, b.b.left)
@@ -262,7 +261,7 @@ func TestElectionsShareAReservation(t *testing.T) {
 	a := s.node("a")
 	syncs := 0
 	for range 2 * block {
-		if s.cluster.step(a, Input{Begin: &Proposal{}}).Persist {
+		if s.step(a, Input{Begin: &Proposal{}}).Persist {
 			syncs++
 		}
 		s.syncAll(a)
@@ -362,7 +361,7 @@ func TestTimeDoesNotWrap(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100})
 	a := s.node("a")
 	s.now = math.MaxUint64 - 5
-	s.step(a, Input{Begin: &Proposal{Short: 10}})
+	s.settle(a, Input{Begin: &Proposal{Short: 10}})
 	if at, ok := a.m.WakeAt(); !ok || at != math.MaxUint64 {
 		t.Errorf("wakes at %d, %v", at, ok)
 	}

@@ -63,7 +63,6 @@ type node struct {
 	m       *Machine
 	b       *books
 	up      bool
-	held    bool
 	disk    State
 	diskB   books
 	flushes []flush

@@ -2,7 +2,7 @@ package transfer
 
 import (
 	"fmt"
-	"slices"
+	"io"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,32 +10,13 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/internal/story"
 )
 
 // TestScripts runs the stories under testdata/scripts, whose README describes the
 // commands. After each command the invariants of the simulation are checked.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
-		t.Helper()
-		if strings.HasSuffix(path, ".md") {
-			return
-		}
-		s := &script{}
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			t.Helper()
-			s.out.Reset()
-			if err := s.run(d); err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if err := s.check(); err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			if s.out.Len() == 0 {
-				return "ok\n"
-			}
-			return s.out.String()
-		})
-	})
+	story.Run(t, "testdata/scripts", func() story.Cluster[Message] { return &script{} })
 }
 
 // least is the source of randomness of scripts: always the shortest wait.
@@ -43,12 +24,10 @@ type least struct{}
 
 func (least) Uint64N(uint64) uint64 { return 0 }
 
-type script struct {
-	*cluster
-	out strings.Builder
-}
+// script is a cluster as a story knows it.
+type script struct{ *cluster }
 
-func (s *script) run(d *datadriven.TestData) error {
+func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 	var err error
 	number := func(text string) Tokens {
 		n, e := strconv.ParseInt(text, 10, 64)
@@ -69,163 +48,120 @@ func (s *script) run(d *datadriven.TestData) error {
 			s.node(SiteID(a.Key)).b.target = number(a.Vals[0])
 		}
 	case "begin":
-		n := s.site(d)
 		p := &Proposal{Need: number(d.CmdArgs[1].Vals[0])}
 		for _, a := range d.CmdArgs[2:] {
 			p.Donors = append(p.Donors, Donor{SiteID(a.Key), number(a.Vals[0])})
 		}
 		if p.Donors == nil {
-			p = s.proposal(n, p.Need)
+			p = s.proposal(s.node(SiteID(story.Site(d))), p.Need)
 		}
-		s.step(n, Input{Begin: p})
+		s.begin(told, d, Input{Begin: p})
 	case "full":
-		s.site(d).b.full = true
+		s.node(SiteID(story.Site(d))).b.full = true
 	case "room":
-		s.site(d).b.full = false
-	case "deliver":
-		s.deliver(d)
-	case "drop":
-		s.net = slices.DeleteFunc(s.net, func(m Message) bool { return matches(d, &m) })
-	case "again":
-		for i := range len(s.sent) {
-			if m := s.sent[i]; matches(d, &m) && !slices.Contains(s.net, m) {
-				s.receive(&m)
-			}
-		}
-	case "stabilize":
-		for round := 0; slices.ContainsFunc(s.net, func(m Message) bool { return matches(d, &m) }); round++ {
-			if round == 1000 {
-				return fmt.Errorf("the messages do not come to an end")
-			}
-			s.deliver(d)
-		}
-	case "tick":
-		s.now += Tick(number(d.CmdArgs[0].Key))
-		for _, n := range s.nodes {
-			if at, ok := n.m.WakeAt(); n.up && ok && at <= s.now {
-				s.step(n, Input{})
-			}
-		}
-	case "hold":
-		s.site(d).held = true
-	case "sync":
-		n := s.site(d)
-		n.held = false
-		s.flush(n)
-	case "crash":
-		n := s.site(d)
-		s.crash(n)
-		n.held = false
-	case "restart":
-		s.site(d).up = true
-	case "state":
-		for _, n := range s.nodes {
-			if len(d.CmdArgs) == 0 || d.HasArg(string(n.id)) {
-				s.state(n)
-			}
-		}
+		s.node(SiteID(story.Site(d))).b.full = false
 	default:
-		return fmt.Errorf("unknown command %q", d.Cmd)
+		return story.ErrUnknown
 	}
 	return err
 }
 
-// step shows what the step did, and makes it durable at once unless held.
-func (s *script) step(n *node, in Input) {
-	out := s.cluster.step(n, in)
-	if r := out.Ended; r != nil {
-		fmt.Fprintf(&s.out, "  %s: %s: asked %d, got %d, silent %d\n", n.id, ending(r), r.Asked, r.Got, r.Silent)
+// begin has the site of a command take a step.
+func (s *script) begin(told *story.Story[Message], d *datadriven.TestData, in Input) {
+	n := s.node(SiteID(story.Site(d)))
+	told.Begin(string(n.id), func(out io.Writer) { s.show(out, n, s.step(n, in)) })
+}
+
+func (s *script) Step(site string, m *Message, out io.Writer) {
+	n, in := s.node(SiteID(site)), Input{}
+	if m != nil {
+		in.Receive = new(*m)
 	}
-	if out.Err != nil {
-		fmt.Fprintf(&s.out, "  %s: %v\n", n.id, out.Err)
+	s.show(out, n, s.step(n, in))
+}
+
+func (s *script) Check() error { return s.check() }
+
+func (s *script) Names() []string {
+	var names []string
+	for _, n := range s.nodes {
+		names = append(names, string(n.id))
 	}
-	if !n.held {
-		s.flush(n)
+	return names
+}
+
+func (s *script) Up(site string) *bool { return &s.node(SiteID(site)).up }
+
+func (s *script) Pass(ticks int64) { s.now += Tick(ticks) }
+
+func (s *script) Due(site string) bool {
+	at, ok := s.node(SiteID(site)).m.WakeAt()
+	return ok && at <= s.now
+}
+
+func (s *script) Sync(site string) ([]Message, bool) {
+	n := s.node(SiteID(site))
+	if len(n.flushes) == 0 {
+		return nil, false
+	}
+	out := n.flushes[0].out
+	s.sync(n)
+	return out, true
+}
+
+func (s *script) Crash(site string) { s.crash(s.node(SiteID(site))) }
+
+func (s *script) Way() *[]Message { return &s.net }
+
+func (s *script) Sent() []Message { return s.sent }
+
+func (s *script) Ends(m *Message) (from, to string) { return string(m.From), string(m.To) }
+
+func (s *script) Line(m *Message) string { return line(m) }
+
+func (s *script) Field(m *Message, key string) (string, bool) {
+	switch key {
+	case "kind":
+		return m.Kind.String(), true
+	case "ask":
+		return strconv.FormatUint(m.Ask, 10), true
+	}
+	return "", false
+}
+
+func (s *script) show(out io.Writer, n *node, did Output) {
+	if r := did.Ended; r != nil {
+		fmt.Fprintf(out, "  %s: %s: asked %d, got %d, silent %d\n", n.id, ending(r), r.Asked, r.Got, r.Silent)
+	}
+	if did.Err != nil {
+		fmt.Fprintf(out, "  %s: %v\n", n.id, did.Err)
 	}
 }
 
-func (s *script) receive(m *Message) {
-	fmt.Fprintf(&s.out, "> %s\n", line(m))
-	if n := s.node(m.To); n.up {
-		s.step(n, Input{Receive: new(*m)})
-	} else {
-		fmt.Fprintf(&s.out, "  lost: %s is down\n", m.To)
-	}
-}
-
-// deliver hands over what is under way now, not what follows from it.
-func (s *script) deliver(d *datadriven.TestData) {
-	var now, later []Message
-	for _, m := range s.net {
-		if matches(d, &m) {
-			now = append(now, m)
-		} else {
-			later = append(later, m)
-		}
-	}
-	s.net = later
-	for i := range now {
-		s.receive(&now[i])
-	}
-}
-
-func (s *script) flush(n *node) {
-	for len(n.flushes) > 0 {
-		for _, m := range n.flushes[0].out {
-			fmt.Fprintf(&s.out, "  %s\n", line(&m))
-		}
-		s.sync(n)
-	}
-}
-
-func (s *script) site(d *datadriven.TestData) *node { return s.node(SiteID(d.CmdArgs[0].Key)) }
-
-// matches reports whether a message is one of those that a command is about.
-func matches(d *datadriven.TestData, m *Message) bool {
-	for _, a := range d.CmdArgs {
-		var of string
-		switch a.Key {
-		case "from":
-			of = string(m.From)
-		case "to":
-			of = string(m.To)
-		case "kind":
-			of = m.Kind.String()
-		case "ask":
-			of = strconv.FormatUint(m.Ask, 10)
-		default:
-			continue
-		}
-		if !slices.Contains(a.Vals, of) {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *script) state(n *node) {
+func (s *script) State(site string) string {
+	n, b := s.node(SiteID(site)), new(strings.Builder)
 	st := n.m.State()
-	fmt.Fprintf(&s.out, "%s: left=%d", n.id, n.b.left)
+	fmt.Fprintf(b, "%s: left=%d", n.id, n.b.left)
 	for _, d := range st.Debits {
-		fmt.Fprintf(&s.out, " %s:given#%d", d.Receiver, d.Seq)
+		fmt.Fprintf(b, " %s:given#%d", d.Receiver, d.Seq)
 		if d.Amount > 0 {
-			fmt.Fprintf(&s.out, "(%d)", d.Amount)
+			fmt.Fprintf(b, "(%d)", d.Amount)
 		}
-		fmt.Fprintf(&s.out, ",asked=%d", d.Asked)
+		fmt.Fprintf(b, ",asked=%d", d.Asked)
 	}
 	for _, c := range st.Credits {
-		fmt.Fprintf(&s.out, " %s:got#%d", c.Donor, c.Seq)
+		fmt.Fprintf(b, " %s:got#%d", c.Donor, c.Seq)
 	}
 	if st.Reserved > 0 {
-		fmt.Fprintf(&s.out, " reserved=%d", st.Reserved)
+		fmt.Fprintf(b, " reserved=%d", st.Reserved)
 	}
 	if at, ok := n.m.WakeAt(); ok {
-		fmt.Fprintf(&s.out, " wakes=%d", at)
+		fmt.Fprintf(b, " wakes=%d", at)
 	}
 	if !n.up {
-		fmt.Fprint(&s.out, " down")
+		fmt.Fprint(b, " down")
 	}
-	fmt.Fprintln(&s.out)
+	return b.String()
 }
 
 // line writes a message.
