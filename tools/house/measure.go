@@ -39,9 +39,13 @@ func (m *module) measure() ([]Measure, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, words, err := m.pages()
+	if err != nil {
+		return nil, err
+	}
 	exported, unused := m.exported()
 	return []Measure{
-		m.importsUp(), m.fileCircle("site/core"), m.methods(), exported, unused, m.lines(), direct, required,
+		m.importsUp(), m.fileCircle("site/core"), m.methods(), exported, unused, m.comments(), pages, words, m.lines(), direct, required,
 	}, nil
 }
 

@@ -3,5 +3,5 @@ package appmgr
 
 import "example.com/house/site"
 
-// Start has no importer: there is no command here.
+// Start has no importer, for those that have one: what is one to those whose `one` is quoted?
 func Start() { site.New() }
