@@ -170,8 +170,8 @@ experiments: bin/samya-lab ## Rerun the Samya paper's experiments in virtual tim
 	bin/samya-lab experiment $(EXPERIMENT) --out bin/experiments/$(EXPERIMENT) $(EXPERIMENT_FLAGS)
 
 .PHONY: experiments-docs
-experiments-docs: bin/samya-lab ## The same, all of them, into docs/experiments
-	bin/samya-lab experiment samya --out docs/experiments $(EXPERIMENT_FLAGS)
+experiments-docs: bin/samya-lab ## The same, all of them, into docs/papers/experiments
+	bin/samya-lab experiment samya --out docs/papers/experiments $(EXPERIMENT_FLAGS)
 
 # Handed to `samya-lab hierarchy`, e.g. `make hierarchy HIERARCHY_FLAGS="--quick --goals"`.
 HIERARCHY_FLAGS ?= --goals

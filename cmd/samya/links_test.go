@@ -19,7 +19,7 @@ var (
 // TestLinks: what the documents refer to within this project is there, headings too.
 func TestLinks(t *testing.T) {
 	pages := []string{"../../README.md", "../../CHANGELOG.md", "../../CONTRIBUTING.md"}
-	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../terraform/*.md"} {
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../docs/*/*/*.md", "../../terraform/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ seed 1, and its recursive bisection where the former is out of balance.
 against gpmetis does not hold: the cut at most 1.10 times its, or .2 % of all edges
 more where that is next to nothing, the balance at most 1.05, the processor time
 at most 3 times its; after a change of 5 % of the load a warm start moves less
-than a fifth of what a cold one does, at 1.05 times its cut. docs/partitioning.md
+than a fifth of what a cold one does, at 1.05 times its cut. docs/papers/partitioning.md
 tells more.
 
 The families:
@@ -96,33 +96,34 @@ type partitionResult struct {
 	Parts      int     `json:"parts"`
 	Seed       uint64  `json:"seed"`
 	Imbalance  float64 `json:"imbalance"`
-	// The score of ours stands at the top: cut, cut_share, balance, balances, empty.
+	// Score is the score of samya's partitioner. Its fields are at the top level:
+	// cut, cut_share, balance, balances, empty.
 	cutcheck.Score
-	// Seconds are of processor time, as gpmetis reports its own, Elapsed on the clock.
+	// Seconds is processor time, as in gpmetis's report; Elapsed is wall-clock time.
 	Seconds float64 `json:"seconds"`
 	Elapsed float64 `json:"elapsed_seconds"`
-	// Hubs are vertices, from 1, that alone outweigh a part.
+	// Hubs are the vertices, numbered from 1, that alone outweigh a part.
 	Hubs []hub `json:"hubs"`
-	// Moved is how many vertices have left the part they started in, nil for a cold
-	// start.
+	// Moved is the number of vertices that left the part of their start; nil for a
+	// cold start.
 	Moved *int `json:"moved,omitempty"`
-	// Weights are those of the parts, by dimension, if asked for.
+	// Weights are the weights of the parts, by dimension, with --weights.
 	Weights [][]int64 `json:"weights,omitempty"`
-	// Metis is gpmetis's direct cut, Bisect that by recursive bisection.
+	// Metis is the direct cut of gpmetis, Bisect its cut by recursive bisection.
 	Metis  *cutcheck.Figures `json:"gpmetis,omitempty"`
 	Bisect *cutcheck.Figures `json:"gpmetis_rb,omitempty"`
-	// Without says why there is none of gpmetis.
+	// Without is the reason for a missing cut of gpmetis.
 	Without string `json:"gpmetis_error,omitempty"`
 }
 
 // hub is a vertex that alone outweighs a part.
 type hub struct {
 	Vertex int32 `json:"vertex"`
-	// Parts is its weight, in means of a part.
+	// Parts is the vertex's weight, in means of a part.
 	Parts float64 `json:"parts"`
 }
 
-// partition cuts one graph.
+// partition cuts a graph.
 func (l *lab) partition(ctx context.Context, o *partitionOptions) error {
 	if o.options.Parts < 1 || o.options.Parts > cut.MaxParts {
 		return &usageError{fmt.Errorf("--parts %d, want 1 to %d", o.options.Parts, cut.MaxParts)}
@@ -244,7 +245,7 @@ func newPartitionResult(g *cut.Graph, o *partitionOptions, figures *cutcheck.Fig
 	return r
 }
 
-// beside adds what gpmetis makes of g, or why it makes nothing of it.
+// beside adds the cuts of g by gpmetis, or the reason that gpmetis made none.
 func (r *partitionResult) beside(ctx context.Context, g *cut.Graph, o *partitionOptions) error {
 	if o.gpmetis == "" || r.Parts < 2 {
 		return nil
@@ -259,10 +260,10 @@ func (r *partitionResult) beside(ctx context.Context, g *cut.Graph, o *partition
 	return err
 }
 
-// print writes the result for people.
+// print writes the result as text.
 func (r *partitionResult) print(to io.Writer) error {
 	out := bufio.NewWriter(to)
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) } // Flush tells the error
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) } // Flush returns the error
 	say("%d vertices, %d edges of weight %d, into %d parts\n\n", r.Vertices, r.Edges, r.EdgeWeight, r.Parts)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	row := func(name string, s cutcheck.Score, seconds float64) {
@@ -312,7 +313,7 @@ func sample(n int, seed uint64) []string {
 	return names
 }
 
-// partitionSuite holds the partitioner against gpmetis.
+// partitionSuite measures the partitioner against gpmetis.
 func (l *lab) partitionSuite(cmd *cobra.Command, o *partitionOptions) error {
 	for _, flag := range []string{"graph", "generate", "save", "parts", "start", "out", "weights", "imbalance", "seed"} {
 		if cmd.Flags().Changed(flag) && (flag != "seed" || o.sample == 0) {
