@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// A search over all schedules needs to copy a Machine, to tell whether two will
-// behave alike, and to let time-outs come in any order. Nothing else does.
+// For a search over all schedules, which copies Machines, compares their future
+// behaviour, and lets time-outs come in any order. Nothing else needs this file.
 
-// Timer names one of the times that a Machine waits for.
+// Timer names a time that a Machine waits for.
 type Timer uint8
 
 const (
 	// TimerInstance is when an open instance is looked after.
 	TimerInstance Timer = iota + 1
-	// TimerAsk is when a peer is asked for a decision it has told of.
+	// TimerAsk is when to ask a peer for a decision that the peer has told of.
 	TimerAsk
 	// TimerRetry is the end of the back-off: before it nothing is begun. It wakes
 	// the Machine only if a proposal waits for it.
@@ -46,9 +46,9 @@ func (m *Machine) Clone(ledger Ledger) *Machine {
 	return &c
 }
 
-// Retime replaces the time of every running timer by what f makes of it; 0
-// stands for one long past. What a Machine does may depend on time-outs in no
-// other way than that they come, so any choice must be safe.
+// Retime replaces the time of every running timer by the result of f; 0 stands for a
+// time long past. The behaviour of a Machine may depend on the fact of a time-out and
+// on nothing else about it, so any choice must be safe.
 func (m *Machine) Retime(f func(t Timer, at Tick) Tick) {
 	for _, t := range []struct {
 		timer Timer
@@ -66,13 +66,14 @@ func (m *Machine) Retime(f func(t Timer, at Tick) Tick) {
 	}
 }
 
-// Simplify drops all that makes no difference to a search in which any timer may
-// fire at any time, any Begin and Refresh may come at any time, and a site that
-// times out may lead an instance whether it has asked for its Status or not.
-// That is: back-offs and what waits for them, repeats of a decision, reminders
-// to ask a peer, early acknowledgements (they can come again), and what a first
-// phase has collected once the second has begun.
-// With mayElect unset it drops what only the next election depends on too.
+// Simplify drops all state without effect on a search. In such a search any timer may
+// fire at any time, and any Begin and Refresh may come at any time. A site that times
+// out may lead an instance whether it has asked for its Status or not.
+//
+// Simplify drops back-offs and the proposals that wait for them, repeats of a decision,
+// reminders to ask a peer, and early acknowledgements (they can come again). Once the
+// second phase has begun, it drops the answers that the first phase collected. With
+// mayElect unset it also drops all state that only the next election depends on.
 func (m *Machine) Simplify(mayElect bool) {
 	m.fails, m.retryAt, m.askAt, m.askFrom = 0, 0, 0, ""
 	m.pending, m.tell, m.early, m.asked = nil, nil, nil, false
@@ -110,11 +111,11 @@ func (m *Machine) Running(t Timer) bool {
 	}
 }
 
-// Fingerprint appends to dst an encoding of all that decides what the Machine
-// will do and say, volatile fields included. Two Machines with one Config and
-// the same fingerprint differ only in when they do it and in how often a
-// Decision is repeated: times, back-offs and the list of members that a decision
-// is told to again are left out. It is not for storage.
+// Fingerprint appends to dst an encoding of everything that determines the Machine's
+// future actions and messages, volatile fields included. Two Machines with the same
+// Config and fingerprint differ only in the times of their actions and in how often
+// they repeat a Decision. The encoding omits times, back-offs and the members that
+// still need a repeated decision. It is not for storage.
 func (m *Machine) Fingerprint(dst []byte) []byte {
 	dst = m.state.Fingerprint(dst)
 	dst = m.lead.fingerprint(dst)
@@ -141,7 +142,7 @@ func (s *State) Fingerprint(dst []byte) []byte {
 	dst = s.Promised.fingerprint(dst)
 	dst = s.AcceptedAt.fingerprint(dst)
 	dst = s.Accepted.Fingerprint(dst)
-	dst = s.Pledge.fingerprint(dst)
+	dst = s.Pledge.Fingerprint(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(s.Exposures)))
 	for _, b := range s.Exposures {
 		dst = b.fingerprint(dst)
@@ -159,7 +160,7 @@ func (m *Message) Fingerprint(dst []byte) []byte {
 	dst = m.Ballot.fingerprint(dst)
 	dst = m.Promised.fingerprint(dst)
 	dst = append(dst, byte(m.Press))
-	dst = m.Contribution.fingerprint(dst)
+	dst = m.Contribution.Fingerprint(dst)
 	dst = m.AcceptedAt.fingerprint(dst)
 	dst = m.Value.Fingerprint(dst)
 	dst = binary.AppendUvarint(dst, uint64(m.Applied))
@@ -175,7 +176,7 @@ func (v *Value) Fingerprint(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(append(dst, 1), uint64(len(v.Contributions)))
 	for i := range v.Contributions {
-		dst = v.Contributions[i].fingerprint(dst)
+		dst = v.Contributions[i].Fingerprint(dst)
 	}
 	return appendString(appendString(dst, v.Policy), string(v.Change))
 }
@@ -184,12 +185,14 @@ func (b Ballot) fingerprint(dst []byte) []byte {
 	return appendString(binary.AppendUvarint(dst, b.Number), string(b.Site))
 }
 
-func (c *Contribution) fingerprint(dst []byte) []byte {
+// Fingerprint appends an encoding of the Contribution to dst, the same for equal
+// contributions only; c may be nil.
+func (c *Contribution) Fingerprint(dst []byte) []byte {
 	if c == nil {
 		return append(dst, 0)
 	}
 	dst = appendString(append(dst, 1), string(c.Site))
-	for _, n := range []Tokens{c.Offered, c.Wanted, c.Queued, c.Kept} {
+	for _, n := range [...]Tokens{c.Offered, c.Wanted, c.Queued, c.Median, c.Kept} {
 		dst = binary.AppendVarint(dst, int64(n))
 	}
 	return dst
@@ -213,7 +216,7 @@ func (l *lead) fingerprint(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(l.answers))
 	var list [][]byte
 	for i := range l.contributions {
-		list = append(list, l.contributions[i].fingerprint(nil))
+		list = append(list, l.contributions[i].Fingerprint(nil))
 	}
 	slices.SortFunc(list, bytes.Compare)
 	dst = binary.AppendUvarint(dst, uint64(len(list)))

@@ -326,3 +326,24 @@ func TestZeroState(t *testing.T) {
 		}
 	}
 }
+
+// TestFingerprintTellsContributions: contributions that differ in any field have
+// fingerprints that differ, and so have the values they are part of.
+func TestFingerprintTellsContributions(t *testing.T) {
+	seen := map[string]string{string((*Contribution)(nil).Fingerprint(nil)): "none"}
+	same := reflect.TypeFor[Contribution]()
+	for i := range same.NumField() {
+		var c Contribution
+		if f := reflect.ValueOf(&c).Elem().Field(i); f.Kind() == reflect.String {
+			f.SetString("b")
+		} else {
+			f.SetInt(7)
+		}
+		for _, print := range [][]byte{c.Fingerprint(nil), (&Value{Contributions: []Contribution{c}}).Fingerprint(nil)} {
+			if other, twice := seen[string(print)]; twice {
+				t.Errorf("%s has the fingerprint of %s", same.Field(i).Name, other)
+			}
+			seen[string(print)] = same.Field(i).Name
+		}
+	}
+}

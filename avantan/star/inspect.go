@@ -8,19 +8,19 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// A search over all schedules needs to copy a Machine, to tell whether two will
-// behave alike, and to let time-outs come in any order. Nothing else does.
+// For a search over all schedules, which copies Machines, compares their future
+// behaviour, and lets time-outs come in any order. Nothing else needs this file.
 
-// Timer names one of the times that a Machine waits for.
+// Timer names a time that a Machine waits for.
 type Timer uint8
 
 const (
 	// TimerCollect is when a leader settles for the offers it has.
 	TimerCollect Timer = iota + 1
-	// TimerSlice is when a slice is looked after. There is one for each slice.
+	// TimerSlice is when a slice is looked after. Each slice has its own.
 	TimerSlice
-	// TimerLate is until when others have to wait for a value accepted here. It
-	// is looked at when TimerSlice fires.
+	// TimerLate is the time until which a Begin waits for a value accepted here.
+	// The Machine checks it when TimerSlice fires.
 	TimerLate
 	// TimerRetry is the end of the back-off. It wakes the Machine only if a
 	// proposal waits for it.
@@ -53,10 +53,10 @@ func (m *Machine) Clone(ledger Ledger) *Machine {
 	return &c
 }
 
-// Retime replaces the time of every timer by what f makes of it; 0 stands for
-// one long past. id is the instance of the timer, zero for TimerRetry. What a
-// Machine does may depend on time-outs in no other way than that they come, so
-// any choice must be safe.
+// Retime replaces the time of every timer by the result of f; 0 stands for a time long
+// past. id is the instance of the timer, zero for TimerRetry. The behaviour of a
+// Machine may depend on the fact of a time-out and on nothing else about it, so any
+// choice must be safe.
 func (m *Machine) Retime(f func(t Timer, id ID, at avantan.Tick) avantan.Tick) {
 	if m.lead != nil {
 		m.lead.deadline = f(TimerCollect, m.lead.id, m.lead.deadline)
@@ -71,9 +71,10 @@ func (m *Machine) Retime(f func(t Timer, id ID, at avantan.Tick) avantan.Tick) {
 	m.retryAt = f(TimerRetry, ID{}, m.retryAt)
 }
 
-// Running reports whether the Machine waits for a timer. Of an instance led
-// here that collects offers, of the slices, of those that others have to wait
-// for, of a proposal, and of an election, in the order of the timers.
+// Running reports whether the Machine waits for a timer. TimerCollect runs while id is
+// led here and collects offers, TimerSlice while id has a slice, and TimerLate while
+// a Begin has to wait for the slice. TimerRetry runs while a proposal is
+// pending, TimerWaiting while the election of id waits.
 func (m *Machine) Running(t Timer, id ID) bool {
 	switch t {
 	case TimerCollect:
@@ -101,7 +102,7 @@ func (m *Machine) Collecting() (ID, bool) {
 	return m.lead.id, true
 }
 
-// Waiting returns the election that waits until this site is free, if one does.
+// Waiting returns the election that waits until this site is free, if there is one.
 func (m *Machine) Waiting() (ID, bool) {
 	if m.waiting == nil {
 		return ID{}, false
@@ -109,11 +110,12 @@ func (m *Machine) Waiting() (ID, bool) {
 	return m.waiting.election.ID, true
 }
 
-// Simplify drops all that makes no difference to a search in which any timer may
-// fire at any time, any message may come again and any Begin may come at any
-// time: back-offs and what waits for them; the election that waits, since it can
-// be delivered again; why an instance failed; how often something was repeated;
-// and what is known of the others' votes and applies once nothing depends on it.
+// Simplify drops all state without effect on a search. In such a search any timer may
+// fire at any time, any message may come again, and any Begin may come at any time.
+//
+// Simplify drops back-offs and the proposals that wait for them, the waiting election
+// (it can be delivered again), the reason of a failure, and counts of repetitions. It
+// also drops the votes and applies of other members once nothing depends on them.
 func (m *Machine) Simplify() {
 	m.fails, m.retryAt, m.pending, m.waiting = 0, 0, nil, nil
 	if m.lead != nil {
@@ -131,11 +133,11 @@ func (m *Machine) Simplify() {
 	}
 }
 
-// Fingerprint appends to dst an encoding of all that decides what the Machine
-// will do and say, volatile fields included. Two Machines with one Config and
-// the same fingerprint differ only in when they do it and in how often they
-// repeat it: times, back-offs and counts of failures and repetitions are left
-// out. It is not for storage.
+// Fingerprint appends to dst an encoding of everything that determines the Machine's
+// future actions and messages, volatile fields included. Two Machines with the same
+// Config and fingerprint differ only in the times of their actions and in how often
+// they repeat them. The encoding omits times, back-offs and counts of failures and
+// repetitions. It is not for storage.
 func (m *Machine) Fingerprint(dst []byte) []byte {
 	dst = m.state.Fingerprint(dst)
 	dst = binary.AppendUvarint(dst, m.next)
@@ -162,7 +164,7 @@ func (s *State) Fingerprint(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s.Slices)))
 	for i := range s.Slices {
 		sl := &s.Slices[i]
-		dst = fingerprint(sl.ID.fingerprint(dst), &sl.Pledge)
+		dst = sl.Pledge.Fingerprint(sl.ID.fingerprint(dst))
 		dst = appendBools(sl.Value.Fingerprint(dst), sl.Committed)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(s.Floors)))
@@ -178,12 +180,7 @@ func (m *Message) Fingerprint(dst []byte) []byte {
 	dst = append(dst, byte(m.Kind))
 	dst = appendString(appendString(dst, string(m.From)), string(m.To))
 	dst = append(m.ID.fingerprint(dst), byte(m.Press))
-	if m.Contribution == nil {
-		dst = append(dst, 0)
-	} else {
-		dst = fingerprint(append(dst, 1), m.Contribution)
-	}
-	return m.Value.Fingerprint(dst)
+	return m.Value.Fingerprint(m.Contribution.Fingerprint(dst))
 }
 
 func (id ID) fingerprint(dst []byte) []byte {
@@ -203,20 +200,12 @@ func (l *lead) fingerprint(dst []byte) []byte {
 	dst = appendBools(binary.AppendUvarint(dst, uint64(l.answers)), l.busy)
 	var list [][]byte
 	for i := range l.contributions {
-		list = append(list, fingerprint(nil, &l.contributions[i]))
+		list = append(list, l.contributions[i].Fingerprint(nil))
 	}
 	slices.SortFunc(list, bytes.Compare)
 	dst = binary.AppendUvarint(dst, uint64(len(list)))
 	for _, c := range list {
 		dst = append(dst, c...)
-	}
-	return dst
-}
-
-func fingerprint(dst []byte, c *avantan.Contribution) []byte {
-	dst = appendString(dst, string(c.Site))
-	for _, n := range [...]avantan.Tokens{c.Offered, c.Wanted, c.Queued, c.Kept} {
-		dst = binary.AppendVarint(dst, int64(n))
 	}
 	return dst
 }
