@@ -7,10 +7,10 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Goal is one thing that our policies have to show against others.
+// Goal is a comparison that our policies have to win.
 type Goal struct {
 	Workload string `json:"workload"`
-	// What says what is measured, Got what came out, Most what may at most.
+	// What names the figure, Got is its value, Most its bound.
 	What string  `json:"what"`
 	Got  float64 `json:"got"`
 	Most float64 `json:"most"`
@@ -26,40 +26,42 @@ const (
 )
 
 const (
-	// The share of requests that wait, and the redistributions, as parts of those
-	// under the paper's policies: fewer of these on the paper's own workload.
+	// mostWaits and mostBegun bound the share of requests that wait, and the
+	// redistributions, as parts of the figures under the paper's policies.
+	// mostBegunOfPaper bounds the redistributions on fit and tight.
 	mostWaits, mostBegun, mostBegunOfPaper = 0.25, 1.5, 0.8
-	// mostBeyondLocal is how many milliseconds the 99.9th percentile may be above
-	// that of sites that only ever answer from what they hold, where tokens are
-	// plenty.
+	// mostBeyondLocal bounds the 99.9th percentile on fit and, while tokens are
+	// plenty, the 99th percentile on tight. Both are in milliseconds above the
+	// percentile of sites that only answer from their own tokens.
 	mostBeyondLocal = 2
-	// mostPerSecond is how many redistributions a second may be begun over all sites
-	// where tokens are short all the time.
+	// mostPerSecond bounds the redistributions begun a second, over all sites, with
+	// tokens short all the time.
 	mostPerSecond = 1
-	// mostOfConstant is the part of waits that forecasts of the timing of demand may
-	// leave of those under forecasts that are the same at all times, with instances
-	// alone: by transfers a site has tokens as soon as it sees a burst begin, so that
-	// when one comes need not be known.
+	// mostOfConstant bounds the waits under forecasts of the timing of demand, as a
+	// part of the waits under constant forecasts, with instances alone. With
+	// transfers a site gets tokens as soon as it sees a burst begin, and needs no
+	// forecast of its time.
 	mostOfConstant = 0.5
-	// mostWaitsInBatches is as mostWaits, where demand comes all at once.
+	// mostWaitsInBatches is mostWaits for demand that comes all at once.
 	mostWaitsInBatches = 0.022
-	// mostInCrowd is how many redistributions a second may be begun over all sites of a
-	// crowd, however many these are: one each crowdStep of the core.
+	// mostInCrowd bounds the redistributions begun a second over all sites of a
+	// crowd of any size: a redistribution each crowdStep of the core.
 	mostInCrowd = 4
 )
 
-// Crowd is a limit of which many sites want more than there is, so that most are short
-// at any time.
+// Crowd is a limit too small for the demand of many sites: most sites are short at
+// any time.
 type Crowd struct {
-	// Name stands for the workload in results.
+	// Name is the name of the workload in results.
 	Name string
-	// Workload is what places ask for, as many as there are Places, for so many Bins.
+	// Workload is the demand of a number of Places for a number of Bins.
 	Workload     string
 	Places, Bins int
 	Limit        core.Tokens
 }
 
-// Crowds are those that goals are judged by: a quarter of what all sites want.
+// Crowds returns the crowds of the goals, with limits of a quarter of the demand of
+// all sites.
 func Crowds() []Crowd {
 	return []Crowd{
 		{Name: "crowd-20", Workload: "fit", Places: 20, Bins: 36, Limit: 4800},
@@ -67,11 +69,11 @@ func Crowds() []Crowd {
 	}
 }
 
-// GoalSettings are the settings that Goals needs the summaries of, beside the one
-// to be judged.
+// GoalSettings returns the settings that Goals needs in the summaries, beside the
+// setting on trial.
 func GoalSettings() []string { return []string{goalControl, goalLocal, goalTimed, goalConstant} }
 
-// Goals judges a setting by medians over seeds. Its error names what is missing.
+// Goals judges a setting by medians over seeds. Its error names a missing summary.
 func Goals(summaries []Summary, setting string) ([]Goal, error) {
 	var goals []Goal
 	var err error
@@ -117,16 +119,19 @@ func Goals(summaries []Summary, setting string) ([]Goal, error) {
 	return goals, err
 }
 
-// seconds is the length of a whole run, which goals are judged by.
+// seconds is the length of a whole run.
 const seconds = 3600
 
-// part is a of b; of nothing, all is above any bound.
+// beyond stands for the ratio of a figure to a control of 0: it is above every bound.
+const beyond = 1e9
+
+// part returns a/b; for b = 0 it returns beyond if a is above 0, else 0.
 func part(a, b float64) float64 {
 	switch {
 	case b > 0:
 		return a / b
 	case a > 0:
-		return 1
+		return beyond
 	}
 	return 0
 }

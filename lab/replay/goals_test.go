@@ -60,6 +60,7 @@ func TestGoals(t *testing.T) {
 		"waits":            {"tight", "transfer", "waited_percent", 1.01, "tight: requests that wait"},
 		"no waits at all":  {"fit", "paper", "waited_percent", 0, "fit: requests that wait"},
 		"redistributions":  {"burst", "transfer", "begun", 3601, "burst: redistributions"},
+		"none to compare":  {"burst", "paper", "begun", 0, "burst: redistributions"},
 		"p99.9":            {"fit", "transfer", "p999_ms", 3.6, "fit: p99.9"},
 		"of the paper's":   {"fit", "transfer", "begun", 1921, "fit: redistributions"},
 		"false refusals":   {"burst", "transfer", "plenty_refused", 1, "burst: refused while"},
