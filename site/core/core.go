@@ -16,7 +16,7 @@ import (
 type Core struct {
 	cfg  Config
 	mods modules
-	// machine and starMachine configure the machines of all entities.
+	// machine, starMachine and transferMachine configure the machines of all entities.
 	machine         avantan.Config
 	starMachine     star.Config
 	transferMachine transfer.Config
@@ -30,24 +30,24 @@ type Core struct {
 	leases   leases
 	clock    clock
 	owed     owed
-	// surplus is what is kept out of circulation of all entities.
+	// surplus is the number of tokens kept out of circulation, of all entities.
 	surplus Tokens
 	// waiting finds the acquires that wait, by request and by caller.
 	waiting      map[RequestKey]*waiting
 	waitingCalls map[Call]*waiting
-	// arrivals counts the acquires that ever waited; charges and waitingParts count
-	// the entities that those charge that wait, and their parts.
+	// arrivals counts the acquires that ever waited; charges counts the entities charged
+	// by waiting acquires, waitingParts their parts.
 	arrivals              uint64
 	charges, waitingParts int
-	// waitingOf and watchersOf count for each tenant its acquires that wait, and the
-	// watchers of its entities.
+	// waitingOf counts each tenant's waiting acquires, watchersOf the watchers of its
+	// entities.
 	waitingOf, watchersOf portion.Counts
-	// watchers finds the entities that callers watch; revision is that of the last
-	// transaction with an entity.
+	// watchers finds the entities that callers watch; revision is the revision of the
+	// last transaction with an entity.
 	watchers map[Call]*entity
 	revision Revision
 	timers   calendar[*entity] // of the entities that wait for a time
-	// reachable are the sites that seem to be up; nil if nothing was said yet.
+	// reachable are the sites that seem to be up; nil if unknown.
 	reachable []SiteID
 	guard     guard
 	gossip    gossip
@@ -58,7 +58,7 @@ type Core struct {
 	out Effects
 	// stopping is set once no acquire may wait any more.
 	stopping bool
-	// suspected is set once restored entities were looked at; see suspectRestored.
+	// suspected is set once suspectRestored has looked at the restored entities.
 	suspected bool
 	// touched are the entities with something to persist.
 	touched []*entity
@@ -66,9 +66,9 @@ type Core struct {
 	due []*entity
 }
 
-// New makes a core from its configuration and what its disk holds; the zero
-// Restored is a new site's. Errors name the configuration field at fault, or
-// what does not fit together on the disk.
+// New makes a core from its configuration and the contents of its disk; the zero Restored
+// is a new site's. Errors name the configuration field at fault, or the inconsistency on
+// the disk.
 func New(cfg Config, from Restored) (*Core, error) {
 	cfg.setDefaults()
 	mods, err := cfg.choose()
@@ -95,7 +95,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 	}
 	c.transferMachine = transfer.Config{
 		Self: cfg.Self, Members: cfg.Members, Window: cfg.Window,
-		// Half of it lies above the farthest round trip.
+		// Half of Backoff lies above the farthest round trip.
 		Backoff: 2 * cfg.Window, MaxBackoff: max(2*cfg.Window, cfg.MaxResend), Rand: cfg.Rand,
 	}
 	if err := errors.Join(c.machine.Validate(), c.starMachine.Validate(), c.transferMachine.Validate()); err != nil {
@@ -182,7 +182,7 @@ func (c *Core) restore(from *Restored) error {
 	return nil
 }
 
-// Step handles one input at one time and gathers its effects.
+// Step handles an input at the time now and gathers its effects.
 func (c *Core) Step(now Now, in Input) {
 	now.Tick = max(now.Tick, c.now.Tick)
 	c.now = now
@@ -198,7 +198,7 @@ func (c *Core) Step(now Now, in Input) {
 		if _, woken := in.(Wake); !woken || !c.guard.open {
 			return
 		}
-		// It has just begun to serve, and all else may be due.
+		// The site has just begun to serve, and all else may be due.
 	}
 	c.suspectRestored()
 	if c.refuseHalted(in) {
@@ -275,7 +275,7 @@ func (c *Core) Drain(e *Effects) {
 	c.storeForecasts(rec)
 	c.storeClock(rec)
 	if c.guard.open {
-		// Also without new records: a full table takes none before old ones go.
+		// Also without new records: a full table takes none before old records go.
 		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
 	}
 	c.withhold()
@@ -321,26 +321,26 @@ func (c *Core) Pending() bool {
 	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || c.forecasts.pressing || !c.out.Empty()
 }
 
-// Status is what a health check and a gauge want to know of a core.
+// Status is the state of a core for health checks and gauges.
 type Status struct {
 	Entities, Waiting, Requests, Changes, Leases, Watchers int
-	// Waited counts the acquires that ever waited for tokens, those that do included.
+	// Waited counts the acquires that ever waited for tokens, present ones included.
 	Waited uint64
 	// Claims are the requests about which other members have not answered yet.
 	Claims int
-	// Missing is how many members must vouch for the site's data before it
+	// Missing is the number of members that must vouch for the site's data before it
 	// serves; 0 once it does.
 	Missing int
-	// Halted is the number of entities that are halted, as a balance is broken.
+	// Halted is the number of entities halted because of a broken balance.
 	Halted int
-	// Surplus is kept out of circulation, of all entities.
+	// Surplus is the number of tokens kept out of circulation, of all entities.
 	Surplus   Tokens
 	Catalogue avantan.Instance
-	// Mode is under which protocol the site begins instances.
+	// Mode names the protocol under which the site begins instances.
 	Mode Mode
 }
 
-// Status counts what the core holds.
+// Status counts the contents of the core.
 func (c *Core) Status() Status {
 	if c.lanes.apart {
 		c.joinLanes()
@@ -417,8 +417,8 @@ func (c *Core) addEntity(name string, generation uint64, limit Tokens) *entity {
 	return e
 }
 
-// dropEntity forgets a deleted entity, below which nothing stands. Who waits for
-// its tokens is answered by rechain.
+// dropEntity forgets a deleted entity without children. rechain answers the acquires that
+// wait for its tokens.
 func (c *Core) dropEntity(e *entity) {
 	for _, p := range e.changes {
 		c.answerAll(p, Answer{Code: NotFound})
@@ -431,12 +431,13 @@ func (c *Core) dropEntity(e *entity) {
 	c.keepOut(e, 0)
 	c.unsplit(e)
 	c.unpark(e.name)
+	delete(c.halt.generations, e.generation)
 	e.demand = demand{}
 	c.space.remove(e)
 	c.out.Records.Deleted = append(c.out.Records.Deleted, e.name)
 }
 
-// deliver hands another site's messages to the sequences they belong to.
+// deliver hands another site's messages to their sequences.
 func (c *Core) deliver(d Deliver) {
 	for i := range d.Messages {
 		env := &d.Messages[i]
@@ -479,9 +480,9 @@ func (c *Core) deliver(d Deliver) {
 				}
 				return
 			}
-			// A later generation than any known here means that this site has
-			// missed a creation; an earlier one is of a deleted entity, and its
-			// sender will learn that from the catalogue too.
+			// A later generation than any known here means that this site has missed a
+			// creation. An earlier generation is of a deleted entity, and its sender will
+			// learn of the deletion from the catalogue too.
 			if env.Generation > c.cat.generation {
 				c.askCatalogue(d.From)
 			} else {

@@ -8,23 +8,25 @@ import (
 )
 
 // A balance beyond its bound is a bug of samya. The site then halts the entity with its
-// tree (all entities that share a charge with the entity), and serves others. Of a halted
-// tree nothing more is stored or sent: to other sites, and after a restart, the site looks
-// as if it had crashed just before the commit in which the bug showed. Restarting the site
-// is thus safe, and starts the entity again from books that were whole.
+// tree (all entities that share a charge with the entity), and serves other entities. It
+// stores and sends nothing more about a halted tree: to other sites, and after a restart,
+// the site looks as if it had crashed just before the commit in which the bug showed.
+// Restarting the site is thus safe, and starts the entity again from books that were
+// whole.
 
-// errPledges says that the protocols hold other pledges than the books have set aside.
+// errPledges says that the tokens set aside in the books differ from the protocols'
+// pledges.
 var errPledges = errors.New("tokens set aside in the books are not those pledged to instances")
 
-// broken is an entity whose books are broken, and why.
+// broken is an entity with broken books, and the reason.
 type broken struct {
 	of  *entity
 	err error
 }
 
-// halt are the halted entities.
+// halt holds the halted entities.
 type halt struct {
-	// generations are those of all halted entities; nil for none.
+	// generations are the generations of all halted entities; nil for none.
 	generations map[uint64]bool
 	// fresh says that an entity was halted since the last Drain.
 	fresh bool
@@ -39,14 +41,15 @@ func (c *Core) keepWhole(e *entity, err error) {
 	c.haltTree(e)
 }
 
-// keepWhole notes on a lane what the core does when the lanes are joined.
+// keepWhole notes a broken entity on the lane. The core halts the entity when the lanes
+// are joined.
 func (l *lane) keepWhole(e *entity, err error) {
 	if err != nil {
 		l.broken = append(l.broken, broken{e, err})
 	}
 }
 
-// haltTree halts an entity and all others that stand above or below it or beside it.
+// haltTree halts an entity and all other entities of its tree.
 func (c *Core) haltTree(e *entity) {
 	for e.parent() != nil {
 		e = e.parent()
@@ -62,17 +65,30 @@ func (c *Core) haltTree(e *entity) {
 	c.halt.fresh = true
 }
 
+// notHalted panics if a change of the catalogue moves tokens out of the books of an
+// entity, or into them, while the entity is halted: the change would be stored and the
+// books would not. The site ends, and applies the change after a restart.
+func (e *entity) notHalted() {
+	if e.halted() {
+		panic(fmt.Sprintf("core: a change of the catalogue moves tokens of entity %q, which is halted", e.name))
+	}
+}
+
 // serves reports whether the site has an entity, and serves it.
 func (c *Core) serves(e *entity) bool { return !e.removed && !e.halted() }
 
-// refuseHalted answers an input that is about a halted entity, and reports whether it was.
+// refuseHalted answers an input about a halted entity, and reports whether it was one.
 func (c *Core) refuseHalted(in Input) bool {
 	if c.halt.generations == nil {
 		return false
 	}
 	named := func(name string) bool {
-		e := c.space.find(name)
-		return e != nil && e.halted()
+		for e := range c.space.find(name).chain() {
+			if e.halted() {
+				return true
+			}
+		}
+		return false
 	}
 	leased := func(key RequestKey) bool {
 		l := c.leases.byKey[key]
@@ -100,9 +116,9 @@ func (c *Core) refuseHalted(in Input) bool {
 	return halted
 }
 
-// verify halts the entities about to be stored in whose books the tokens set aside are
-// not those that their protocols have pledged. It then ends what was begun for entities
-// that were halted since the last Drain.
+// verify halts the entities about to be stored with a mismatch between the tokens set
+// aside in the books and the pledges of the protocols. It then ends all work begun for
+// entities halted since the last Drain.
 func (c *Core) verify() {
 	for _, e := range c.touched {
 		if c.serves(e) && e.books.Aside() != e.offered() {
@@ -119,7 +135,7 @@ func (c *Core) verify() {
 	c.haltPartners()
 	c.endHalted()
 	for i := range c.out.Replies {
-		// Whether it was about a halted entity is not known any more: it may have been
+		// It is no longer known whether the request was about a halted entity and was
 		// done. A repeat tells.
 		if a := &c.out.Replies[i].Answer; a.Code == OK {
 			*a = Answer{Code: Unknown}
@@ -127,7 +143,7 @@ func (c *Core) verify() {
 	}
 }
 
-// withhold takes what is about halted entities out of the effects that are handed over.
+// withhold removes effects about halted entities before they are handed over.
 func (c *Core) withhold() {
 	if c.halt.generations == nil {
 		return
@@ -144,8 +160,8 @@ func (c *Core) withhold() {
 	})
 }
 
-// haltPartners halts the entities of which a request has taken tokens together with those
-// of a halted one: the record of that request is not stored.
+// haltPartners halts the entities from which a request has taken tokens together with
+// tokens of a halted entity: the record of that request is not stored.
 func (c *Core) haltPartners() {
 	for again := true; again; {
 		again = false
@@ -165,8 +181,8 @@ func (c *Core) haltPartners() {
 	}
 }
 
-// endHalted answers what waits for a halted entity: of the acquires nothing was done, and
-// changes of a limit may yet be decided by others.
+// endHalted answers all callers that wait for a halted entity. Nothing was done for the
+// acquires; other sites may yet decide the changes of a limit.
 func (c *Core) endHalted() {
 	var ws []*waiting
 	for _, w := range c.waiting {

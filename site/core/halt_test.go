@@ -160,6 +160,31 @@ func TestHaltOfLeases(t *testing.T) {
 	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
 }
 
+// TestHaltAndTheCatalogue: a halted entity can be deleted, and an entity that is created
+// below it is halted as well. A change that would move tokens of the tree ends the site.
+func TestHaltAndTheCatalogue(t *testing.T) {
+	r := halting(t, "transfer")
+	r.cores["a"].Overdraw("free")
+	r.drain("a")
+	r.below("free/new", "free", 10)
+	r.wantCode(r.acquire("a", "free/new", 1, "new"), core.Halted)
+	r.wantCode(r.acquire("b", "free/new", 1, "new at b"), core.OK)
+	r.wantCode(r.changed("b", core.Change{Kind: core.DeleteEntity, Name: "free", Subtree: true, RequestID: "delete"}), core.OK)
+	if n := r.cores["a"].Status().Halted; n != 0 {
+		t.Errorf("%d entities are halted, want 0", n)
+	}
+
+	r.cores["a"].Overdraw("acme")
+	r.drain("a")
+	defer func() {
+		if p := recover(); p == nil || !strings.Contains(p.(string), "is halted") {
+			t.Errorf("a move of a halted tree: %v", p)
+		}
+	}()
+	r.create("elsewhere", 300)
+	r.move("b", "acme/vm", "elsewhere", "move")
+}
+
 // TestOneWriter: package books writes the balances, and nobody else: books are made by
 // books.Of, and no stripe or books by a literal with balances.
 func TestOneWriter(t *testing.T) {

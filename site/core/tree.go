@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Entities stand below one another, and what is out of one is out of all above it:
-// at every site the net of an entity is what was moved on it directly and the nets
-// of those right below. The catalogue decides who stands where. When a site applies
-// a change of that, it takes what is out of the entities that leave, at this site,
-// out of the books of those they leave, and puts it onto the books of those they
-// come below: the tokens were not acquired of these, so they are taken from what is
-// left there, which may make it a debt.
+// Entities form trees, and an acquire of an entity counts at all its ancestors too. At
+// every site the net of an entity is the tokens moved on it directly plus the nets of its
+// children. The catalogue decides the trees. When an entity leaves an ancestor, each site
+// takes the entity's net at that site out of the ancestor's books. It puts the net onto
+// the books of the new ancestors. The tokens were not acquired from the new ancestors, so
+// they come out of the tokens left there, which may go into debt.
 
 // link puts an entity below a parent, nil for none.
 func (s *space) link(e, parent *entity) {
@@ -27,9 +26,8 @@ func (s *space) link(e, parent *entity) {
 	}
 }
 
-// childrenOf visits the entities right below one in the order of their names from
-// the first name at or above from, until fn returns false, and reports whether it
-// never did.
+// childrenOf visits the children of parent in the order of their names, from the first
+// name at or above from, until fn returns false. It reports whether fn never did.
 func (s *space) childrenOf(parent *entity, from string, fn func(e *entity) bool) bool {
 	if parent.children == 0 {
 		return true
@@ -47,7 +45,7 @@ func (s *space) childrenOf(parent *entity, from string, fn func(e *entity) bool)
 	return all
 }
 
-// subtree lists an entity and all that stand below it, each after those above it.
+// subtree lists an entity and its descendants, each after its ancestors.
 func (s *space) subtree(e *entity) []*entity {
 	all := []*entity{e}
 	for i := 0; i < len(all); i++ {
@@ -59,8 +57,8 @@ func (s *space) subtree(e *entity) []*entity {
 	return all
 }
 
-// depth is how many entities stand one below the other down to this one; more than
-// MaxDepth if they are more, or stand in a loop.
+// depth is the number of entities from the root down to this entity; more than MaxDepth
+// if they are more, or form a loop.
 func (e *entity) depth() int {
 	n := 0
 	for range e.chain() {
@@ -71,7 +69,7 @@ func (e *entity) depth() int {
 	return n
 }
 
-// stands reports whether the entity is another one or stands below it.
+// stands reports whether the entity is above, or is a descendant of above.
 func (e *entity) stands(above *entity) bool {
 	for a := range e.chain() {
 		if a == above {
@@ -81,7 +79,7 @@ func (e *entity) stands(above *entity) bool {
 	return false
 }
 
-// height is how many entities stand one below the other from this one on.
+// height is the number of levels of the entity's subtree.
 func (s *space) height(e *entity) int {
 	deepest := e.depth()
 	top := deepest
@@ -137,7 +135,7 @@ func (cat *catalogue) settleCreation(ch *CatalogueChange) (Code, uint64) {
 	return OK, cat.generation
 }
 
-// settleMove puts an entity, with all below it, below another parent.
+// settleMove moves an entity with its subtree below another parent.
 func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 	c := cat.c
 	parent, code := c.parentFor(ch)
@@ -151,6 +149,7 @@ func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 	case parent.depth()+c.space.height(e) > MaxDepth:
 		return TooDeep
 	}
+	e.notHalted()
 	old := e.parent()
 	c.relink(e, parent)
 	for a := range old.chain() {
@@ -169,8 +168,8 @@ func (cat *catalogue) settleMove(e *entity, ch *CatalogueChange) Code {
 	return OK
 }
 
-// settleDeletion deletes an entity, and with it all below it if the change says so.
-// What is out of them is forgotten.
+// settleDeletion deletes an entity, and its subtree if the change says so. Their tokens
+// out are forgotten.
 func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
 	c := cat.c
 	if e.children > 0 && !ch.Subtree {
@@ -187,8 +186,7 @@ func (cat *catalogue) settleDeletion(e *entity, ch *CatalogueChange) Code {
 	return OK
 }
 
-// parentFor is the entity that a change names as the one to stand below, nil for
-// none.
+// parentFor is the entity that a change names as the parent, nil for none.
 func (c *Core) parentFor(ch *CatalogueChange) (*entity, Code) {
 	if ch.Parent == "" {
 		return nil, OK
@@ -213,9 +211,9 @@ func (c *Core) relink(e, parent *entity) {
 	c.dirtyRecord(e)
 }
 
-// reshape notes the number of the change that takes entities away from below one or
-// puts them there. What was out of it before says nothing of afterwards: what is
-// under way of audits ends.
+// reshape notes the number of a change that moves entities into or out of e's subtree.
+// Tokens out of e before the change say nothing about the tokens out after it, so audits
+// under way end.
 func (c *Core) reshape(e *entity, number uint64) {
 	c.space.shapes[e] = number
 	if e.audit != nil {
@@ -224,9 +222,10 @@ func (c *Core) reshape(e *entity, number uint64) {
 	c.dirtyRecord(e)
 }
 
-// shift moves tokens that are out of entities that come below this one, or leave if
-// they are negative, into its books. What would not fit into these is left out.
+// shift moves tokens out of entities that join e's subtree into e's books. A negative
+// number is for entities that leave. Tokens that do not fit into the books are left out.
 func (c *Core) shift(e *entity, out Tokens) {
+	e.notHalted()
 	out, err := e.books.Shift(out)
 	c.keepWhole(e, err)
 	c.dirtyBooks(e)
@@ -240,9 +239,8 @@ func (c *Core) shift(e *entity, out Tokens) {
 	c.cat.shifted = append(c.cat.shifted, e)
 }
 
-// reshaped goes on with what waits, once all changes that were decided together are
-// applied: what they mean for the books does not depend on where others stood in
-// between.
+// reshaped serves waiting requests once all changes decided together are applied: their
+// effect on the books does not depend on the trees in between.
 func (c *Core) reshaped() {
 	cat := &c.cat
 	if cat.reshapes {
@@ -258,8 +256,7 @@ func (c *Core) reshaped() {
 	}
 }
 
-// inOrder sorts entities by their names, those of one name by their generations,
-// and leaves out those that are there twice.
+// inOrder sorts entities by name, then by generation, and removes duplicates.
 func inOrder(es []*entity) []*entity {
 	slices.SortFunc(es, func(a, b *entity) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.generation, b.generation))
