@@ -13,8 +13,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// acquireAll makes an atomic batch, whose operations are checked, of a request that it
-// may change: at one site, and like an acquire at the next where that is safe.
+// acquireAll makes an atomic batch at one site, and like an acquire at the next where
+// that is safe. The caller has checked the operations; acquireAll may change req.
 func (s *service) acquireAll(ctx context.Context, req *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
 	wait := siteWait
 	var waitErr error

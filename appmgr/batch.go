@@ -28,14 +28,14 @@ func (s *service) Batch(ctx context.Context, in *samyav1.BatchRequest) (*samyav1
 	return resp, nil
 }
 
-// operated is what became of an operation: acquire, release or err is set.
+// operated is the outcome of an operation: acquire, release or err is set.
 type operated struct {
 	acquire *samyav1.AcquireResponse
 	release *samyav1.ReleaseResponse
 	err     error
 }
 
-// result is what became of it, as batches and streams tell.
+// result returns the outcome as batches and streams tell it.
 func (o *operated) result() *samyav1.Result {
 	switch {
 	case o.err != nil:
@@ -46,10 +46,10 @@ func (o *operated) result() *samyav1.Result {
 	return &samyav1.Result{Result: &samyav1.Result_Release{Release: o.release}}
 }
 
-// batch makes operations that came over the API, all at once, as far as the guard
-// lets them in: one that waits for tokens holds up no other. Those that have failed
-// already are left as they are. The fields at fault of one that is refused are named
-// as parts of it.
+// batch makes operations from the API, all at once, as far as the guard lets them in. An
+// operation that waits for tokens holds up no other. Operations with an error in made are
+// skipped. The error of a refused operation names its fields at fault as parts of the
+// batch.
 func (s *service) batch(ctx context.Context, api string, operations []*samyav1.Operation, made []operated) {
 	var under sync.WaitGroup
 	for i, op := range operations {
@@ -66,8 +66,7 @@ func (s *service) batch(ctx context.Context, api string, operations []*samyav1.O
 	under.Wait()
 }
 
-// operate makes an operation that came over the API, as the call that it would be
-// by itself.
+// operate makes an operation from the API as the call it would be by itself.
 func (s *service) operate(ctx context.Context, api string, op *samyav1.Operation) (o operated) {
 	switch op := op.GetOperation().(type) {
 	case *samyav1.Operation_Acquire:

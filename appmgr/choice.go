@@ -18,10 +18,11 @@ type candidate struct {
 	clockOff bool
 }
 
-// order returns the names of the sites to try, best first: nearest first among
-// those that are up; then those not heard of yet; then those whose clock
-// differs, which may refuse requests as expired; then those that are up and overloaded, so that one of them gives the refusal where all are. Sites that
-// are down or full are left out.
+// order returns the names of the sites to try, best first. Sites that are up come first,
+// the nearest before others. Then come sites not heard of yet, then sites with a
+// differing clock, which may refuse requests as expired. Overloaded sites come last: if
+// all sites are overloaded, a site gives the refusal. Sites that are down or full are
+// left out.
 func order(cs []candidate, now time.Time) []string {
 	rank := func(c candidate) int {
 		switch {

@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// clockTolerance is by how much a site's clock may differ before others are
-	// preferred.
+	// clockTolerance: how far a site's clock may differ before other sites are preferred.
 	clockTolerance = 10 * time.Second
-	// maxAhead bounds by how much requests are given longer for a site whose clock
-	// is ahead, and longestLife how long they live then: sites take at most 4m50s.
+	// maxAhead bounds the extra time that requests get for a site with a clock that is
+	// ahead. longestLife bounds the life of such requests: sites take at most 4m50s.
 	maxAhead, longestLife = 2 * time.Minute, 4 * time.Minute
 )
 
-// skewed takes in by how much the site's clock is ahead.
+// skewed records by how much the site's clock is ahead.
 func (l *link) skewed(by time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +25,7 @@ func (l *link) skewed(by time.Duration) {
 	l.skew = by
 }
 
-// ahead is by how much the site's clock is ahead of the app manager's.
+// ahead returns by how much the site's clock is ahead of the app manager's.
 func (l *link) ahead() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -35,11 +34,11 @@ func (l *link) ahead() time.Duration {
 
 func clockOff(skew time.Duration) bool { return skew.Abs() > clockTolerance }
 
-// lasts returns until when a request may run that was given so long. All its tries
-// go by that one time, at each site by the clock there. So it is later by as much as
-// the clock of the site that is furthest ahead, or the request would be over there
-// before it came. Later is the safe side: each site by itself takes no request that
-// may outlive its memory of it.
+// lasts returns the time until which a request of the given life may run. All its tries
+// use this time, and each site compares it with its own clock. Adding the skew of the
+// clock that is furthest ahead keeps the request from being over there on arrival. Later
+// is the safe side: each site refuses a request that may outlive its memory of the
+// request.
 func (r *router) lasts(now time.Time, life time.Duration) time.Time {
 	var ahead time.Duration
 	r.mu.Lock()
@@ -50,8 +49,8 @@ func (r *router) lasts(now time.Time, life time.Duration) time.Time {
 	return now.Add(life + max(0, min(ahead, longestLife-life))).Truncate(time.Millisecond)
 }
 
-// clockRefused reports whether a site refuses a request only because its clock
-// differs: it did nothing, and a site whose clock is right may do it.
+// clockRefused reports whether a site refuses a request only because its clock differs.
+// The site did nothing, and a site with the right time may do the request.
 func (c *call) clockRefused(e *apierr.Error, now time.Time) bool {
 	switch {
 	case c.moves == nil:

@@ -29,12 +29,12 @@ const (
 	DefaultRepeatTime    = time.Minute
 )
 
-// Config says what an app manager is and how much it takes.
+// Config describes an app manager and bounds the load it takes.
 type Config struct {
 	// Name, Region and Cluster name this app manager: 1 to 63 lower-case
 	// letters, digits and '-' each.
 	Name, Region, Cluster string
-	// HTTPAddr and GRPCAddr are the host:port to serve at; port 0 picks one.
+	// HTTPAddr and GRPCAddr are the host:port to serve at; port 0 picks a free port.
 	HTTPAddr, GRPCAddr string
 	// Gossip finds the sites; unused where Directory is set.
 	Gossip Gossip
@@ -42,42 +42,42 @@ type Config struct {
 	Directory Directory
 	// Dial connects to a site; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Latency, if set, gives a one-way delay that every call to a site waits
-	// before it is sent, and its answer before it is given: a wide-area network
-	// on one machine.
+	// Latency, if set, returns a one-way delay. Every call to a site waits this long
+	// before it is sent, and its answer before it is given. This simulates a wide-area
+	// network on a single machine.
 	Latency func(fromRegion, toRegion string) time.Duration
 
-	// MaxBody bounds a request body, in bytes; 0: 64 KiB. That of a batch may be 16
+	// MaxBody bounds a request body, in bytes; 0: 64 KiB. The body of a batch may be 16
 	// times as long, as may any message.
 	MaxBody int64
-	// MaxConcurrent bounds the requests under way; a further one is refused
-	// with OVERLOADED. 0: 8192.
+	// MaxConcurrent bounds the requests under way; any more are refused with OVERLOADED.
+	// 0: 8192.
 	MaxConcurrent int
-	// MaxPerSite bounds the calls under way to one site; a site that has as
-	// many is gone past. 0: 4096.
+	// MaxPerSite bounds the calls under way to each site; a site with as many is skipped.
+	// 0: 4096.
 	MaxPerSite int
-	// Build is what the program was built from, for its metrics.
+	// Build is the build of the program, for its metrics.
 	Build buildinfo.Info
-	// MaxConns bounds the connections of each listener; a further one waits to
-	// be accepted. 0: 16384.
+	// MaxConns bounds the connections of each listener; any more wait to be accepted. 0:
+	// 16384.
 	MaxConns int
 	// ProbeInterval is how often each site's round trip is measured; 0: 1s.
 	ProbeInterval time.Duration
 	// StopTimeout bounds how long Run lets requests finish once told to stop;
 	// 0: 15s.
 	StopTimeout time.Duration
-	// RepeatTime is how long an acquire or release may be repeated beyond its wait
-	// where its caller gives no not_after; 0: 1m. With a wait it must stay below
-	// the sites' retention less their clock skew, or they refuse.
+	// RepeatTime is how long an acquire or release may be repeated beyond its wait where
+	// its caller gives no not_after; 0: 1m. RepeatTime and a wait together must stay
+	// below the sites' retention less their clock skew, or the sites refuse.
 	RepeatTime time.Duration
 
-	// TLS is what both listeners and the links to sites are encrypted with; nil: in
-	// clear. Run has it read again.
-	TLS *tlsconf.Store
-	// Access judges who may call what; nil: everybody may everything. Run has it read
+	// TLS encrypts both listeners and the links to sites; nil: in clear. Run has it read
 	// again.
+	TLS *tlsconf.Store
+	// Access judges which calls a caller may make; nil: everybody may call everything.
+	// Run has it read again.
 	Access *access.Guard
-	// Restricted tells that Access has an access file.
+	// Restricted reports that Access has an access file.
 	Restricted bool
 	// Insecure lets listeners be reached from other machines without TLS, an access
 	// file or a key of gossip.
@@ -89,7 +89,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Gossip says how sites are found. See membership.Config.
+// Gossip configures how sites are found. See membership.Config.
 type Gossip struct {
 	Bind, Advertise string
 	Join            []string
@@ -133,7 +133,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// exposure refuses what others could reach or listen in on.
+// exposure returns an error if others could reach a listener or listen in.
 func (c Config) exposure() error {
 	if c.TLS != nil {
 		if id, ok := c.TLS.Own(); !ok || id.Kind != tlsconf.AppManager {

@@ -14,14 +14,14 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// field reads the value of one field of a JSON object: a string, a json.Number,
-// a bool, nil, or a nested object or array.
+// field reads the value of a field of a JSON object: a string, a json.Number, a bool,
+// nil, or a nested object or array.
 type field func(any) error
 
 // nested is an object or an array, as valid JSON.
 type nested json.RawMessage
 
-// fields are those an object may have.
+// fields are the fields an object may have, by name.
 type fields map[string]field
 
 // smallBody is the size of the buffers that requests share, in bytes.
@@ -52,8 +52,8 @@ func checkMedia(r *http.Request) error {
 	if ct == "" || ct == "application/json" {
 		return nil
 	}
-	// A form is what `curl -d` declares whatever it sends; a body that really is
-	// one fails to parse.
+	// `curl -d` declares a form whatever it sends; a body that really is a form fails to
+	// parse.
 	m, _, err := mime.ParseMediaType(ct)
 	if err != nil || m != "application/json" && m != "application/x-www-form-urlencoded" {
 		return apierr.New(apierr.UnsupportedMediaType, "content type %.64q; send application/json", ct)
@@ -61,8 +61,8 @@ func checkMedia(r *http.Request) error {
 	return nil
 }
 
-// readBody reads the body within the time and size it may take, into the buffer
-// where it fits.
+// readBody reads the body within bodyTime and at most most bytes, into the buffer if the
+// body fits.
 func readBody(w http.ResponseWriter, r *http.Request, most int64, buffer []byte) ([]byte, error) {
 	tooLarge := func() error { return apierr.New(apierr.BodyTooLarge, "the body is longer than %d bytes", most) }
 	if r.ContentLength > most {
@@ -75,7 +75,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, buffer []byte)
 	var body []byte
 	var err error
 	if n := r.ContentLength; n >= 0 && n <= int64(cap(buffer)) {
-		// The length declared is that of the body, or reading fails.
+		// If the body is shorter than the declared length, reading fails.
 		body = buffer[:n]
 		_, err = io.ReadFull(r.Body, body)
 	} else {
@@ -93,8 +93,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64, buffer []byte)
 	return body, nil
 }
 
-// decodeJSON reads a body, one JSON object of known fields, each at most once. Its
-// error is an *apierr.Error that names what is wrong.
+// decodeJSON reads a body: a JSON object of known fields, each at most once. Its error is
+// an *apierr.Error that names the fault.
 func decodeJSON(body []byte, fs fields) error {
 	malformed := func(format string, args ...any) error { return apierr.New(apierr.MalformedJSON, format, args...) }
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -123,9 +123,9 @@ func decodeJSON(body []byte, fs fields) error {
 	return nil
 }
 
-// decodeObject reads an object, which is valid JSON and whose fields' names have
-// the prefix outside of it. It returns what is wrong with the values of fields
-// that it may have, and fails at the first that it may not.
+// decodeObject reads an object, which is valid JSON. prefix comes before the names of its
+// fields in errors. decodeObject returns the faults of values of known fields, and fails
+// at the first unknown field.
 func decodeObject(object []byte, prefix string, fs fields) (vs []apierr.Violation, err error) {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.Token(); err != nil {

@@ -12,8 +12,8 @@ type SiteInfo struct {
 	Address string
 }
 
-// Directory tells where sites can be reached. It does not tell which sites are
-// members: only a site knows.
+// Directory tells where sites can be reached. It does not tell which sites are members:
+// only a site knows.
 type Directory interface {
 	// Sites returns the sites heard of.
 	Sites() []SiteInfo
@@ -21,8 +21,8 @@ type Directory interface {
 	Changed() <-chan struct{}
 }
 
-// gossiped is the Directory that gossip fills. Sites thought dead stay in: the
-// app manager's own probes judge better, and sooner.
+// gossiped is the Directory that gossip fills. It keeps sites thought dead: the app
+// manager's own probes judge better, and sooner.
 type gossiped struct{ *membership.Membership }
 
 // Sites implements Directory.

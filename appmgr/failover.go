@@ -15,24 +15,25 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// tryTime is what one try of a movement gets beyond its wait, where another site
+// tryTime is how long a try of a movement may take beyond its wait, where another site
 // can be asked instead.
 const tryTime = 2 * time.Second
 
-// movement is an acquire, a release or an atomic batch that is tried at one site after another.
-// Each try behind one that may have run is numbered and names the sites where
-// that may be, so that the sites undo what ran there; its answer alone counts.
+// movement is an acquire, a release or an atomic batch that is tried at site after site.
+// Each try after a try that may have run is numbered and names the sites that may have
+// run earlier tries. These sites undo what they did; the answer of the last try alone
+// counts.
 type movement struct {
 	attempt  uint32
 	tried    []string // by the caller's earlier attempts
 	notAfter time.Time
-	// owned: the caller gave the request's id, so that it can still repeat the
-	// request when an answer of this app manager is lost.
+	// owned: the caller gave the request's id, so that it can repeat the request if an
+	// answer of this app manager is lost.
 	owned bool
-	// patience is the time of one try.
+	// patience bounds the time of a single try.
 	patience time.Duration
-	// operation is the request. Each try's number, from 0, and the sites that tries
-	// and attempts before may have reached are written into it.
+	// operation is the request. Each try writes into it its number, from 0, and the sites
+	// that earlier tries and attempts may have reached.
 	operation *samyav1.Operation
 	// result is the answer.
 	result *samyav1.Result
@@ -44,7 +45,8 @@ type movement struct {
 	unclear []string
 }
 
-// attempted is what acquires, releases and atomic batches say of their attempts.
+// attempted is the part of acquires, releases and atomic batches that tells of their
+// attempts.
 type attempted interface {
 	GetRequestId() string
 	GetAttempt() uint32
@@ -59,7 +61,7 @@ var (
 	_ attempted = (*samyav1.BatchRequest)(nil)
 )
 
-// checkAttempt checks what a request says of its attempts.
+// checkAttempt checks the fields of a request that tell of its attempts.
 func checkAttempt(r attempted) error {
 	errs := []error{requestID(r.GetRequestId()), name.Attempt("attempt", int64(r.GetAttempt()))}
 	bad := func(field, problem string) { errs = append(errs, &name.Error{Field: field, Problem: problem}) }
@@ -88,7 +90,7 @@ func checkAttempt(r attempted) error {
 	return errors.Join(errs...)
 }
 
-// movement makes the movement of a request that may wait so long.
+// movement returns the movement of a request with the given wait.
 func (s *service) movement(r attempted, wait time.Duration) *movement {
 	m := &movement{
 		attempt: max(1, r.GetAttempt()), tried: r.GetTried(), owned: r.GetRequestId() != "", patience: wait + tryTime,
@@ -96,14 +98,14 @@ func (s *service) movement(r attempted, wait time.Duration) *movement {
 	if t := r.GetNotAfter(); t != nil {
 		m.notAfter = t.AsTime()
 	} else {
-		// Whole milliseconds are what sites count in, so that a repeat which copies
-		// the time has the same.
+		// Sites count in whole milliseconds. Truncated, the time stays the same in a
+		// repeat that copies it.
 		m.notAfter = s.router.lasts(time.Now(), wait+s.cfg.RepeatTime)
 	}
 	return m
 }
 
-// next places a further try in the request.
+// next writes the number and the sites of a further try into the request.
 func (m *movement) next() {
 	if m == nil {
 		return
@@ -121,8 +123,8 @@ func (m *movement) next() {
 	}
 }
 
-// reached returns the sites where attempts and tries so far may have run; none,
-// for an attempt after the first whose caller named none, stands for any.
+// reached returns the sites where attempts and tries so far may have run. nil stands for
+// any site: the caller named no site for an attempt after the first.
 func (m *movement) reached() []string {
 	if m.attempt > 1 && len(m.tried) == 0 {
 		return nil
@@ -136,7 +138,7 @@ func (m *movement) reached() []string {
 	return sites
 }
 
-// repeatable writes into e how its caller finds out what became of the request.
+// repeatable writes into e how the caller finds out the outcome of the request.
 func (m *movement) repeatable(e *apierr.Error) {
 	e.NotAfter, e.Tried = m.notAfter, m.reached()
 	if m.attempt < name.MaxAttempt {
@@ -146,9 +148,9 @@ func (m *movement) repeatable(e *apierr.Error) {
 	}
 }
 
-// final turns the outcome of the last try into that of the movement. Behind a
-// try, or an attempt of the caller's, that may have run only what holds for all of
-// them settles anything.
+// final turns the outcome of the last try into the outcome of the movement. After a try,
+// or an attempt of the caller, that may have run, only an outcome that holds for all
+// tries settles anything.
 func (r *router) final(c call, err error) error {
 	if c.changes != nil {
 		return r.finalChange(c, err)
@@ -159,7 +161,7 @@ func (r *router) final(c call, err error) error {
 	e := apierr.From(err)
 	switch e.Reason {
 	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
-		// These say what is wrong with the attempt itself.
+		// These reasons refuse the attempt itself.
 		if len(c.moves.unclear) == 0 {
 			return e
 		}
@@ -179,16 +181,16 @@ func (r *router) final(c call, err error) error {
 	return u
 }
 
-// change is an administrative change that is tried at one site after another. Sites
-// keep what was decided of a request id, so that a later try is told of an earlier one.
+// change is an administrative change that is tried at site after site. Sites keep the
+// decision on a request id, so that a later try learns of an earlier one.
 type change struct {
-	// unclear is the site of the last try that may have done it; empty for none.
+	// unclear is the site of the last try that may have made the change; empty for none.
 	unclear string
 }
 
-// finalChange turns the outcome of the last try into that of a change. Behind a try
-// that may have done it only what was decided of its id settles anything: a refusal
-// for want of time or sites is one of the last try alone.
+// finalChange turns the outcome of the last try into the outcome of a change. After a try
+// that may have made the change, only the decision on its id settles anything. A refusal
+// for want of time or sites concerns the last try alone.
 func (r *router) finalChange(c call, err error) error {
 	if err == nil || c.changes.unclear == "" {
 		return err
@@ -204,18 +206,17 @@ func (r *router) finalChange(c call, err error) error {
 	return u
 }
 
-// allowance is what one try is given: it is over with its context, at a time, or
-// when its site is found to be down. A context for each try would cost more than
-// the rest of it.
+// allowance bounds a try: it is over with its context, at a time, or when its site is
+// found to be down. A context for each try would cost more than the rest of the try.
 type allowance struct {
 	ctx  context.Context
 	by   time.Time       // zero: none
 	gone <-chan struct{} // nil: the site may be down for a while
 }
 
-// allowance returns that of a try at a site. A try that another can follow has its
-// own time, and ends when its site is found to be down: the caller's time would be
-// over otherwise before a site was asked that answers.
+// allowance returns the allowance of a try at a site. If another try can follow, the try
+// has its own time and ends when its site is found to be down. Otherwise the caller's
+// time could be over before a site that answers was asked.
 func (c *call) allowance(ctx context.Context, l *link, more bool) allowance {
 	a := allowance{ctx: ctx, by: c.until}
 	if c.moves == nil || !c.moves.owned || !more {
@@ -228,7 +229,7 @@ func (c *call) allowance(ctx context.Context, l *link, more bool) allowance {
 	return a
 }
 
-// over returns why the try is over; nil while it is not.
+// over returns why the try is over, or nil if it is not.
 func (a *allowance) over() error {
 	if err := a.ctx.Err(); err != nil {
 		return err
@@ -244,7 +245,7 @@ func (a *allowance) over() error {
 	return nil
 }
 
-// pause waits for d, or until the try is over, and returns why it is.
+// pause waits for d or until the try is over. It returns why the try is over, or nil.
 func (a *allowance) pause(d time.Duration) error {
 	if d <= 0 {
 		return a.over()
@@ -262,7 +263,7 @@ func (a *allowance) pause(d time.Duration) error {
 	return a.over()
 }
 
-// over returns why the caller's time is up; nil while it is not.
+// over returns why the caller's time is up, or nil if it is not.
 func (c *call) over(ctx context.Context) error {
 	whole := allowance{ctx: ctx, by: c.until}
 	return whole.over()

@@ -60,7 +60,7 @@ func texts(field string, v *[]string) field {
 	}
 }
 
-// object reads an object of the given fields, after begin.
+// object calls begin and reads an object of the given fields.
 func object(key string, begin func(), fs fields) field {
 	return func(t any) error {
 		raw, ok := t.(nested)
@@ -102,7 +102,7 @@ func whole(field string, least, most int64, v *int64) field {
 	}
 }
 
-// period reads a duration such as "2s", which check bounds, into v.
+// period reads a duration such as "2s" into v; check bounds it.
 func period(field string, check func(string, time.Duration) error, v **durationpb.Duration) field {
 	return func(t any) error {
 		s, ok := t.(string)

@@ -24,8 +24,8 @@ func (s *service) GetForecast(ctx context.Context, in *samyav1.GetForecastReques
 	return &samyav1.GetForecastResponse{Complete: complete, Sites: sites}, nil
 }
 
-// SetForecast implements samyav1.ClusterServiceServer: it goes to all member
-// sites, each of which changes by itself.
+// SetForecast implements samyav1.ClusterServiceServer: it goes to all member sites, and
+// each site changes by itself.
 func (s *service) SetForecast(ctx context.Context, in *samyav1.SetForecastRequest) (*samyav1.SetForecastResponse, error) {
 	if err := name.Forecast("model", in.GetModel()); err != nil {
 		return nil, apierr.FromName(err)
@@ -38,14 +38,14 @@ func (s *service) SetForecast(ctx context.Context, in *samyav1.SetForecastReques
 	return &samyav1.SetForecastResponse{Complete: complete, Sites: sites}, nil
 }
 
-// siteForecasts is what sites answer to either call.
+// siteForecasts is the answer of a site to GetForecast or SetForecast.
 type siteForecasts interface {
 	proto.Message
 	GetSites() []*samyav1.SiteForecast
 }
 
-// forecasts makes a call at every member site. It fails if no site answers, with
-// the reason of the first.
+// forecasts makes a call at every member site. If no site answers, it fails with the
+// error of the first.
 func (s *service) forecasts(
 	ctx context.Context, method string, in proto.Message, response func() siteForecasts,
 ) (sites []*samyav1.SiteForecast, complete bool, err error) {
@@ -80,7 +80,7 @@ func (s *service) forecasts(
 	return sites, complete, nil
 }
 
-// everywhere asks all of the members at the same time.
+// everywhere calls ask for all members at the same time, and returns their errors.
 func (s *service) everywhere(members []*samyav1.Site, ask func(i int, site string) error) []error {
 	errs := make([]error, len(members))
 	var asking sync.WaitGroup
@@ -91,7 +91,7 @@ func (s *service) everywhere(members []*samyav1.Site, ask func(i int, site strin
 	return errs
 }
 
-// at asks one site. A site known to be down is not waited for.
+// at makes c at a site. It does not wait for a site known to be down.
 func (s *service) at(ctx context.Context, site string, c call) error {
 	l := s.router.link(site)
 	if l == nil || l.state().Reach == health.Down {
@@ -101,7 +101,7 @@ func (s *service) at(ctx context.Context, site string, c call) error {
 	return err
 }
 
-// forecastStatus is the JSON shape of by which models the sites forecast.
+// forecastStatus is the JSON shape of the models by which the sites forecast.
 type forecastStatus struct {
 	Complete bool           `json:"complete"`
 	Sites    []siteForecast `json:"sites"`

@@ -15,10 +15,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// exact asks all member sites for their shares, and those again that lag behind
-// the others, until the shares are a consistent cut. A site that does not answer
-// within two seconds, or the caller's deadline if that is sooner, is told of with
-// the latest figures that this app manager has seen or a site has heard of it.
+// exact asks all member sites for their shares, and asks sites that lag behind the others
+// again until the shares are a consistent cut. A site may take two seconds, or until the
+// caller's deadline if that is sooner. For a site without an answer, exact uses the
+// latest figures that this app manager has seen or a site has heard.
 func (s *service) exact(ctx context.Context, entity string) (*samyav1.GetEntityResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
 	defer cancel()
@@ -49,8 +49,7 @@ func (s *service) exact(ctx context.Context, entity string) (*samyav1.GetEntityR
 	return sum, nil
 }
 
-// within shortens a time so that what was found by then reaches the caller before
-// its deadline.
+// within shortens a time so that the result reaches the caller before its deadline.
 func within(ctx context.Context, most time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -60,12 +59,13 @@ func within(ctx context.Context, most time.Duration) time.Duration {
 	return min(most, left-min(left/10, 50*time.Millisecond))
 }
 
-// Pauses before lagging sites are asked again: what they lack is on its way.
+// firstAgain and lastAgain bound the pause before lagging sites are asked again: the
+// missing moves are on their way to them.
 const firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
 
-// ask asks sites for their shares, all at once, in one round; if bounded, with what
-// they have heard of others, which stands in for those that do not answer. A site that does
-// not answer again keeps the share that it told before.
+// ask asks sites for their shares, all at once, in one round. If how is bounded, their
+// answers include figures heard of other sites, which stand in for sites without an
+// answer. A site that fails to answer again keeps its earlier share.
 func (s *service) ask(ctx context.Context, entity string, how samyav1.Consistency, replies []reply, sites []string, round int) {
 	var asking sync.WaitGroup
 	for i := range replies {
@@ -83,7 +83,7 @@ func (s *service) ask(ctx context.Context, entity string, how samyav1.Consistenc
 	asking.Wait()
 }
 
-// share asks one site for its share. A site known to be down is not waited for.
+// share asks a site for its share. It does not wait for a site known to be down.
 func (s *service) share(ctx context.Context, site, entity string, how samyav1.Consistency) (*samyav1.GetEntityResponse, error) {
 	l := s.router.link(site)
 	if l == nil || l.state().Reach == health.Down {
@@ -97,22 +97,22 @@ func (s *service) share(ctx context.Context, site, entity string, how samyav1.Co
 	return resp, err
 }
 
-// reply is what one site answered to a global read.
+// reply is the answer of a site to a global read.
 type reply struct {
 	site string
 	resp *samyav1.GetEntityResponse
 	err  error
-	// round is in which it was asked, age how old the figures were when it
-	// answered.
+	// round is the round in which the site was asked. age is how old its figures were
+	// when it answered.
 	round int
 	age   time.Duration
 }
 
-// absent reports whether the site answered that it knows no such entity.
+// absent reports whether the site answered that it has no such entity.
 func (r *reply) absent() bool { return r.err != nil && apierr.ReasonOf(r.err) == apierr.EntityNotFound }
 
-// add adds the replies up and keeps the figures for later reads. If all have
-// answered and the shares are no consistent cut, it returns whom to ask again.
+// add adds the replies up and keeps the figures for later reads. If all sites have
+// answered and the shares are no consistent cut, again names the sites to ask again.
 func (s *service) add(entity string, replies []reply, now time.Time) (sum *samyav1.GetEntityResponse, again []string, err error) {
 	sum, fresh, err := merge(entity, replies, s.seen.get(entity), now)
 	if err != nil {
@@ -132,20 +132,20 @@ func (s *service) add(entity string, replies []reply, now time.Time) (sum *samya
 	return sum, cut.Again, nil
 }
 
-// figure is a share as it was seen.
+// figure is a share and the time at which it was seen.
 type figure struct {
 	share      *samyav1.Share
 	generation uint64
 	seen       time.Time
 }
 
-// merge adds up the replies of the member sites to a read of entity, and for the
-// sites that did not answer the latest of old figures and what others have heard. It
-// returns the figures to keep.
+// merge adds up the replies of the member sites to a read of entity. For a site without
+// an answer it takes the latest of the old figures and the figures other sites have
+// heard. It returns the figures to keep.
 //
-// The entity is that of the highest generation and version told. A site that
-// knows only an earlier generation, or no such entity, holds nothing of this
-// one yet: what it will hold is in transit.
+// The entity is taken from the reply of the highest generation and version. A site that
+// knows only an earlier generation, or no such entity, holds nothing of this generation
+// yet: its future tokens are in transit.
 func merge(entity string, replies []reply, old map[string]figure, now time.Time) (*samyav1.GetEntityResponse, map[string]figure, error) {
 	latest, err := newest(entity, replies)
 	if err != nil {
@@ -170,7 +170,7 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 			u.Complete = false
 			known = known && f.generation == generation
 			if h, heard := heardOf(r.site, generation, replies, now); heard && (!known || h.seen.After(f.seen)) {
-				// Of these no site tells another: they only grow.
+				// No site tells these two counts of another site. The counts only grow.
 				h.share.Redistributions, h.share.Transfers = f.share.GetRedistributions(), f.share.GetTransfers()
 				f, known = h, true
 			}
@@ -194,8 +194,8 @@ func merge(entity string, replies []reply, old map[string]figure, now time.Time)
 	return &samyav1.GetEntityResponse{Entity: latest.resp.GetEntity(), Usage: u}, keep, nil
 }
 
-// mayExceed is by how much the limit told may be exceeded at most: by nothing if any
-// site knows that all have heard of the debt, or if all tell so themselves.
+// mayExceed returns by how much the limit may be exceeded at most. It is 0 if a site
+// knows that all sites have heard of the debt, or if all sites tell so themselves.
 func mayExceed(latest *reply, replies []reply) int64 {
 	moves, generation := ownShare(latest).GetMoves(), latest.resp.GetEntity().GetGeneration()
 	owed, since := moves.GetOwed(), moves.GetOwedSince()
@@ -221,7 +221,7 @@ func mayExceed(latest *reply, replies []reply) int64 {
 	return owed
 }
 
-// heardOf returns the latest figures of a site that sites which answered have heard.
+// heardOf returns the latest figures of a site that other sites have heard.
 func heardOf(site string, generation uint64, replies []reply, now time.Time) (latest figure, heard bool) {
 	for i := range replies {
 		r := &replies[i]
@@ -241,8 +241,8 @@ func heardOf(site string, generation uint64, replies []reply, now time.Time) (la
 	return latest, heard
 }
 
-// newest returns the reply of the highest generation and version. If there is
-// none, its error says whether it is the entity or the sites that are missing.
+// newest returns the reply of the highest generation and version. If no site knows the
+// entity, the error says whether the entity or the sites are missing.
 func newest(entity string, replies []reply) (*reply, error) {
 	var latest *reply
 	var refusal *apierr.Error
@@ -273,7 +273,7 @@ func newest(entity string, replies []reply) (*reply, error) {
 	return nil, refusal
 }
 
-// ownShare returns the share that a site told of itself; zeros if it told none.
+// ownShare returns the share that a site tells of itself; zeros if it tells none.
 func ownShare(r *reply) *samyav1.Share {
 	for _, sh := range r.resp.GetUsage().GetShares() {
 		if sh.GetSite() == r.site {
@@ -283,7 +283,7 @@ func ownShare(r *reply) *samyav1.Share {
 	return &samyav1.Share{}
 }
 
-// share is the reply as it is merged.
+// share returns the reply in the form that shares.Merge takes.
 func (r *reply) share() shares.Share {
 	if r.err != nil {
 		return shares.Share{Site: r.site, Round: r.round, Absent: true}

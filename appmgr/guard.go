@@ -20,9 +20,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// guard stands before every request of either API: it bounds how many are
-// under way, refuses all while shutting down, counts, and keeps a panic from
-// ending the process.
+// guard stands before every request of either API. It bounds the requests under way,
+// refuses all requests while shutting down, counts them, and keeps a panic from ending
+// the process.
 type guard struct {
 	slots   chan struct{}
 	closing atomic.Bool
@@ -32,15 +32,15 @@ type guard struct {
 	streams map[string]*atomic.Int64
 }
 
-// maxLasting bounds the streams under way of one method.
+// maxLasting bounds the streams under way of each method.
 const maxLasting = 10_000
 
 func newGuard(limit int, m *metrics, log *slog.Logger) *guard {
 	return &guard{slots: make(chan struct{}, limit), metrics: m, log: log, streams: streamsOf(services)}
 }
 
-// do runs f as a request of the method of the API, or refuses it. What f's
-// caller makes of the error is the answer.
+// do runs f as a request of the method of the API, or refuses the request. The caller of
+// do turns the error into the answer.
 func (g *guard) do(ctx context.Context, api, method string, f func() error) (err error) {
 	began := time.Now()
 	defer func() { g.metrics.request(api, method, began, err) }()
@@ -63,25 +63,26 @@ func (g *guard) do(ctx context.Context, api, method string, f func() error) (err
 	return g.kept(ctx, method, f)
 }
 
-// services are the services of the public API. The server registers them by this
-// list, and the guard stands before every method of each.
+// services are the services of the public API. The server registers exactly these, and
+// the guard stands before every method of each.
 var services = []*grpc.ServiceDesc{
 	&samyav1.TokenService_ServiceDesc, &samyav1.EntityService_ServiceDesc, &samyav1.ClusterService_ServiceDesc,
 }
 
-// unbounded are the services that the guard lets pass at any time: a full server is
-// not a dead one, and its description costs little. Nothing else passes it.
+// unbounded are the services that pass the guard at any time: a full server is not a dead
+// server, and describing a server costs little. Nothing else passes.
 var unbounded = []string{
 	healthpb.Health_ServiceDesc.ServiceName,
 	reflectionv1.ServerReflection_ServiceDesc.ServiceName, reflectionv1alpha.ServerReflection_ServiceDesc.ServiceName,
 }
 
-// passes reports whether a gRPC method is of a service without bounds.
+// passes reports whether a gRPC method belongs to an unbounded service.
 func passes(method string) bool {
 	return slices.Contains(unbounded, strings.TrimPrefix(path.Dir(method), "/"))
 }
 
-// streamsOf counts the streams under way of each streaming method of the services.
+// streamsOf returns a count of streams under way for each streaming method of the
+// services.
 func streamsOf(services []*grpc.ServiceDesc) map[string]*atomic.Int64 {
 	under := map[string]*atomic.Int64{noMethod: new(atomic.Int64)}
 	for _, d := range services {
@@ -125,9 +126,8 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return g.lasting(stream.Context(), "grpc", method, call)
 }
 
-// lasting runs f as a watch or stream of the method of the API, or refuses it.
-// Streams last as long as their callers want, so that each method has a bound of its
-// own.
+// lasting runs f as a watch or stream of the method of the API, or refuses it. Streams
+// last as long as their callers want, so each method has a bound of its own.
 func (g *guard) lasting(ctx context.Context, api, method string, f func() error) (err error) {
 	defer func() {
 		reason := "OK"

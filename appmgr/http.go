@@ -23,16 +23,16 @@ type api struct {
 	metricsPage http.Handler
 }
 
-// operation answers one method of one resource. It writes its own success, or
+// operation answers a method of a resource. do writes the answer of a success, or writes
 // nothing and returns an error.
 type operation struct {
 	name string
-	// method is the one of gRPC whose rule holds.
+	// method is the gRPC method with the access rule that applies.
 	method string
 	do     func(*api, http.ResponseWriter, *http.Request, string) error
 }
 
-// operations are the methods of each resource. HEAD is what GET is, but for
+// operations are the methods of each resource. HEAD is served like GET, except for
 // watches, which have no end.
 var operations = map[resource]map[string]operation{
 	resEntities: {
@@ -102,7 +102,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(ctx)
 	switch res {
 	case resLive, resReady, resMetrics:
-		// Asked by those who watch over the process, however busy it is.
+		// Health and metrics are served however busy the process is.
 		if err := op.do(a, w, r, entity); err != nil {
 			apierr.WriteProblem(w, r, err)
 		}
@@ -112,7 +112,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, release := a.access.Lasting(ctx, r)
 		defer release()
 		r = r.WithContext(ctx)
-		// A watch is long; it has a bound of its own and no part in the others'.
+		// A watch is long: it has its own bound and does not count among requests.
 		if err := a.guard.lasting(r.Context(), "http", op.name, func() error { return op.do(a, w, r, entity) }); err != nil {
 			apierr.WriteProblem(w, r, err)
 		}
@@ -296,7 +296,7 @@ func (a *api) readBody(w http.ResponseWriter, r *http.Request, decode func([]byt
 	return a.readBodyOf(w, r, a.cfg.MaxBody, decode)
 }
 
-// readBodyOf does so with a body of at most so many bytes.
+// readBodyOf is readBody for a body of at most most bytes.
 func (a *api) readBodyOf(w http.ResponseWriter, r *http.Request, most int64, decode func([]byte) error) error {
 	if r.URL.RawQuery != "" {
 		if _, err := query(r); err != nil {
@@ -309,8 +309,7 @@ func (a *api) readBodyOf(w http.ResponseWriter, r *http.Request, most int64, dec
 // params are the parameters of a query.
 type params map[string]string
 
-// query returns the query's parameters, of which only those known may be
-// there, once each.
+// query returns the query's parameters. It fails for an unknown or repeated parameter.
 func query(r *http.Request, known ...string) (params, error) {
 	vs, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -329,7 +328,7 @@ func query(r *http.Request, known ...string) (params, error) {
 	return p, nil
 }
 
-// whole reads a whole number into v; a parameter that is not there leaves v.
+// whole reads a whole number into v; a missing parameter leaves v unchanged.
 func (p params) whole(key string, least, most int64, v *int64) error {
 	s, ok := p[key]
 	if !ok {
@@ -341,7 +340,7 @@ func (p params) whole(key string, least, most int64, v *int64) error {
 	return nil
 }
 
-// truth reads true or false into v; a parameter that is not there leaves v.
+// truth reads true or false into v; a missing parameter leaves v unchanged.
 func (p params) truth(key string, v *bool) error {
 	switch s, ok := p[key]; {
 	case !ok:
@@ -385,7 +384,7 @@ func writeMoved(w http.ResponseWriter, m *moved) error {
 	return nil
 }
 
-// The values of headers that all answers have, which nobody changes.
+// Values of headers that all answers have; nobody changes them.
 var jsonType, notStored = []string{"application/json"}, []string{"no-store"}
 
 func writeAnswer(w http.ResponseWriter, status int, body []byte) {

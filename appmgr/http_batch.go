@@ -13,7 +13,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// resultJSON is what became of an operation of a batch; one of its fields is set.
+// resultJSON is the outcome of an operation of a batch; exactly one field is set.
 type resultJSON struct {
 	Acquire *moved          `json:"acquire,omitempty"`
 	Release *moved          `json:"release,omitempty"`
@@ -62,7 +62,7 @@ type grantedJSON struct {
 	Site      string     `json:"site"`
 }
 
-// partJSON is what was granted of one entity.
+// partJSON is the tokens granted of an entity.
 type partJSON struct {
 	Acquire struct {
 		Entity string `json:"entity"`
@@ -70,8 +70,7 @@ type partJSON struct {
 	} `json:"acquire"`
 }
 
-// batchAtomic makes an atomic batch. It fails as a whole if an operation is not in
-// good form.
+// batchAtomic makes an atomic batch. The whole batch fails if an operation is malformed.
 func (a *api) batchAtomic(w http.ResponseWriter, r *http.Request, in *samyav1.BatchRequest, made []operated) error {
 	var faults []apierr.Violation
 	for i := range made {
@@ -102,8 +101,8 @@ func (a *api) batchAtomic(w http.ResponseWriter, r *http.Request, in *samyav1.Ba
 	return writeJSON(w, http.StatusOK, answer)
 }
 
-// decodeBatch reads the body of a batch. Operations that are not in good form have
-// failed in made; the error is about the body as a whole.
+// decodeBatch reads the body of a batch. A malformed operation has its error in made; err
+// concerns the body as a whole.
 func decodeBatch(body []byte) (in *samyav1.BatchRequest, made []operated, err error) {
 	in, given, t := &samyav1.BatchRequest{}, false, &tries{}
 	err = decodeJSON(body, t.in(fields{
@@ -122,7 +121,7 @@ func decodeBatch(body []byte) (in *samyav1.BatchRequest, made []operated, err er
 		err = apierr.Invalid("operations", "missing")
 	}
 	if err == nil && !in.GetAtomic() {
-		// Of its operations each fails by itself.
+		// Each operation fails by itself.
 		if fault := parts.Check(in); fault != nil {
 			err = apierr.FromName(fault)
 		}
@@ -182,7 +181,7 @@ func decodeOperation(raw []byte) (*samyav1.Operation, error) {
 	return nil, apierr.Invalid("operation", "missing: an acquire or a release")
 }
 
-// part reads an object as it stands.
+// part stores an object in into without decoding it.
 func part(key string, into *[]byte) field {
 	return func(t any) error {
 		raw, ok := t.(nested)

@@ -14,7 +14,7 @@ import (
 // watchType is the media type of a watch: newline-delimited JSON.
 const watchType = "application/x-ndjson"
 
-// consistencies are what a read may be content with.
+// consistencies are the consistencies of a read, by their names in the API.
 var consistencies = map[string]samyav1.Consistency{
 	"":        samyav1.Consistency_CONSISTENCY_UNSPECIFIED,
 	"local":   samyav1.Consistency_CONSISTENCY_LOCAL,
@@ -44,8 +44,8 @@ func (a *api) getEntity(w http.ResponseWriter, r *http.Request, entity string) e
 	return writeJSON(w, http.StatusOK, statusJSON(out.GetEntity(), out.GetUsage()))
 }
 
-// watched is one line of a watch. The last line of one that ends other than with
-// a deletion has the problem alone.
+// watched is a line of a watch. A watch that ends without a deletion has failedWatch as
+// its last line.
 type watched struct {
 	*entityStatus
 	Deleted     bool   `json:"deleted"`
@@ -57,8 +57,8 @@ type failedWatch struct {
 	Problem apierr.Problem `json:"problem"`
 }
 
-// watchEntity tells states as lines of JSON until the entity is deleted or the
-// client has gone. What fails before the first line is a problem document.
+// watchEntity writes states as lines of JSON until the entity is deleted or the client
+// has gone. An error before the first line is a problem document.
 func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string) error {
 	q, err := query(r, "resume_token")
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string)
 			w.Header().Set("Cache-Control", "no-store")
 			w.WriteHeader(http.StatusOK)
 		}
-		// A watch outlives the time of other answers; one line has that time. Where
-		// no deadline can be set there is no connection to protect.
+		// A watch outlives the time of other answers; each line has that time. Where no
+		// deadline can be set there is no connection to protect.
 		_ = lines.SetWriteDeadline(time.Now().Add(writeTime))
 		if _, err := w.Write(append(b, '\n')); err != nil {
 			return apierr.Wrap(apierr.Canceled, err)
@@ -103,7 +103,8 @@ func (a *api) watchEntity(w http.ResponseWriter, r *http.Request, entity string)
 	if err == nil || !began {
 		return err
 	}
-	// The answer has begun: its end has to tell, to a client that is still there.
+	// The answer has begun: its last line has to tell the problem to a client that is
+	// still there.
 	_ = tell(failedWatch{apierr.From(err).Problem(r.URL.EscapedPath())})
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// tries are the fields by which acquires and releases tell of their attempts.
+// tries are the fields in which acquires and releases tell of their attempts.
 type tries struct {
 	attempt  int64
 	tried    []string
 	notAfter *timestamppb.Timestamp
 }
 
-// in adds the fields to those of a body.
+// in adds the fields of t to fs, the fields of a body.
 func (t *tries) in(fs fields) fields {
 	fs["attempt"] = whole("attempt", 1, name.MaxAttempt, &t.attempt)
 	fs["tried"] = texts("tried", &t.tried)
@@ -60,8 +60,8 @@ func decodeAcquire(body []byte, in *samyav1.AcquireRequest) error {
 	return decodeJSON(body, fs)
 }
 
-// acquireFields are those of an acquire but for its entity. The acquire has all that
-// they read once end has been called.
+// acquireFields returns the fields of an acquire except its entity. The caller must call
+// end before it uses the acquire.
 func acquireFields(in *samyav1.AcquireRequest) (fs fields, end func()) {
 	t, terms := &tries{}, &samyav1.LeaseTerms{}
 	fs = t.in(fields{
@@ -79,7 +79,7 @@ func acquireFields(in *samyav1.AcquireRequest) (fs fields, end func()) {
 	return fs, func() { in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter }
 }
 
-// acquireLacks returns what is missing in an acquire that was read.
+// acquireLacks returns the error for a required field that a decoded acquire lacks.
 func acquireLacks(in *samyav1.AcquireRequest) error {
 	switch {
 	case in.GetTokens() == 0:
@@ -113,7 +113,7 @@ func decodeRelease(body []byte, in *samyav1.ReleaseRequest) error {
 	return decodeJSON(body, fs)
 }
 
-// releaseFields are those of a release, like acquireFields.
+// releaseFields is acquireFields for a release.
 func releaseFields(in *samyav1.ReleaseRequest) (fs fields, end func()) {
 	t := &tries{}
 	fs = t.in(fields{
@@ -125,7 +125,7 @@ func releaseFields(in *samyav1.ReleaseRequest) (fs fields, end func()) {
 	return fs, func() { in.Attempt, in.Tried, in.NotAfter = uint32(t.attempt), t.tried, t.notAfter }
 }
 
-// releaseLacks returns what is missing in a release that was read.
+// releaseLacks returns the error for a required field that a decoded release lacks.
 func releaseLacks(in *samyav1.ReleaseRequest) error {
 	if in.GetTokens() == 0 && in.GetLease() == "" {
 		return apierr.Invalid("tokens", "missing")
@@ -200,7 +200,7 @@ func (a *api) commitLease(w http.ResponseWriter, r *http.Request, _ string) erro
 	})
 }
 
-// voidLease is the release of all that a lease holds.
+// voidLease releases all tokens of a lease.
 func (a *api) voidLease(w http.ResponseWriter, r *http.Request, _ string) error {
 	in, t := &samyav1.ReleaseRequest{}, &tries{}
 	if err := a.read(w, r, t.in(fields{

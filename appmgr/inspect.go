@@ -11,9 +11,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// InspectSites implements samyav1.ClusterServiceServer: it asks all member sites, or
-// the one that is named. It fails if none of them answers, with the reason of the
-// first.
+// InspectSites implements samyav1.ClusterServiceServer: it asks all member sites, or only
+// the named site. If no site answers, it fails with the error of the first.
 func (s *service) InspectSites(ctx context.Context, in *samyav1.InspectSitesRequest) (*samyav1.InspectSitesResponse, error) {
 	if err := site(in.GetSite()); err != nil {
 		return nil, apierr.FromName(err)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxSeen bounds the entities whose figures are remembered.
+// maxSeen bounds the entities with remembered figures.
 const maxSeen = 10_000
 
 // lastSeen remembers the figures of the entities read last, by site.
@@ -38,8 +38,8 @@ func (l *lastSeen) get(entity string) map[string]figure {
 	return maps.Clone(el.Value.(*seenEntity).figures)
 }
 
-// put makes figures entity's, but keeps those it has that are newer: reads
-// overlap.
+// put stores figures as the figures of entity, except that newer stored figures stay:
+// reads overlap.
 func (l *lastSeen) put(entity string, figures map[string]figure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// defaultPage is how many leases a page has unless its caller says.
+// defaultPage is how many leases a page has unless the caller gives a size.
 const defaultPage = 100
 
 // RenewLease implements samyav1.TokenServiceServer, at the lease's home. It may
@@ -48,11 +48,10 @@ func (s *service) CommitLease(ctx context.Context, in *samyav1.CommitLeaseReques
 	}))
 }
 
-// ListLeases implements samyav1.TokenServiceServer: the leases of all sites, one
-// site after the other in the order of their names. A page token is the name of
-// the site where the next page begins, a colon and that site's own token. A site
-// that does not answer is left out, and told of by the page that would have had
-// its leases.
+// ListLeases implements samyav1.TokenServiceServer: it lists the leases of all sites,
+// site by site in the order of their names. A page token is the name of the site where
+// the next page begins, a colon and that site's own token. A site without an answer is
+// left out; the page that would have had its leases names it in missing.
 func (s *service) ListLeases(ctx context.Context, in *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
 	var entityErr error
 	if in.GetEntity() != "" {
@@ -109,7 +108,7 @@ func (s *service) ListLeases(ctx context.Context, in *samyav1.ListLeasesRequest)
 	return out, nil
 }
 
-// leasesAt asks one site. A site known to be down is not waited for.
+// leasesAt asks a site for its leases. It does not wait for a site known to be down.
 func (s *service) leasesAt(ctx context.Context, site string, in *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
 	l := s.router.link(site)
 	if l == nil || l.state().Reach == health.Down {
@@ -124,7 +123,7 @@ func (s *service) leasesAt(ctx context.Context, site string, in *samyav1.ListLea
 	return resp, err
 }
 
-// leasePage takes a page token apart.
+// leasePage splits a page token into a site and the site's own token.
 func leasePage(t string) (site, token string, err error) {
 	if t == "" {
 		return "", "", nil
@@ -136,7 +135,7 @@ func leasePage(t string) (site, token string, err error) {
 	return site, token, nil
 }
 
-// siteNames returns the names of sites, in their order.
+// siteNames returns the sorted names of sites.
 func siteNames(members []*samyav1.Site) []string {
 	names := make([]string, len(members))
 	for i, m := range members {

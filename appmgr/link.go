@@ -23,30 +23,30 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// maxAnswer bounds a site's answer, in bytes: a page of a thousand entities
-// with the longest names is far below it.
+// maxAnswer bounds a site's answer, in bytes: a page of a thousand entities with the
+// longest names is far below it.
 const maxAnswer = 4 << 20
 
-// A connection that nothing came on for so long is probed, and given up if
-// nothing comes back in time: the machine of its site may be gone without a word.
+// A connection that is silent for quietTime is probed, and given up if nothing comes back
+// within keepaliveTime. The site's machine may be gone without a word.
 const (
 	quietTime     = 10 * time.Second
 	keepaliveTime = 5 * time.Second
 )
 
-// fate is what became of a call to a site.
+// fate is the fate of a call to a site.
 type fate = mux.Fate
 
 const (
 	// unsent: provably the site began nothing.
 	unsent = mux.Unsent
-	// lost: it may have reached the site, and no answer came.
+	// lost: the call may have reached the site, and no answer came.
 	lost = mux.Lost
 	// answered: the site itself answered, with a response or a status.
 	answered = mux.Answered
 )
 
-// link is the way to one site at one address. Acquires and releases go over one
+// link is the connection to a site at an address. Acquires and releases go over a single
 // stream, all else by unary calls.
 type link struct {
 	info   SiteInfo
@@ -54,12 +54,12 @@ type link struct {
 	conn   *grpc.ClientConn
 	stream *mux.Mux
 	calls  fateCounters
-	// changed counts the changes of what ranks links: that of the router.
+	// changed is the router's count of changes to the order of links.
 	changed *atomic.Uint64
 
 	mu          sync.Mutex
 	health      health.Health
-	skew        time.Duration // by how much its clock is ahead
+	skew        time.Duration // by how much the site's clock is ahead
 	outstanding int
 	retired     bool
 	up          chan struct{}      // closed when the site is found to be down
@@ -94,8 +94,8 @@ func (r *router) newLink(info SiteInfo) (*link, error) {
 	return l, nil
 }
 
-// credentials are those of a connection to a site: to the one that the certificate at
-// its other end names, and to nobody else.
+// credentials returns the credentials of a connection to a site. The connection is
+// refused unless the certificate at its other end names this site.
 func (c *Config) credentials(site string) credentials.TransportCredentials {
 	if c.TLS == nil {
 		return insecure.NewCredentials()
@@ -110,8 +110,8 @@ func (l *link) life() <-chan struct{} {
 	return l.up
 }
 
-// enter counts a call in; it fails where limit calls are under way or the link
-// is retired.
+// enter counts a call in. It reports false if limit calls are under way or the link is
+// retired.
 func (l *link) enter(limit int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,9 +133,8 @@ func (l *link) leave() {
 	}
 }
 
-// retire ends the probes, takes no further call and closes the connection once
-// the calls under way have ended: closing it on them would make their outcomes
-// unknown.
+// retire ends the probes, takes no further call and closes the connection once the calls
+// under way have ended. Closing it earlier would make their outcomes unknown.
 func (l *link) retire() {
 	l.mu.Lock()
 	done := !l.retired && l.outstanding == 0
@@ -170,7 +169,7 @@ func (l *link) update(f func(*health.Health)) {
 	}
 }
 
-// candidate returns the link as the choice sees it.
+// candidate returns the link in the form that order takes.
 func (l *link) candidate(region string, limit int) candidate {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,8 +186,8 @@ func (l *link) full(limit int) bool {
 	return l.outstanding >= limit
 }
 
-// invoke makes a call and tells what became of it. The error is nil only if
-// the fate is answered.
+// invoke makes a call and returns its fate. The error is nil only if the fate is
+// answered.
 func (l *link) invoke(ctx context.Context, method string, req, resp proto.Message, opts ...grpc.CallOption) (fate, error) {
 	if err := pause(ctx, l.delay); err != nil {
 		return unsent, err
@@ -202,7 +201,7 @@ func (l *link) invoke(ctx context.Context, method string, req, resp proto.Messag
 	return f, err
 }
 
-// invokeWhile makes a call within what one try is given, and tells what became of it.
+// invokeWhile is invoke within the allowance of a try.
 func (l *link) invokeWhile(a allowance, method string, req, resp proto.Message) (fate, error) {
 	ctx, cancel := context.WithCancelCause(a.ctx)
 	defer cancel(nil)
@@ -223,15 +222,15 @@ func (l *link) invokeWhile(a allowance, method string, req, resp proto.Message) 
 	return l.invoke(ctx, method, req, resp)
 }
 
-// operate makes an acquire or a release and tells what became of it. The error is
-// nil only if the fate is answered.
+// operate makes an acquire or a release and returns its fate. The error is nil only if
+// the fate is answered.
 func (l *link) operate(a allowance, op *samyav1.Operation) (*samyav1.Result, fate, error) {
 	if err := a.pause(l.delay); err != nil {
 		return nil, unsent, err
 	}
 	result, f, err := l.stream.DoWhile(a.ctx, op, a.by, a.gone)
 	if l.delay > 0 {
-		// On its way the answer may come too late.
+		// The answer may come too late because of the injected delay.
 		if perr := a.pause(l.delay); perr != nil && f == answered {
 			return nil, lost, perr
 		}
@@ -246,7 +245,7 @@ func (l *link) operate(a allowance, op *samyav1.Operation) (*samyav1.Result, fat
 	return result, f, err
 }
 
-// pause waits for d or for the end of ctx, whose error it returns.
+// pause waits for d or until ctx ends, and returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -261,16 +260,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watch records how far one call got.
+// watch records how far a call got.
 type watch struct{ headerOut, trailerIn atomic.Bool }
 
 type watchKey struct{}
 
-// fate tells what became of the call that returned err. gRPC reports OutHeader
-// as soon as the headers are queued, before any of the message can be on the
-// wire: without it, nothing left. It reports InTrailer when the server's own
-// status arrived: with it, an error is the server's. gRPC sends again by itself
-// only what the server's HTTP/2 layer says was never looked at.
+// fate returns the fate of the call that returned err. gRPC reports OutHeader as soon as
+// the headers are queued, before any of the message can be on the wire: without
+// OutHeader, nothing left. It reports InTrailer when the server's own status arrived:
+// with InTrailer, an error is the server's. gRPC sends a call again by itself only if the
+// server's HTTP/2 layer says that the call was never looked at.
 func (w *watch) fate(err error) fate {
 	switch {
 	case err == nil || w.trailerIn.Load():

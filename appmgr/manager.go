@@ -30,14 +30,14 @@ const (
 	idleTime       = 2 * time.Minute  // above the minute and a half of many clients
 	writeTime      = 90 * time.Second // above the longest wait and callTime
 	maxHeader      = 16 << 10
-	maxGRPCStreams = 4096 // calls under way on one connection
+	maxGRPCStreams = 4096 // calls under way on each connection
 	grpcWorkers    = 256
 	streamBytes    = 1 << 20 // unread, of a gRPC stream
 	connBytes      = 4 << 20 // unread, of a gRPC connection
 	leaveTime      = time.Second
 )
 
-// Manager is one app manager.
+// Manager is an app manager.
 type Manager struct {
 	cfg     Config
 	log     *slog.Logger
@@ -52,8 +52,8 @@ type Manager struct {
 	grpc      net.Listener
 }
 
-// New makes an app manager, which does nothing before Run. Its error names the
-// fields of cfg at fault.
+// New makes an app manager, which does nothing before Run. Its error names the fields of
+// cfg at fault.
 func New(cfg Config) (*Manager, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("app manager settings: %w", err)
@@ -83,23 +83,23 @@ func New(cfg Config) (*Manager, error) {
 // Listening is closed once Run listens; from then on the addresses are known.
 func (m *Manager) Listening() <-chan struct{} { return m.listening }
 
-// HTTPAddr returns the host:port of the HTTP API. Not to be called before
-// Listening is closed.
+// HTTPAddr returns the host:port of the HTTP API. It must not be called before Listening
+// is closed.
 func (m *Manager) HTTPAddr() string { return m.http.Addr().String() }
 
-// GRPCAddr returns the host:port of the gRPC API. Not to be called before
-// Listening is closed.
+// GRPCAddr returns the host:port of the gRPC API. It must not be called before Listening
+// is closed.
 func (m *Manager) GRPCAddr() string { return m.grpc.Addr().String() }
 
-// Run serves until ctx ends, then refuses new requests, lets those under way
-// finish for up to Config.StopTimeout, and returns nil. It returns an error
-// where it cannot serve. It may be called once.
+// Run serves until ctx ends. Then it refuses new requests, lets the requests under way
+// finish for up to Config.StopTimeout, and returns nil. It returns an error if it cannot
+// serve. It may be called once.
 func (m *Manager) Run(ctx context.Context) (err error) {
 	if err := m.listen(ctx); err != nil {
 		return err
 	}
-	// Requests, probes and gossip outlive ctx: they end once what is under way
-	// has finished.
+	// Requests, probes and gossip outlive ctx: they end once the requests under way have
+	// finished.
 	life, stopLife := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLife()
 	if m.cfg.Directory == nil {
@@ -128,7 +128,7 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 	return m.serve(ctx, life)
 }
 
-// assemble makes what needs the directory.
+// assemble makes the parts that need the directory.
 func (m *Manager) assemble() {
 	m.router = newRouter(m.cfg, m.metrics)
 	m.service = newService(m.cfg, m.router, m.guard)
@@ -152,7 +152,7 @@ func (m *Manager) listen(ctx context.Context) error {
 	return nil
 }
 
-// serve runs both servers until ctx ends or one fails, then stops both.
+// serve runs both servers until ctx ends or a server fails, then stops both.
 func (m *Manager) serve(ctx, life context.Context) error {
 	hs := m.httpServer(life)
 	gs, hc := m.grpcServer()
@@ -179,7 +179,7 @@ func (m *Manager) serve(ctx, life context.Context) error {
 	return err
 }
 
-// watch tells those who watch the gRPC health until ctx ends or a server fails.
+// watch keeps the watchers of the gRPC health informed until ctx ends or a server fails.
 func (m *Manager) watch(ctx context.Context, hc *checks, failed <-chan error) error {
 	tick := time.NewTicker(m.cfg.ProbeInterval / 2)
 	defer tick.Stop()
@@ -195,8 +195,8 @@ func (m *Manager) watch(ctx context.Context, hc *checks, failed <-chan error) er
 	}
 }
 
-// stop lets the requests under way finish, and cuts off those that take longer
-// than they may.
+// stop lets the requests under way finish, and cuts off requests that take longer than
+// StopTimeout.
 func (m *Manager) stop(life context.Context, hs *http.Server, gs *grpc.Server) {
 	ctx, cancel := context.WithTimeout(life, m.cfg.StopTimeout)
 	defer cancel()
@@ -267,7 +267,7 @@ type checks struct {
 	router *router
 }
 
-// refresh tells those who watch. After Shutdown it tells nobody.
+// refresh tells the watchers of the health. After Shutdown it tells nobody.
 func (c *checks) refresh() {
 	s := healthpb.HealthCheckResponse_NOT_SERVING
 	if c.router.reachable() {
@@ -276,7 +276,7 @@ func (c *checks) refresh() {
 	c.SetServingStatus("", s)
 }
 
-// Check implements healthpb.HealthServer, with what is true now.
+// Check implements healthpb.HealthServer, with the health of this moment.
 func (c *checks) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	c.refresh()
 	return c.Server.Check(ctx, r)

@@ -12,8 +12,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// metrics are the app manager's own. Labels are bounded: methods and reasons
-// are fixed sets, and sites are at most maxSites, dropped when they go.
+// metrics are the app manager's own metrics. Labels are bounded: methods and reasons are
+// fixed sets. Sites are at most maxSites, and are dropped when they go.
 type metrics struct {
 	requests    *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
@@ -22,19 +22,20 @@ type metrics struct {
 	siteRTT     *prometheus.GaugeVec
 	siteUp      *prometheus.GaugeVec
 	siteSkew    *prometheus.GaugeVec
-	// exact are the exact reads by outcome, rounds how often each asked; watches
-	// are those under way, resumed those that went on at another site.
+	// exact counts exact reads by outcome; rounds is how often each exact read asked
+	// sites. watches counts watches under way; resumed counts watches that went on at
+	// another site, or anew at the same site.
 	exact   *prometheus.CounterVec
 	rounds  prometheus.Histogram
 	watches prometheus.Gauge
 	resumed prometheus.Counter
 
 	mu sync.RWMutex
-	// methods are what requests that were done count in, looked up once.
+	// methods are the metrics of each method, looked up once.
 	methods map[[2]string]methodMetrics // by API and method
 }
 
-// methodMetrics are those of one method of one API.
+// methodMetrics are the metrics of a method of an API: requests done, and seconds.
 type methodMetrics struct {
 	done    prometheus.Counter
 	seconds prometheus.Observer
@@ -121,7 +122,7 @@ func (m *metrics) of(api, method string) methodMetrics {
 	return made
 }
 
-// fateCounters count the calls to one site, by fate.
+// fateCounters count the calls to a site, by fate.
 type fateCounters [answered + 1]prometheus.Counter
 
 func (m *metrics) siteFates(site string) (c fateCounters) {
@@ -149,7 +150,7 @@ func (m *metrics) forget(site string) {
 	m.siteCalls.DeletePartialMatch(prometheus.Labels{"site": site})
 }
 
-// exactRead counts an exact read that asked sites in so many rounds.
+// exactRead counts an exact read that asked sites in rounds rounds.
 func (m *metrics) exactRead(u *samyav1.Usage, rounds int) {
 	outcome := "inconsistent"
 	switch {

@@ -11,8 +11,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// GetMode implements samyav1.ClusterServiceServer: it asks all member sites
-// what they go by. The mode is that of the highest version told.
+// GetMode implements samyav1.ClusterServiceServer: it asks all member sites for the mode
+// they use. Mode in the answer has the highest version of all.
 func (s *service) GetMode(ctx context.Context, in *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *service) SetMode(ctx context.Context, in *samyav1.SetModeRequest) (*sam
 	}))
 }
 
-// mode is the JSON shape of a decided mode, modeStatus of what sites go by.
+// mode is the JSON shape of a decided mode; modeStatus adds the modes of the sites.
 type mode struct {
 	Protocol string `json:"protocol"`
 	Version  uint64 `json:"version"`

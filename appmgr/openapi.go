@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// The API as OpenAPI has it. The JSON form is made of the other, see
+// The API as an OpenAPI document. The JSON form is made from the YAML form, see
 // TestOpenAPIDocument.
 var (
 	//go:embed openapi.yaml

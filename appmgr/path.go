@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// resource is what a path names.
+// resource is a resource named by a path.
 type resource uint8
 
 const (
@@ -40,10 +40,9 @@ var verbs = map[string]resource{"acquire": resAcquire, "release": resRelease, "w
 
 const entitiesPath = "/v1/entities"
 
-// parsePath tells which resource an escaped path names, and the entity where
-// there is one. Names hold slashes and no colon, so the last colon parts the
-// name from the verb; both may be percent-encoded. Nothing is cleaned or
-// redirected: "//" and ".." are bad names.
+// parsePath returns the resource that an escaped path names, and its entity, if any.
+// Names hold slashes and no colon, so the last colon parts the name from the verb; both
+// may be percent-encoded. Nothing is cleaned or redirected: "//" and ".." are bad names.
 func parsePath(escaped string) (res resource, entity string, err error) {
 	switch escaped {
 	case "/v1/sites":

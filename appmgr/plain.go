@@ -11,10 +11,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Nearly all bodies of acquires and releases are flat objects of a few short
-// fields. These are read here at a fraction of what decodeJSON takes, and their
-// answers are written without reflection. Whatever is out of the ordinary, above
-// all whatever is wrong, is left to decodeJSON, which says what it is.
+// Nearly all bodies of acquires and releases are flat objects of a few short fields.
+// plainBody reads these at a fraction of the cost of decodeJSON, and their answers are
+// written without reflection. Any unusual body, above all any malformed body, is left to
+// decodeJSON, which finds the error.
 
 // plainBody reads a flat JSON object of strings without escapes and of whole
 // numbers.
@@ -68,8 +68,8 @@ func (p *plainBody) count() (n int64, ok bool) {
 	return n, true
 }
 
-// object reads the object and nothing behind it, giving each field's name to
-// field, which reads its value.
+// object reads the object and nothing behind it. It calls field with each field's name;
+// field reads the value.
 func (p *plainBody) object(field func(key []byte) bool) bool {
 	if !p.take('{') {
 		return false
@@ -94,8 +94,8 @@ type plainMovement struct {
 	waits           bool   // wait was given
 }
 
-// read reads a body, and reports false, with what was read of no use, where
-// decodeJSON has to.
+// read reads a body. It reports false, with m in no defined state, if decodeJSON has to
+// read the body.
 func (m *plainMovement) read(body []byte) bool {
 	p := plainBody{body}
 	var tokens, id, site bool
@@ -124,7 +124,8 @@ func (m *plainMovement) read(body []byte) bool {
 	})
 }
 
-// plainAcquire reads the body of an acquire into in, or leaves in as it is.
+// plainAcquire reads the body of an acquire into in, or reports false and leaves in as it
+// is.
 func plainAcquire(body []byte, in *samyav1.AcquireRequest) bool {
 	var m plainMovement
 	if !m.read(body) {
@@ -141,7 +142,8 @@ func plainAcquire(body []byte, in *samyav1.AcquireRequest) bool {
 	return true
 }
 
-// plainRelease reads the body of a release into in, or leaves in as it is.
+// plainRelease reads the body of a release into in, or reports false and leaves in as it
+// is.
 func plainRelease(body []byte, in *samyav1.ReleaseRequest) bool {
 	var m plainMovement
 	if !m.read(body) || m.waits {
@@ -151,7 +153,7 @@ func plainRelease(body []byte, in *samyav1.ReleaseRequest) bool {
 	return true
 }
 
-// appendTo appends the answer as encoding/json has it.
+// appendTo appends the answer as encoding/json encodes it.
 func (m *moved) appendTo(b []byte) ([]byte, error) {
 	if m.Lease != nil {
 		whole, err := json.Marshal(m)
@@ -168,11 +170,11 @@ func (m *moved) appendTo(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendText appends a JSON string as encoding/json has it.
+// appendText appends a JSON string as encoding/json encodes it.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			// A string is always marshalled.
+			// Marshalling a string never fails.
 			quoted, _ := json.Marshal(s)
 			return append(b, quoted...)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
-// portions bounds what is under way of one kind, and divides the bound among the
-// callers: whoever has more than an equal part is refused first.
+// portions bounds the calls under way of a kind, and divides the bound among the callers.
+// A caller with more than an equal part is refused first.
 type portions struct {
 	bound int
 
@@ -19,8 +19,7 @@ type portions struct {
 
 func newPortions(bound int) *portions { return &portions{bound: bound} }
 
-// begin counts one of a caller in, or refuses it. end counts out what began in the slot
-// that begin returns.
+// begin counts a call of a caller in, or refuses it. It returns the slot to pass to end.
 func (p *portions) begin(caller string) (portion.Slot, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// probeTimeout bounds one probe: several times the longest round trip
-	// between two regions of the earth.
+	// probeTimeout bounds each probe: several times the longest round trip between two
+	// regions of the earth.
 	probeTimeout = 2 * time.Second
-	// membersInterval is how often the member set is asked for.
+	// membersInterval is the time between two fetches of the member set.
 	membersInterval = 5 * time.Second
 )
 
@@ -36,7 +36,7 @@ func (r *router) probe(ctx context.Context, l *link) {
 	}
 }
 
-// keepMembers asks for the member set from time to time until ctx ends.
+// keepMembers fetches the member set every membersInterval until ctx ends.
 func (r *router) keepMembers(ctx context.Context) {
 	for {
 		wait := membersInterval
@@ -60,7 +60,7 @@ func (r *router) probeOnce(ctx context.Context, l *link) {
 	rtt := time.Since(began)
 	serving := resp.GetStatus() == healthpb.HealthCheckResponse_SERVING
 	if status.Code(err) == codes.Unimplemented {
-		// A site without the health service answers all the same.
+		// A site without the health service still answers.
 		serving, err = true, nil
 	}
 	before := l.state().Reach

@@ -12,11 +12,11 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// defaultAge is how old figures of a bounded read may be that names no age.
+// defaultAge bounds the age of figures of a bounded read that gives no age.
 const defaultAge = 5 * time.Second
 
-// GetEntity implements samyav1.EntityServiceServer. How many sites it asks is the
-// caller's choice; see samyav1.Consistency.
+// GetEntity implements samyav1.EntityServiceServer. The caller chooses how many sites it
+// asks; see samyav1.Consistency.
 func (s *service) GetEntity(ctx context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
 	age, ageErr := maxAge(in.GetMaxAge())
 	if err := errors.Join(name.Entity("name", in.GetName()), consistency(in.GetConsistency()), ageErr); err != nil {
@@ -29,7 +29,7 @@ func (s *service) GetEntity(ctx context.Context, in *samyav1.GetEntityRequest) (
 	case samyav1.Consistency_CONSISTENCY_LOCAL:
 		resp, err := s.nearest(ctx, in.GetName(), in.GetConsistency())
 		for _, sh := range resp.GetUsage().GetShares() {
-			// They are for those that add shares up.
+			// Moves are for readers that add shares up.
 			sh.Moves = nil
 		}
 		return resp, err
@@ -69,9 +69,9 @@ func (s *service) nearest(ctx context.Context, entity string, how samyav1.Consis
 	return answer(resp, err)
 }
 
-// bounded asks the nearest site what it has, and has heard of the others, and asks
-// those itself of whom it has heard nothing within age. Complete then says that no
-// figure is older.
+// bounded asks the nearest site for its own figures and for the figures it has heard of
+// other sites. It asks a site itself if the site's figures are missing or older than age.
+// Complete then says that no figure is older.
 func (s *service) bounded(ctx context.Context, entity string, age time.Duration) (*samyav1.GetEntityResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, readTime))
 	defer cancel()

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// maxSites bounds the sites that the router keeps a connection to.
+	// maxSites bounds the sites that the router keeps connections to.
 	maxSites = 128
-	// retryUnreachable is the advice to a caller when no site can be reached:
-	// by then each was probed again.
+	// retryUnreachable is the advice to a caller when no site can be reached: each site
+	// is probed again within this time.
 	retryUnreachable = time.Second
 )
 
@@ -64,7 +64,7 @@ func (r *router) run(ctx context.Context) {
 	}
 }
 
-// follow makes the links those to the sites of infos.
+// follow makes and retires links until they are exactly the links to the sites of infos.
 func (r *router) follow(ctx context.Context, infos []SiteInfo) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *router) follow(ctx context.Context, infos []SiteInfo) {
 	}
 }
 
-// candidates returns the links as the choice sees them.
+// candidates returns the links in the form that order takes.
 func (r *router) candidates() []candidate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,18 +112,18 @@ func (r *router) candidates() []candidate {
 	return cs
 }
 
-// ranking is the order in which sites are tried, kept until something changes
-// that decides it.
+// ranking is the order in which sites are tried. It is kept until the links or their
+// health change.
 type ranking struct {
 	links []*link
-	// changed is what the router's count was before; until is when the first site
-	// is no longer gone past for overload, zero if none is.
+	// changed is the router's count when the ranking was made. until is when the first
+	// overloaded site is no longer passed over; zero if no site is overloaded.
 	changed uint64
 	until   time.Time
 }
 
-// best returns the links that are not down in the order in which they are tried.
-// The slice is not to be changed.
+// best returns the links that are not down in the order in which they are tried. The
+// caller must not change the slice.
 func (r *router) best(now time.Time) []*link {
 	changed := r.changed.Load()
 	if k := r.ranked.Load(); k != nil && k.changed == changed && (k.until.IsZero() || now.Before(k.until)) {
@@ -132,7 +132,7 @@ func (r *router) best(now time.Time) []*link {
 	k := &ranking{changed: changed}
 	cs := r.candidates()
 	for i, c := range cs {
-		// Whether a site is full is seen to when its turn comes.
+		// do checks whether a site is full when its turn comes.
 		cs[i].full = false
 		if at := c.health.OverloadedUntil; now.Before(at) && (k.until.IsZero() || at.Before(k.until)) {
 			k.until = at
@@ -158,34 +158,34 @@ func (r *router) reachable() bool {
 	return slices.ContainsFunc(r.candidates(), func(c candidate) bool { return c.health.Reach == health.Up })
 }
 
-// call is one request to be relayed.
+// call is a request to be relayed.
 type call struct {
-	// The method, its request and the answer to fill in, but for acquires and
-	// releases that move tokens.
+	// The method, its request and the answer to fill in; unset for acquires and releases
+	// that move tokens.
 	method    string
 	req, resp proto.Message
-	// read: the request changes nothing, so it may be sent to a second site
-	// whatever became of the first.
+	// read: the request changes nothing, so it may be sent to a second site whatever
+	// happened at the first.
 	read bool
-	// changes, if set, says that the sites decide the request together, and do so once
-	// by its id: another site may be asked what became of it.
+	// changes, if set, says that the sites decide the request together, and only once by
+	// its id: another site may be asked for the decision.
 	changes *change
 	// site, if set, is the only site that may answer; first, if set, is asked before
 	// the others.
 	site, first string
 	// by is the field that names the site; empty: "site".
 	by string
-	// until, if set, is when the caller's time is up, unless its context ends before;
-	// only with moves.
+	// until, if set, is when the caller's time is up, unless its context ends before. It
+	// is used only with moves.
 	until time.Time
-	// requestID and entity are told with an error.
+	// requestID and entity are added to errors.
 	requestID, entity string
 	// moves is set for acquires and releases that move tokens, which are numbered.
 	moves *movement
 }
 
-// send makes the call at a site and tells what became of it. The error is nil only
-// if the fate is answered.
+// send makes the call at a site and returns its fate. The error is nil only if the fate
+// is answered.
 func (c *call) send(a allowance, l *link) (f fate, err error) {
 	switch {
 	case c.moves == nil:
@@ -198,8 +198,8 @@ func (c *call) send(a allowance, l *link) (f fate, err error) {
 	return f, err
 }
 
-// do relays c to the best site, and on to the next one where that is safe. Its
-// error is an *apierr.Error.
+// do relays c to the best site, and on to the next site where that is safe. Its error is
+// an *apierr.Error.
 func (r *router) do(ctx context.Context, c call) error {
 	if c.site != "" {
 		return r.doAt(ctx, c)
@@ -235,8 +235,8 @@ func (r *router) do(ctx context.Context, c call) error {
 	return r.final(c, r.annotate(cmp.Or(last, unreachable("")), c, ""))
 }
 
-// firstOverload prefers a refusal for overload over other reasons to go on:
-// it says when to try again.
+// firstOverload returns a, or b if a is nil or if only b is a refusal for overload. Such
+// a refusal says when to try again.
 func firstOverload(a, b *apierr.Error) *apierr.Error {
 	if a != nil && (a.Reason == apierr.Overloaded || b.Reason != apierr.Overloaded) {
 		return a
@@ -244,7 +244,7 @@ func firstOverload(a, b *apierr.Error) *apierr.Error {
 	return b
 }
 
-// doAt relays c to the one site that it names.
+// doAt relays c to the site that c names, and to no other.
 func (r *router) doAt(ctx context.Context, c call) error {
 	if r.link(c.site) == nil {
 		ms, err := r.membersNow(ctx)
@@ -269,8 +269,8 @@ func unreachable(site string) *apierr.Error {
 	return e
 }
 
-// try makes c at a site. Where it failed, again tells whether another site may be
-// tried; more says that there is one.
+// try makes c at a site. If it fails, again reports whether another site may be tried.
+// more tells whether there is another site.
 func (r *router) try(ctx context.Context, c call, site string, more bool) (again bool, err error) {
 	l := r.link(site)
 	if l == nil || !l.enter(r.cfg.MaxPerSite) {
@@ -289,10 +289,9 @@ func (r *router) try(ctx context.Context, c call, site string, more bool) (again
 	return r.judge(ctx, given.over(), c, l, f, err)
 }
 
-// judge turns what became of a call that failed into an error, and decides
-// whether another site may be tried. It also takes the failure into the site's
-// health. Over is why the try is over, nil if it is not; the caller's time is up
-// after it, or with it.
+// judge turns the fate of a failed call into an error, and reports whether another site
+// may be tried. It also records the failure in the site's health. over is why the try is
+// over, nil if it is not. The caller's time is never up before the try is over.
 func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate, err error) (again bool, _ error) {
 	site, timeUp := l.info.Name, c.over(ctx)
 	if f == answered {
@@ -308,14 +307,14 @@ func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate,
 			l.update((*health.Health).Broken)
 			return true, r.annotate(e, c, site)
 		case apierr.Unauthenticated, apierr.PermissionDenied:
-			// It is this app manager that the site does not take, not its caller.
+			// The site refuses this app manager, not its caller.
 			e = unreachable(site)
 			e.Err = err
 			return true, r.annotate(e, c, site)
 		case apierr.SiteUnavailable, apierr.QueueFull:
 			return true, r.annotate(e, c, site)
 		case apierr.DeadlineExceeded:
-			// It came to the site when the try was over, and was not begun.
+			// The call reached the site when the try was over, and was not begun.
 			return over != nil && timeUp == nil, r.annotate(e, c, site)
 		case apierr.OutcomeUnknown, apierr.Canceled:
 			return c.unclear(site) && timeUp == nil, r.unknown(c, site, e)
@@ -323,7 +322,7 @@ func (r *router) judge(ctx context.Context, over error, c call, l *link, f fate,
 		return false, r.annotate(e, c, site)
 	}
 	if timeUp != nil {
-		// That says nothing about the site.
+		// The end of the caller's time says nothing about the site.
 		if f != unsent {
 			c.unclear(site)
 		}
@@ -354,7 +353,7 @@ func (c *call) unclear(site string) bool {
 	return c.moves.owned
 }
 
-// outOfTime is the error of a call that ended with its context.
+// outOfTime returns the error of a call that ended with its context.
 func (r *router) outOfTime(c call, site string, f fate, cause error) *apierr.Error {
 	switch {
 	case f == unsent || c.read:
@@ -367,7 +366,7 @@ func (r *router) outOfTime(c call, site string, f fate, cause error) *apierr.Err
 	return r.unknown(c, site, cause)
 }
 
-// ended is the error of a request whose context ended before it was sent.
+// ended returns the error of a request whose context ended before it was sent.
 func ended(cause error) *apierr.Error {
 	if errors.Is(cause, context.Canceled) {
 		return &apierr.Error{Reason: apierr.Canceled, Message: "canceled before it was sent to a site", Err: cause}
@@ -375,7 +374,7 @@ func ended(cause error) *apierr.Error {
 	return &apierr.Error{Reason: apierr.DeadlineExceeded, Message: "the deadline passed before a site was reached; nothing was done", Err: cause}
 }
 
-// unknown is the error of a call that may have been executed at site.
+// unknown returns the error of a call that may have been executed at site.
 func (r *router) unknown(c call, site string, err error) *apierr.Error {
 	e := apierr.Unknown(c.requestID, site, err)
 	if c.read {
@@ -388,7 +387,7 @@ func (r *router) unknown(c call, site string, err error) *apierr.Error {
 	return e
 }
 
-// annotate fills in what e does not say of the call itself.
+// annotate returns e with the call's request id, entity and site where e has none.
 func (r *router) annotate(e *apierr.Error, c call, site string) *apierr.Error {
 	a := *e
 	a.RequestID = cmp.Or(a.RequestID, c.requestID)

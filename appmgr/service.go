@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// siteWait is the wait of an acquire that names none, at sites that keep
-	// the API's default.
+	// siteWait is the wait of an acquire that gives none, at sites that keep the API's
+	// default.
 	siteWait = 5 * time.Second
-	// callTime is what a request gets beyond its wait.
+	// callTime is the time of a request beyond its wait.
 	callTime = 10 * time.Second
-	// readTime bounds a global read where its caller does not.
+	// readTime bounds a global read unless its caller gives less.
 	readTime = 2 * time.Second
 	// maxPageToken bounds a page token, in bytes.
 	maxPageToken = 1024
@@ -30,8 +30,8 @@ const (
 	maxVersion = name.MaxTokens
 )
 
-// service is the public API, over gRPC as it stands and over HTTP behind
-// httpapi. Every error it returns is an *apierr.Error.
+// service is the public API. gRPC serves it as it is, HTTP through api. Every error it
+// returns is an *apierr.Error.
 type service struct {
 	samyav1.UnimplementedTokenServiceServer
 	samyav1.UnimplementedEntityServiceServer
@@ -82,8 +82,8 @@ func (s *service) CreateEntity(ctx context.Context, in *samyav1.CreateEntityRequ
 	return resp, nil
 }
 
-// UpdateEntity implements samyav1.EntityServiceServer. The site that is asked waits
-// for the others if the caller wants that; a site asked after it goes on waiting.
+// UpdateEntity implements samyav1.EntityServiceServer. If the caller wants to wait, the
+// asked site waits for the other sites; a site asked after it goes on waiting.
 func (s *service) UpdateEntity(ctx context.Context, in *samyav1.UpdateEntityRequest) (*samyav1.UpdateEntityResponse, error) {
 	if err := errors.Join(
 		name.Entity("name", in.GetName()), name.Limit("limit", in.GetLimit()),
@@ -177,8 +177,8 @@ func (s *service) ListEntities(ctx context.Context, in *samyav1.ListEntitiesRequ
 	return resp, nil
 }
 
-// ListSites implements samyav1.ClusterServiceServer: the member set as a site
-// told it, and the health and round trips that this app manager sees.
+// ListSites implements samyav1.ClusterServiceServer: it returns the member set as a site
+// told it, with the health and round trips that this app manager sees.
 func (s *service) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	members, err := s.router.membersNow(ctx)
 	if err != nil {
@@ -200,7 +200,7 @@ func (s *service) ListSites(ctx context.Context, _ *samyav1.ListSitesRequest) (*
 	return resp, nil
 }
 
-// publicHealth is a health as the API tells it.
+// publicHealth returns a health in the terms of the API.
 func publicHealth(h health.Health, now time.Time) samyav1.SiteHealth {
 	switch {
 	case h.Reach == health.Down:
@@ -213,8 +213,8 @@ func publicHealth(h health.Health, now time.Time) samyav1.SiteHealth {
 	return samyav1.SiteHealth_SITE_HEALTH_UNSPECIFIED
 }
 
-// id returns the request's id, or makes one up: without one the caller could
-// not repeat a request whose outcome is unknown.
+// id returns the request's id, or a new id: without an id the caller could not repeat a
+// request of unknown outcome.
 func (s *service) id(given string) string {
 	if given != "" {
 		return given

@@ -9,15 +9,15 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// spreadTime bounds how long the answer to a create waits for the sites that have
-// not heard of the entity yet: several times the longest way between two regions.
+// spreadTime bounds how long the answer to a create waits for sites that have not heard
+// of the entity yet. It is several times the longest way between two regions.
 const spreadTime = time.Second
 
-// spread waits until every member site that answers knows e, which was just
-// created: who created it may acquire of it anywhere at once, where a site that had
-// not heard of it would say that there is none. It waits for spreadTime at most, and
-// ends early enough for the answer to come before the caller's deadline; a site
-// that is behind by then catches up by itself.
+// spread waits until every member site that answers knows e, which was just created. Its
+// creator may then acquire of e anywhere at once: a site that had not heard of e would
+// say that it does not exist. spread waits for spreadTime at most, and ends early enough
+// for the answer to come before the caller's deadline. A site that is behind by then
+// catches up by itself.
 func (s *service) spread(ctx context.Context, e *samyav1.Entity) {
 	ctx, cancel := context.WithTimeout(ctx, within(ctx, spreadTime))
 	defer cancel()
@@ -38,8 +38,8 @@ func (s *service) spread(ctx context.Context, e *samyav1.Entity) {
 	asking.Wait()
 }
 
-// knows reports whether a site knows e, or a later entity of its name. A site that
-// does not answer is not waited for.
+// knows reports whether a site knows e, or a later entity of its name. For a site that
+// does not answer, it reports true: spread does not wait for such a site.
 func (s *service) knows(ctx context.Context, site string, e *samyav1.Entity) bool {
 	resp, err := s.share(ctx, site, e.GetName(), samyav1.Consistency_CONSISTENCY_LOCAL)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// streamWindow is how many calls of a stream may be without an answer.
+	// streamWindow bounds the calls of a stream without an answer.
 	streamWindow = 4096
-	// maxReplies bounds the answers of one message, far below what clients take.
+	// maxReplies bounds the answers in a message, far below the bound of clients.
 	maxReplies = 512
 )
 
-// Stream implements samyav1.TokenServiceServer. It reads at all times, so that
-// cancels are heard; what bounds it is the window, which counts a call until its
-// answer is about to be sent.
+// Stream implements samyav1.TokenServiceServer. It reads at all times, so that cancels
+// are heard. The window bounds the calls it holds: a call counts until its answer is
+// about to be sent.
 func (s *service) Stream(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	at, err := s.streaming.begin(access.CallerOf(rpc.Context()))
 	if err != nil {
@@ -39,34 +39,33 @@ func (s *service) Stream(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, sam
 	return st.serve(rpc)
 }
 
-// stream is many callers' calls over one connection. One goroutine reads, another
-// sends: in each message all answers there are by then.
+// stream is many callers' calls over a single connection. One goroutine reads; another
+// sends, in each message, all answers ready by then.
 type stream struct {
 	*service
-	// ctx is that of all calls.
+	// ctx is the context of all calls.
 	ctx   context.Context
 	calls sync.WaitGroup
 
 	mu sync.Mutex
-	// open has the calls whose answers have not been sent, by tag, with what cancels
-	// them.
+	// open has the cancel function of each call without a sent answer, by tag.
 	open map[uint64]context.CancelFunc
-	// out are the answers there are.
+	// out are the answers to send.
 	out []*samyav1.Reply
-	// closed: no calls are begun any more.
+	// closed: no further call is begun.
 	closed bool
-	// wake holds one token when the sender has something to look at.
+	// wake holds a token when there are answers to send.
 	wake chan struct{}
 }
 
-// serve runs the stream until its caller has closed it and has all answers, or it
-// fails. An app manager that stops ends it with ShuttingDown when it has answered
-// all that it began: what has no answer then was not begun.
+// serve runs the stream until its caller has closed it and has all answers, or until it
+// fails. A stopping app manager ends the stream with ShuttingDown once it has answered
+// all calls that it began. A call without an answer was not begun.
 func (st *stream) serve(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	if err := rpc.Send(&samyav1.StreamResponse{Window: streamWindow}); err != nil {
 		return fmt.Errorf("telling the window: %w", err)
 	}
-	// It ends when the stream has, which may be after this function has returned.
+	// read ends when the stream has, maybe after serve has returned.
 	ended := make(chan error, 1)
 	go func() { ended <- st.read(rpc) }()
 	stopping := st.service.open.Done()
@@ -98,7 +97,7 @@ func (st *stream) serve(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samy
 	}
 }
 
-// read begins and cancels what the caller asks for, until the stream ends.
+// read begins and cancels calls as the caller asks, until the stream ends.
 func (st *stream) read(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	for {
 		r, err := rpc.Recv()
@@ -139,7 +138,7 @@ func (st *stream) handle(r *samyav1.StreamRequest) error {
 	return nil
 }
 
-// patience is the context of a call whose caller waits for so long; 0 for ever.
+// patience returns a context that ends after ms milliseconds; 0: never.
 func patience(ctx context.Context, ms uint32) (context.Context, context.CancelFunc) {
 	if ms == 0 {
 		return context.WithCancel(ctx)
@@ -147,7 +146,7 @@ func patience(ctx context.Context, ms uint32) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)
 }
 
-// answered has an answer sent.
+// answered queues an answer for the sender.
 func (st *stream) answered(r *samyav1.Reply) {
 	st.mu.Lock()
 	st.out = append(st.out, r)
@@ -161,7 +160,7 @@ func (st *stream) answered(r *samyav1.Reply) {
 	}
 }
 
-// take takes out the answers that are sent next. Drained says that the stream is
+// take removes and returns the answers to send next. drained reports that the stream is
 // closed and has sent all.
 func (st *stream) take() (replies []*samyav1.Reply, drained bool) {
 	st.mu.Lock()
@@ -175,7 +174,7 @@ func (st *stream) take() (replies []*samyav1.Reply, drained bool) {
 	return replies, st.closed && len(st.open) == 0
 }
 
-// close has no further calls begun.
+// close keeps further calls from being begun.
 func (st *stream) close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -20,7 +20,7 @@ func (s *service) Acquire(ctx context.Context, in *samyav1.AcquireRequest) (*sam
 	return s.acquire(ctx, proto.CloneOf(in))
 }
 
-// acquire is Acquire of a request that it may change.
+// acquire is Acquire, but may change req.
 func (s *service) acquire(ctx context.Context, req *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 	wait := siteWait
 	var waitErr error
@@ -73,14 +73,14 @@ func (s *service) dryRun(ctx context.Context, c call, req *samyav1.AcquireReques
 	return resp, nil
 }
 
-// Release implements samyav1.TokenServiceServer. One that names a lease goes to
-// the lease's home, and to another site, which sees to it later, only if the home
-// cannot be asked.
+// Release implements samyav1.TokenServiceServer. A release of a lease goes to the lease's
+// home. Only if the home cannot be asked does it go to another site, which passes it on
+// later.
 func (s *service) Release(ctx context.Context, in *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
 	return s.release(ctx, proto.CloneOf(in))
 }
 
-// release is Release of a request that it may change.
+// release is Release, but may change req.
 func (s *service) release(ctx context.Context, req *samyav1.ReleaseRequest) (*samyav1.ReleaseResponse, error) {
 	least, home := int64(1), ""
 	var leaseErr error
@@ -113,11 +113,11 @@ func (s *service) release(ctx context.Context, req *samyav1.ReleaseRequest) (*sa
 	return resp, nil
 }
 
-// errForeign is why the outcome of a request is unknown whose answer is that to
-// something else.
+// errForeign is the cause of an unknown outcome where the answer belongs to another
+// request.
 var errForeign = errors.New("the site answered what it was not asked")
 
-// leaseTerms checks what an acquire says of a lease.
+// leaseTerms checks the lease terms of an acquire.
 func leaseTerms(l *samyav1.LeaseTerms) error {
 	if l == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// resumeTime is how long a watch that was told something looks for a site to go
-	// on at, pausing from firstResume to lastResume between two looks.
+	// resumeTime is how long a watch that was told something looks for another site.
+	// Between two looks it pauses from firstResume to lastResume.
 	resumeTime              = 30 * time.Second
 	firstResume, lastResume = 50 * time.Millisecond, 2 * time.Second
 	// maxResumeToken bounds a resume token, in bytes.
@@ -30,10 +30,10 @@ func (s *service) WatchEntity(in *samyav1.WatchEntityRequest, stream grpc.Server
 	return s.watchEntity(stream.Context(), in, stream.Send)
 }
 
-// watchEntity relays a watch from the nearest healthy site to send, and goes on at
-// another when that one goes away. It returns nil after a deletion, and otherwise
-// why it ends: an *apierr.Error, or what send returned. States never go back to an
-// earlier generation or version.
+// watchEntity relays a watch from the nearest healthy site to send, and resumes it at
+// another site when the first goes away. It returns nil after a deletion. Otherwise it
+// returns why the watch ends: an *apierr.Error, or the error of send. States never go
+// back to an earlier generation or version.
 func (s *service) watchEntity(ctx context.Context, in *samyav1.WatchEntityRequest, send func(*samyav1.WatchEntityResponse) error) error {
 	if err := errors.Join(name.Entity("name", in.GetName()), resumeToken(in.GetResumeToken())); err != nil {
 		return apierr.FromName(err)
@@ -65,18 +65,18 @@ func resumeToken(t string) error {
 	return nil
 }
 
-// relay is one watch.
+// relay is a watch under way.
 type relay struct {
 	*service
 	entity, token string
 	send          func(*samyav1.WatchEntityResponse) error
-	// last is what was told last; nil for nothing. contact is when a site last
-	// told anything.
+	// last is the entity last told; nil for none. contact is when a site last told
+	// anything.
 	last    *samyav1.Entity
 	contact time.Time
 }
 
-// run goes from site to site.
+// run watches at site after site.
 func (r *relay) run(ctx context.Context) error {
 	for wait := firstResume; ; wait = min(2*wait, lastResume) {
 		contact := r.contact
@@ -98,8 +98,8 @@ func (r *relay) run(ctx context.Context) error {
 	}
 }
 
-// pass watches at the sites, best first, until one has told something and ended.
-// Again tells whether the watch may go on.
+// pass watches at the sites, best first, until a site has told something and ended. again
+// reports whether the watch may go on.
 func (r *relay) pass(ctx context.Context) (again bool, err error) {
 	last := unreachable("")
 	asked, absent := 0, 0
@@ -111,7 +111,7 @@ func (r *relay) pass(ctx context.Context) (again bool, err error) {
 		}
 		var e *apierr.Error
 		if !errors.As(err, &e) {
-			// The caller does not take what is sent.
+			// send failed.
 			return false, err
 		}
 		switch {
@@ -125,12 +125,12 @@ func (r *relay) pass(ctx context.Context) (again bool, err error) {
 		asked++
 		last = e
 	}
-	// A site that has missed the creation says the same as one that knows of the
-	// deletion: only where all say so is it told.
+	// A site that has missed the creation answers like a site that knows of the deletion.
+	// So the caller is told only if all sites answer so.
 	return absent == 0 || absent < asked, last
 }
 
-// at watches at one site. It returns nil after a deletion.
+// at watches at a site. It returns nil after a deletion.
 func (r *relay) at(ctx context.Context, site string) error {
 	l := r.router.link(site)
 	if l == nil {
@@ -165,7 +165,7 @@ func (r *relay) at(ctx context.Context, site string) error {
 				return err
 			}
 		case <-alive.C:
-			// A broken path shows in the probes long before it does in the stream.
+			// A broken path shows in the probes long before it shows in the stream.
 			if l.state().Reach == health.Down || r.router.link(site) != l {
 				return unreachable(site)
 			}
@@ -175,7 +175,7 @@ func (r *relay) at(ctx context.Context, site string) error {
 	}
 }
 
-// over is the error of a watch whose caller has gone.
+// over returns the error of a watch whose caller has gone.
 func over(cause error) *apierr.Error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return &apierr.Error{Reason: apierr.DeadlineExceeded, Message: "the watch's time is up", Err: cause}
@@ -183,14 +183,14 @@ func over(cause error) *apierr.Error {
 	return &apierr.Error{Reason: apierr.Canceled, Message: "the watch was canceled", Err: cause}
 }
 
-// arrival is what came of a stream, and when.
+// arrival is a state or an error received from a stream, and when.
 type arrival struct {
 	state *samyav1.WatchEntityResponse
 	err   error
 	at    time.Time
 }
 
-// receive hands over what comes, until the stream or ctx ends.
+// receive passes on each arrival, until the stream or ctx ends.
 func receive(ctx context.Context, stream grpc.ServerStreamingClient[samyav1.WatchEntityResponse], to chan<- arrival) {
 	for {
 		state, err := stream.Recv()
@@ -205,8 +205,8 @@ func receive(ctx context.Context, stream grpc.ServerStreamingClient[samyav1.Watc
 	}
 }
 
-// tell passes a state on, unless a later one was told: another site may lag
-// behind the one before.
+// tell passes a state on, unless a later state was told: another site may lag behind the
+// site before.
 func (r *relay) tell(state *samyav1.WatchEntityResponse) (done bool, err error) {
 	e := state.GetEntity()
 	if r.last != nil && (e.GetGeneration() < r.last.GetGeneration() ||
@@ -217,8 +217,7 @@ func (r *relay) tell(state *samyav1.WatchEntityResponse) (done bool, err error) 
 	return state.GetDeleted(), r.send(state)
 }
 
-// lost turns the end of a stream into an error, and takes it into the site's
-// health.
+// lost turns the end of a stream into an error, and records it in the site's health.
 func (r *relay) lost(ctx context.Context, l *link, w *watch, err error) error {
 	if ctx.Err() != nil {
 		return over(context.Cause(ctx))
@@ -234,7 +233,7 @@ func (r *relay) lost(ctx context.Context, l *link, w *watch, err error) error {
 	e := apierr.FromGRPC(err)
 	switch e.Reason {
 	case apierr.Unauthenticated, apierr.PermissionDenied:
-		// It is this app manager that the site does not take, not its caller.
+		// The site refuses this app manager, not its caller.
 		e = unreachable(l.info.Name)
 		e.Err = err
 	case apierr.Overloaded:

@@ -41,7 +41,7 @@ type entityStatus struct {
 	Shares      []share `json:"shares"`
 }
 
-// share has no figures of a site that is not known.
+// share has null figures for a site that is not known.
 type share struct {
 	Site            string  `json:"site"`
 	Left            *int64  `json:"left"`
@@ -139,7 +139,7 @@ func sitesJSON(r *samyav1.ListSitesResponse) sites {
 	return out
 }
 
-// leaseJSON is a lease; it ends in so many milliseconds, by the clock of its site.
+// leaseJSON is a lease. It ends in RemainingMS milliseconds, by the clock of its site.
 type leaseJSON struct {
 	Name        string `json:"name"`
 	Entity      string `json:"entity"`

@@ -2,13 +2,13 @@ package avantan
 
 import "fmt"
 
-// build begins the second phase: it takes the value accepted at the highest
-// ballot among the promises, since that may have been decided, or else
-// concatenates the contributions, its own included. The value, the flag, the
-// own offer and the own accept are one transaction, ahead of Accept-Value.
+// build begins the second phase. It takes the value accepted at the highest ballot
+// among the promises, since that value may have been decided. Otherwise it concatenates
+// the contributions, its own included. The value, the flag, the own offer and the own
+// accept are one transaction, ahead of Accept-Value.
 //
-// This site's promise is still the ballot: it stands down from a first phase
-// as soon as it promises another.
+// This site's promise is still the ballot: a site stands down from a first phase as
+// soon as it promises another ballot.
 func (s *step) build() {
 	l := s.lead
 	v := l.adopted
@@ -57,7 +57,7 @@ func (s *step) build() {
 	s.accepted()
 }
 
-// acceptable reports why a value must not be accepted here.
+// acceptable returns an error if this site must not accept the value.
 func (s *step) acceptable(v *Value) error {
 	if err := s.ledger.CanApply(v); err != nil {
 		return fmt.Errorf("%w: instance %d: %w", ErrUnacceptable, s.instance(), err)
@@ -65,8 +65,9 @@ func (s *step) acceptable(v *Value) error {
 	return s.matches(v)
 }
 
-// matches reports a value whose contribution of this site is not its pledge.
-// It would consume an offer that was never set aside or has been taken back.
+// matches returns an error if the value holds a contribution of this site that is not
+// its pledge. Such a value would consume an offer that was never set aside, or was
+// taken back.
 func (s *step) matches(v *Value) error {
 	c, in := v.Of(s.cfg.Self)
 	if in && (s.state.Pledge == nil || *s.state.Pledge != c) {
@@ -102,8 +103,8 @@ func (s *step) onAccept(m *Message) {
 		if s.lead != nil && s.lead.value == nil {
 			s.standDown()
 		}
-		// The promise goes up with the accept: else a repeated Accept-Value of a
-		// lower ballot could overwrite a value that was decided.
+		// The promise rises with the accept. Otherwise a repeated Accept-Value of a
+		// lower ballot could overwrite a decided value.
 		s.state.Promised = m.Ballot
 		s.state.AcceptedAt, s.state.Accepted = m.Ballot, m.Value
 		s.out.Persist = true
@@ -112,9 +113,9 @@ func (s *step) onAccept(m *Message) {
 	s.send(m.From, Message{Kind: AcceptOk, Instance: m.Instance, Ballot: m.Ballot})
 }
 
-// onAcceptOk counts an accept. It counts even if this site has promised a
-// higher ballot since: the accepts of a majority at one ballot decide, its own
-// among them, whatever was promised after each.
+// onAcceptOk counts an accept, even if this site has promised a higher ballot since.
+// The accepts of a majority at one ballot decide, this site's own among them, whatever
+// each site promised afterwards.
 func (s *step) onAcceptOk(m *Message) {
 	l := s.lead
 	if l == nil || l.ballot != m.Ballot || l.value == nil {

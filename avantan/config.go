@@ -9,38 +9,38 @@ import (
 // MaxMembers is the largest number of members an acceptor set may have.
 const MaxMembers = 64
 
-// Wait is for whom a leader waits before it puts the offers together.
+// Wait says how long a leader waits before it puts the offers together.
 type Wait uint8
 
 const (
-	// WaitAll waits for every reachable member, at most for the Window. The tokens
-	// of those who are left out stay where they are, so an instance that leaves
-	// nobody out finds more, and fewer instances are needed.
+	// WaitAll waits for every reachable member, at most for the Window. The tokens of a
+	// member left out stay where they are. An instance that leaves nobody out finds
+	// more, so fewer instances are needed.
 	WaitAll Wait = iota
 	// WaitQuorum goes on with the first majority, as the paper does (Section
 	// 4.3.1).
 	WaitQuorum
 )
 
-// Config is what all machines of a site with the same members share. It must
-// not be changed once a Machine uses it.
+// Config is the configuration that all machines of a site with the same members share.
+// It must not change once a Machine uses it.
 type Config struct {
-	// Self is this site; one of Members.
+	// Self is this site, a member.
 	Self SiteID
-	// Members is the acceptor set, sorted, 1 to MaxMembers sites. A majority of
-	// it, len/2+1, decides, whoever is reachable.
+	// Members is the acceptor set, sorted, 1 to MaxMembers sites. A majority, len/2+1
+	// members, decides, whoever is reachable.
 	Members []SiteID
-	// Wait says for whose ElectionOk a leader waits.
+	// Wait says how long a leader waits for ElectionOk.
 	Wait Wait
 	// Window is how long a leader waits for the ElectionOk of every reachable
 	// member before it settles for a majority. At least 1; it should cover the
 	// largest round trip and two syncs, or far sites are left out of instances.
 	Window Tick
-	// Patience is how long a site waits for an instance to go on before it asks
-	// what became of it, and as long again before it leads the instance itself;
-	// also how long a leader waits before it repeats itself. Above Window; it
-	// should cover Window, two more round trips and the syncs (three windows
-	// are a good choice), or cohorts duel with a leader that is only slow.
+	// Patience is how long a site waits for an instance to go on before it asks for its
+	// status. After as long again it leads the instance itself. It is also how long a
+	// leader waits before it repeats itself. Above Window. It should cover Window, two
+	// more round trips and the syncs (three windows are a good choice), or cohorts duel
+	// with a leader that is only slow.
 	Patience Tick
 	// Backoff is the first back-off of a leader that failed or yielded. It
 	// doubles with each further failure in the same instance, and the actual
@@ -49,11 +49,11 @@ type Config struct {
 	// MaxBackoff bounds the doubling. At least Backoff; it is also about how
 	// long after the healing of a partition an offer may stay stuck.
 	MaxBackoff Tick
-	// Policy names the reallocation policy of values that are built here where
-	// a Proposal names none: those of a site that finishes another's instance.
+	// Policy is the reallocation policy of values built here if the Proposal names
+	// none, as for a site that finishes another's instance.
 	Policy string
-	// Reachable reports whether a member is thought to be up, so that a leader
-	// need not sit out its Window for one that is not. Nil means all are. A wrong
+	// Reachable reports whether a member is thought to be up, so that a leader need not
+	// sit out its Window for a member that is down. Nil means all are up. A wrong
 	// answer costs time or leaves a site out of R, never safety.
 	Reachable func(SiteID) bool
 	// Rand draws the back-offs.

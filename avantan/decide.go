@@ -11,13 +11,13 @@ const retells = 3
 type tell struct {
 	instance Instance
 	value    *Value
-	// missing are the members that have not acknowledged it.
+	// missing are the members that have not acknowledged the decision.
 	missing siteSet
 	at      Tick
 	tries   uint8
 }
 
-// ack is what a peer is known to have applied.
+// ack is the last instance that a peer is known to have applied.
 type ack struct {
 	peer    SiteID
 	applied Instance
@@ -41,10 +41,10 @@ func (s *step) decide(v *Value) {
 // onDecision applies a decision of the present instance.
 //
 // All members keep the decision for each other member in its R, so a site in R
-// acknowledges to all; any other acknowledges to the one that announces. Both
-// are once a decision, at most n*n small messages for one that moves tokens
-// between n sites. An acknowledgement that is lost leaves one entry a peer in a
-// table, until the next message from that peer says as much.
+// acknowledges to all. Any other site acknowledges to the announcer only. A site
+// acknowledges once a decision: at most n*n small messages for a decision that moves
+// tokens between n sites. A lost acknowledgement leaves a single table entry for its
+// sender, until the next message from that peer says as much.
 func (s *step) onDecision(m *Message) {
 	_, in := m.Value.Of(s.cfg.Self)
 	if !s.apply(m.Value) {
@@ -82,7 +82,7 @@ func (s *step) apply(v *Value) bool {
 	return true
 }
 
-// reset forgets what was about an instance that is applied now.
+// reset forgets the volatile state of an instance that is now applied.
 func (s *step) reset() {
 	s.lead, s.tell, s.pending = nil, nil, nil
 	s.deadline, s.retryAt, s.askAt = 0, 0, 0
@@ -97,8 +97,9 @@ func (s *step) onApplied(m *Message) {
 	}
 }
 
-// learn notes what a peer has applied. It may be ahead of this site, which has
-// then to remember it until it has applied, and would keep, the same.
+// learn notes the last instance a peer has applied. If the peer is ahead, this site
+// remembers the acknowledgement until it has applied the same instance itself, and
+// would otherwise keep its decision.
 func (s *step) learn(peer SiteID, applied Instance) {
 	if t := s.tell; t != nil && applied >= t.instance {
 		i, _ := s.cfg.index(peer)
@@ -130,7 +131,7 @@ func (s *step) forget() {
 	}
 }
 
-// retell repeats the decision to those that have not acknowledged it.
+// retell repeats the decision to the members that have not acknowledged it.
 func (s *step) retell() {
 	t := s.tell
 	for i, site := range s.cfg.Members {

@@ -9,7 +9,8 @@ import (
 type lead struct {
 	ballot   Ballot
 	proposal Proposal
-	// own says that the caller began it; otherwise it finishes another's.
+	// own says that the caller began the instance; otherwise this site finishes
+	// another's.
 	own bool
 	// answers are the members that have promised, this site included.
 	answers siteSet
@@ -26,7 +27,7 @@ type lead struct {
 	refused bool
 }
 
-// begin starts an instance for the caller, unless there is one to join.
+// begin starts an instance for the caller, unless an instance is under way.
 func (s *step) begin(p Proposal) {
 	switch {
 	case s.Open():
@@ -125,7 +126,7 @@ func (s *step) refuse(m *Message) {
 // onElectionOk collects a promise.
 func (s *step) onElectionOk(m *Message) {
 	if s.lead == nil || s.lead.ballot != m.Ballot {
-		// It comes from a ballot given up: the Abandon was lost or came first.
+		// The ballot was given up: the Abandon was lost or came first.
 		s.sendAbandon(m.From, m.Ballot)
 		return
 	}
@@ -156,8 +157,8 @@ func (s *step) collected() {
 	}
 }
 
-// onRefuse yields to a higher ballot, or notes that the one under way cannot
-// be relied on any more.
+// onRefuse yields to a higher ballot. In the second phase it only notes that the
+// leader's own ballot may no longer reach a majority.
 func (s *step) onRefuse(m *Message) {
 	s.seen = max(s.seen, m.Promised.Number)
 	l := s.lead
@@ -188,8 +189,7 @@ func (s *step) windowEnds() {
 	}
 }
 
-// standDown ends a first phase in which nothing was built, and frees those
-// exposed to it.
+// standDown ends a first phase that built nothing, and frees the members exposed to it.
 func (s *step) standDown() {
 	b := s.lead.ballot
 	s.lead = nil
@@ -201,9 +201,10 @@ func (s *step) standDown() {
 	}
 }
 
-// sendAbandon tells a site that ballot b of this site and those below came to
-// nothing, unless that is not so or not known. A site that built a fresh value
-// at any ballot of the instance never says it: the flag does not tell which.
+// sendAbandon tells a site that ballot b of this site, and all its lower ballots, built
+// no value. It sends nothing if that is untrue or unknown. A site that built a fresh
+// value at any ballot of the instance never says so, since the flag does not tell at
+// which ballot.
 func (s *step) sendAbandon(to SiteID, b Ballot) {
 	live := s.lead != nil && b.Compare(s.lead.ballot) >= 0
 	if s.state.Built || live || b.Compare(s.state.Promised) > 0 {
@@ -212,8 +213,8 @@ func (s *step) sendAbandon(to SiteID, b Ballot) {
 	s.send(to, Message{Kind: Abandon, Instance: s.instance(), Ballot: b})
 }
 
-// backOff puts the next attempt of this site off. If it has something at stake
-// it will make one; otherwise that is the caller's to ask for.
+// backOff puts off this site's next attempt. With something at stake the site tries
+// again by itself; otherwise the caller has to ask.
 func (s *step) backOff() {
 	s.fails = min(s.fails+1, 63)
 	wait := s.backoff()

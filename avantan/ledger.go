@@ -1,8 +1,8 @@
 package avantan
 
-// Ledger is the caller's books of one sequence, as a Machine needs them. It is
-// called from within Step, on the caller's goroutine, and must not block. What
-// it changes becomes durable in the same transaction as the Machine's State.
+// Ledger is the caller's books of a sequence, as a Machine needs them. A Machine calls
+// it from within Step, on the caller's goroutine, and it must not block. Its changes
+// become durable in the same transaction as the Machine's State.
 type Ledger interface {
 	// Pledge sets tokens aside for instance t and returns the contribution, or
 	// reports false to take part as an acceptor only (the catalogue does).
@@ -10,21 +10,21 @@ type Ledger interface {
 	// TakeBack makes a pledged offer usable again: no value with it can be
 	// decided any more, or t was decided without it.
 	TakeBack(t Instance, pledge Contribution)
-	// CanApply reports whether the value can be applied here: a policy or a
-	// change that this build does not know must not be accepted. What it once
-	// found good must stay so until the instance is applied.
+	// CanApply returns an error if this site cannot apply the value: it must not accept
+	// a policy or a change that this build does not know. A value once found good must
+	// stay good until the instance is applied.
 	CanApply(v *Value) error
-	// Apply settles instance t: if the value holds a contribution of this site
-	// its slice is gone and its grant is credited; the value's change, if any,
-	// takes effect.
+	// Apply settles instance t. If the value holds a contribution of this site, its
+	// slice is gone and its grant is credited. The value's change, if any, takes
+	// effect.
 	Apply(t Instance, v *Value)
-	// Snapshot returns what a site that has applied since must know of this
-	// sequence besides its own grants, as of all that is applied here: the limit,
-	// the version, results by request id; what the catalogue has changed. By the
-	// time it is installed that site may have applied more than since, never less.
+	// Snapshot returns all that a site at instance since must know of this sequence
+	// besides its own grants, as of the last instance applied here. That is the limit,
+	// the version and results by request id, or the catalogue's changes. Until it
+	// installs the snapshot, the site may apply more instances, never fewer.
 	Snapshot(since Instance) []byte
-	// Install replaces that knowledge by a snapshot taken at the given instance,
-	// or leaves all as it was and returns an error.
+	// Install replaces that knowledge by a snapshot taken at instance applied, or
+	// returns an error and changes nothing.
 	Install(applied Instance, snapshot []byte) error
 }
 

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// ErrUnacceptable is matched by the error of an Output that refused to accept,
-// build or apply a value because Ledger.CanApply did.
+// ErrUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
+// Machine did not accept, build or apply it.
 var ErrUnacceptable = errors.New("avantan: value cannot be applied here")
 
-// ViolationError says that the sites do not agree on something that the
-// protocol guarantees: a disk was rolled back, a site runs twice, or there is a
-// bug. Nothing was applied; the sequence needs an operator.
+// ViolationError says that the sites disagree on something that the protocol
+// guarantees: a disk was rolled back, a site runs twice, or there is a bug. Nothing was
+// applied; the sequence needs an operator.
 type ViolationError struct {
 	Instance Instance
 	Reason   string
@@ -22,28 +22,29 @@ func (e *ViolationError) Error() string {
 	return fmt.Sprintf("avantan: instance %d: invariant violated: %s", e.Instance, e.Reason)
 }
 
-// Proposal is what a caller wants of an instance it begins.
+// Proposal is a caller's request for an instance.
 type Proposal struct {
 	// Policy names the reallocation policy; empty means Config.Policy.
 	Policy string
-	// Change is decided along with the redistribution, if the value built here
-	// is the one decided; empty for none. A change whose value lost is for the
-	// caller to propose again.
+	// Change is decided along with the redistribution, if the instance decides the
+	// value built here; empty for none. If another value wins, the caller proposes the
+	// change again.
 	Change []byte
-	// Press is passed on to those asked for tokens; above PressHold means it.
+	// Press is passed on to the members asked for tokens; above PressHold means
+	// PressHold.
 	Press Press
 }
 
-// Input is the one thing that Step is to handle: the first of its fields that
-// is set. An Input with none set is a wake: what is due by now is done.
+// Input is a single event for Step: the first of its fields that is set. An Input with
+// no field set is a wake: the Machine does whatever is due by now.
 type Input struct {
 	// Begin asks for an instance, led by this site unless one is under way.
 	Begin *Proposal
-	// Receive is a message that has arrived. The Machine may keep what it points
+	// Receive is a message that has arrived. The Machine may keep the memory it points
 	// to; the caller must not change it afterwards.
 	Receive *Message
-	// Refresh asks the member named for what was missed; for a site that has
-	// been out of touch.
+	// Refresh asks the named member for missed decisions, after this site was out of
+	// touch.
 	Refresh SiteID
 }
 
@@ -53,9 +54,9 @@ type Failure uint8
 const (
 	// FailedNot is the zero Failure.
 	FailedNot Failure = iota
-	// FailedNoQuorum means that no majority answered within the window. Nothing
-	// was built and no offer of this site was moved for it. A further Begin
-	// waits for the end of a back-off by itself.
+	// FailedNoQuorum means that no majority answered within the window. Nothing was
+	// built, and the instance moved no offer of this site. A further Begin waits for
+	// the end of a back-off by itself.
 	FailedNoQuorum
 	// FailedUnacceptable means that this site's own ledger would not apply the
 	// value; Output.Err says why.
@@ -68,37 +69,37 @@ type Decided struct {
 	Value    *Value
 }
 
-// Output is what a Step asks of the caller.
+// Output is the list of tasks that a Step leaves to the caller.
 type Output struct {
-	// Persist says that State and ledger have changed in a way that must be
+	// Persist says that State and ledger have changed, and that the change must be
 	// durable, in one transaction, before any of Messages leaves.
 	Persist bool
-	// Messages are to be sent in this order. Any of them may be lost.
+	// Messages are to be sent in this order. Any message may be lost.
 	Messages []Message
-	// Applied are the instances whose values the ledger was told to apply, in
-	// order. Instances skipped by a catch-up are not among them.
+	// Applied are the instances whose values the Machine told the ledger to apply, in
+	// order. It omits instances skipped by a catch-up.
 	Applied []Decided
 	// Failed says that the instance begun by the caller was given up.
 	Failed Failure
-	// Err reports what was refused or is wrong, for the log and the metrics. It
-	// matches ErrMessage, ErrUnacceptable or a ViolationError, or is what
-	// Ledger.Install returned. Whatever else the Output holds stands.
+	// Err reports refused input or a fault, for the log and the metrics. It matches
+	// ErrMessage, ErrUnacceptable or a ViolationError, or is the error of
+	// Ledger.Install. The rest of the Output stands.
 	Err error
 }
 
-// Machine is one site's part in one sequence of instances of
-// Avantan[(n+1)/2] (Samya, section 4.3.1). It is not safe for concurrent use.
-// An idle one holds its State and little else.
+// Machine is the part of a single site in a single sequence of instances of
+// Avantan[(n+1)/2] (Samya, section 4.3.1). It is not safe for concurrent use. An idle
+// Machine holds its State and little else.
 type Machine struct {
 	cfg    *Config
 	ledger Ledger
 	state  State
 
-	// All below is lost in a crash, and only time-outs and messages depend on it.
+	// A crash loses all fields below; only time-outs and messages depend on them.
 
 	lead *lead
 	tell *tell
-	// early holds what peers have applied that is not applied here yet.
+	// early holds acknowledgements of peers that are ahead of this site.
 	early []ack
 	// pending is a caller's proposal that waits for retryAt.
 	pending *Proposal
@@ -121,14 +122,14 @@ type Machine struct {
 	restored bool
 }
 
-// New returns the Machine of a sequence. cfg must be valid. st is the zero
-// State for a new sequence, or what was last durable of an older one.
+// New returns the Machine of a sequence. cfg must be valid. st is the zero State for a
+// new sequence, and the last durable State for an older sequence.
 func New(cfg *Config, ledger Ledger, st State) *Machine {
 	return &Machine{cfg: cfg, ledger: ledger, state: st, restored: st.atStake()}
 }
 
-// State returns what must be durable, for encoding. The caller must not change
-// or retain it; Clone it to keep it.
+// State returns the state that must be durable, for encoding. The caller must not
+// change or retain it; Clone it to keep it.
 func (m *Machine) State() *State { return &m.state }
 
 // Open reports whether an instance is under way here: Begin would join it.
@@ -139,9 +140,9 @@ func (m *Machine) Open() bool {
 // Waits reports whether a Begin waits for the end of a back-off.
 func (m *Machine) Waits() bool { return m.pending != nil }
 
-// WakeAt returns when the Machine next wants a wake, and false if it does not.
-// It may change with every Step, in both directions. A wake that comes late
-// costs time only, one that comes early has no effect.
+// WakeAt returns when the Machine next wants a wake, and false if it wants none. The
+// time may change with every Step, in both directions. A late wake costs time only; an
+// early wake has no effect.
 func (m *Machine) WakeAt() (Tick, bool) {
 	if m.restored {
 		return 0, true
@@ -163,7 +164,7 @@ func (m *Machine) WakeAt() (Tick, bool) {
 	return at, at != 0
 }
 
-// Step handles one input at the given time and returns what follows from it.
+// Step handles one input at the given time and returns its consequences.
 func (m *Machine) Step(now Tick, in Input) Output {
 	s := step{Machine: m, now: now}
 	if m.restored {
@@ -192,7 +193,7 @@ type step struct {
 	out Output
 }
 
-// instance is the one that this site can take part in.
+// instance is the only instance that this site can take part in.
 func (s *step) instance() Instance { return s.state.Applied + 1 }
 
 func (s *step) send(to SiteID, m Message) {
@@ -247,16 +248,16 @@ func (s *step) receive(m *Message) {
 func (s *step) onPast(m *Message) {
 	switch m.Kind {
 	case Election, ElectionOk, Accept, Status:
-		// Its sender waits for something that will not happen any more.
+		// The sender waits for an answer that will not come any more.
 		s.catchUp(m.From, m.SenderApplied())
 	case Decision:
 		s.send(m.From, Message{Kind: Applied, Applied: s.state.Applied})
 	}
 }
 
-// onFuture handles a message about an instance that this site cannot take part
-// in before it has applied those in between. It is not kept: a decision kept
-// for later could be applied without those, and without their offers.
+// onFuture handles a message about an instance that this site cannot take part in yet,
+// since it must first apply the instances in between. It does not keep the message: a
+// decision kept for later could be applied without these instances and their offers.
 func (s *step) onFuture(m *Message) {
 	s.send(m.From, Message{Kind: CatchUpAsk, Applied: s.state.Applied})
 }
@@ -282,7 +283,7 @@ func (s *step) onPresent(m *Message) {
 	}
 }
 
-// check refuses what is malformed or names strangers.
+// check refuses malformed messages and messages that name strangers.
 func (s *step) check(m *Message) error {
 	if err := m.Validate(); err != nil {
 		return err

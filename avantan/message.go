@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// MaxNumber bounds ballot numbers and instances. Neither is reached by
-// counting; a message that claims more is refused.
+// MaxNumber bounds ballot numbers and instances. Counting never reaches it; a message
+// that claims more is refused.
 const MaxNumber = 1 << 62
 
-// ErrMessage is matched by the error of an Output whose message was refused
-// because it is malformed or comes from a stranger. It had no effect.
+// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// or comes from a stranger. The message had no effect.
 var ErrMessage = errors.New("avantan: malformed message")
 
-// Validate reports what is wrong with the form of a message: an unknown kind,
-// a missing field, a number out of range, contributions that are not sorted by
-// site, a sender that cannot be the one to say this. It knows nothing of any
-// Machine's members or state. Its errors match ErrMessage.
+// Validate reports an error in the form of a message: an unknown kind, a missing field,
+// a number out of range, contributions not sorted by site, or a sender that may not
+// send its kind. It checks nothing against a Machine's members or state. Its errors
+// match ErrMessage.
 func (m *Message) Validate() error {
 	if m.From == "" || m.To == "" || m.From == m.To {
 		return m.malformed("From and To must be two sites")
@@ -105,7 +105,7 @@ func (m *Message) validateCatchUp() error {
 	return nil
 }
 
-// aboutInstance reports whether the message is about one instance.
+// aboutInstance reports whether the message is about a single instance.
 func (m *Message) aboutInstance() bool {
 	switch m.Kind {
 	case Applied, CatchUpAsk, CatchUp:
@@ -115,10 +115,10 @@ func (m *Message) aboutInstance() bool {
 	}
 }
 
-// SenderApplied is the last instance that the sender is known by the message
-// to have durably applied: a site takes part in an instance only after it has
-// applied the one before, and announces a decision once it has applied it. The
-// message must be a valid one; see Validate.
+// SenderApplied returns the last instance that the sender has durably applied, as far
+// as the message tells. A site takes part in an instance only after it has applied the
+// instance before, and announces a decision once it has applied it. The message must be
+// valid; see Validate.
 func (m *Message) SenderApplied() Instance {
 	switch {
 	case !m.aboutInstance():

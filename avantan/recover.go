@@ -33,21 +33,21 @@ func (s *step) timeOut() {
 	case !s.state.atStake():
 		s.deadline = 0
 		if leader := s.state.Promised.Site; leader != "" && leader != s.cfg.Self {
-			// Nothing is lost here if the instance was given up; if it was
-			// decided, its leader knows.
+			// If the instance was given up, nothing is lost here; if it was decided,
+			// its leader knows.
 			s.send(leader, Message{Kind: CatchUpAsk, Applied: s.state.Applied})
 		}
 	case !s.asked && s.askStatus():
 		s.asked = true
 		s.waitFor(s.cfg.Patience + s.backoff())
 	default:
-		// Whether a value was built cannot be told from what is accepted here.
-		// Deciding one, whichever it is, ends all exposures.
+		// The values accepted here do not tell whether a leader built another value.
+		// Deciding any value ends all exposures.
 		s.elect(Proposal{}, false)
 	}
 }
 
-// repeatAccept sends the value again to those that have not accepted it.
+// repeatAccept sends the value again to the members that have not accepted it.
 func (s *step) repeatAccept() {
 	for i, site := range s.cfg.Members {
 		if !s.lead.oks.has(i) {
@@ -58,9 +58,9 @@ func (s *step) repeatAccept() {
 	s.waitFor(max(s.cfg.Patience, s.backoff()))
 }
 
-// askStatus asks the leaders that this site's offer is exposed to what became
-// of their ballots, and reports whether there are any. It is no use if a value
-// has been accepted here: that has to be finished anyway.
+// askStatus asks every other leader that this site's offer is exposed to for the
+// outcome of its ballots, and reports whether there are any such leaders. With a value
+// accepted here it asks nobody, since this site has to finish the instance anyway.
 func (s *step) askStatus() bool {
 	if s.state.Accepted != nil {
 		return false
@@ -76,9 +76,9 @@ func (s *step) askStatus() bool {
 	return asked
 }
 
-// onStatus tells an exposed site what became of a ballot of this one: its
-// value again, or that there is none. It is silent where it does not know; the
-// asker then finishes the instance itself.
+// onStatus tells an exposed site the outcome of a ballot of this site: the value again,
+// or that no value was built. It is silent where it does not know; the asker then
+// finishes the instance itself.
 func (s *step) onStatus(m *Message) {
 	if s.lead != nil && s.lead.value != nil {
 		s.sendAccept(m.From)
@@ -108,8 +108,8 @@ func (s *step) freeOffer() {
 	s.state.Pledge, s.state.Exposures = nil, nil
 }
 
-// catchUp tells a site that is known to have applied since, and may have
-// applied more, all that it can have missed.
+// catchUp sends a site all that it can have missed since instance since. The site may
+// have applied more.
 func (s *step) catchUp(to SiteID, since Instance) {
 	s.send(to, Message{
 		Kind: CatchUp, Applied: s.state.Applied,
@@ -117,13 +117,13 @@ func (s *step) catchUp(to SiteID, since Instance) {
 	})
 }
 
-// onCatchUpAsk answers a site that is behind, or asks one that is ahead.
+// onCatchUpAsk answers a site that is behind, or asks a site that is ahead.
 func (s *step) onCatchUpAsk(m *Message) {
 	switch {
 	case m.Applied < s.state.Applied:
 		s.catchUp(m.From, m.Applied)
 		if s.lead != nil && s.lead.value == nil {
-			// It could not answer the election before.
+			// The site could not answer the election before.
 			s.send(m.From, Message{
 				Kind: Election, Instance: s.instance(), Ballot: s.lead.ballot, Press: s.lead.proposal.Press,
 			})
@@ -135,16 +135,16 @@ func (s *step) onCatchUpAsk(m *Message) {
 
 // onCatchUp brings this site up to the sender's last applied instance.
 //
-// Of all it missed it can be in R of the first only, since it is in R of an
-// instance only after it has applied the one before. The sender keeps that
-// decision for it, as this site has never acknowledged it; so without an entry
-// it is not in that R, and a pledge can be taken back. The ledger first applies
-// that decision, then installs the snapshot, which holds the effects of all
-// changes up to the last.
+// Of all missed instances this site can be in R of the first only: a site is in R of
+// an instance only after it has applied the instance before. This site has never
+// acknowledged that decision, so the sender keeps it. Without an entry this site is
+// therefore not in that R, and takes its pledge back. The ledger first applies the kept
+// decision, then installs the snapshot, which holds the effects of all changes up to
+// the last.
 //
-// The sender's table replaces this site's own: the sender has applied all that
-// this site has, so whatever it does not keep for a peer, that peer has
-// acknowledged to it, and what it keeps is never older than the entry here.
+// The sender's table replaces this site's own. The sender has applied everything that
+// this site has. If the sender keeps nothing for a peer, then the peer has acknowledged
+// to the sender. An entry of the sender is never older than the entry here.
 func (s *step) onCatchUp(m *Message) {
 	if m.Applied <= s.state.Applied {
 		return
@@ -165,7 +165,7 @@ func (s *step) onCatchUp(m *Message) {
 	s.broadcast(Message{Kind: Applied, Applied: s.state.Applied})
 }
 
-// install replaces what this site knows by the sender's snapshot.
+// install replaces this site's knowledge by the sender's snapshot.
 func (s *step) install(m *Message) bool {
 	if err := s.ledger.Install(m.Applied, m.Snapshot); err != nil {
 		s.report(err)

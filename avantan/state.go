@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Validate reports a State that no Machine can have produced, so that a
-// damaged or foreign record is found before it is acted upon.
+// Validate reports a State that no Machine can have produced, so that a caller finds a
+// damaged or foreign record before acting upon it.
 func (s *State) Validate() error {
 	byLeader := func(a, b Ballot) int { return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(a.Number, b.Number)) }
 	switch {
@@ -38,8 +38,8 @@ func (s *State) Validate() error {
 	return nil
 }
 
-// IsZero reports whether s is the zero State: that of a sequence in which this
-// site has not taken part yet.
+// IsZero reports whether s is the zero State: this site has not taken part in the
+// sequence yet.
 func (s *State) IsZero() bool {
 	return s.Applied == 0 && s.Promised.IsZero() && s.AcceptedAt.IsZero() && s.Accepted == nil && !s.Built &&
 		s.Pledge == nil && len(s.Exposures) == 0 && len(s.Kept) == 0
@@ -62,9 +62,9 @@ func (s *State) Clone() State {
 	return c
 }
 
-// expose records that the pledge is exposed to ballot b. A leader's first and
-// last ballot are enough to know when it has given all of them up, and that
-// more than one is open.
+// expose records that the pledge is exposed to ballot b. A leader's first and last
+// ballot are enough to know when it has given up all its ballots, and that several are
+// open.
 func (s *State) expose(b Ballot) {
 	first := slices.IndexFunc(s.Exposures, func(e Ballot) bool { return e.Site >= b.Site })
 	if first < 0 {
@@ -85,18 +85,18 @@ func (s *State) expose(b Ballot) {
 	}
 }
 
-// abandoned ends the exposure to a leader that says it has built no value at
-// its ballots up to b. If the pledge went to it at a later ballot too, nothing
-// changes: ballots between its first and its last are not remembered.
+// abandoned ends the exposure to a leader that says it has built no value at its
+// ballots up to b. If the leader got the pledge at a later ballot too, nothing changes:
+// the State does not remember ballots between the first and the last.
 func (s *State) abandoned(b Ballot) bool {
 	later := slices.ContainsFunc(s.Exposures, func(e Ballot) bool { return e.Site == b.Site && e.Number > b.Number })
 	return !later && s.endExposures(b.Site)
 }
 
-// leftOut ends the exposure to ballot b, whose value is now known to be without
-// this site. That says nothing about other ballots of the same leader: what it
-// built at an earlier one may have been accepted somewhere and be proposed
-// again. So it counts only if b is the one ballot of that leader.
+// leftOut ends the exposure to ballot b after its value turned out to be without this
+// site. It has no effect if the pledge is exposed to another ballot of the same leader.
+// At an earlier ballot the leader may have built a value that was accepted somewhere
+// and is proposed again.
 func (s *State) leftOut(b Ballot) bool {
 	other := slices.ContainsFunc(s.Exposures, func(e Ballot) bool { return e.Site == b.Site && e != b })
 	return !other && s.endExposures(b.Site)
@@ -108,11 +108,11 @@ func (s *State) endExposures(leader SiteID) bool {
 	return len(s.Exposures) < before
 }
 
-// atStake reports whether this site cannot let go of instance Applied+1: its
-// offer may be in a value, or it has accepted one that may be decided.
+// atStake reports whether this site cannot let go of instance Applied+1: its offer may
+// be in a value, or it has accepted a value that may be decided.
 func (s *State) atStake() bool { return s.Pledge != nil || s.Accepted != nil }
 
-// keep puts a decision in the retention table, in place of an earlier one.
+// keep puts a decision in the retention table, in place of an earlier decision.
 func (s *State) keep(k Kept) {
 	i, found := slices.BinarySearchFunc(s.Kept, k.Peer, func(e Kept, p SiteID) int { return cmp.Compare(e.Peer, p) })
 	if found {

@@ -8,13 +8,12 @@ import (
 // SiteID is the name of a site, unique in its cluster. Sites are ordered by it.
 type SiteID string
 
-// Tokens counts tokens. It is signed: a site is in debt where a limit was
-// lowered below what is out.
+// Tokens counts tokens. It is signed: a site is in debt if a limit was lowered below
+// the tokens in use.
 type Tokens int64
 
-// Tick is the caller's logical time in milliseconds. It must not run backwards
-// within one life of a Machine; it is used for time-outs only, never for
-// safety.
+// Tick is the caller's logical time in milliseconds. It must not run backwards within a
+// life of a Machine. It serves time-outs only, never safety.
 type Tick uint64
 
 // Instance numbers the instances of one sequence: 1, 2, 3, … Zero stands
@@ -44,33 +43,33 @@ func (b Ballot) String() string {
 	return fmt.Sprintf("%d.%s", b.Number, b.Site)
 }
 
-// Contribution is what one site puts into an instance: the paper's InitVal
-// (Table 1), as decided in the value it becomes part of.
+// Contribution is the part of a single site in an instance: the paper's InitVal (Table
+// 1), as decided in the value it becomes part of.
 type Contribution struct {
 	Site SiteID
 	// Offered is the slice set aside for the instance: the paper's TokensLeft.
 	// Negative where the site is in debt.
 	Offered Tokens
-	// Wanted is what the site wants out of the pool, its offer included, never
-	// negative. The paper's TokensWanted is max(0, Wanted-Offered).
+	// Wanted is the number of tokens that the site wants out of the pool, its offer
+	// included, never negative. The paper's TokensWanted is max(0, Wanted-Offered).
 	Wanted Tokens
 	// Queued is the part of Wanted that waiting requests ask for.
 	Queued Tokens
 	// Median is the part of Wanted that the site needs at even odds, Queued
 	// included. It is a hint that need not be within Queued and Wanted.
 	Median Tokens
-	// Kept is what the site kept back for itself beside the offer, never
-	// negative. Where all have kept nothing there is no more to be had.
+	// Kept is the number of tokens that the site kept for itself beside the offer,
+	// never negative. Where all sites kept nothing, there are no more tokens to be had.
 	Kept Tokens
 }
 
-// Value is what an instance decides: the paper's list L_t, the reallocation
-// policy that shares out the pool, so that sites configured differently still
-// agree, and a change that the leader proposed along with it. A Value is never
-// changed once it has been handed to a Machine or by one.
+// Value is the decision of an instance: the paper's list L_t, the reallocation policy
+// that shares out the pool, and a change that the leader proposed along with it. The
+// policy is part of the value so that sites configured differently still agree. A Value
+// never changes once it was handed to a Machine or by a Machine.
 type Value struct {
-	// Contributions holds at most one contribution a site, ordered by site. Its
-	// sites are R_t: those whose tokens move.
+	// Contributions holds at most one contribution a site, ordered by site. Its sites
+	// are R_t: the sites whose tokens move.
 	Contributions []Contribution
 	// Policy names the reallocation policy.
 	Policy string
@@ -88,31 +87,32 @@ func (v *Value) Of(site SiteID) (Contribution, bool) {
 	return Contribution{}, false
 }
 
-// Press says how hard a leader presses for tokens. It grows while an instance
-// after the other leaves its waiting requests unserved.
+// Press says how hard a leader presses for tokens. It grows with each instance in a row
+// that leaves waiting requests unserved.
 type Press uint8
 
 const (
-	// PressSpare asks for what sites can spare.
+	// PressSpare asks for the tokens that sites can spare.
 	PressSpare Press = iota
-	// PressAll asks for all that no waiting request needs.
+	// PressAll asks for all tokens that no waiting request needs.
 	PressAll
-	// PressHold is PressAll, and announces a value that may leave less than nothing:
-	// whoever answers uses what comes back to it for nothing before the instance ends.
+	// PressHold is PressAll, and announces a value that may leave less than nothing: a
+	// site that answers must not use tokens that come back to it before the instance
+	// ends.
 	PressHold
 )
 
-// Kept is a decision kept for a peer in its R that has not acknowledged to
-// have applied it.
+// Kept is a decision kept for a peer in its R, until the peer acknowledges to have
+// applied it.
 type Kept struct {
 	Peer     SiteID
 	Instance Instance
 	Value    Value
 }
 
-// State is all of a Machine that must survive a crash. The caller stores it in
-// one transaction with its own books whenever an Output says so, and hands it
-// back to New after a restart.
+// State is the part of a Machine that must survive a crash. The caller stores it in one
+// transaction with its own books whenever an Output says so, and hands it back to New
+// after a restart.
 type State struct {
 	// Applied is the last instance applied here. All fields below up to Built
 	// are about instance Applied+1.
@@ -126,9 +126,10 @@ type State struct {
 	// Pledge is the own contribution whose offer is set aside; nil for none.
 	// It is fixed while Exposures is not empty.
 	Pledge *Contribution
-	// Exposures are the ballots that Pledge is exposed to: sent to the leader
-	// of, or used here to build a value at. At most two a leader, the first and
-	// the last; ordered by leader, then by number. Empty without a Pledge.
+	// Exposures are the ballots that Pledge is exposed to: the pledge was sent to the
+	// ballot's leader, or this site built a value with it at that ballot. At most two a
+	// leader, the first and the last; ordered by leader, then by number. Empty without
+	// a Pledge.
 	Exposures []Ballot
 	// Built is set once this site has built a fresh value as a leader.
 	Built bool
@@ -152,21 +153,22 @@ const (
 	AcceptOk
 	// Decision carries a decided value to all.
 	Decision
-	// Applied acknowledges that all instances up to one are durably applied.
+	// Applied acknowledges that all instances up to Message.Applied are durably
+	// applied.
 	Applied
-	// Abandon says that a leader built no value at its ballots up to one in the
-	// instance, and never will.
+	// Abandon says that the leader built no value in the instance at its ballots up to
+	// Message.Ballot, and never will.
 	Abandon
-	// Status asks a leader what became of its ballot.
+	// Status asks a leader for the outcome of its ballot.
 	Status
-	// CatchUpAsk asks for what the sender has missed.
+	// CatchUpAsk asks for all decisions that the sender has missed.
 	CatchUpAsk
 	// CatchUp is the answer to a site that is behind.
 	CatchUp
 )
 
-// Message is one message between two sites' machines of the same sequence.
-// Which sequence (entity and generation) is the caller's to say on the wire.
+// Message is a message between the machines of two sites for the same sequence. The
+// caller names the sequence (entity and generation) on the wire.
 type Message struct {
 	Kind     Kind
 	From, To SiteID
@@ -180,7 +182,7 @@ type Message struct {
 	Contribution *Contribution
 	// AcceptedAt: ElectionOk.
 	AcceptedAt Ballot
-	// Value: Accept, Decision; ElectionOk carries the one accepted, if any.
+	// Value: Accept, Decision; ElectionOk carries the accepted value, if any.
 	Value *Value
 	// Applied: the last instance the sender has durably applied (Refuse,
 	// Applied, CatchUpAsk, CatchUp).

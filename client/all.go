@@ -13,15 +13,15 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Part is what is asked of one entity by AcquireAll.
+// Part is the tokens of a single entity that AcquireAll takes.
 type Part struct {
-	// Entity is its name.
+	// Entity is the entity's name.
 	Entity string
-	// Tokens wanted of it, at least 1.
+	// Tokens wanted, at least 1.
 	Tokens int64
 }
 
-// AllGrant is what AcquireAll was granted: all that was asked for.
+// AllGrant is the grant of AcquireAll, always of all tokens asked for.
 type AllGrant struct {
 	// Site is the site that granted.
 	Site string
@@ -29,10 +29,10 @@ type AllGrant struct {
 	RequestID string
 }
 
-// AcquireAll takes tokens of up to MaxBatch entities, all or none. An entity may be
-// named more than once. It returns once the grant is durable. The options are Wait,
-// RequestID and Resume. The error is an *Error; with ErrOutOfTokens Lacking tells which
-// entity had not enough.
+// AcquireAll takes tokens of up to MaxBatch entities, all or none. An entity may be named
+// more than once. It returns once the grant is durable. The options are Wait, RequestID
+// and Resume. The error is an *Error; with ErrOutOfTokens, Lacking names the entity that
+// lacked tokens.
 func (c *Client) AcquireAll(ctx context.Context, all []Part, opts ...AcquireOption) (AllGrant, error) {
 	result, err := c.move(ctx, newAll(all, opts))
 	if err != nil {
@@ -58,7 +58,7 @@ func newAll(all []Part, opts []AcquireOption) *movement {
 	return m
 }
 
-// batch is the next try of an AcquireAll.
+// batch returns the request of the next try of an AcquireAll.
 func (m *movement) batch() *samyav1.BatchRequest {
 	r := m.all
 	r.RequestId = m.id
@@ -69,7 +69,7 @@ func (m *movement) batch() *samyav1.BatchRequest {
 	return r
 }
 
-// try makes a movement at a target, until a time.
+// try makes a movement at a target; by is when the try ends.
 func (c *Client) try(ctx context.Context, at *target, m *movement, by time.Time) (*samyav1.Result, mux.Fate, error) {
 	if m.all == nil {
 		return at.mux.DoBy(ctx, m.operation(), by)

@@ -14,41 +14,42 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// MaxBatch is how many operations a batch may have.
+// MaxBatch bounds the operations of a batch.
 const MaxBatch = 1000
 
-// Op is an operation of a batch. It is made by AcquireOp or ReleaseOp.
+// Op is an operation of a batch, made by AcquireOp or ReleaseOp.
 type Op struct{ make func() *movement }
 
-// AcquireOp is what Acquire does.
+// AcquireOp returns an operation that does the same as Acquire.
 func AcquireOp(entity string, tokens int64, opts ...AcquireOption) Op {
 	return Op{func() *movement { return newAcquire(entity, tokens, opts) }}
 }
 
-// ReleaseOp is what Release does.
+// ReleaseOp returns an operation that does the same as Release.
 func ReleaseOp(entity string, tokens int64, opts ...ReleaseOption) Op {
 	return Op{func() *movement { return newRelease(entity, tokens, opts) }}
 }
 
-// Result is what became of an operation of a batch. Unless Err is set, it was done.
+// Result is the outcome of an operation of a batch. Unless Err is set, it was done.
 type Result struct {
 	// Tokens granted or given back.
 	Tokens int64
-	// Left are the tokens left at the site just after it.
+	// Left are the tokens left at the site just after the operation.
 	Left int64
 	// Site is the site that answered.
 	Site string
 	// RequestID is the operation's id.
 	RequestID string
-	// Parked is that of a Receipt.
+	// Parked is like Parked of a Receipt.
 	Parked bool
 	// Err is why the operation failed, an *Error.
 	Err error
 }
 
-// Batch makes up to MaxBatch operations that have nothing to do with each other in
-// one call: each is done or fails by itself, as its result tells, in the order of
-// the operations. The error is not nil only if there are too many of them or none.
+// Batch makes up to MaxBatch unrelated operations in a single call. Each operation is
+// done or fails by itself, as its result tells. The results have the order of the
+// operations. The error is an *Error, and not nil only if there are too many operations
+// or none.
 func (c *Client) Batch(ctx context.Context, ops ...Op) ([]Result, error) {
 	if n := len(ops); n < 1 || n > MaxBatch {
 		return nil, public(apierr.New(apierr.InvalidField, "a batch of %d operations, at least 1 and at most %d", n, MaxBatch))
@@ -73,12 +74,12 @@ func (c *Client) Batch(ctx context.Context, ops ...Op) ([]Result, error) {
 	return results, nil
 }
 
-// batch is a batch on its way. What is not settled by one try is tried again,
-// without the rest.
+// batch is a batch on its way. Operations not settled by a try are tried again, without
+// the rest.
 type batch struct {
 	c    *Client
 	open []item
-	wait time.Duration // the longest of an acquire
+	wait time.Duration // the longest wait of its acquires
 }
 
 type item struct {
@@ -86,7 +87,7 @@ type item struct {
 	r *Result
 }
 
-// run makes the batch at one target after the other.
+// run makes the batch at target after target.
 func (b *batch) run(ctx context.Context) {
 	if err := b.c.enter(); err != nil {
 		b.giveUp(err)
@@ -129,7 +130,8 @@ func (b *batch) run(ctx context.Context) {
 	}
 }
 
-// giveUp ends what is open, for the cause over or as the last try did.
+// giveUp ends the open operations, for the cause over, or as the last try ended if over
+// is nil.
 func (b *batch) giveUp(over error) {
 	for _, i := range b.open {
 		i.r.Err = i.m.final(over)
@@ -137,7 +139,8 @@ func (b *batch) giveUp(over error) {
 	b.open = nil
 }
 
-// try makes what is open at a target. It is false if the target knows no batches.
+// try makes the open operations at a target. It reports false if the target knows no
+// batches.
 func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -178,7 +181,7 @@ func (b *batch) try(ctx context.Context, at *target, t *tour, by time.Time) bool
 	return true
 }
 
-// settle writes down the outcome of an operation that is settled.
+// settle writes the outcome of a settled operation into its result.
 func (o item) settle(result *samyav1.Result) {
 	switch {
 	case o.m.last != nil:
@@ -192,7 +195,7 @@ func (o item) settle(result *samyav1.Result) {
 	}
 }
 
-// single makes what is open as calls by themselves, at targets that know no batches.
+// single makes the open operations as separate calls, at targets that know no batches.
 func (b *batch) single(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, o := range b.open {

@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/internal/health"
 )
 
-// rank is how a target stands in the order of choice; the lower the better.
+// rank is a target's place in the order of choice; lower is better.
 type rank uint8
 
 const (
@@ -31,17 +31,18 @@ func rankOf(h health.Health, now time.Time) rank {
 	return good
 }
 
-// candidate is a target as the choice sees it.
+// candidate is a target and the facts that order it.
 type candidate struct {
 	target *target
-	home   bool // it stands in the client's own region
+	home   bool // the target stands in the client's own region
 	rank   rank
 	rtt    time.Duration
 }
 
-// order sorts candidates, best first: those that answer, of them the own region's
-// first and then the nearest; then those not heard of yet; then the overloaded; then
-// those that are down, which may be back. What is equal stays as configured.
+// order sorts candidates, best first. Targets that answer come first: the own region's
+// before others, then by round trip. Next come targets not heard of yet, then the
+// overloaded, then targets that are down, which may be back. Equal candidates stay as
+// configured.
 func order(cs []candidate) {
 	notHome := func(c candidate) int {
 		if c.home {

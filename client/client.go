@@ -21,19 +21,19 @@ type Client struct {
 	targets []*target
 	ranking atomic.Pointer[ranking]
 	loops   sync.WaitGroup
-	// ctx ends with the client: calls that are still under way then end with it.
+	// ctx ends with the client, and ends calls that are still under way.
 	ctx  context.Context
 	stop context.CancelFunc
 
 	mu     sync.Mutex
 	calls  int // under way
 	closed bool
-	idle   chan struct{} // closed once the client is and no call is under way
+	idle   chan struct{} // closed once the client is closed and no call is under way
 	keeps  map[*keeper]struct{}
 }
 
-// New makes a client and connects it in the background; it does not fail because
-// a target is down. Close it when it is not needed any more.
+// New makes a client and connects it in the background; it does not fail because a target
+// is down. Close the client when it is no longer needed.
 func New(cfg Config) (*Client, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -63,9 +63,9 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close refuses further calls, stops keeping leases, and waits until the calls under
-// way have ended or ctx ends: what is under way then ends with ErrClosed, and may have
-// been done. Nothing of the client is left running. Closing it again does nothing.
+// Close refuses further calls, stops keeping leases, and waits until the calls under way
+// have ended or ctx ends. Calls under way then end with ErrClosed, and may have been
+// done. Nothing of the client is left running. Closing it again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	first := !c.closed
@@ -88,13 +88,13 @@ func (c *Client) Close(ctx context.Context) error {
 	return errors.Join(late, err)
 }
 
-// shut ends what is left.
+// shut ends the probes and closes the targets.
 func (c *Client) shut() error {
 	c.stop()
 	c.loops.Wait()
 	var errs []error
 	for _, t := range c.targets {
-		// A second Close finds it closed.
+		// A second Close finds the target closed.
 		if err := t.close(); err != nil && !isClosing(err) {
 			errs = append(errs, err)
 		}
@@ -122,9 +122,9 @@ func (c *Client) leave() {
 	}
 }
 
-// Grant is what an acquire was granted.
+// Grant is the answer to an acquire.
 type Grant struct {
-	// Tokens granted: what was asked, or less with AtLeast.
+	// Tokens granted: all tokens asked for, or fewer with AtLeast.
 	Tokens int64
 	// Left are the tokens left at the site just after the grant.
 	Left int64
@@ -148,23 +148,23 @@ func grant(r *samyav1.AcquireResponse) Grant {
 	return Grant{Tokens: r.GetTokens(), Left: r.GetLeft(), Site: r.GetSite(), RequestID: r.GetRequestId()}
 }
 
-// Receipt is what a release was answered with.
+// Receipt is the answer to a release.
 type Receipt struct {
-	// Tokens given back: what was asked, or what the lease still held of it.
+	// Tokens given back: all tokens of the request, or fewer if the lease held fewer.
 	Tokens int64
 	// Left are the tokens left at the site just after the release.
 	Left int64
-	// Site is the site that took them.
+	// Site is the site that took the tokens.
 	Site string
 	// RequestID is the request's id.
 	RequestID string
-	// Parked: the release is durable, and is counted once another site was asked that
-	// may have executed it or that granted the lease.
+	// Parked: the release is durable, but not counted yet. It counts once another site
+	// was asked that may have executed it or that granted the lease.
 	Parked bool
 }
 
-// Release gives tokens back, at least 1. It returns once that is durable. The error
-// is an *Error.
+// Release gives tokens back, at least 1. It returns once the release is durable. The
+// error is an *Error.
 func (c *Client) Release(ctx context.Context, entity string, tokens int64, opts ...ReleaseOption) (Receipt, error) {
 	result, err := c.move(ctx, newRelease(entity, tokens, opts))
 	if err != nil {
@@ -197,14 +197,14 @@ func newRelease(entity string, tokens int64, opts []ReleaseOption) *movement {
 	return m
 }
 
-// name gives the movement an id unless it has one.
+// name gives the movement an id unless it has an id.
 func (m *movement) name() {
 	if m.id == "" {
 		m.id = ulid.Make().String()
 	}
 }
 
-// deadline returns when a call ends that may wait so long for tokens.
+// deadline returns when a call with the given wait for tokens ends.
 func (c *Client) deadline(ctx context.Context, wait time.Duration, now time.Time) time.Time {
 	if d, ok := ctx.Deadline(); ok {
 		return d

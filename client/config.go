@@ -25,52 +25,51 @@ const (
 // MaxTargets bounds Config.Targets.
 const MaxTargets = 128
 
-// siteWait is the wait of an acquire that names none, at sites that keep to the
-// default.
+// siteWait is the wait of an acquire that gives none, at sites with the default setting.
 const siteWait = 5 * time.Second
 
-// Config says which targets a client has and how patient it is. Only Targets must
-// be set.
+// Config has the targets of a client and bounds its patience. Only Targets must be set.
 type Config struct {
-	// Targets are where calls may go: 1 to MaxTargets app managers or sites.
+	// Targets are the app managers or sites that calls may go to: 1 to MaxTargets.
 	Targets []Target
-	// Region is where this program runs: targets of it are preferred. Empty: the
-	// nearest by round trip is.
+	// Region is where this program runs. Targets of this region are preferred; empty:
+	// targets are ordered by round trip alone.
 	Region string
-	// Timeout bounds calls whose context has no deadline, beyond what an acquire may
-	// wait for tokens; 0: 10s.
+	// Timeout bounds calls with a context without a deadline; 0: 10s. The wait of an
+	// acquire for tokens is added.
 	Timeout time.Duration
-	// RepeatTime is for how long beyond its deadline a call whose outcome is unknown
-	// can be resumed; 0: 1m. With the deadline it must stay below the sites'
+	// RepeatTime is how long beyond its deadline a call of unknown outcome can be
+	// resumed; 0: 1m. Deadline and RepeatTime together must stay below the sites'
 	// --request-retention less --clock-skew, 4m50s by default.
 	RepeatTime time.Duration
-	// TryTime is for how long a target may be silent, beyond what an acquire may wait
-	// for tokens, before the next one is asked; 0: 2s.
+	// TryTime is how long a target may be silent before the next target is asked; 0: 2s.
+	// The wait of an acquire for tokens is added.
 	TryTime time.Duration
-	// ProbeInterval is how often the round trip to each target is measured; 0: 2s.
+	// ProbeInterval is the time between two probes of the round trip to each target; 0:
+	// 2s.
 	ProbeInterval time.Duration
-	// Security says who this program is, and whom it believes; nil: connections are not
-	// encrypted. See TLSFiles.
+	// Security authenticates the targets, and this program to them; nil: connections are
+	// not encrypted. See TLSFiles.
 	Security credentials.TransportCredentials
-	// Token returns the bearer token that is shown with every call, such as that of
+	// Token returns the bearer token shown with every call, such as a token from
 	// TokenFile; nil: none. It needs Security, unless all targets are on this machine.
 	Token func(context.Context) (string, error)
-	// DialOptions are added to those of the connections.
+	// DialOptions are added to the client's own options of connections.
 	DialOptions []grpc.DialOption
-	// Random returns a number in [0, 1), by which pauses are varied; nil: a random
-	// one. It may be called from several goroutines at once.
+	// Random returns a number in [0, 1) by which pauses vary; nil: random numbers. It may
+	// be called from several goroutines at once.
 	Random func() float64
 
-	// dial makes a connection, instead of gRPC, in tests.
+	// dial, if set, makes connections instead of gRPC, for tests.
 	dial func(Target) (connection, error)
 }
 
 // Target is an app manager or a site.
 type Target struct {
-	// Address is that of its gRPC API, as grpc.NewClient takes it: "host:port", or a
-	// URI such as "dns:///host:port".
+	// Address is the address of its gRPC API, as grpc.NewClient takes it: "host:port", or
+	// a URI such as "dns:///host:port".
 	Address string
-	// Region is where it stands.
+	// Region is where the target stands.
 	Region string
 }
 

@@ -1,7 +1,7 @@
-// Package client acquires and releases tokens of samya for programs in Go. It
-// refuses to guess: an operation that may or may not have been done is repeated
-// in a way that can do it only once, and where even that comes to no answer the
-// error says so and how to go on.
+// Package client acquires and releases tokens of samya for programs in Go. It never
+// guesses: an operation that may or may not have been done is repeated in a way that can
+// do it only once. If even the repeats bring no answer, the error says so and how to go
+// on.
 //
 //	c, err := client.New(client.Config{
 //		Region:  "us",
@@ -13,26 +13,26 @@
 //	case errors.Is(err, client.ErrOutcomeUnknown): // Keep the error: client.Resume(err) goes on from it.
 //	}
 //
-// A Client is for the whole program: its callers share one stream to each target,
-// and what they ask for at the same time travels in the same messages. Targets
-// are app managers or sites, which serve the same calls.
+// A Client is for the whole program. Its callers share a single stream to each target,
+// and requests made at the same time travel in the same messages. Targets are app
+// managers or sites, which serve the same calls.
 //
 // # Under failure
 //
-// A call goes to the nearest target that answers: those of the own region first,
-// then by measured round trip. When a target is down or falls silent the next is
-// asked; when it is back, it is preferred again.
+// A call goes to the nearest target that answers: targets of the own region first, then
+// by measured round trip. When a target is down or falls silent the next is asked; when
+// it is back, it is preferred again.
 //
-// Each call has one request id, kept over all its tries. Where a try was provably
-// not begun (it was not sent, the target is overloaded or about to stop) it is
-// made again as it was, after a pause if need be. Where a try may have been done
-// the next one is a further attempt of the same request: it counts up, names the
-// sites that may have done the earlier ones, and has their last time of execution
-// (not_after), so that the sites undo what was done twice. Only the answer of the
-// latest attempt is returned.
+// Each call keeps a single request id over all its tries. A try is provably not begun if
+// it was not sent, or if the target is overloaded or about to stop. Such a try is made
+// again as it was, after a pause if need be. After a try that may have been done, the
+// next try is a further attempt of the same request. It counts up, names the sites that
+// may have done earlier attempts, and has the same last time of execution (not_after).
+// With these the sites undo whatever was done twice. Only the answer of the latest
+// attempt is returned.
 //
-// Nothing goes on beyond the context of a call, or beyond Config.Timeout where the
-// context has no deadline. What ends without an answer is
+// Nothing goes on beyond the context of a call, or beyond Config.Timeout if the context
+// has no deadline. A call that ends without an answer returns
 //
 //   - a context error, with errors.Is: if nothing was done;
 //   - [ErrOutcomeUnknown], with or without a context error: if it may have been. The

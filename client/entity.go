@@ -10,54 +10,54 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Entity is a resource with a limit, and what the sites' books of it add up to.
+// Entity is a resource with a limit, and the sum of the sites' books about it.
 type Entity struct {
-	// Name is its name.
+	// Name is the entity's name.
 	Name string
 	// Limit is the most tokens that may be out at once.
 	Limit int64
-	// Generation tells it apart from earlier ones of the same name.
+	// Generation tells the entity apart from earlier entities of the same name.
 	Generation uint64
 	// Version counts the changes of the limit; it starts at 1.
 	Version uint64
-	// Parent is the entity that it stands below; empty for none.
+	// Parent is the entity right above it; empty for none.
 	Parent string
-	// Children is how many entities stand right below it.
+	// Children is the number of entities right below it.
 	Children int
-	// Available are the tokens that can be acquired now, over the sites seen. Negative
-	// where the limit was lowered below what is out.
+	// Available are the tokens that can be acquired now, over the sites seen. It is
+	// negative if the limit was lowered below the tokens that are out.
 	Available int64
 	// Acquired are the tokens that are out, over the sites seen.
 	Acquired int64
 	// InTransit are tokens on their way between sites; only meaningful if Complete.
 	InTransit int64
-	// MayExceedBy is by how many tokens Limit may be exceeded at most, as sites that may
-	// not have heard of it go on granting what they hold; 0 once all have.
+	// MayExceedBy is by how many tokens Limit may be exceeded at most; 0 once all sites
+	// have heard of Limit. Until then, sites go on granting the tokens they hold.
 	MayExceedBy int64
-	// Complete: every site has answered, or no figure is older than was asked for.
+	// Complete: every site has answered, or no figure is older than the age asked for.
 	Complete bool
 	// Consistent: tokens in transit are counted once. Only an exact read tells.
 	Consistent bool
 }
 
-// ReadOption says what a read is content with.
+// ReadOption sets how many sites a read asks.
 type ReadOption func(*samyav1.GetEntityRequest)
 
-// Exact asks all sites, until what they tell is a consistent cut. It is the default
-// of app managers; sites know only themselves.
+// Exact asks all sites until their shares are a consistent cut. It is the default of app
+// managers; sites know only their own share.
 func Exact() ReadOption {
 	return func(r *samyav1.GetEntityRequest) { r.Consistency = samyav1.Consistency_CONSISTENCY_EXACT }
 }
 
-// Bounded is content with what the site asked has heard of the others, if that is
-// not older than an age: 0 to 1h.
+// Bounded lets the asked site answer with figures it has heard of other sites, if no
+// figure is older than age: 0 to 1h.
 func Bounded(age time.Duration) ReadOption {
 	return func(r *samyav1.GetEntityRequest) {
 		r.Consistency, r.MaxAge = samyav1.Consistency_CONSISTENCY_BOUNDED, durationpb.New(age)
 	}
 }
 
-// Local is content with the share of the one site asked.
+// Local reads only the share of the asked site.
 func Local() ReadOption {
 	return func(r *samyav1.GetEntityRequest) { r.Consistency = samyav1.Consistency_CONSISTENCY_LOCAL }
 }
@@ -83,22 +83,22 @@ func (c *Client) Entity(ctx context.Context, entity string, opts ...ReadOption) 
 // EntityOption changes the creation of an entity.
 type EntityOption func(*samyav1.CreateEntityRequest)
 
-// Below has the entity stand below another: what is acquired of it is acquired of that
-// one too, and of all above that one.
+// Below creates the entity below parent: tokens acquired of the entity are also acquired
+// of parent and of all entities above parent.
 func Below(parent string) EntityOption {
 	return func(r *samyav1.CreateEntityRequest) { r.Parent = parent }
 }
 
-// CreateID has the creation made under a request id, 1 to 128 printable characters. A
-// repeat of a creation of unknown outcome names the same id: it is told what became of
-// the first, and not that the entity exists.
+// CreateID makes the creation under a request id, 1 to 128 printable characters. A repeat
+// of a creation of unknown outcome gives the same id. Its answer is the outcome of the
+// first creation, and not that the entity exists.
 func CreateID(id string) EntityOption {
 	return func(r *samyav1.CreateEntityRequest) { r.RequestId = id }
 }
 
-// CreateEntity creates an entity with a limit, 0 to 2^53-1, as a majority of the
-// sites decides. The error is an *Error, ErrEntityExists if there is one of that name,
-// and ErrParentNotFound if there is none to stand below.
+// CreateEntity creates an entity with a limit, 0 to 2^53-1, by decision of a majority of
+// the sites. The error is an *Error: ErrEntityExists if an entity of that name exists,
+// and ErrParentNotFound if the parent does not.
 func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, opts ...EntityOption) error {
 	req := &samyav1.CreateEntityRequest{Name: entity, Limit: limit, RequestId: ulid.Make().String()}
 	for _, o := range opts {
@@ -113,35 +113,36 @@ func (c *Client) CreateEntity(ctx context.Context, entity string, limit int64, o
 // LimitOption changes a change of a limit.
 type LimitOption func(*samyav1.UpdateEntityRequest)
 
-// WaitApplied has the change of a limit answered once all sites have applied it, or
-// after 10s, or shortly before the deadline of the call: LimitChange tells which sites
-// are missing then. A repeat with the same LimitID waits further.
+// WaitApplied delays the answer to a change of a limit until all sites have applied it.
+// It waits at most for 10s, and until shortly before the deadline of the call.
+// LimitChange then tells which sites are missing. A repeat with the same LimitID waits
+// further.
 func WaitApplied() LimitOption {
 	return func(r *samyav1.UpdateEntityRequest) { r.WaitApplied = true }
 }
 
-// ExpectedVersion has the limit changed only if the entity has that version; the error
-// is ErrVersionMismatch else.
+// ExpectedVersion changes the limit only if the entity has that version; otherwise the
+// error is ErrVersionMismatch.
 func ExpectedVersion(version uint64) LimitOption {
 	return func(r *samyav1.UpdateEntityRequest) { r.ExpectedVersion = version }
 }
 
-// LimitID has the change made under a request id, 1 to 128 printable characters. A
-// repeat of the id changes nothing, and is told what became of the first.
+// LimitID makes the change under a request id, 1 to 128 printable characters. A repeat of
+// the id changes nothing, and returns the outcome of the first change.
 func LimitID(id string) LimitOption {
 	return func(r *samyav1.UpdateEntityRequest) { r.RequestId = id }
 }
 
-// LimitChange is what a change of a limit has come to.
+// LimitChange is the outcome of a change of a limit.
 type LimitChange struct {
-	// Limit and Version are those after the change.
+	// Limit and Version are the values after the change.
 	Limit   int64
 	Version uint64
-	// MayExceedBy is by how many tokens Limit may be exceeded at most, as sites that may
-	// not have heard of it go on granting what they hold.
+	// MayExceedBy is by how many tokens Limit may be exceeded at most. Sites that have
+	// not heard of Limit go on granting the tokens they hold.
 	MayExceedBy int64
 	// MissingSites are not known to have applied the change: without WaitApplied mostly
-	// all but one.
+	// all sites except the site that answered.
 	MissingSites []string
 }
 
@@ -168,12 +169,12 @@ func (c *Client) SetLimit(ctx context.Context, entity string, limit int64, opts 
 	}, nil
 }
 
-// appliedWait is for how long a target waits for all sites at most, and a little more.
+// appliedWait is a little more than the longest time a target waits for all sites.
 const appliedWait = 11 * time.Second
 
-// MoveEntity has an entity, with all that stands below it and the tokens that are out
-// of them, stand below another; an empty parent means none. The error is an *Error,
-// ErrInvalid if the parent stands below the entity.
+// MoveEntity moves an entity below parent, with all entities below it and the tokens of
+// them that are out; an empty parent means none. The error is an *Error, ErrInvalid if
+// the parent stands below the entity.
 func (c *Client) MoveEntity(ctx context.Context, entity, parent string) error {
 	id := ulid.Make().String()
 	return c.ask(ctx, question{
@@ -186,13 +187,13 @@ func (c *Client) MoveEntity(ctx context.Context, entity, parent string) error {
 // DeleteOption changes the deletion of an entity.
 type DeleteOption func(*samyav1.DeleteEntityRequest)
 
-// Subtree deletes all that stands below the entity as well.
+// Subtree also deletes all entities below the entity.
 func Subtree() DeleteOption {
 	return func(r *samyav1.DeleteEntityRequest) { r.Subtree = true }
 }
 
-// DeleteEntity deletes an entity. Its tokens that are out are forgotten. The error is
-// an *Error, ErrHasChildren if others stand below it.
+// DeleteEntity deletes an entity and forgets its tokens that are out. The error is an
+// *Error, ErrHasChildren if other entities stand below it.
 func (c *Client) DeleteEntity(ctx context.Context, entity string, opts ...DeleteOption) error {
 	req := &samyav1.DeleteEntityRequest{Name: entity, RequestId: ulid.Make().String()}
 	for _, o := range opts {

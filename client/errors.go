@@ -9,14 +9,13 @@ import (
 	"github.com/samya-db/samya/internal/mux"
 )
 
-// The kinds of errors, for errors.Is. What a call ended with in detail is an
-// *Error, for errors.As.
+// The kinds of errors, for errors.Is. With errors.As, an *Error has the details.
 var (
 	// ErrOutOfTokens: the tokens could not be found within the wait. The Error says
 	// how many are left and when to ask again.
 	ErrOutOfTokens = errors.New("out of tokens")
-	// ErrExceedsLimit: more tokens are asked for than the limit of the entity, or of one
-	// above it, so that they can never be had. The Error says the limit.
+	// ErrExceedsLimit: more tokens are asked for than the limit of the entity, or of an
+	// entity above it, so that they can never be granted. The Error says the limit.
 	ErrExceedsLimit = errors.New("exceeds the limit")
 	// ErrOutcomeUnknown: the operation may or may not have been done. The Error says
 	// how to go on; see Resume.
@@ -27,29 +26,29 @@ var (
 	ErrEntityExists = errors.New("entity exists")
 	// ErrParentNotFound: there is no entity of the parent's name.
 	ErrParentNotFound = errors.New("parent not found")
-	// ErrHasChildren: entities stand below the one to be deleted; see Subtree.
+	// ErrHasChildren: other entities stand below the entity to delete; see Subtree.
 	ErrHasChildren = errors.New("entity has children")
-	// ErrVersionMismatch: the entity has another version than the one expected.
+	// ErrVersionMismatch: the entity does not have the expected version.
 	ErrVersionMismatch = errors.New("version mismatch")
 	// ErrLeaseNotFound: there is no such lease, or it has ended.
 	ErrLeaseNotFound = errors.New("lease not found")
-	// ErrInvalid: an argument has a value that it may not have; the message names it
-	// and its bounds.
+	// ErrInvalid: an argument has a forbidden value; the message names the argument and
+	// its bounds.
 	ErrInvalid = errors.New("invalid argument")
 	// ErrRequestIDReused: the request id was used before with other arguments.
 	ErrRequestIDReused = errors.New("request id reused")
 	// ErrRequestExpired: the request was resumed too late, or this machine's clock is
-	// behind that of the sites.
+	// behind the sites' clocks.
 	ErrRequestExpired = errors.New("request expired")
 	// ErrSuperseded: somebody else has made a later attempt of the same request.
 	ErrSuperseded = errors.New("superseded")
-	// ErrUnauthenticated: the targets do not know who asks: there are no credentials, or
+	// ErrUnauthenticated: the targets do not know the caller: it shows no credentials, or
 	// none that are good. Nothing was done.
 	ErrUnauthenticated = errors.New("unauthenticated")
 	// ErrPermissionDenied: the caller may not do this. Nothing was done.
 	ErrPermissionDenied = errors.New("permission denied")
 	// ErrOverloaded: all targets have more work than they can do in time, or this caller
-	// asks for more in a second than it may. Nothing was done.
+	// makes more requests a second than it may. Nothing was done.
 	ErrOverloaded = errors.New("overloaded")
 	// ErrUnavailable: no target, or none of its sites, could be reached. Nothing was
 	// done.
@@ -58,8 +57,8 @@ var (
 	ErrClosed = errors.New("client closed")
 )
 
-// kinds maps the reasons of the API to the errors of this package. Reasons that
-// are not in it have no kind; the Error tells their names.
+// kinds maps the reasons of the API to the errors of this package. Other reasons have no
+// kind; the Error tells their names.
 var kinds = map[apierr.Reason]error{
 	apierr.OutOfTokens:      ErrOutOfTokens,
 	apierr.ExceedsLimit:     ErrExceedsLimit,
@@ -92,28 +91,29 @@ type Error struct {
 	Reason string
 	// Message says what went wrong, for people.
 	Message string
-	// Entity and RequestID are the call's; Site is the site that answered, if known.
+	// Entity and RequestID are the entity and the id of the call; Site is the site that
+	// answered, if known.
 	Entity, RequestID, Site string
-	// Lacking is the entity that had not the tokens, or whose limit is too low, if it is
-	// another than Entity: one above it, or one of those of AcquireAll.
+	// Lacking is the entity that lacked tokens or has too low a limit, unless it is
+	// Entity itself. It is an entity above, or an entity of AcquireAll.
 	Lacking string
-	// Left is how many tokens the site that answered can still grant, of Lacking if it
-	// is told; -1 where it did not tell. Told with ErrOutOfTokens.
+	// Left is how many tokens the site that answered can still grant, of Lacking if set;
+	// -1 if the site did not tell. It is set with ErrOutOfTokens.
 	Left int64
-	// Limit is the limit that was exceeded, of Lacking if it is told, as the site knows
-	// it; -1 where it did not tell. Told with ErrExceedsLimit.
+	// Limit is the exceeded limit, of Lacking if set, as the site knows it; -1 if the
+	// site did not tell. It is set with ErrExceedsLimit.
 	Limit int64
 	// RetryAfter is how long to wait before asking again; 0: no advice.
 	RetryAfter time.Duration
-	// Attempt is the number of the next attempt, and above 0 only with
-	// ErrOutcomeUnknown: with RequestID, NotAfter and Tried it is how to go on. They
-	// may be kept anywhere; see Resume.
+	// Attempt is the number of the next attempt. It is above 0 only with
+	// ErrOutcomeUnknown: then RequestID, Attempt, NotAfter and Tried are all a resumed
+	// request needs. They may be kept anywhere; see Resume.
 	Attempt uint32
-	// NotAfter is until when the request can be resumed.
+	// NotAfter is the time until which the request can be resumed.
 	NotAfter time.Time
-	// Tried are the sites that may have done it; none: any site.
+	// Tried are the sites that may have done the request; none: any site.
 	Tried []string
-	// Err is the cause, if any: that of a context, of gRPC or ErrClosed.
+	// Err is the cause, if any: an error of a context or of gRPC, or ErrClosed.
 	Err error
 }
 
@@ -135,7 +135,7 @@ func (e *Error) Is(target error) bool {
 	return ok && kind == target
 }
 
-// public turns an error of the API into one of this package.
+// public turns an error of the API into an Error.
 func public(e *apierr.Error) *Error {
 	p := &Error{
 		Reason: string(e.Reason), Message: e.Message, Entity: e.Entity, RequestID: e.RequestID, Site: e.Site, Lacking: e.Lacking,
@@ -150,7 +150,7 @@ func public(e *apierr.Error) *Error {
 	if e.Limit != nil {
 		p.Limit = *e.Limit
 	}
-	// The status that brought a reason has nothing to add.
+	// A status that carries a reason adds nothing else.
 	if e.Err != nil && (errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded) ||
 		errors.Is(e.Err, ErrClosed) || e.Reason == apierr.OutcomeUnknown || e.Reason == apierr.SiteUnavailable) {
 		p.Err = e.Err
@@ -158,8 +158,8 @@ func public(e *apierr.Error) *Error {
 	return p
 }
 
-// ended is the error of a call that was over, for the cause err, before anything
-// was done.
+// ended returns the error of a call that was over, for the cause err, before anything was
+// done.
 func ended(err error) *apierr.Error {
 	switch {
 	case errors.Is(err, context.Canceled):

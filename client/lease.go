@@ -14,25 +14,26 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Lease is tokens held until a time, unless it is renewed or committed. Its methods
-// change nothing in it.
+// Lease is tokens held for a time, which ends unless the lease is renewed or committed.
+// Its methods leave the Lease itself unchanged.
 type Lease struct {
 	// Name is the lease's name: its site, a slash and the id of the acquire.
 	Name string
-	// Entity is the entity whose tokens it holds.
+	// Entity is the entity of the tokens.
 	Entity string
-	// Tokens that it held when it was granted or renewed.
+	// Tokens held when the lease was granted or renewed.
 	Tokens int64
-	// Expires is until when it holds them at least, by this machine's clock.
+	// Expires is the time until which the lease holds its tokens at least, by this
+	// machine's clock.
 	Expires time.Time
-	// TTL is its time to live when it was granted or renewed.
+	// TTL is the time to live when the lease was granted or renewed.
 	TTL time.Duration
 
 	c *Client
 }
 
-// AcquireLease takes tokens of an entity as a lease with a time to live, 1s to 7
-// days: unless it is renewed or committed they go back by themselves. The error is
+// AcquireLease takes tokens of an entity as a lease with a time to live, 1s to 7 days.
+// Unless the lease is renewed or committed the tokens go back by themselves. The error is
 // an *Error.
 func (c *Client) AcquireLease(ctx context.Context, entity string, tokens int64, ttl time.Duration, opts ...AcquireOption) (*Lease, error) {
 	began := time.Now()
@@ -43,25 +44,24 @@ func (c *Client) AcquireLease(ctx context.Context, entity string, tokens int64, 
 	return c.lease(result.GetAcquire().GetLease(), ttl, began), nil
 }
 
-// lease makes a Lease of what the site told in an answer to what was asked at a
-// time.
+// lease makes a Lease of the lease l in the answer to a request made at asked.
 func (c *Client) lease(l *samyav1.Lease, ttl time.Duration, asked time.Time) *Lease {
-	// The site counted what remains after it was asked.
+	// The site counted the remaining time after asked, so Expires is on the safe side.
 	return &Lease{
 		Name: l.GetName(), Entity: l.GetEntity(), Tokens: l.GetTokens(), TTL: ttl,
 		Expires: asked.Add(l.GetRemaining().AsDuration()), c: c,
 	}
 }
 
-// LeaseNamed returns a lease that was granted earlier, of which only its name and
-// entity are known. It is not looked up.
+// LeaseNamed returns a lease that was granted earlier, with only its name and entity. It
+// asks no site.
 func (c *Client) LeaseNamed(lease, entity string) *Lease {
 	return &Lease{Name: lease, Entity: entity, c: c}
 }
 
-// Renew gives the lease a time to live from now on, 1s to 7 days; 0: as long as
-// before. It may be repeated at will. The error is an *Error, ErrLeaseNotFound once
-// the lease has ended.
+// Renew gives the lease a time to live from now on, 1s to 7 days; 0: as long as before.
+// It may be repeated at will. The error is an *Error, ErrLeaseNotFound once the lease has
+// ended.
 func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (*Lease, error) {
 	home, _, err := name.Lease("lease", l.Name)
 	if err != nil {
@@ -83,8 +83,8 @@ func (l *Lease) Renew(ctx context.Context, ttl time.Duration) (*Lease, error) {
 	return l.c.lease(resp.GetLease(), ttl, began), nil
 }
 
-// Commit keeps tokens of the lease for good, at most what it holds, 0 for all; gives
-// the rest back; and ends the lease. The error is an *Error.
+// Commit keeps tokens of the lease for good, at most its tokens, 0 for all. It gives the
+// rest back and ends the lease. The error is an *Error.
 func (l *Lease) Commit(ctx context.Context, tokens int64) (kept, returned int64, _ error) {
 	home, _, err := name.Lease("lease", l.Name)
 	if err != nil {
@@ -102,8 +102,8 @@ func (l *Lease) Commit(ctx context.Context, tokens int64) (kept, returned int64,
 	return resp.GetTokens(), resp.GetReturned(), nil
 }
 
-// Return gives tokens of the lease back, at most what it holds, 0 for all. The error
-// is an *Error.
+// Return gives tokens of the lease back, at most its tokens, 0 for all. The error is an
+// *Error.
 func (l *Lease) Return(ctx context.Context, tokens int64, opts ...ReleaseOption) (Receipt, error) {
 	home, _, err := name.Lease("lease", l.Name)
 	if err != nil {
@@ -115,15 +115,15 @@ func (l *Lease) Return(ctx context.Context, tokens int64, opts ...ReleaseOption)
 // keptTimes is how often a kept lease is renewed within its time to live.
 const keptTimes = 3
 
-// keeper renews one lease.
+// keeper renews a lease.
 type keeper struct {
 	end context.CancelCauseFunc
 }
 
-// Keep renews the lease, with the time to live that it has, until the function
-// returned is called, ctx ends or the client is closed. The context returned ends
-// with that, and when the lease cannot be renewed in time: its cause is then what
-// kept it, such as ErrLeaseNotFound. Work that needs the tokens belongs under it.
+// Keep renews the lease, with its present time to live, until the returned function is
+// called, ctx ends or the client is closed. The returned context then ends. It also ends
+// when the lease cannot be renewed in time: its cause is then the reason, such as
+// ErrLeaseNotFound. Work that needs the tokens belongs under the returned context.
 func (l *Lease) Keep(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	k := &keeper{end: end}
@@ -145,12 +145,12 @@ func (l *Lease) Keep(ctx context.Context) (context.Context, context.CancelFunc) 
 	return ctx, func() { end(context.Canceled) }
 }
 
-// keep renews until ctx ends or the lease is lost, and returns why.
+// keep renews the lease until ctx ends or the lease is lost, and returns the reason.
 func (l *Lease) keep(ctx context.Context) error {
 	held := *l
 	var last error
 	for {
-		// A renewal that fails is tried again in what is left, until it is over.
+		// A failed renewal is tried again within the remaining time, until that is over.
 		timer := time.NewTimer(max(time.Until(held.Expires)/keptTimes, 10*time.Millisecond))
 		select {
 		case <-ctx.Done():

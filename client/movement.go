@@ -15,42 +15,43 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// errNoResult is the outcome of a try whose answer is none to what was asked.
+// errNoResult is the outcome of a try with an answer to another question.
 var errNoResult = errors.New("an answer to something else")
 
-// movement is an acquire, of one entity or of several, or a release on its way to an answer. It decides what a
-// try's outcome means for the next; it knows neither targets nor clock.
+// movement is an acquire, of a single entity or of several, or a release on its way to an
+// answer. It decides how the outcome of a try changes the next try. It knows neither
+// targets nor clock.
 type movement struct {
 	id       string
 	notAfter time.Time
-	// attempt is that of the next try, from 1.
+	// attempt is the number of the next attempt, from 1.
 	attempt uint32
-	// tried are the sites that may have done earlier attempts; anywhere: so may sites
-	// that are not known.
+	// tried are the sites that may have done earlier attempts. anywhere: unknown sites
+	// may have done them too.
 	tried    []string
 	anywhere bool
-	// unclear: a try of this call may have been done, and its attempt was not settled.
+	// unclear: a try of this call may have been done, and its attempt is not settled.
 	unclear bool
-	// last is what the last try ended with; nil after an answer.
+	// last is the error of the last try; nil after an answer.
 	last *apierr.Error
 
-	wait  time.Duration // that an acquire may take at a site
+	wait  time.Duration // how long an acquire may wait at a site
 	home  string        // the site to be asked first; empty: any
 	fault error         // of an option
 
-	// One of them is set.
+	// Exactly one is set.
 	acquire *samyav1.AcquireRequest
 	release *samyav1.ReleaseRequest
 	all     *samyav1.BatchRequest
 }
 
-// resume takes over where an earlier call ended.
+// resume goes on from the error of an earlier call.
 func (m *movement) resume(e *Error) {
 	m.id, m.attempt, m.notAfter = e.RequestID, e.Attempt, e.NotAfter
 	m.tried, m.anywhere = slices.Clone(e.Tried), len(e.Tried) == 0
 }
 
-// entity is the name of the entity; empty if there are several.
+// entity returns the name of the entity; empty if there are several.
 func (m *movement) entity() string {
 	if m.acquire != nil {
 		return m.acquire.GetEntity()
@@ -58,7 +59,7 @@ func (m *movement) entity() string {
 	return m.release.GetEntity()
 }
 
-// next is how the next try is numbered, and which sites it names.
+// next returns the number of the next try, and the sites it names.
 func (m *movement) next() (attempt uint32, tried []string) {
 	attempt, tried = m.attempt, m.tried
 	if attempt == 1 {
@@ -70,7 +71,7 @@ func (m *movement) next() (attempt uint32, tried []string) {
 	return attempt, tried
 }
 
-// operation is the next try.
+// operation returns the next try.
 func (m *movement) operation() *samyav1.Operation {
 	attempt, tried := m.next()
 	if r := m.acquire; r != nil {
@@ -88,8 +89,8 @@ func (m *movement) operation() *samyav1.Operation {
 	return &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: r}}
 }
 
-// judge takes in the outcome of a try at a target, whose site is known or empty. It
-// reports whether that settles the request; if not, another try may be made.
+// judge records the outcome of a try at a target of the given site; site is empty if
+// unknown. It reports whether the request is settled; if not, another try may be made.
 func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site string) (settled bool) {
 	if fate == mux.Answered && !m.answeredBy(result) {
 		fate, err = mux.Lost, errNoResult
@@ -108,7 +109,8 @@ func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site 
 		m.last = ended(err)
 		switch e := apierr.From(err); e.Reason {
 		case apierr.InvalidField, apierr.BodyTooLarge, apierr.Unauthenticated, apierr.PermissionDenied:
-			// It cannot be sent to anybody, or nobody takes it of this caller.
+			// The request cannot be sent to anybody, or no target takes it from this
+			// caller.
 			m.last = e
 			return true
 		}
@@ -116,12 +118,12 @@ func (m *movement) judge(result *samyav1.Result, fate mux.Fate, err error, site 
 	return false
 }
 
-// answeredBy reports whether the result can be that of the movement.
+// answeredBy reports whether r can be the result of the movement.
 func (m *movement) answeredBy(r *samyav1.Result) bool {
 	return r.GetFailure() != nil || m.release == nil && r.GetAcquire() != nil || m.release != nil && r.GetRelease() != nil
 }
 
-// refused takes in a failure that the target answered with.
+// refused records a failure in an answer. It reports whether the request is settled.
 func (m *movement) refused(e *apierr.Error, site string) (settled bool) {
 	m.last = e
 	switch e.Reason {
@@ -147,7 +149,7 @@ func (m *movement) refused(e *apierr.Error, site string) (settled bool) {
 }
 
 // mayHaveRun notes that the last try may have been done at the sites; an empty name
-// stands for one that is not known.
+// stands for an unknown site.
 func (m *movement) mayHaveRun(sites ...string) {
 	if m.dry() {
 		return
@@ -164,20 +166,19 @@ func (m *movement) mayHaveRun(sites ...string) {
 	}
 }
 
-// spent reports whether no further attempt can be made, by its number or at that
-// time.
+// spent reports whether no further attempt can be made, by its number or at the time now.
 func (m *movement) spent(now time.Time) bool {
 	return m.attempt > name.MaxAttempt || now.After(m.notAfter)
 }
 
-// final is the error of a request that failed as its last try did, or that was given
-// up for the cause over. Behind an attempt that may have been done only what holds for
-// all attempts settles anything.
+// final returns the error of a request that failed as its last try did, or that was given
+// up for the cause over. After an attempt that may have been done, only an outcome that
+// holds for all attempts settles the request.
 func (m *movement) final(over error) error {
 	e := m.last
 	switch {
 	case m.dry() && over != nil:
-		// Nothing moves whatever became of it.
+		// A dry run moves nothing, so its outcome does not matter.
 		e = ended(over)
 	case !m.settles(e) && over != nil:
 		e = m.unknown(over)
@@ -194,12 +195,12 @@ func (m *movement) final(over error) error {
 	return public(&told)
 }
 
-// invalid is the error of a movement with a faulty option.
+// invalid returns the error of a movement with a faulty option.
 func (m *movement) invalid() error {
 	return public(&apierr.Error{Reason: apierr.InvalidField, Message: m.fault.Error(), Entity: m.entity(), RequestID: m.id})
 }
 
-// dry reports whether the movement moves nothing.
+// dry reports whether the movement is a dry run.
 func (m *movement) dry() bool { return m.acquire.GetDryRun() }
 
 // settles reports whether ending with e leaves nothing open.
@@ -212,13 +213,13 @@ func (m *movement) settles(e *apierr.Error) bool {
 	}
 	switch e.Reason {
 	case apierr.InvalidField, apierr.RequestIDReused, apierr.RequestExpired:
-		// These say what is wrong with a resumed attempt itself.
+		// These reasons refuse a resumed attempt itself.
 		return !m.unclear
 	}
 	return e.Reason.Settles()
 }
 
-// unknown is the error that tells how to go on.
+// unknown returns the error that tells how to go on.
 func (m *movement) unknown(cause error) *apierr.Error {
 	e := &apierr.Error{
 		Reason: apierr.OutcomeUnknown, RequestID: m.id, NotAfter: m.notAfter, Entity: m.entity(), Err: cause,

@@ -38,25 +38,25 @@ type option func(*movement)
 func (o option) toAcquire(m *movement) { o(m) }
 func (o option) toRelease(m *movement) { o(m) }
 
-// Wait is how long an acquire may wait for tokens to come from other sites: 0 to
-// 60s, and no longer than the context allows. Else it is up to the site, 5s
-// by default; 0 answers at once.
+// Wait is how long an acquire may wait for tokens to come from other sites: 0 to 60s. 0
+// answers at once. The acquire waits no longer than the context allows. Without Wait the
+// site decides, 5s by default.
 func Wait(d time.Duration) AcquireOption {
 	return acquireOption(func(m *movement) { m.acquire.Wait, m.wait = durationpb.New(d), d })
 }
 
-// AtLeast lets an acquire be content with fewer tokens, at least n, once it is known
-// that there are not all.
+// AtLeast lets an acquire get fewer tokens, at least n, once it is known that not all can
+// be granted.
 func AtLeast(n int64) AcquireOption {
 	return acquireOption(func(m *movement) { m.acquire.MinTokens = n })
 }
 
-// DryRun lets an acquire only tell what would be granted at once. Nothing moves.
+// DryRun makes an acquire tell how many tokens would be granted at once. Nothing moves.
 func DryRun() AcquireOption {
 	return acquireOption(func(m *movement) { m.acquire.DryRun = true })
 }
 
-// Holder says whose a lease is, for lists of leases: up to 128 printable ASCII
+// Holder names the holder of a lease, for lists of leases: up to 128 printable ASCII
 // characters.
 func Holder(name string) AcquireOption {
 	return acquireOption(func(m *movement) {
@@ -68,17 +68,16 @@ func Holder(name string) AcquireOption {
 	})
 }
 
-// RequestID names the request, in place of an id made up: 1 to 128 printable ASCII
-// characters. At the same site a repeat with the same id and arguments gets the
-// first answer.
+// RequestID names the request, in place of a generated id: 1 to 128 printable ASCII
+// characters. At the same site a repeat with the same id and arguments gets the first
+// answer.
 func RequestID(id string) Option {
 	return option(func(m *movement) { m.id = id })
 }
 
-// Resume goes on with a request whose outcome is unknown: err is the error that it
-// ended with, or an *Error made of what was kept of it. Entity, tokens and other
-// arguments must be the same. A nil error changes nothing, so that a loop can pass
-// the error of the round before.
+// Resume goes on with a request of unknown outcome. err is the error of that request, or
+// an *Error made from kept fields. Entity, tokens and other arguments must be the same. A
+// nil error changes nothing, so that a loop can pass the error of the round before.
 func Resume(err error) Option {
 	return option(func(m *movement) {
 		if err == nil {
@@ -93,12 +92,12 @@ func Resume(err error) Option {
 	})
 }
 
-// ofLease makes a release one of a lease's tokens.
+// ofLease makes a release a release of a lease's tokens.
 func ofLease(name, home string) ReleaseOption {
 	return releaseOption(func(m *movement) { m.release.Lease, m.home = name, home })
 }
 
-// lease asks for a lease.
+// lease makes an acquire an acquire of a lease.
 func lease(ttl time.Duration) AcquireOption {
 	return acquireOption(func(m *movement) { m.acquire.Lease = &samyav1.LeaseTerms{Ttl: durationpb.New(ttl)} })
 }

@@ -16,22 +16,23 @@ import (
 )
 
 const (
-	// A pause is made when all targets were asked in vain; it doubles up to the most.
+	// A pause is made when all targets were asked in vain; each is twice as long as the
+	// pause before, up to longestPause.
 	firstPause, longestPause = 25 * time.Millisecond, 2 * time.Second
 )
 
-// isClosing reports whether err is that of a connection that is closed already.
+// isClosing reports whether err says that the connection is closed already.
 func isClosing(err error) bool { return status.Code(err) == codes.Canceled }
 
-// ranking is the order of the targets at a time. It is not changed once made.
+// ranking is the order of the targets at a time. It is never changed once made.
 type ranking struct {
 	order []candidate
-	// until is when the first overload passes; zero: it holds until a target's health
-	// changes.
+	// until is when the first overload passes; zero: the ranking holds until a target's
+	// health changes.
 	until time.Time
 }
 
-// rerank makes a new ranking.
+// rerank stores a new ranking.
 func (c *Client) rerank() {
 	now := time.Now()
 	r := &ranking{}
@@ -53,11 +54,11 @@ type tour struct {
 	order []candidate
 	next  int
 	round int
-	// retryAfter is the longest advice of this round to those who try again.
+	// retryAfter is the longest advice in this round of when to try again.
 	retryAfter time.Duration
 }
 
-// start begins a round. The site, if it is one of the targets, comes first.
+// start begins a round. The target of the given site, if any, comes first.
 func (t *tour) start(now time.Time, site string) {
 	r := t.c.ranking.Load()
 	if !r.until.IsZero() && !now.Before(r.until) {
@@ -77,9 +78,9 @@ func (t *tour) start(now time.Time, site string) {
 	}
 }
 
-// target returns the next target of the round, and whether another that answers
-// comes behind it; nil at the end of the round. Targets that are down are asked if
-// there is no other.
+// target returns the next target of the round, and whether a target that is not down
+// follows; nil at the end of the round. Targets that are down are asked only if there is
+// no other.
 func (t *tour) target() (_ *target, more bool) {
 	if t.next == len(t.order) || t.next > 0 && t.order[t.next].rank == silent && t.order[0].rank != silent {
 		return nil, false
@@ -89,8 +90,8 @@ func (t *tour) target() (_ *target, more bool) {
 	return cand.target, t.next < len(t.order) && t.order[t.next].rank != silent
 }
 
-// pause waits between two rounds. It is false if it is better to end now, as the
-// next round would begin after the deadline.
+// pause waits between two rounds. It reports false if the call had better end now,
+// because the next round would begin after the deadline.
 func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	d := min(firstPause<<min(t.round, 10), longestPause)
 	d = max(time.Duration((0.5+t.c.cfg.Random()/2)*float64(d)), t.retryAfter)
@@ -109,7 +110,8 @@ func (t *tour) pause(ctx context.Context, deadline, now time.Time) bool {
 	return false
 }
 
-// over returns why a call must end: its context, or the end of its client.
+// over returns why a call must end: its context, its deadline, or the end of its client.
+// It returns nil if the call may go on.
 func (c *Client) over(ctx context.Context, deadline, now time.Time) error {
 	switch {
 	case ctx.Err() != nil:
@@ -122,8 +124,8 @@ func (c *Client) over(ctx context.Context, deadline, now time.Time) error {
 	return nil
 }
 
-// move makes a movement, at one target after the other, until it is settled or its
-// time is over. Its error is an *Error.
+// move makes a movement at target after target until it is settled or its time is over.
+// Its error is an *Error.
 func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error) {
 	if m.fault != nil {
 		return nil, m.invalid()
@@ -166,7 +168,7 @@ func (c *Client) move(ctx context.Context, m *movement) (*samyav1.Result, error)
 	}
 }
 
-// until is when a try ends: where another target can be asked it has its own time.
+// until returns when a try ends: a try has its own time if another target can be asked.
 func (c *Client) until(deadline, now time.Time, wait time.Duration, more bool) time.Time {
 	if try := now.Add(wait + c.cfg.TryTime); more && try.Before(deadline) {
 		return try
@@ -174,7 +176,7 @@ func (c *Client) until(deadline, now time.Time, wait time.Duration, more bool) t
 	return deadline
 }
 
-// learn takes the outcome of a try into what is known of its target.
+// learn records the outcome of a try in the health of its target.
 func (t *tour) learn(at *target, fate mux.Fate, e *apierr.Error, now time.Time) {
 	switch {
 	case fate != mux.Answered:
@@ -187,17 +189,17 @@ func (t *tour) learn(at *target, fate mux.Fate, e *apierr.Error, now time.Time) 
 	t.retryAfter = max(t.retryAfter, e.RetryAfter)
 }
 
-// expire sets the time after which no site executes the request, unless it is
-// resumed. Whole milliseconds are what sites count in.
+// expire sets the time after which no site executes the request, unless it is resumed.
+// Sites count in whole milliseconds.
 func (m *movement) expire(deadline time.Time, repeat time.Duration) {
 	if m.notAfter.IsZero() {
 		m.notAfter = deadline.Add(repeat).Truncate(time.Millisecond)
 	}
 }
 
-// ask makes a unary call that does no harm when it is repeated, at one target after
-// the other, until it is answered or its time is over. Only targets that may answer
-// for the site are asked, unless it is empty. Its error is an *Error.
+// ask makes a unary call that may be repeated without harm, at target after target, until
+// it is answered or its time is over. Unless q.site is empty, it asks only targets that
+// may answer for the site. Its error is an *Error.
 func (c *Client) ask(ctx context.Context, q question) error {
 	if err := c.enter(); err != nil {
 		return q.failed(ended(err))
@@ -249,15 +251,13 @@ type question struct {
 	resp   proto.Message
 	// site, if set, is the only site that can answer.
 	site string
-	// moves: what is asked for changes something, so that it matters if the answer is
-	// lost.
+	// moves: the call changes something, so that a lost answer matters.
 	moves             bool
 	entity, requestID string
-	// wait is for how long a target may take beyond what an answer takes.
+	// wait is how long a target may wait before it answers.
 	wait time.Duration
 
-	// last is what the last try ended with, and lost tells that an earlier try may have
-	// been done.
+	// last is the error of the last try. lost: an earlier try may have been done.
 	last *apierr.Error
 	lost bool
 }
@@ -269,8 +269,8 @@ func (q *question) invoke(ctx context.Context, at *target, by time.Time) (mux.Fa
 	return mux.Invoke(ctx, at.conn, q.method, q.req, q.resp)
 }
 
-// judge takes in the outcome of a try that has failed. It reports whether that settles
-// the question; if not, another try may be made.
+// judge records the outcome of a failed try. It reports whether the question is settled;
+// if not, another try may be made.
 func (q *question) judge(fate mux.Fate, err error) (settled bool) {
 	if fate != mux.Answered {
 		q.lost = q.lost || fate == mux.Lost
@@ -286,16 +286,16 @@ func (q *question) judge(fate mux.Fate, err error) (settled bool) {
 		q.lost = true
 		return false
 	case apierr.Internal:
-		// A change may have been done by then.
+		// A change may have been made before the error.
 		q.lost = true
 		return !q.moves
 	}
 	return true
 }
 
-// end is the error of a call that was given up for the cause over, or that its last try
-// has settled. Behind a change that may have been done only what holds for all tries of
-// the change settles anything.
+// end returns the error of a call that was given up for the cause over, or that its last
+// try has settled. After a change that may have been made, only an outcome that holds for
+// all tries of the change settles anything.
 func (q *question) end(over error) *apierr.Error {
 	switch last := q.last; {
 	case q.moves && q.lost && (over != nil || !last.Reason.SettlesChange()):
@@ -314,7 +314,7 @@ func (q *question) end(over error) *apierr.Error {
 	return q.last
 }
 
-// failed is the error that the caller is told.
+// failed returns the error for the caller.
 func (q *question) failed(e *apierr.Error) error {
 	told := *e
 	if told.Entity == "" {
@@ -323,7 +323,7 @@ func (q *question) failed(e *apierr.Error) error {
 	if told.RequestID == "" {
 		told.RequestID = q.requestID
 	}
-	// Only Resume goes on with attempts.
+	// Only Resume goes on with attempts, and a question cannot be resumed.
 	told.Attempt = 0
 	return public(&told)
 }

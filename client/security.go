@@ -16,23 +16,23 @@ import (
 // tokenTime is how long a token of a file is used before the file is read again.
 const tokenTime = 10 * time.Second
 
-// TLSFiles are files in PEM.
+// TLSFiles names files in PEM.
 type TLSFiles struct {
-	// CA has the certificates of the CAs that targets are believed of.
+	// CA has the certificates of the CAs that vouch for targets.
 	CA string
-	// Cert and Key are a client certificate and its key, for those that show one;
-	// empty for none.
+	// Cert and Key are a client certificate and its key, if the program shows a
+	// certificate; empty for none.
 	Cert, Key string
 	// CRL has revocation lists of the CAs; empty for none.
 	CRL string
-	// ServerName is the host that the targets' certificates must be for; empty: that of
-	// each target's address.
+	// ServerName is the host that the targets' certificates must be for; empty: the host
+	// of each target's address.
 	ServerName string
 }
 
-// Credentials returns what Config.Security takes: TLS 1.3 to targets whose
-// certificates the CAs vouch for. The files are read now and once more every ten
-// seconds until ctx ends, so that they can be exchanged.
+// Credentials returns credentials for Config.Security: TLS 1.3 to targets with
+// certificates that the CAs vouch for. The files are read now and again every ten seconds
+// until ctx ends, so that they can be exchanged.
 func (f TLSFiles) Credentials(ctx context.Context) (credentials.TransportCredentials, error) {
 	store, err := tlsconf.Open(tlsconf.Files{Cert: f.Cert, Key: f.Key, CA: f.CA, CRL: f.CRL}, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func (f TLSFiles) Credentials(ctx context.Context) (credentials.TransportCredent
 	return store.DialCredentials(f.ServerName), nil
 }
 
-// TokenFile returns a function for Config.Token that reads the token of a file, once
-// more every ten seconds. White space around it does not count.
+// TokenFile returns a function for Config.Token that reads the token from a file, again
+// after ten seconds. White space around the token does not count.
 func TokenFile(path string) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	var token string
@@ -67,8 +67,8 @@ func TokenFile(path string) func(context.Context) (string, error) {
 	}
 }
 
-// Bearer returns credentials that show a token with every call, for connections that
-// are not a Client's. Secure has them refuse connections in clear.
+// Bearer returns credentials that show a token with every call, for connections other
+// than a Client's. If secure is true, they refuse connections in clear.
 func Bearer(token func(context.Context) (string, error), secure bool) credentials.PerRPCCredentials {
 	return bearer{token, secure}
 }

@@ -23,20 +23,20 @@ import (
 )
 
 const (
-	// probeTimeout bounds one probe: several times the longest round trip between two
+	// probeTimeout bounds each probe: several times the longest round trip between two
 	// regions of the earth.
 	probeTimeout = 2 * time.Second
-	// keepaliveTime is how often an idle connection is proven; app managers take it
-	// amiss below 10s.
+	// keepaliveTime is how often an idle connection is checked; app managers close
+	// connections that do so more often than every 10s.
 	keepaliveTime, keepaliveTimeout = 20 * time.Second, 5 * time.Second
 	// maxAnswer bounds an answer, in bytes.
 	maxAnswer = 4 << 20
 )
 
-// errSilent is why a stream is broken off whose target answers no probe.
+// errSilent is why the stream of a target that answers no probe is broken off.
 var errSilent = errors.New("the target has fallen silent")
 
-// connection is what a target needs of a *grpc.ClientConn.
+// connection is the part of a *grpc.ClientConn that a target needs.
 type connection interface {
 	grpc.ClientConnInterface
 	GetState() connectivity.State
@@ -45,7 +45,7 @@ type connection interface {
 	Close() error
 }
 
-// target is an app manager or a site, and what is known of it.
+// target is an app manager or a site, with its connection and health.
 type target struct {
 	Target
 	home    bool
@@ -55,8 +55,8 @@ type target struct {
 
 	mu     sync.Mutex
 	health health.Health
-	site   string // the site's name; empty: not known, or an app manager
-	known  bool   // whether it is a site is known
+	site   string // the site's name; empty: unknown, or an app manager
+	known  bool   // it is known whether the target is a site
 }
 
 // dial makes a connection, which is set up in the background.
@@ -104,7 +104,8 @@ func (t *target) follow(ctx context.Context, interval time.Duration, random func
 	}
 }
 
-// probe measures the round trip and, once for each connection, asks who answers.
+// probe measures the round trip and, once per connection, asks whether the target is a
+// site.
 func (t *target) probe(ctx context.Context) {
 	pctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -128,7 +129,7 @@ func (t *target) probe(ctx context.Context) {
 	}
 }
 
-// identify asks the target whether it is a site, unless that is known.
+// identify asks the target whether it is a site, unless this is known.
 func (t *target) identify(ctx context.Context) {
 	t.mu.Lock()
 	known := t.known
@@ -148,7 +149,7 @@ func (t *target) identify(ctx context.Context) {
 	}
 }
 
-// update changes the health. Behind a broken connection may be somebody else.
+// update changes the health. After a broken connection another site may answer.
 func (t *target) update(f func(*health.Health)) {
 	t.mu.Lock()
 	before := t.health
@@ -169,8 +170,8 @@ func (t *target) state() health.Health {
 	return t.health
 }
 
-// name returns the name of the site that the target is; empty if it is none, or
-// that is not known.
+// name returns the name of the site that the target is; empty if it is an app manager or
+// not known yet.
 func (t *target) name() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

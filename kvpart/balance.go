@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// balance stands between the scheduler and what assigns its keys.
+// balance connects the scheduler with the controller that assigns its keys.
 type balance struct {
 	*sched.Scheduler[item]
 	store   *Store
@@ -18,9 +18,9 @@ type balance struct {
 	moves int64
 }
 
-// fewMoves is of which share of all keys, one in so many, a switch must move more to
-// bring a new generation: each key is moved to that with its next write. Fewer move
-// within the present one, as they are written.
+// fewMoves decides whether a switch brings a new generation: it does if it moves more
+// than 1 in fewMoves keys. Each key moves to a new generation with its next write. After
+// a smaller switch keys move within the present generation, as they are written.
 const fewMoves = 8
 
 var (
@@ -45,8 +45,8 @@ func (b *balance) Assign(e *entry, partition int) (bool, error) {
 	return moves, err
 }
 
-// Switch implements control.Scheduler. With a hard strategy a new generation of
-// engines comes with it if it moves many keys, unless there are as many as may be.
+// Switch implements control.Scheduler. With a hard strategy a switch that moves many keys
+// brings a new generation of engines, unless the bound on generations is reached.
 func (b *balance) Switch() error {
 	few := b.moves <= b.store.live.Load()/fewMoves
 	b.moves = 0
@@ -69,7 +69,7 @@ func (b *balance) Switch() error {
 	return nil
 }
 
-// control is what the policy asks for.
+// control returns the options of the controller that runs the policy.
 func (o *Options) control(b *balance) control.Options[*entry] {
 	p := &o.Policy
 	kind := control.Async
@@ -87,11 +87,11 @@ func (o *Options) control(b *balance) control.Options[*entry] {
 	}
 }
 
-// Reassign assigns every key to the partition that partition returns for it, -1 for the
-// one that it has at its next use, and switches. Requests run meanwhile. It may not run
-// beside another Reassign, nor in a store with a policy; a bare store has no partitions, and
-// nothing happens. It fails where the engines of a
-// new generation cannot be opened, and the keys stay where they were.
+// Reassign assigns every key to the partition that the function partition returns, and
+// switches the map. A key for which it returns -1 is placed anew at its next use.
+// Requests run meanwhile. Reassign must not run beside another Reassign, nor in a store
+// with a policy. It does nothing in a bare store, which has no partitions. It fails if
+// the engines of a new generation cannot be opened; the keys then stay where they were.
 func (s *Store) Reassign(partition func(key string) int) error {
 	if s.bare != nil {
 		return nil
@@ -105,7 +105,7 @@ func (s *Store) Reassign(partition func(key string) int) error {
 	return b.Switch()
 }
 
-// Stats tells what the store did since it was opened.
+// Stats returns the counts since the store was opened.
 func (s *Store) Stats() Stats {
 	if s.bare != nil {
 		return s.bare.stats()

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// bare is one engine and one lock: what partitions are compared with.
+// bare is a single engine under a single lock, the baseline for partitions.
 type bare struct {
 	mu     sync.RWMutex
 	keys   btree.Set[string]
@@ -19,10 +19,10 @@ type bare struct {
 	homes  *homes
 	closed bool
 	ran    atomic.Int64
-	buf    []byte // of who has the lock
+	buf    []byte // guarded by mu
 }
 
-// newBare moves all keys into one engine.
+// newBare moves all keys into one engine, the first of the present generation.
 func newBare(hs *homes, keys map[string]*home) (*bare, error) {
 	b := &bare{homes: hs, home: hs.present.Load().homes[0]}
 	var writes []engine.Write
@@ -57,7 +57,7 @@ func newBare(hs *homes, keys map[string]*home) (*bare, error) {
 	return b, hs.retire()
 }
 
-// lock takes the lock, unless the store is closed or ctx has ended.
+// lock takes the lock. It fails if the store is closed or ctx has ended.
 func (b *bare) lock(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

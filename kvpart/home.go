@@ -13,21 +13,22 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// home is an engine and where it is.
+// home is an engine and its place.
 type home struct {
 	engine  engine.Engine
 	gen     *generation
 	part    int
 	dir     string // "" in memory
 	stamped bool
-	holder  engine.Holder // the engine, if it is one and values are not stamped
+	holder  engine.Holder // the engine, if it is a Holder and values have no stamp
 	closed  bool          // guarded by homes.mu
-	// keys counts the copies of keys that are here, and those that are on their way:
-	// a home of a former generation without any is closed.
+	// keys counts the copies of keys in the engine, and the copies on their way to it. A
+	// home of a former generation is closed once keys is 0.
 	keys atomic.Int64
 }
 
-// generation is the engines that were made together: one, or one a partition.
+// generation is a set of engines made together: a single engine, or an engine a
+// partition.
 type generation struct {
 	number uint32
 	homes  []*home
@@ -51,12 +52,12 @@ func (h *home) get(key string, dst []byte) ([]byte, error) {
 	return out, nil
 }
 
-// failed says where an error comes from.
+// failed adds the engine and its generation to an error.
 func (h *home) failed(err error) error {
 	return fmt.Errorf("engine %d of generation %d: %w", h.part, h.gen.number, err)
 }
 
-// plain returns what a value of the engine is without its stamp.
+// plain returns a value of the engine without its stamp.
 func (h *home) plain(value []byte) ([]byte, error) {
 	if !h.stamped {
 		return value, nil
@@ -67,7 +68,7 @@ func (h *home) plain(value []byte) ([]byte, error) {
 	return value[stampSize:], nil
 }
 
-// gone is the end of the name of a directory that is being removed.
+// gone is the suffix of a directory that is being removed.
 const gone = ".gone"
 
 // discard closes the engine and removes its directory.
@@ -78,38 +79,38 @@ func (h *home) discard() error {
 	if h.dir == "" {
 		return nil
 	}
-	// What is left of a directory after a crash is no engine.
+	// After a crash the rest of a directory is not taken for an engine.
 	if err := os.Rename(h.dir, h.dir+gone); err != nil {
 		return err
 	}
 	return errors.Join(dirs.Sync(filepath.Dir(h.dir)), os.RemoveAll(h.dir+gone))
 }
 
-// homes are all engines of a store.
+// homes holds all engines of a store.
 type homes struct {
 	backend string
 	factory engine.Factory
-	config  engine.Config // but for its directory
+	config  engine.Config // without its directory
 	dirs    []string
-	width   int // engines of a generation
-	most    int // generations
-	// version is the highest of a stamp.
+	width   int // engines in a generation
+	most    int // bound on generations
+	// version is the highest version in any stamp.
 	version atomic.Uint64
 	present atomic.Pointer[generation]
 	// kick tells the upkeep that there may be work.
 	kick chan struct{}
 	suspects
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu sync.Mutex
-	// all are the generations with engines, ascending; the last is the present one.
+	// all are the generations with open engines, ascending; the last is the present one.
 	all []*generation
-	// fault is the first error of what nobody waited for.
+	// fault is the first error for which no caller waited.
 	fault error
 }
 
-// target returns where a key of a partition that is written belongs. The home stays
-// until it is released, even if a generation follows.
+// target returns the home to which writes of a partition go. It counts a key there, so
+// that the home stays open until drop, even if a new generation follows.
 func (hs *homes) target(partition int32) *home {
 	for {
 		g := hs.present.Load()
@@ -122,14 +123,14 @@ func (hs *homes) target(partition int32) *home {
 	}
 }
 
-// drop takes back what target or a copy of a key counts for.
+// drop takes back a key counted by target or for a copy.
 func (hs *homes) drop(h *home) {
 	if h.keys.Add(-1) == 0 && h.gen != hs.present.Load() {
 		hs.wake()
 	}
 }
 
-// wake has the upkeep look for work.
+// wake makes the upkeep look for work.
 func (hs *homes) wake() {
 	select {
 	case hs.kick <- struct{}{}:
@@ -172,7 +173,8 @@ func (hs *homes) fresh(number uint32) (g *generation, err error) {
 	return g, nil
 }
 
-// next opens the engines of the next generation; nil if there are as many as may be.
+// next opens the engines of the next generation. It returns nil if the bound on
+// generations is reached.
 func (hs *homes) next() (*generation, error) {
 	hs.mu.Lock()
 	n, last := len(hs.all), hs.all[len(hs.all)-1].number
@@ -183,7 +185,8 @@ func (hs *homes) next() (*generation, error) {
 	return hs.fresh(last + 1)
 }
 
-// follow makes g, which is the present generation by then, known to the upkeep.
+// follow adds g to the generations that the upkeep looks at. The switch has already made
+// g the present generation.
 func (hs *homes) follow(g *generation) {
 	hs.mu.Lock()
 	hs.all = append(hs.all, g)
@@ -191,7 +194,7 @@ func (hs *homes) follow(g *generation) {
 	hs.wake()
 }
 
-// crowded returns the oldest generation, if there are as many as may be.
+// crowded returns the oldest generation if the bound on generations is reached, or nil.
 func (hs *homes) crowded() *generation {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -201,7 +204,7 @@ func (hs *homes) crowded() *generation {
 	return hs.all[0]
 }
 
-// retire closes the homes of former generations that hold nothing.
+// retire closes homes of former generations that hold no keys.
 func (hs *homes) retire() (err error) {
 	hs.mu.Lock()
 	present := hs.present.Load()
@@ -229,7 +232,7 @@ func (hs *homes) retire() (err error) {
 	return err
 }
 
-// stats tells how many generations there are, and what they take of disks.
+// stats returns the number of generations, and the bytes they take on disks.
 func (hs *homes) stats() (generations int, disk int64) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// item is what the scheduler keeps for a key.
+// item is the state that the scheduler keeps for a key.
 type item struct {
-	// home is the engine that has the key's value, nil if it has none.
+	// home is the engine that has the key's value, nil if the key has none.
 	home *home
-	// cell is where the value is, if the engine has such.
+	// cell holds the value, if the engine has cells.
 	cell *engine.Cell
-	// generation is that of home. It is read by the upkeep, which is not alone on
-	// the key; hence the functions of package atomic.
+	// generation is the number of home's generation. The upkeep reads it while requests
+	// run on the key; hence the functions of package atomic.
 	generation uint32
 }
 
@@ -24,10 +24,10 @@ type (
 	request = sched.Request[item]
 )
 
-// errLost says that an engine does not have what was put into it.
+// errLost says that an engine does not have a value that was put into it.
 var errLost = errors.New("engine lost a value")
 
-// opKind is what an op does.
+// opKind says what an op does.
 type opKind uint8
 
 const (
@@ -36,37 +36,37 @@ const (
 	opDelete
 	opScan
 	opExecute
-	opMove  // of the upkeep: to the present generation
-	opClear // of the upkeep: copies that do not count
+	opMove  // of the upkeep: moves keys to the present generation
+	opClear // of the upkeep: removes stale copies
 )
 
-// op is a request under way. It is pooled. What it has to do with the memory of its
-// caller depends: a worker may still be at it when the caller has given up.
+// op is a request under way. It is pooled. A worker may still run an op after its caller
+// has given up; own says whether the op may use its caller's memory.
 type op struct {
 	s    *Store
 	req  request
 	kind opKind
 	err  error
-	// own tells that the caller may give up: the op uses its own memory alone.
+	// own reports whether the caller may give up: the op then uses only its own memory.
 	own bool
 	// buf is the op's own memory: room for a stamp, and then a value.
 	buf []byte
-	// value is what to write, or where to append what is read.
+	// value is the value to write, or the buffer to append a read value to.
 	value []byte
-	// pairs is where to scan to; mine is the op's own.
+	// pairs is the destination of a scan; mine is the op's own.
 	pairs, mine []Pair
-	limit       int // of pairs
+	limit       int // most pairs
 	reach       int // entries of a scan
-	vacant      int // of those, without a value
+	vacant      int // entries of the scan without a value
 	keys        []string
-	// What follows is of one Gather.
+	// names, at and visit belong to the present call of Gather.
 	names []string
 	at    *home
 	visit func(i int, value []byte) error
 
 	tx     *tx            // of opExecute
 	writes []engine.Write // of opExecute and opMove
-	former *generation    // of opMove: the one to empty
+	former *generation    // of opMove: the generation to empty
 	done   *Request       // of Start
 }
 
@@ -83,7 +83,7 @@ func (s *Store) newOp(kind opKind, own bool) *op {
 	return o
 }
 
-// keep is how many bytes of memory a pooled op may keep.
+// keep is the most bytes of memory that a pooled op keeps.
 const keep = 1 << 20
 
 // free gives an op back to the pool.
@@ -106,7 +106,7 @@ func (o *op) free() {
 // End implements sched.Job.
 func (o *op) End(err error) {
 	if o.done == nil {
-		o.free() // its caller has given up
+		o.free() // the caller has given up
 		return
 	}
 	o.s.finish(o, err)
@@ -149,7 +149,7 @@ func (it *item) get(key string, dst []byte) ([]byte, error) {
 	return it.home.get(key, dst)
 }
 
-// give hands what is to be written to the op.
+// give hands the value to write to the op.
 func (o *op) give(value []byte) {
 	if !o.own && !o.s.durable {
 		o.value = value
@@ -160,7 +160,7 @@ func (o *op) give(value []byte) {
 	o.value = o.buf[stampSize:]
 }
 
-// scan gathers what entries hold, up to the limit, engine by engine.
+// scan gathers the pairs of entries, up to the limit, engine by engine.
 func (o *op) scan(entries []*entry) error {
 	if o.own {
 		o.pairs = o.mine
@@ -213,7 +213,7 @@ func (o *op) gathered(i int, value []byte) error {
 	return nil
 }
 
-// addPair appends a copy of a pair, in the memory of the one that was there.
+// addPair appends a copy of a pair. It reuses the memory of the element behind dst.
 func addPair(dst []Pair, key string, value []byte) []Pair {
 	n := len(dst)
 	if n < cap(dst) {

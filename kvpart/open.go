@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// dirPattern is what the directory of an engine is called.
+// dirPattern matches the name of an engine's directory.
 var dirPattern = regexp.MustCompile(`^([a-z]+)-g([0-9]{8,10})-p([0-9]{4,5})$`)
 
 func dirName(backend string, generation uint32, part int) string {
@@ -30,8 +30,8 @@ type found struct {
 	part                int
 }
 
-// find finds the directories of engines, the oldest generations first, and removes
-// what is left of those that were being removed.
+// find finds the directories of engines, the oldest generations first. It removes the
+// remains of interrupted removals.
 func (hs *homes) find() ([]found, error) {
 	var all []found
 	for _, root := range hs.dirs {
@@ -39,8 +39,8 @@ func (hs *homes) find() ([]found, error) {
 			return nil, err
 		}
 		entries, err := os.ReadDir(root)
-		// A process that was killed may have left names that are not durable: of engines
-		// that are written from here on, or of those that are removed.
+		// A killed process may have left directory entries that are not durable. They are
+		// of new engines, which are written from here on, or of removed engines.
 		if err == nil && len(entries) > 0 {
 			err = dirs.Sync(root)
 		}
@@ -76,8 +76,8 @@ func (hs *homes) find() ([]found, error) {
 	return all, nil
 }
 
-// open opens the engines that there are, and a new generation if the last of them
-// is not laid out as the present one has to be.
+// open opens the existing engines. It adds a new generation if the last generation does
+// not have the present layout.
 func (hs *homes) open() (err error) {
 	all, err := hs.find()
 	if err != nil {
@@ -140,7 +140,7 @@ func (hs *homes) reopen(g *generation, f found) (*home, error) {
 	return &home{engine: e, gen: g, part: f.part, dir: c.Dir, stamped: true}, nil
 }
 
-// close closes all engines, and returns what went wrong behind the callers' backs.
+// close closes all engines. It also returns the first error for which no caller waited.
 func (hs *homes) close() error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -166,7 +166,7 @@ type copied struct {
 	version uint64
 }
 
-// load finds out where each key is, and removes the copies that do not count.
+// load finds the home of each key, and removes stale copies.
 func (hs *homes) load() (map[string]*home, error) {
 	best := make(map[string]copied)
 	stale := make(map[*home][]engine.Write)
@@ -193,7 +193,7 @@ func (hs *homes) load() (map[string]*home, error) {
 			}
 		}
 	}
-	// What marks that a key is gone goes when all else has.
+	// The marks of removed keys go only after all stale copies have gone.
 	if err := applyAll(stale); err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (hs *homes) load() (map[string]*home, error) {
 	return homes, applyAll(stale)
 }
 
-// applyAll carries writes out, in parts.
+// applyAll carries writes out, in batches.
 func applyAll(writes map[*home][]engine.Write) error {
 	for h, all := range writes {
 		for part := range slices.Chunk(all, 1024) {

@@ -11,13 +11,13 @@ import (
 	"github.com/samya-db/samya/kvpart/workload"
 )
 
-// Strategies are all strategies.
+// Strategies returns all strategies.
 func Strategies() []Strategy { return []Strategy{Bare, Soft, Hard, Threaded, HardThreaded} }
 
-// hard tells whether each partition has engines of its own.
+// hard reports whether each partition has engines of its own.
 func (s Strategy) hard() bool { return s == Hard || s == HardThreaded }
 
-// workers tells whether workers run requests.
+// workers reports whether workers run requests.
 func (s Strategy) workers() bool { return s == Threaded || s == HardThreaded }
 
 func bad(field string, format string, args ...any) error {
@@ -78,7 +78,7 @@ func (o *Options) complete() (engine.Factory, error) {
 	return o.engine()
 }
 
-// engine finds the backend, and whether the directories suit it.
+// engine finds the backend and checks the directories against it.
 func (o *Options) engine() (engine.Factory, error) {
 	f, err := engine.Lookup(o.Backend)
 	if o.Engine != nil {

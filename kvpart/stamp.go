@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// A durable engine may hold an older copy of a key than another one does, after a
-// crash. So each value begins with a stamp: what it is, and a version that grows
-// with each write of the store. The copy with the highest version is the one that
-// counts.
+// After a crash a durable engine may hold an older copy of a key than another engine
+// does. So each value begins with a stamp: a mark, and a version that grows with each
+// write of the store. The copy with the highest version counts.
 const stampSize = 1 + 8
 
-// mark tells what a copy is.
+// mark is the kind of a copy.
 type mark byte
 
 const (
 	markValue mark = 'v'
-	// markGone says that the key was removed, in a transaction whose other writes are
-	// in the same engine.
+	// markGone says that a transaction removed the key. The other writes of the
+	// transaction are in the same engine.
 	markGone mark = 'g'
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// Start hands a request over without waiting for its end; it waits while the
-// queue of a worker is full. An error means that it was not handed over. It is
-// for strategies with workers, others fail with ErrOptions. Requests of one
-// goroutine on one key run in the order it started them.
+// Start hands a request over without waiting for its end; it waits while the queue of a
+// worker is full. An error means that the request was not handed over. Start needs a
+// strategy with workers; with others it fails with ErrOptions. Requests of one goroutine
+// on the same key run in the order in which it started them.
 func (s *Store) Start(ctx context.Context, r *Request) error {
 	if !s.strategy.workers() {
 		return bad("Strategy", "%q starts no requests, for it has no workers", s.strategy)
@@ -72,7 +72,7 @@ func (s *Store) prepare(r *Request) (*op, error) {
 	return o, nil
 }
 
-// finish gives a request of Start back.
+// finish gives a request of Start back to its caller.
 func (s *Store) finish(o *op, err error) {
 	r := o.done
 	if err == nil {
@@ -101,7 +101,7 @@ func (s *Store) finish(o *op, err error) {
 	case ScanRequest:
 		r.Pairs = o.pairs
 		if more := o.more(o.reach); err == nil && more > 0 {
-			// The scheduler must not be called from here.
+			// A worker must not call the scheduler.
 			go s.rescan(r)
 			o.free()
 			return
@@ -115,7 +115,7 @@ func (s *Store) finish(o *op, err error) {
 	r.Done(r)
 }
 
-// rescan does again a scan of Start that met keys without a value.
+// rescan repeats a scan of Start that met keys without a value.
 func (s *Store) rescan(r *Request) {
 	r.Pairs, r.Err = s.Scan(context.Background(), r.Key, r.Limit, r.Pairs)
 	r.Done(r)

@@ -14,14 +14,14 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// Store is a partitioned store. Its methods may be called at the same time; each
-// request takes effect at one instant between its call and its return. A request
-// whose context ends before it ran was not done and fails with the context's
-// error; one that ran by then may have been and fails with ErrUnknown as well.
+// Store is a partitioned store. Its methods may be called at the same time. Each request
+// takes effect at one instant between its call and its return. If the context of a
+// request ends before the request runs, it is not done and fails with the context's
+// error. If the context ends later, the request may have been done and fails with
+// ErrUnknown as well.
 //
-// An error of an engine is returned to who asked, and nothing is changed; but a
-// write that failed with engine.ErrBroken may be found when the store is opened
-// again.
+// If an engine fails, the caller gets its error and nothing is changed. But a write that
+// failed with engine.ErrBroken may be found when the store is opened again.
 type Store struct {
 	strategy Strategy
 	durable  bool
@@ -37,10 +37,11 @@ type Store struct {
 	moves  atomic.Int64 // requests of the upkeep
 
 	closing sync.Once
-	closed  error // what Close returns
+	closed  error // the result of Close
 }
 
-// Open opens a store, with what its directories hold.
+// Open opens a store, with the keys that its directories hold. It fails with ErrOptions
+// if an option is out of range.
 func Open(o Options) (*Store, error) {
 	factory, err := o.complete()
 	if err != nil {
@@ -70,7 +71,7 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// begin takes up what the engines hold, and starts what runs by itself.
+// begin takes up the keys of the engines, and starts the goroutines of the store.
 func (s *Store) begin(o *Options) error {
 	keys, err := s.load()
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Store) begin(o *Options) error {
 	return nil
 }
 
-// load finds the keys of the engines.
+// load returns the home of each key in durable engines.
 func (s *Store) load() (map[string]*home, error) {
 	if !s.durable {
 		return nil, nil
@@ -145,8 +146,8 @@ func (s *Store) restore(keys map[string]*home) error {
 	return nil
 }
 
-// Close refuses new requests, waits for those under way, and closes the engines. It
-// returns what failed behind the callers' backs as well.
+// Close refuses new requests, waits for requests under way, and closes the engines. It
+// also returns the first error for which no caller waited.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		if s.bare != nil {
@@ -166,7 +167,7 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// note keeps and logs an error of what nobody waits for.
+// note keeps and logs an error for which no caller waits.
 func (s *Store) note(doing string, err error) {
 	s.log.Error("kvpart", "doing", doing, "err", err)
 	s.homes.mu.Lock()
@@ -176,10 +177,10 @@ func (s *Store) note(doing string, err error) {
 	}
 }
 
-// own tells whether the caller of a request may be gone while it runs.
+// own reports whether the caller of a request may be gone while it runs.
 func (s *Store) own(ctx context.Context) bool { return s.strategy.workers() && ctx.Done() != nil }
 
-// do runs an op. If it tells that it is not back, the op must not be used.
+// do runs an op. If back is false, a worker may still hold the op: do not use it.
 func (s *Store) do(ctx context.Context, o *op) (back bool, err error) {
 	err = s.sched.Do(ctx, &o.req)
 	if err == nil {
@@ -191,7 +192,7 @@ func (s *Store) do(ctx context.Context, o *op) (back bool, err error) {
 	return true, translate(err)
 }
 
-// translate turns an error of the scheduler into one of the store.
+// translate turns an error of the scheduler into an error of the store.
 func translate(err error) error {
 	switch {
 	case errors.Is(err, sched.ErrClosed):
@@ -246,9 +247,9 @@ func (s *Store) Write(ctx context.Context, key string, value []byte) error {
 	return s.write(ctx, key, value, true)
 }
 
-// Load sets the value of key as Write does, but does not count as use of the key:
-// it is for what is written in bulk before the store is used, which says nothing of
-// what will be used together, or how often.
+// Load sets the value of key as Write does, but does not count as use of the key. It is
+// for bulk writes before the store is used, which do not tell how often keys will be
+// used, nor which keys together.
 func (s *Store) Load(ctx context.Context, key string, value []byte) error {
 	return s.write(ctx, key, value, false)
 }
@@ -278,7 +279,7 @@ func (s *Store) write(ctx context.Context, key string, value []byte, use bool) e
 	return nil
 }
 
-// Delete removes key; it is no error if there is none.
+// Delete removes key. Removing a missing key is no error.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -303,8 +304,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// removal is how a removal uses its entry: a key that has none may have copies that
-// would be found when the store is opened again.
+// removal returns how a removal uses its entry. Where suspects exist, a key without an
+// entry may have copies that would be found when the store is opened again.
 func (s *Store) removal() sched.Access {
 	if s.homes.count.Load() > 0 {
 		return sched.Create
@@ -312,9 +313,9 @@ func (s *Store) removal() sched.Access {
 	return sched.Alone
 }
 
-// Scan returns the first limit keys not below from, with their values, in
-// ascending order, all as of one instant. It uses dst and the memory of its pairs
-// up to its capacity, and overwrites them.
+// Scan returns the first limit keys not below from, with their values, in ascending
+// order, all as of one instant. It reuses dst and the memory of its pairs up to its
+// capacity, and overwrites them.
 func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([]Pair, error) {
 	dst = dst[:0]
 	if err := checkScan(from, limit); err != nil {
@@ -351,8 +352,8 @@ func (s *Store) Scan(ctx context.Context, from string, limit int, dst []Pair) ([
 	}
 }
 
-// more tells by how much a scan must reach further, for it met entries without a
-// value.
+// more returns how many further entries a scan must reach, for it met entries without a
+// value; 0 if none.
 func (o *op) more(reach int) int {
 	if len(o.req.Entries()) < reach || len(o.pairs) == o.limit {
 		return 0
@@ -360,7 +361,7 @@ func (o *op) more(reach int) int {
 	return 2*o.vacant + 16
 }
 
-// scanned returns what a scan found in the memory of dst.
+// scanned returns the pairs of a scan, in the memory of dst.
 func (o *op) scanned(dst []Pair) []Pair {
 	if !o.own {
 		return o.pairs
@@ -378,9 +379,9 @@ func checkScan(from string, limit int) error {
 	return check("limit", limit, 1, MaxScan)
 }
 
-// Execute runs fn alone on keys. If fn fails nothing is changed and its error is
-// returned; if it panics, an error that matches *sched.PanicError is. With workers fn
-// may run, or be running, after Execute was given up and failed with ErrUnknown.
+// Execute runs fn alone on keys. If fn fails, nothing is changed and its error is
+// returned. If fn panics, the error matches *sched.PanicError. With workers fn may run,
+// or be running, after Execute was given up and failed with ErrUnknown.
 func (s *Store) Execute(ctx context.Context, keys []string, fn func(Tx) error) error {
 	if err := check("number of keys", len(keys), 1, MaxTxKeys); err != nil {
 		return err

@@ -6,14 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// suspects are copies of keys that are not those that count: a removal failed, or
-// it is unknown whether a write did. They must be removed before the key is, or it
-// would be found again when the store is opened. Those of a key belong to who runs
-// alone on it.
+// suspects are stale copies of keys: a removal failed, or a write had an unknown outcome.
+// They must be removed before the key is, or the key would be found again when the store
+// is opened. The suspects of a key belong to the request that runs alone on it.
 type suspects struct {
 	lock   sync.Mutex
 	copies map[string][]*home
-	count  atomic.Int64 // keys that have some
+	count  atomic.Int64 // keys that have suspects
 }
 
 // suspect notes that h may hold a copy of key.
@@ -31,8 +30,8 @@ func (s *suspects) suspect(key string, h *home) {
 	s.count.Store(int64(len(s.copies)))
 }
 
-// clear removes the copies of key but that at its home, which may be nil. After an
-// error some are left.
+// clear removes the suspects of key, except at its home at, which may be nil. After an
+// error some suspects are left.
 func (s *suspects) clear(key string, at *home) error {
 	if s.count.Load() == 0 {
 		return nil
@@ -56,7 +55,7 @@ func (s *suspects) clear(key string, at *home) error {
 	}
 }
 
-// some returns a key that has suspects, and whether there is one.
+// some returns a key that has suspects, and whether any exists.
 func (s *suspects) some() (string, bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -9,7 +9,7 @@ import (
 // errOver says that a transaction was used after its function returned.
 var errOver = errors.New("transaction is over")
 
-// touch is what a transaction did with a key.
+// touch is the last change a transaction made to a key.
 type touch uint8
 
 const (
@@ -18,10 +18,10 @@ const (
 	deleted
 )
 
-// slot is what a transaction did with one of its keys.
+// slot holds the change of a transaction to one of its keys.
 type slot struct {
 	state    touch
-	at, size int // in the arena: room for a stamp, and then the value
+	at, size int // place in the arena: room for a stamp, and then the value
 }
 
 // tx is the Tx of an Execute. Nothing is written before its function has returned.
@@ -31,15 +31,15 @@ type tx struct {
 	entries []*entry
 	slots   []slot
 	arena   []byte
-	// read is instead of entries, for a store without a scheduler.
+	// read replaces entries in a store without a scheduler.
 	read func(key string, dst []byte) ([]byte, error)
-	err  error // it was misused
+	err  error // the transaction was misused
 	over bool
 }
 
 var _ Tx = (*tx)(nil)
 
-// execute runs the function of a transaction, and then does what it says.
+// execute runs the function of a transaction, and then commits its writes.
 func (o *op) execute(r *request) error {
 	t := o.tx
 	t.entries = r.Entries()
@@ -58,7 +58,7 @@ func (t *tx) run() error {
 	return err
 }
 
-// find returns which of its keys key is.
+// find returns the index of key among the declared keys.
 func (t *tx) find(key string) (int, error) {
 	if t.over {
 		return 0, errOver
@@ -124,7 +124,7 @@ func (t *tx) Delete(key string) error {
 	return nil
 }
 
-// value is what was put into slot i, as an engine keeps it.
+// value returns the value put into slot i, in the form that an engine keeps.
 func (t *tx) value(i int, hs *homes, stamped bool) []byte {
 	s := &t.slots[i]
 	v := t.arena[s.at : s.at+stampSize+s.size]

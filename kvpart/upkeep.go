@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	// moveMost is how many keys the upkeep moves at once, and bulkMost of how many
-	// bytes, about, where they are copied.
+	// moveMost is the most keys in a move request. bulkMost is about how many bytes are
+	// copied at once.
 	moveMost = 64
 	bulkMost = 1 << 20
-	// lookMost is how many entries the upkeep looks at in one go.
+	// lookMost is the most entries the upkeep looks at in a step.
 	lookMost = 512
-	// clearMost is of how many keys the upkeep tries to remove former copies before
-	// it is woken again.
+	// clearMost is for how many keys, each time it is woken, the upkeep tries to remove
+	// former copies.
 	clearMost = 64
 )
 
-// upkeep closes engines of former generations once they are empty, and empties the
-// oldest where there are too many.
+// upkeep closes engines of former generations once they are empty. It empties the oldest
+// generation where there are too many.
 type upkeep struct {
 	store *Store
-	clear int // keys whose former copies may be tried yet
+	clear int // keys with former copies to try before the next wake-up
 
-	// emptying is the generation being emptied, cursor from which key on to look.
+	// emptying is the generation being emptied. The search goes on at key cursor.
 	emptying *generation
 	cursor   string
 	entries  []*entry
@@ -49,7 +49,7 @@ func (u *upkeep) loop(ctx context.Context) {
 	}
 }
 
-// step does a small part of what there is to do, and tells whether there is more.
+// step does a small part of the work, and reports whether there is more.
 func (u *upkeep) step(ctx context.Context) bool {
 	s := u.store
 	if err := s.homes.retire(); err != nil {
@@ -75,7 +75,7 @@ func (u *upkeep) step(ctx context.Context) bool {
 	return u.empty(ctx, g)
 }
 
-// do runs an op, and tells whether it succeeded.
+// do runs an op, and reports whether it succeeded.
 func (u *upkeep) do(ctx context.Context, o *op, doing string) bool {
 	s := u.store
 	s.moves.Add(1)
@@ -90,8 +90,8 @@ func (u *upkeep) do(ctx context.Context, o *op, doing string) bool {
 	return err == nil
 }
 
-// empty moves the keys of a generation that are among the next few of all. Once it
-// has been through all it rests until it is woken: what is left could not be moved.
+// empty moves the keys of a generation among the next lookMost keys of the store. After
+// all keys it rests until it is woken: the keys left could not be moved.
 func (u *upkeep) empty(ctx context.Context, g *generation) bool {
 	s := u.store
 	u.entries = s.sched.Entries(u.entries[:0], u.cursor, lookMost)
@@ -105,7 +105,7 @@ func (u *upkeep) empty(ctx context.Context, g *generation) bool {
 	}
 	for _, e := range u.entries {
 		if atomic.LoadUint32(&e.Value.generation) == g.number {
-			p := s.sched.Partition(e) + 1 // it may have none
+			p := s.sched.Partition(e) + 1 // may be unplaced, -1
 			u.groups[p] = append(u.groups[p], e.Key())
 		}
 	}
@@ -124,8 +124,8 @@ func (u *upkeep) empty(ctx context.Context, g *generation) bool {
 	return ok
 }
 
-// move moves the entries of a request that are in a former generation to the
-// present one.
+// move moves the entries of a request that are in a former generation to the present
+// generation.
 func (o *op) move(r *request) error {
 	s := o.s
 	var to *home
@@ -161,7 +161,7 @@ func (o *op) move(r *request) error {
 	return o.copyTo(to, group)
 }
 
-// copyTo moves a group of entries to another home, whose values are in o.writes.
+// copyTo moves a group of entries to another home. o.writes holds their values.
 func (o *op) copyTo(to *home, group []*entry) error {
 	if len(group) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// put writes what the op was given. A key that is not in the engine where its
-// partition writes at present moves there with its first write.
+// put writes the value of the op. A key that is not in the engine where its partition
+// writes at present moves there with its first write.
 func (s *Store) put(e *entry, partition int32, o *op) error {
 	value := o.value
 	here := s.homes.present.Load().home(partition)
@@ -39,7 +39,8 @@ func (s *Store) put(e *entry, partition int32, o *op) error {
 	return nil
 }
 
-// handOver moves e and the memory of its value to a home, if both engines can do that.
+// handOver moves e and the memory of its value to a home. It reports false if an engine
+// cannot do that.
 func (s *Store) handOver(e *entry, to *home) bool {
 	from := e.Value.home
 	if from == nil || from == to || from.holder == nil || to.holder == nil {
@@ -56,13 +57,13 @@ func (s *Store) handOver(e *entry, to *home) bool {
 	return true
 }
 
-// rehome says where a key is.
+// rehome records a new home and cell.
 func (it *item) rehome(to *home, c *engine.Cell) {
 	it.home, it.cell = to, c
 	atomic.StoreUint32(&it.generation, to.gen.number)
 }
 
-// cell returns the cell of key, if the engine has such.
+// cell returns the cell of key, nil if the engine has no cells.
 func (h *home) cell(key string) *engine.Cell {
 	if h.holder == nil {
 		return nil
@@ -92,8 +93,8 @@ func (s *Store) unsettle(e *entry) {
 	s.live.Add(-1)
 }
 
-// evict removes a copy of key that does not count, and tells whether it did. Where
-// it fails the copy does no harm but to be in the way later.
+// evict removes a stale copy of key, and reports whether that succeeded. A copy left
+// after an error is harmless, but must be removed later.
 func (s *Store) evict(key string, from *home) bool {
 	err := from.engine.Delete(key)
 	if err != nil {
@@ -120,8 +121,9 @@ func (s *Store) remove(e *entry) error {
 	return nil
 }
 
-// commit carries out the writes of a transaction: all in one engine, which makes
-// them atomic. What is removed from another engine leaves a mark there until it is.
+// commit carries out the writes of a transaction, all in one engine, which makes them
+// atomic. A key removed from another engine leaves a mark there until its copy is
+// removed.
 func (o *op) commit(r *request) error {
 	s, t, entries := o.s, o.tx, r.Entries()
 	first := -1
@@ -177,7 +179,7 @@ func (o *op) commit(r *request) error {
 	return nil
 }
 
-// write is what a transaction does with its key i in the engine of to.
+// write returns the write of a transaction to its key i in the engine of to.
 func (t *tx) write(i int, e *entry, to *home, s *Store) (w engine.Write, ok bool) {
 	state := t.slots[i].state
 	w.Key = e.Key()
@@ -204,7 +206,7 @@ func (s *Store) vacate(e *entry, to *home) {
 	}
 	h, key := e.Value.home, e.Key()
 	if h != to {
-		h.keys.Add(1) // evict drops one, unsettle the other
+		h.keys.Add(1) // evict drops a count, and so does unsettle
 		removed := s.evict(key, h)
 		if s.durable {
 			to.keys.Add(1)

@@ -2,25 +2,24 @@ package predict
 
 import "math"
 
-// arima is the model ARIMA(p,d,q) (Box and Jenkins 1970): with w the series,
-// differenced d times, and e its one-step errors,
+// arima is the model ARIMA(p,d,q) (Box and Jenkins 1970). With w the series, differenced
+// d times, and e its one-step errors:
 //
 //	w(t+1) = c + Σ φᵢ·w(t+1-i) + Σ θⱼ·e(t+1-j)
 //
-// It is estimated by Hannan and Rissanen's regression on lags and on the errors
-// of a long autoregression (Biometrika 69, 1982), once more on the errors of what
-// that gives. The order, p ≤ 5, d ≤ 1, q ≤ 2, is the one of least AIC,
-// n·ln(Σe²/n) + 2(p+q+1), among those that pass the stability check: the roots
-// of both polynomials lie outside the unit circle. If none does it is the random
-// walk, as before the first fit. A missing bin is taken as forecast: its error is
-// zero. It keeps 2048 bins (16 KB); a fit costs some ten milliseconds, a forecast
-// eight multiplications a bin.
+// It is estimated by Hannan and Rissanen's regression on lags and on the errors of a long
+// autoregression (Biometrika 69, 1982), and once more on the errors of the result. The
+// order, p ≤ 5, d ≤ 1, q ≤ 2, has the least AIC, n·ln(Σe²/n) + 2(p+q+1), among orders
+// that pass the stability check: the roots of both polynomials lie outside the unit
+// circle. If no order passes, and before the first fit, it is the random walk. A missing
+// bin is taken as forecast: its error is zero. It keeps 2048 bins (16 KB). A fit costs
+// some ten milliseconds, a forecast eight multiplications a bin.
 type arima struct {
 	history history
 	fitted  fitted
 	order   arimaOrder
-	// beta is c, φ, θ; w the newest values, differenced, and e the newest errors,
-	// the newest first; last is the newest bin.
+	// beta is c, φ, θ. w holds the newest values, differenced, and e the newest errors,
+	// the newest first. last is the newest bin.
 	beta  [1 + arimaP + arimaQ]float64
 	w     [arimaP]float64
 	e     [arimaQ]float64
@@ -44,7 +43,7 @@ const (
 
 func newARIMA(Options) *arima { return &arima{history: newHistory(arimaKept)} }
 
-// next is the forecast of w for the bin to come.
+// next returns the forecast of w for the next bin.
 func (m *arima) next(w *[arimaP]float64, e *[arimaQ]float64) float64 {
 	f := m.beta[0]
 	for i := range m.order.p {
@@ -161,8 +160,8 @@ func (m *arima) fit() {
 	}
 }
 
-// difference returns the changes from bin to bin, the first one zero, or, for
-// d = 0, the series.
+// difference returns the changes from bin to bin, the first of them zero. For d = 0 it
+// returns the series.
 func difference(series []float64, d int) []float64 {
 	if d == 0 {
 		return series
@@ -199,7 +198,7 @@ func hannanRissanen(w, errors []float64, p, q int) ([]float64, bool) {
 	return beta, true
 }
 
-// residuals are the one-step errors, zero before there are enough lags.
+// residuals returns the one-step errors, zero before there are enough lags.
 func residuals(w, beta []float64, p, q int) []float64 {
 	e := make([]float64, len(w))
 	for t := max(p, q); t < len(w); t++ {
@@ -214,9 +213,9 @@ func residuals(w, beta []float64, p, q int) []float64 {
 	return e
 }
 
-// stable reports whether the roots of 1 + sign·Σ aᵢ·zⁱ lie outside the unit
-// circle, by stepping its order down: all reflection coefficients must be below 1
-// (Schur and Cohn). A little room is kept for rounding.
+// stable reports whether the roots of 1 + sign·Σ aᵢ·zⁱ lie outside the unit circle. It
+// steps the order down: all reflection coefficients must be below 1 (Schur and Cohn). A
+// little room is kept for rounding.
 func stable(a []float64, sign float64) bool {
 	poly := make([]float64, len(a))
 	for i, v := range a {

@@ -2,17 +2,17 @@ package predict
 
 import "math"
 
-// auto is the model Auto: a discounted hedge (Cesa-Bianchi and Lugosi,
-// Prediction, Learning, and Games, 2006, section 2.11) over cheap models, its
-// experts. With l an expert's absolute error in a bin, L its exponential mean,
-// and s that of the random walk:
+// auto is the model Auto: a discounted hedge (Cesa-Bianchi and Lugosi, Prediction,
+// Learning, and Games, 2006, section 2.11) over cheap models, its experts. With l an
+// expert's absolute error in a bin, L the exponential mean of l, and s the L of the
+// random walk:
 //
 //	L ← .995·L + .005·l,  weight ∝ exp(-40·(L - least L)/s)
 //	y(t+1) = Σ weight · the expert's forecast
 //
-// It is done twice, and the weights are the mean of both: with this long memory,
-// and with a short one, .97 and .03, and 20 in place of 40, as which expert is best
-// can depend on the time of the day.
+// The weights are the mean of two such hedges, as the best expert can depend on the time
+// of the day. The hedge above has a long memory. The other has a short memory, with .97
+// and .03, and 20 in place of 40.
 //
 // Over more than one bin, see autoEpoch. The experts:
 //
@@ -20,20 +20,21 @@ import "math"
 //   - regressions on the newest bins towards least absolute deviations, by
 //     fading moments: over nine terms; the same of square roots, which bursts do
 //     not rule; over three terms with a long memory
-//   - what comes back of a jump: y + c·(y(t) - y(t-1)), with c learnt by sign
+//   - the rebound of a jump: y + c·(y(t) - y(t-1)), with c learnt by sign
 //     steps for eight sizes of jump, from the random walk and from the last of
 //     the regressions
 //   - after two days: the mean of this time of the day and, after two weeks, of
 //     the week; the random walk above these; a regression on both. If the clocks
 //     change they follow, see autoClock
 //
-// Until 50 bins have had demand there are only the simple experts, in 1 KB; then 2 KB,
-// and with seasons up to 4.4 KB; over more than six bins 3.7 and 6.5 KB. A bin costs one
-// to four microseconds, and up to seven with a path of twelve. A level shift makes all errors large at once, which
-// flattens the weights until the better ones are known again.
+// Until 50 bins have had demand there are only the simple experts, in 1 KB. Then all take
+// 2 KB, and with seasons up to 4.4 KB; over more than six bins 3.7 and 6.5 KB. A bin
+// costs one to four microseconds, and up to seven with a path of twelve. A level shift
+// makes all errors large at once. That flattens the weights until the better experts are
+// known again.
 type auto struct {
 	day, horizon int
-	// seen counts bins, known those that were not missing, busy those with demand.
+	// seen counts bins, known bins that were not missing, busy bins with demand.
 	seen, known, busy int
 	lags              [autoLags]float64 // the newest first
 	mean, slow        float64
@@ -71,8 +72,8 @@ const (
 	rangeRoom    = .1
 )
 
-// hedges are how much of the losses is forgotten a bin, and how fast weights fall
-// with them.
+// hedges give how much of the losses is forgotten each bin, and how fast weights fall
+// with the losses.
 var hedges = [...]hedge{{.005, 40}, {.03, 20}}
 
 type hedge struct{ forget, rate float64 }
@@ -103,7 +104,7 @@ const (
 
 func newAuto(o Options) *auto { return &auto{day: o.Day, horizon: o.Horizon} }
 
-// grow allocates what the demand so far is worth.
+// grow allocates the experts that the demand so far is worth.
 func (m *auto) grow() {
 	if m.reg != nil || m.busy < autoFirst {
 		return
@@ -140,7 +141,7 @@ func (m *auto) rootRow(row *[mostTerms + 1]float64, lags *tokens) {
 	}
 }
 
-// jumpOf is the size of the newest jump, and which of eight it is like.
+// jumpOf returns the newest jump, and its class among eight by size and sign.
 func (m *auto) jumpOf(lags *tokens) (float64, int) {
 	d := lags[0] - lags[1]
 	size := 0
@@ -193,7 +194,7 @@ func (m *auto) ask(f *[autoExperts]float64, lags *tokens, bin int) {
 	}
 }
 
-// weights fills in how much each expert counts.
+// weights fills in the weight of each expert.
 func (m *auto) weights(w *[autoExperts]float64) {
 	var one [autoExperts]float64
 	*w = [autoExperts]float64{}
@@ -205,7 +206,7 @@ func (m *auto) weights(w *[autoExperts]float64) {
 	}
 }
 
-// weighLosses fills in weights that fall with the losses, in units of one of them.
+// weighLosses fills in weights that fall with the losses, measured in unit.
 func weighLosses(w []float64, loss []float32, unit float32, rate float64) {
 	least := loss[0]
 	for _, l := range loss {
@@ -279,7 +280,7 @@ func (m *auto) shift(net float64) {
 	m.slow += slowWeight * (net - m.slow)
 }
 
-// judge learns from a bin how good the experts are, and what comes of jumps.
+// judge learns from a bin how good the experts are, and how jumps rebound.
 func (m *auto) judge(f *[autoExperts]float64, net float64) {
 	for h := range m.loss {
 		fresh, loss := max(hedges[h].forget, 1/float64(m.known-1)), &m.loss[h]
@@ -310,7 +311,7 @@ func (m *auto) judge(f *[autoExperts]float64, net float64) {
 	}
 }
 
-// weighMiss is the weight of a row with such an error: towards least absolute
+// weighMiss returns the weight of a row with such an error: towards least absolute
 // deviations beyond floor times the scale, least squares below.
 func weighMiss(miss, scale, floor float64) float64 {
 	if scale < 1e-12 {
@@ -319,7 +320,7 @@ func weighMiss(miss, scale, floor float64) float64 {
 	return scale / max(math.Abs(miss), floor*scale)
 }
 
-// regress makes the regressions learn a bin. Every other one solves them anew.
+// regress makes the regressions learn a bin. Once they know enough it solves them anew.
 func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
 	var row [mostTerms + 1]float64
 	m.shortRow(&row, &m.lags)
@@ -348,7 +349,7 @@ func (m *auto) regress(f *[autoExperts]float64, net float64, bin int) {
 
 // follow goes on from forecast to forecast.
 func (m *auto) follow(next []float64) {
-	after := *m // what is not copied is not changed
+	after := *m // follow does not change the memory behind its pointers
 	var w, f [autoExperts]float64
 	m.weights(&w)
 	for i := range next {
@@ -364,8 +365,8 @@ func (m *auto) follow(next []float64) {
 	}
 }
 
-// within bounds a forecast by the range of the bins seen and a tenth more: what goes
-// on from its own forecasts for long may run away.
+// within bounds a forecast by the range of the bins seen and a tenth more. A path that
+// goes on from its own forecasts for long may run away.
 func (m *auto) within(f float64) float64 {
 	span := rangeRoom * (m.high - m.low)
 	low := m.low - span

@@ -2,40 +2,40 @@ package predict
 
 import "math"
 
-// autoClock notices that the clocks of those who make the demand have changed by an
-// hour, as they do twice a year: the season then fits better an hour earlier or
-// later. Over some eight hours it compares the season's mean absolute error with those
-// an hour off, once as they are and once scaled to how busy these hours were, so
-// that a quiet day is not an early one. Where an hour off is clearly better by both
-// it turns the season: by an hour at most from where it began. A turn that a holiday
-// caused is taken back on less: see takenBack. It keeps 72 bytes.
+// autoClock notices that the clocks behind the demand have changed by an hour, as they do
+// twice a year. The season then fits better an hour earlier or later. Over some eight
+// hours it compares the season's mean absolute error with the errors an hour off. It
+// compares them as they are, and scaled to how busy the hours were: a quiet day is not an
+// early day. Where an hour off is clearly better by both, it turns the season: by an hour
+// at most from the start. A turn caused by a holiday is taken back more easily: see
+// takenBack. It keeps 72 bytes.
 type autoClock struct {
 	// turn is how many bins the season is ahead of the bins, within a week.
 	turn int
 	// judged counts bins since the last turn, up to a week.
 	judged int
-	// ahead is the hour that turn stands for: -1, 0 or 1. back is what would take the last
+	// ahead is turn in hours: -1, 0 or 1. back is the change that would take the last
 	// turn back, within a week of it, else 0.
 	ahead, back int
-	// loss are the errors an hour earlier, as is, and an hour later; scaled those
-	// scaled by the mean demand over level, what was expected of it.
+	// loss holds the errors an hour earlier, as is, and an hour later. scaled holds the
+	// errors with the season scaled by net over level, the mean demand over its forecast.
 	loss, scaled, level [3]float32
 	net                 float32
 }
 
-// clearly is how small a scaled error has to be, as a share of that of the season as
-// is: of the season of a day, which weekends mislead, and of that of a week.
+// clearly is how small a scaled error has to be, as a share of the error of the season as
+// is. It is for the season of a day, which weekends mislead, and of a week.
 var clearly = [...]float32{.36, .6}
 
 const (
-	// clearlyAsIs is the same of the errors that are not scaled. With .6 a holiday's
+	// clearlyAsIs is the same share for errors that are not scaled. With .6 a holiday's
 	// late morning is taken for a change of clocks.
 	clearlyAsIs float32 = .45
-	// takenBack is both shares for a turn that is taken back within a week.
+	// takenBack is both shares for taking a turn back within a week.
 	takenBack float32 = .8
 	// clockDays is how many days the season has to be known.
 	clockDays = 4
-	// clockWindow is the part of a day that errors are a mean over.
+	// clockWindow divides a day: errors are means over 1/clockWindow of a day.
 	clockWindow = 3
 	// mostScale bounds how much busier or quieter than the season hours can be to tell.
 	mostScale = 4.
@@ -43,10 +43,10 @@ const (
 	asIs = 1
 )
 
-// at is the place of a bin in the season.
+// at returns the place of a bin in the season.
 func (s *autoSeason) at(bin int) int { return bin - s.start + s.clock.turn }
 
-// hourBins is the length of an hour in bins, 0 if it is below one.
+// hourBins returns the length of an hour in bins, 0 if below one bin.
 func (s *autoSeason) hourBins() int {
 	if s.length < 24 {
 		return 0
@@ -84,12 +84,12 @@ func (s *autoSeason) observeClock(net float64, bin int) {
 		}
 		*c = autoClock{turn: (c.turn + week + by*hour) % week, ahead: c.ahead + by, back: back}
 		for _, p := range [...]*profile{&s.day, &s.hour, &s.week} {
-			p.sum, p.count = 0, 0 // of parts that are no longer those of the bins to come
+			p.sum, p.count = 0, 0 // sums of parts that no longer belong to the next bins
 		}
 	}
 }
 
-// change is by how many hours the clocks have changed: -1, 0 or 1.
+// change returns by how many hours the clocks have changed: -1, 0 or 1.
 func (c *autoClock) change(share float32, window int) int {
 	if c.scale(asIs) == 0 {
 		return 0
@@ -108,11 +108,11 @@ func (c *autoClock) change(share float32, window int) int {
 	return by
 }
 
-// scale is how much busier these hours were than the season: 0 if it cannot be told, as
-// they were by far too quiet or too busy.
+// scale returns how much busier these hours were than the season. It returns 0 if that
+// cannot be told, as they were by far too quiet or too busy.
 func (c *autoClock) scale(i int) float64 {
 	ratio := float64(c.net) / float64(c.level[i])
-	if !(ratio >= 1/mostScale && ratio <= mostScale) { // nor if it is no number
+	if !(ratio >= 1/mostScale && ratio <= mostScale) { // false for NaN as well
 		return 0
 	}
 	return ratio

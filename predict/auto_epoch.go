@@ -2,27 +2,28 @@ package predict
 
 import "math"
 
-// autoEpoch is Auto over more than one bin. A model that forecasts the next bin
-// best may be unstable when it is asked to go on from its own forecasts, so what
-// is best over an epoch is learnt from epochs: by a hedge over eleven ways to go on
-// from the forecast of the next bin, by the absolute error of the epoch's net demand:
+// autoEpoch is Auto over more than one bin. The best model of the next bin may be
+// unstable when it goes on from its own forecasts. So autoEpoch learns from epochs. It is
+// a hedge over eleven ways to go on from the forecast of the next bin, by the absolute
+// error of the epoch's net demand:
 //
-//   - the hedge over the experts, as if what was forecast had come
+//   - the hedge over the experts, as if each forecast had come true
 //   - to stay; to go to the mean, or to one of two smoothed levels
 //   - to go to this time of the day or, after two weeks, of the week, by a
 //     twentieth or a fifth of the distance a bin
 //   - two regressions on all of these: see autoStack
 //
-// Over more than six bins the losses are kept twice, and the weights are the mean of
-// both: with a long memory, which knows what bursts do, and with a short one, which
-// follows a change of regime. Epochs overlap: up to six are under judgement at a time.
-// One that is half over counts in the short memory as far as it is already worse than
-// whole ones used to be, as waiting for its end would cost the next epoch. That, and
-// the regressions, take 1.6 KB.
+// Over more than six bins there are two memories of losses, and the weights are the mean
+// of both. The long memory knows bursts, the short memory follows a change of regime.
+// Epochs overlap: up to six are under judgement at a time. An epoch that is half over
+// counts in the short memory as far as it is already worse than whole epochs used to be.
+// Waiting for its end would cost the next epoch. The overlap and the regressions take 1.6
+// KB.
 //
-// Over fewer bins one memory, one epoch at a time, and no regressions do: errors of
-// going on from bin to bin have not yet added up, so that what is held by the peaks of
-// such epochs costs the same, and sites, which forecast six bins, keep 0.2 KB.
+// Over up to six bins a single memory, a single epoch at a time, and no regressions
+// suffice. Errors of going on from bin to bin have not yet added up. So the tokens held
+// for the peaks of such epochs cost the same. Sites, which forecast six bins, keep 0.2
+// KB.
 type autoEpoch struct {
 	loss [len(epochHedges)][epochWays]float32
 	// trials are the epochs under judgement, the oldest first.
@@ -32,8 +33,8 @@ type autoEpoch struct {
 	wait, judged int32
 }
 
-// epochTrial is an epoch under judgement: what each way told, what more the
-// regressions saw, the demand so far, and how many bins are to come.
+// epochTrial is an epoch under judgement. It has the forecast of each way, the further
+// features of the regressions, the demand so far, and the number of bins to come.
 type epochTrial struct {
 	told  [epochWays]float32
 	extra [stackExtra]float32
@@ -57,27 +58,27 @@ const (
 )
 
 const (
-	// shortEpoch is up to how many bins an epoch is learnt from by the simple means.
+	// shortEpoch is the most bins of an epoch that is learnt by the simple means.
 	shortEpoch = 6
 	// mostTrials bounds the epochs under judgement. Twelve are no better.
 	mostTrials = 6
-	// halfOver is from which share of its bins on an epoch counts early, and early
-	// by how much more.
+	// halfOver is the share of its bins from which an epoch counts early. early is how
+	// much more it then counts.
 	halfOver = .5
 	early    = 1.5
 )
 
-// epochHedges are how much of the losses is forgotten a bin, and how fast weights
-// fall with them. The first is the short memory. Over short epochs there is one.
+// epochHedges give how much of the losses is forgotten each bin, and how fast weights
+// fall with the losses. The first is the short memory. Short epochs have a single memory.
 var (
 	epochHedges = [...]hedge{{.02, 20}, {.001, 40}}
 	shortHedges = [...]hedge{{.005, 40}}
 )
 
-// long reports whether epochs are longer than those learnt from by the simple means.
+// long reports whether epochs are too long to be learnt by the simple means.
 func (m *auto) long() bool { return m.horizon > shortEpoch }
 
-// hedgesOfWays are the memories in use, ways how many ways there are.
+// hedgesOfWays returns the memories in use, and ways the number of ways.
 func (m *auto) hedgesOfWays() []hedge {
 	if m.long() {
 		return epochHedges[:]
@@ -92,11 +93,11 @@ func (m *auto) ways() int {
 	return wayStack
 }
 
-// homing are how much of the distance to the season is left after a bin.
+// homing is how much of the distance to the season is left after a bin.
 var homing = [...]float64{.95, .8}
 
-// way fills in a path, given that of the hedge over the experts. The ways of the
-// stack are not among them.
+// way fills in the path of a way, given the path of the hedge over the experts. It
+// excludes the ways of the stack.
 func (m *auto) way(way int, next, hedge []float64) {
 	copy(next, hedge)
 	if way == wayHedge {
@@ -127,8 +128,8 @@ func (m *auto) way(way int, next, hedge []float64) {
 	}
 }
 
-// stackPath turns the hedge's path into one with another sum: the next bin is the
-// hedge's, and what is left is spread over the others.
+// stackPath turns the hedge's path into a path with another sum: the next bin stays, and
+// off is spread over the other bins.
 func stackPath(next, hedge []float64, off float64) {
 	copy(next, hedge)
 	for k := 1; k < len(next); k++ {
@@ -136,7 +137,7 @@ func stackPath(next, hedge []float64, off float64) {
 	}
 }
 
-// mostTrials is how many epochs are under judgement at most: before the regressions, one.
+// mostTrials bounds the epochs under judgement: a single epoch before the regressions.
 func (m *auto) mostTrials() int {
 	if m.reg == nil || !m.long() {
 		return 1
@@ -144,15 +145,15 @@ func (m *auto) mostTrials() int {
 	return min(mostTrials, m.horizon)
 }
 
-// every is after how many bins the next trial begins.
+// every returns after how many bins the next trial begins.
 func (m *auto) every() int { return (m.horizon + m.mostTrials() - 1) / m.mostTrials() }
 
-// fresh is how much the newest trial weighs in a memory that forgets so much a bin.
+// fresh returns the weight of the newest trial in a memory that forgets so much a bin.
 func (m *auto) fresh(forget float64, judged int32) float64 {
 	return max(1-math.Pow(1-forget, float64(m.every())), 1/float64(judged))
 }
 
-// weighWays fills in how much each way counts.
+// weighWays fills in the weight of each way.
 func (m *auto) weighWays(w *[epochWays]float64) {
 	e := &m.epoch
 	var room [epochWays]float64
@@ -172,7 +173,7 @@ func (m *auto) weighWays(w *[epochWays]float64) {
 	}
 }
 
-// foresee adds to the losses what epochs that are half over already tell.
+// foresee adds to the losses the evidence of epochs that are half over.
 func (m *auto) foresee(loss *[epochWays]float32) {
 	e, known := &m.epoch, m.epoch.loss[0]
 	fresh := early * m.fresh(epochHedges[0].forget, e.judged+1)
@@ -180,7 +181,7 @@ func (m *auto) foresee(loss *[epochWays]float32) {
 		t := &e.trials[i]
 		share := 1 - float64(t.left)/float64(m.horizon)
 		if share < halfOver {
-			break // those that began later are shorter still
+			break // later trials are shorter still
 		}
 		for way, told := range t.told {
 			if miss := math.Abs(t.sum-share*float64(told)) - float64(known[way]); miss > 0 {
@@ -212,7 +213,7 @@ func (m *auto) observeEpochs(net float64) {
 	}
 }
 
-// forgetTrials leaves off epochs that a bin is missing of.
+// forgetTrials drops epochs with a missing bin.
 func (e *autoEpoch) forgetTrials() { e.trials, e.wait = e.trials[:0], 0 }
 
 // judgeEpoch learns from an epoch how good the ways are.
@@ -244,7 +245,7 @@ func (m *auto) begin() {
 	e.trials = append(e.trials, t)
 }
 
-// roomFor is a slice of so many numbers, within the room if they fit.
+// roomFor returns a slice of n numbers, within room if they fit.
 func roomFor(room []float64, n int) []float64 {
 	if n > len(room) {
 		return make([]float64, n)

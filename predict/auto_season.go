@@ -16,7 +16,7 @@ func newAutoSeason(day, start int) *autoSeason {
 	}
 }
 
-// row is that of the season's bin.
+// row fills in the features of the season's bin.
 func (s *autoSeason) row(row *[mostTerms + 1]float64, lags *tokens, bin int, slow float64) {
 	copy(row[:4], lags[:4])
 	row[4], row[5] = s.day.at(bin), s.day.at(bin+s.length-1)

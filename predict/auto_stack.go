@@ -2,37 +2,38 @@ package predict
 
 import "math"
 
-// autoStack regresses an epoch's net demand on what the other ways told of it and
-// on the newest bins: directly, where the other ways go on from bin to bin. One
-// regression is almost by least squares; the other is of square roots, which bursts
-// do not rule, towards least absolute deviations. What they tell is kept within
-// what the other ways tell: after a change of regime a regression on both old and
-// new levels would go astray.
+// autoStack regresses an epoch's net demand on the forecasts of the other ways and on the
+// newest bins. It forecasts the sum directly; the other ways go on from bin to bin. The
+// first regression is almost by least squares. The second is of square roots, which
+// bursts do not rule, towards least absolute deviations. Their forecasts are kept within
+// the range of the other ways. After a change of regime a regression on both old and new
+// levels would go astray.
 //
-// On most series they are the best ways in the long run, but each of them alone
-// needs long to show it where few bursts make up the error. So their losses count for
-// less than they are, once enough epochs have been judged.
+// On most series they are the best ways in the long run. But each of them alone needs
+// long to show it where few bursts make up the error. So their losses are lowered once
+// enough epochs have been judged.
 type autoStack struct {
 	plain, roots *fading
-	// scale are means of the absolute errors of both.
+	// scale holds the mean absolute errors of both.
 	scale [2]float64
 }
 
 const (
-	// stackExtra are the terms beside what the ways told: the newest bin, two means of
-	// those before it, and in place of the mean the hours of the day.
+	// stackExtra is the number of terms beside the ways' forecasts. The terms are the
+	// newest bin, two means of earlier bins, and the hours of the day in place of the
+	// mean.
 	stackExtra = 4
 	stackTerms = wayStack + 3
 	// stackFirst is the number of epochs before the regressions are solved, and
-	// stackTrusted that before they are favoured.
+	// stackTrusted the number before they are favoured.
 	stackFirst   = 60
 	stackTrusted = 150
 	stackScale   = .01
-	// stackFloor is five times the mean error: but for outliers, least squares.
+	// stackFloor is five times the mean error: least squares, except for outliers.
 	stackFloor = 5
 )
 
-// stackFavour is what their losses are multiplied by.
+// stackFavour holds the factors for the losses of the regressions.
 var stackFavour = [...]float32{.98, .92}
 
 func newAutoStack() *autoStack {
@@ -49,7 +50,7 @@ func (s *autoStack) favour(loss *[epochWays]float32, judged int32) {
 	}
 }
 
-// extras fills in what the regressions see beside what the ways told.
+// extras fills in the terms beside the ways' forecasts.
 func (m *auto) extras(t *epochTrial) {
 	t.extra = [stackExtra]float32{
 		float32(m.lags[0]), float32((m.lags[1] + m.lags[2]) / 2), float32((m.lags[3] + m.lags[4] + m.lags[5]) / 3), float32(m.mean),
@@ -63,7 +64,7 @@ func (m *auto) extras(t *epochTrial) {
 	}
 }
 
-// row is what an epoch's mean bin is regressed on.
+// row fills in the features for an epoch's mean bin.
 func (t *epochTrial) row(row *[mostTerms + 1]float64, horizon int) {
 	for i, told := range t.told[:wayStack] {
 		row[i] = float64(told) / float64(horizon)
@@ -80,7 +81,7 @@ func rootsOf(row []float64) {
 	}
 }
 
-// tell fills in what the regressions forecast: the hedge's forecast before they are
+// tell fills in the forecasts of the regressions, or the hedge's forecast before they are
 // solved.
 func (s *autoStack) tell(t *epochTrial, horizon int) {
 	for i := wayStack; i < epochWays; i++ {

@@ -7,12 +7,12 @@ import (
 	"math"
 )
 
-// stateVersion changes whenever what follows it does.
+// stateVersion changes with every change of the stored format.
 const stateVersion = 6
 
-// codec writes a state or reads one: each model names its fields once, in one
-// method, so that both always agree. Reading never trusts: numbers are finite
-// and within their bounds, or the whole state is refused.
+// codec writes a state or reads it back. Each model names its fields once, in a single
+// method, so that writing and reading always agree. Reading never trusts: numbers must be
+// finite and within their bounds, or the whole state is refused.
 type codec struct {
 	reading bool
 	buf     []byte
@@ -30,7 +30,7 @@ func (c *codec) word(w *uint64) {
 	}
 }
 
-// float is a number within what float64s of tokens, and squares of them, can be.
+// float is a number within the range of float64s of tokens, and of their squares.
 func (c *codec) float(f *float64) {
 	w := math.Float64bits(*f)
 	c.word(&w)
@@ -80,8 +80,7 @@ func (c *codec) bits(f *float32) {
 	}
 }
 
-// half is the upper half of a float32, which is to be one of at most twice the
-// most tokens.
+// half is the upper half of a float32, which must be at most twice mostTokens.
 func (c *codec) half(n *uint16) {
 	switch {
 	case !c.reading:
@@ -128,19 +127,19 @@ func (c *codec) flag(b *bool) {
 	*b = n == 1
 }
 
-// header are the version, the model and its options.
+// header returns the version, the model and its options.
 func header(name string, o Options) []byte {
 	return fmt.Appendf(nil, "samya-forecast/%d %s %v %d %v %d\n", stateVersion, name, o.Weight, o.Horizon, o.Quantile, o.Day)
 }
 
-// marshal stores what state names.
+// marshal stores the fields that state names.
 func marshal(name string, o Options, state func(*codec)) []byte {
 	c := &codec{buf: header(name, o)}
 	state(c)
 	return binary.LittleEndian.AppendUint32(c.buf, crc32.ChecksumIEEE(c.buf))
 }
 
-// unmarshal reads it back. After an error the caller must begin anew.
+// unmarshal reads these fields back. After an error the caller must begin anew.
 func unmarshal(name string, o Options, data []byte, state func(*codec)) error {
 	h := header(name, o)
 	if len(data) < len(h)+4 || string(data[:len(h)]) != string(h) {

@@ -2,8 +2,8 @@ package predict
 
 import "math"
 
-// constant is the model Constant: y(t+k) = the mean of all bins so far. It is
-// what a series without memory allows. It keeps 16 bytes.
+// constant is the model Constant: y(t+k) = the mean of all bins so far. A series without
+// memory allows no better model. It keeps 16 bytes.
 type constant struct{ mean, count float64 }
 
 func (m *constant) observe(net float64) {

@@ -4,44 +4,44 @@ import (
 	"math"
 )
 
-// point is a model of the net demand alone: all but the simplest are one, and
-// epochs makes them a Model.
+// point is a model of the net demand alone. All models but None, RandomWalk and MeanRate
+// are points, made a Model by epochs.
 type point interface {
 	// observe takes in the next bin's net demand, NaN for a missing bin.
 	observe(net float64)
-	// path fills in forecasts of the next len(next) bins. It is called after the
-	// first bin that is not missing. What is not finite is replaced, and counted.
+	// path fills in forecasts of the next len(next) bins. It is called after the first
+	// bin that is not missing. Numbers that are not finite are replaced, and counted.
 	path(next []float64)
-	// state names all that is kept beside the options.
+	// state names all fields kept beside the options.
 	state(c *codec)
 }
 
-// minRecent is how many bins are kept at least, for a model that takes over.
+// minRecent is the least number of bins kept, for a model that takes over.
 const minRecent = 16
 
-// epochs makes a Model of a point model: it adds bins up to epochs, turns the
-// path of forecasts into a forecast of the peak, and learns from the peaks that
-// came how far off that is (see tracker). With f the forecasts of the next bins:
+// epochs makes a Model of a point model. It adds bins up to epochs, and turns the path of
+// forecasts into a forecast of the peak. From past peaks it learns how far off that
+// forecast is (see tracker). With f the forecasts of the next bins:
 //
 //	Expected = Σ f
 //	p        = max over k of (f(1) + … + f(k-1) + max(0, f(k)) + e)
 //
-// where e is an exponential mean of how far the running sum rises within a bin
-// above where it ends, and Median and High are p and p + θσ of the tracker. Next
-// is the same for an epoch of one bin, by a tracker of its own, and at most High.
-// Beside the point model it keeps 16 bytes a bin of the epoch and 0.4 KB.
+// where e is an exponential mean of how far the running sum rises within a bin above its
+// end. Median and High are p + θσ, with the two θ of the tracker. Next is the same for an
+// epoch of one bin, by a tracker of its own, and at most High. Beside the point model it
+// keeps 16 bytes a bin of the epoch and 0.4 KB.
 type epochs struct {
 	name    string
 	options Options
 	model   point
-	// bins are the newest ones; pending the forecasts of the epochs that are not over.
+	// bins are the newest bins; pending the forecasts of the epochs that are not over.
 	// Both are rings, filled up to count.
 	bins    []smallBin
 	pending []told
 	count   int
 	tracker tracker
-	// nextBin tracks the peaks of single bins; soon is the forecast of the next
-	// one. Neither is used where the epoch is one bin.
+	// nextBin tracks the peaks of single bins; soon is the forecast of the next bin.
+	// Neither is used where the epoch is a single bin.
 	nextBin tracker
 	soon    told
 	rise    float64
@@ -49,8 +49,7 @@ type epochs struct {
 	low, high float64
 	trained   bool
 	outliers  outliers
-	// expected and peak are those of the next epoch, first the peak of its first
-	// bin.
+	// expected and peak forecast the next epoch, first the peak of its first bin.
 	expected, peak, first float64
 	fell                  uint64
 }
@@ -152,7 +151,7 @@ func (e *epochs) look() {
 	}
 }
 
-// last is the newest bin that is not missing, or 0.
+// last returns the newest bin that is not missing, or 0.
 func (e *epochs) last() float64 {
 	for i := e.count - 1; i >= max(0, e.count-len(e.bins)); i-- {
 		if net := float64(e.bins[i%len(e.bins)].net); !math.IsNaN(net) {
@@ -172,8 +171,8 @@ func (e *epochs) Forecast() Forecast {
 	return Forecast{Expected: e.expected, Median: median, High: high * roundUp, Next: next * roundUp}
 }
 
-// roundUp keeps a quantile from being below what it is for by rounding alone:
-// what it is learnt from is kept in single precision.
+// roundUp keeps a quantile from falling short by rounding alone: it is learnt from single
+// precision.
 const roundUp = 1 + 1e-6
 
 func (e *epochs) stateOptions() Options { return e.options }

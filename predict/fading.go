@@ -2,10 +2,10 @@ package predict
 
 import "math"
 
-// fading is a linear regression over a stream, towards least absolute
-// deviations: each row weighs 1/max(|its error when it came|, floor·scale), and
-// all rows fade by a factor a bin. It keeps centred moments in single precision,
-// which fading and the ridge allow: 2p² + 12p bytes for p features.
+// fading is a linear regression over a stream, towards least absolute deviations. Each
+// row weighs about 1/max(|its error when it came|, floor·scale), see weighMiss. All rows
+// fade by a factor with each new row. It keeps centred moments in single precision, which
+// fading and the ridge allow: 2p² + 12p bytes for p features.
 type fading struct {
 	p      int
 	weight float64
@@ -77,7 +77,7 @@ func (f *fading) solve() {
 	f.solved = true
 }
 
-// at is the forecast for a row of features.
+// at returns the forecast for a row of features.
 func (f *fading) at(row []float64) float64 {
 	sum := float64(f.beta[0])
 	for i, b := range f.beta[1:] {

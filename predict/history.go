@@ -6,12 +6,12 @@ import "math"
 type history struct {
 	ring []float64
 	cap  int
-	// seen counts all bins ever, up to where counting matters no more.
+	// seen counts all bins ever.
 	seen int
 }
 
-// maxHistory bounds what the regressions keep: 64 KB. At five minutes a bin it
-// is four weeks; seasons that do not fit twice are not looked for.
+// maxHistory bounds the bins that the regressions keep: 64 KB. At five minutes a bin it
+// is four weeks. Seasons that do not fit twice are not looked for.
 const maxHistory = 8192
 
 func newHistory(most int) history { return history{cap: most} }
@@ -25,7 +25,7 @@ func (h *history) push(net float64) {
 	h.seen++
 }
 
-// len returns how many bins are kept.
+// len returns the number of kept bins.
 func (h *history) len() int { return len(h.ring) }
 
 // ago returns the bin that is k before the newest, NaN if it is not kept.
@@ -52,8 +52,8 @@ func (h *history) state(c *codec) {
 	}
 }
 
-// fitted says when a model that is fitted anew is due: each time that it has
-// seen an eighth more, so that fits cost little beside what they learn.
+// fitted says when a model is due to be fitted anew. It is due when it has seen an eighth
+// more bins, so that fits cost little beside their gain.
 type fitted struct{ at int }
 
 // due reports whether to fit now, and takes note of it.

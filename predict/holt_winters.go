@@ -2,17 +2,16 @@ package predict
 
 import "math"
 
-// holtWinters is the model HoltWinters, additive, with a damped trend (Winters
-// 1960; Gardner and McKenzie 1985):
+// holtWinters is the model HoltWinters, additive, with a damped trend (Winters 1960;
+// Gardner and McKenzie 1985):
 //
 //	e = y - (level + φ·trend + season)
 //	level ← level + φ·trend + α·e,  trend ← φ·trend + β·e,  season ← season + γ·e
 //	y(t+k) = level + Σ φʲ·trend + season of that bin
 //
-// with α = .3, β = .01, γ = .2, φ = .9. The season is a day of at most 2016 bins
-// (16 KB). In the first two days, the level is the mean so far, the season what
-// is above it, and the forecast the random walk. Without a day, it is Holt's
-// method.
+// with α = .3, β = .01, γ = .2, φ = .9. The season is a day of at most 2016 bins (16 KB).
+// In the first two days, the level is the mean so far, the season the excess over the
+// level, and the forecast the random walk. Without a day, it is Holt's method.
 type holtWinters struct {
 	season             []float64
 	level, trend, last float64
@@ -39,7 +38,7 @@ func newHoltWinters(o Options) *holtWinters {
 // learning reports whether a bin is in the first two days.
 func (m *holtWinters) learning(bin int) bool { return bin < 2*len(m.season) }
 
-// at is the season's part in a bin.
+// at returns the season's part in a bin.
 func (m *holtWinters) at(bin int) *float64 {
 	if len(m.season) == 0 {
 		return new(float64)

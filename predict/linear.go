@@ -5,39 +5,38 @@ import (
 	"slices"
 )
 
-// linear regresses the next bin on lags and, in season, on the time of day and
-// week:
+// linear regresses the next bin on lags and, in season, on the time of day and week:
 //
 //	y(t+1) = b0 + Σ bᵢ·y(t-lᵢ) + Σ waves
 //
-// It keeps the newest 8192 bins (64 KB) and is fitted anew each time it has seen
-// an eighth more. With p features a fit costs n·p²/2 multiplications for the
-// moments, and a forecast p a bin. Until the first fit, and if a fit gives
-// numbers that are not finite, it is the random walk.
+// It keeps the newest 8192 bins (64 KB) and is fitted anew each time it has seen an
+// eighth more. With p features a fit costs n·p²/2 multiplications for the moments, and a
+// forecast p a bin. Until the first fit, and if a fit gives numbers that are not finite,
+// it is the random walk.
 //
-// Least absolute deviations are found by iteratively reweighted least squares:
-// each row weighs 1/max(|its residual|, ε), ε a two-hundredth of the mean residual,
-// until the coefficients rest or 25 rounds are done (Schlossmacher 1973).
+// Least absolute deviations are found by iteratively reweighted least squares. Each row
+// weighs 1/max(|its residual|, ε), ε a two-hundredth of the mean residual, until the
+// coefficients rest or 25 rounds are done (Schlossmacher 1973).
 type linear struct {
 	history history
 	fitted  fitted
 	// terms makes the set of terms that so many bins allow.
 	terms func(seen int) terms
 	lad   bool
-	// now and beta are the terms and coefficients of the fit made when so many
-	// bins had been seen; row is room for the terms.
+	// now and beta are the terms and coefficients of the fit made after made bins; row is
+	// room for the terms.
 	made int
 	now  terms
 	beta []float64
 	row  []float64
 }
 
-// terms are what a bin is regressed on.
+// terms are the features of a bin.
 type terms struct {
-	// lags are bins before the one to forecast: 1 is the newest.
+	// lags count bins back from the forecast bin: 1 is the newest bin.
 	lags []int
-	// day is how many bins make a day, and waves how many harmonics of the day
-	// and the week are terms.
+	// day is the number of bins in a day. dayWaves and weekWaves are the numbers of
+	// harmonics of the day and the week.
 	day, dayWaves, weekWaves int
 }
 
@@ -81,8 +80,8 @@ func (m *linear) observe(net float64) {
 	}
 }
 
-// features fills in the terms of the bin k after the newest; value returns the
-// bin so many before that. It reports false if one is missing.
+// features fills in the terms of a bin; value returns the bin lag bins before. It reports
+// false if such a bin is missing.
 func (t terms) features(row []float64, bin int, value func(lag int) float64) bool {
 	n := 0
 	for _, lag := range t.lags {
@@ -192,7 +191,7 @@ func (m *linear) path(next []float64) {
 	}
 }
 
-// lastOf is the newest bin that is not missing, NaN if all are.
+// lastOf returns the newest bin that is not missing, NaN if all are.
 func lastOf(h *history) float64 {
 	for k := range h.len() {
 		if v := h.ago(k); !math.IsNaN(v) {
@@ -212,7 +211,7 @@ func (m *linear) state(c *codec) {
 	c.array(m.beta)
 }
 
-// take makes the coefficients of a fit those to forecast by.
+// take makes the coefficients of a fit current.
 func (m *linear) take(seen int, beta []float64) {
 	m.made, m.now, m.beta, m.row = seen, m.terms(seen), beta, make([]float64, len(beta)-1)
 }

@@ -2,20 +2,19 @@ package predict
 
 import "math"
 
-// lstm is the model LSTM, one layer of sixteen cells (Hochreiter and Schmidhuber
-// 1997; with forget gates, Gers et al. 2000), beside a linear path around it:
+// lstm is the model LSTM, a layer of sixteen cells (Hochreiter and Schmidhuber 1997; with
+// forget gates, Gers et al. 2000), beside a linear path around it:
 //
 //	i, f, o = sigmoid(W·[x h 1]),  g = tanh(W·[x h 1])
 //	c ← f∘c + i∘g,  h ← o∘tanh(c),  y(t+1) = v·[h x 1]
 //
-// x is the newest bin, what came a day and a week ago in place of the next, and
-// where in the day the next one is. Demand is standardised. It learns by
-// truncated backpropagation over 32 bins and Adam (Kingma and Ba 2015), towards
-// least absolute deviations, from the newest 8192 bins (64 KB), which it goes
-// through three times each time it has seen an eighth more: up to a second of
-// work. A forecast costs two microseconds a bin. It is for a few hot entities: it
-// wins clearly only where seasons rule, and fails after a level shift until it
-// has learnt anew. Until 300 bins, and if a number is not finite, it is the
+// x is the newest bin, the bins a day and a week before the next bin, and the next bin's
+// time of day. Demand is standardised. It learns by truncated backpropagation over 32
+// bins and Adam (Kingma and Ba 2015), towards least absolute deviations, from the newest
+// 8192 bins (64 KB). It goes through them three times each time it has seen an eighth
+// more: up to a second of work. A forecast costs two microseconds a bin. It is for a few
+// hot entities: it wins clearly only where seasons rule, and fails after a level shift
+// until it has learnt anew. Until 300 bins, and if a number is not finite, it is the
 // random walk.
 type lstm struct {
 	history history
@@ -55,7 +54,7 @@ func newLSTM(o Options) *lstm {
 	return m
 }
 
-// lstmStep is what a step computes, kept to go back through it.
+// lstmStep keeps the numbers of a step, to go back through it.
 type lstmStep struct {
 	in         [lstmWide]float64 // x, h before, 1
 	gate       [4][lstmCells]float64
@@ -65,7 +64,7 @@ type lstmStep struct {
 	out, error float64
 }
 
-// step runs the cells over one input, and returns the forecast.
+// step runs the cells over an input, and returns the forecast.
 func (s *lstmStep) step(weights []float64, x *[lstmInputs]float64, h, c *[lstmCells]float64) float64 {
 	copy(s.in[:], x[:])
 	copy(s.in[lstmInputs:], h[:])
@@ -137,8 +136,8 @@ func back(weights []float64, steps []lstmStep, grad []float64) {
 	}
 }
 
-// input is what forecasts a bin; value returns the standardised one so many
-// before it.
+// input returns the features of a bin; value returns the standardised bin lag bins
+// before.
 func (m *lstm) input(bin int, value func(lag int) float64) [lstmInputs]float64 {
 	x := [lstmInputs]float64{value(1)}
 	if m.day > 0 {
@@ -148,7 +147,7 @@ func (m *lstm) input(bin int, value func(lag int) float64) [lstmInputs]float64 {
 	return x
 }
 
-// ago is the standardised bin k before the newest; the mean if it is not known.
+// ago returns the standardised bin k before the newest; the mean if it is not known.
 func (m *lstm) ago(k int) float64 {
 	if v := m.history.ago(k); !math.IsNaN(v) && m.scale > 0 {
 		return min(max((v-m.mean)/m.scale, -50), 50)
@@ -169,7 +168,7 @@ func (m *lstm) observe(net float64) {
 	}
 }
 
-// standardise sets mean and scale to those of what is kept.
+// standardise sets mean and scale from the kept bins.
 func (m *lstm) standardise() {
 	var count, sum, deviations float64
 	for k := range m.history.len() {
@@ -210,7 +209,7 @@ func (m *lstm) fit() {
 			f := s.step(weights, &x, &h, &c)
 			h, c = s.h, s.c
 			if !math.IsNaN(m.history.ago(kept - 1 - i)) {
-				// The absolute error, rounded off near zero.
+				// The absolute error's derivative, rounded off near zero.
 				s.error = math.Tanh(10 * (f - m.ago(kept-1-i)))
 			}
 			if len(steps) == lstmWindow || i == kept-1 {
@@ -231,7 +230,7 @@ func (m *lstm) fit() {
 	m.weights, m.h, m.c, m.trained = weights, h, c, true
 }
 
-// adam moves the weights against a gradient of a window's sum.
+// adam moves the weights against the gradient, summed over a window.
 func adam(weights, grad, mean, square []float64, rate, updates float64) {
 	const b1, b2 = .9, .999
 	c1, c2 := 1-math.Pow(b1, updates), 1-math.Pow(b2, updates)

@@ -10,11 +10,11 @@ var _ Durable = (*meanRate)(nil)
 //	mean      ← (1-w)·mean      + w·bin
 //	High      = mean peak + 2·deviation = Next
 //
-// It is the estimator of TCP's retransmission timer (RFC 6298, section 2), which
-// also starts from half the first value as the deviation. For a normal
-// distribution, two mean deviations are 1.6 standard deviations: the 95 %
-// quantile. Over more than one bin, means add up and deviations add up as if
-// they were independent, with the root of their number. It keeps 48 bytes.
+// It is the estimator of TCP's retransmission timer (RFC 6298, section 2), which also
+// starts from half the first value as the deviation. For a normal distribution, two mean
+// deviations are 1.6 standard deviations: the 95 % quantile. Over more than one bin,
+// means add up. Deviations add up as if they were independent, with the root of their
+// number. It keeps 48 bytes.
 type meanRate struct {
 	weight    float64
 	net, peak float64

@@ -7,9 +7,9 @@ import (
 	"github.com/sajari/regression"
 )
 
-// moments are the weighted means and centred second moments of rows of features
-// and an outcome: all that a linear regression needs of its data. They take
-// p²/2 numbers for p features, whatever the number of rows.
+// moments are the weighted means and centred second moments of rows of features and an
+// outcome: all the data that a linear regression needs. They take p²/2 numbers for p
+// features, whatever the number of rows.
 type moments struct {
 	// p is the number of features; the outcome stands behind them.
 	p      int
@@ -31,8 +31,8 @@ func (m *moments) reset() {
 	clear(m.second)
 }
 
-// add takes in a row, the outcome last, with a weight (Welford's update, West
-// 1979). Features and outcome must be finite.
+// add takes in a row, the outcome last, with a weight (Welford's update, West 1979).
+// Features and outcome must be finite.
 func (m *moments) add(row []float64, w float64) {
 	m.weight += w
 	if !(m.weight > 0) {
@@ -59,11 +59,10 @@ func (m *moments) add(row []float64, w float64) {
 // at returns the second moment of columns i ≤ j.
 func (m *moments) at(i, j int) float64 { return m.second[i*(m.p+1)-i*(i-1)/2+j-i] }
 
-// factor returns the Cholesky factor R of the features' moments with a relative
-// ridge, row by row, and z with Rᵀz = the moments with the outcome. Features
-// that do not vary, or depend on those before them, are left out: their row is
-// that of the identity, with z zero. Without this, a constant series gives
-// coefficients without bounds.
+// factor returns the Cholesky factor R of the features' moments with a relative ridge,
+// row by row. It returns z with Rᵀz = the moments with the outcome. It leaves out
+// features that do not vary, or depend on earlier features: their row is the identity's,
+// with z zero. Without this, a constant series gives coefficients without bounds.
 func (m *moments) factor(ridge float64, r, z []float64) {
 	p := m.p
 	clear(r[:p*p])
@@ -98,7 +97,7 @@ func (m *moments) factor(ridge float64, r, z []float64) {
 	}
 }
 
-// intercept is that of the plane through the means.
+// intercept returns the intercept of the plane through the means.
 func (m *moments) intercept(beta []float64) float64 {
 	a := m.mean[m.p]
 	for i, b := range beta {
@@ -107,8 +106,8 @@ func (m *moments) intercept(beta []float64) float64 {
 	return a
 }
 
-// solve sets beta to the coefficients that R and z give, by substitution. r and
-// z are room for p² and p numbers.
+// solve sets beta to the coefficients that R and z give, by substitution. r and z are
+// room for p² and p numbers.
 func (m *moments) solve(ridge float64, beta, r, z []float64) {
 	p := m.p
 	m.factor(ridge, r, z)
@@ -122,11 +121,11 @@ func (m *moments) solve(ridge float64, beta, r, z []float64) {
 }
 
 // regress returns the intercept and the coefficients of the least squares by
-// github.com/sajari/regression. That library takes time and memory by the square
-// of the rows, so it is trained on 2p+1 rows that have the same moments as all
-// the data: (Rᵢ, zᵢ), (-Rᵢ, -zᵢ), whose means are zero, and a row of zeros, since
-// it refuses two rows. The coefficients are those of all rows; the intercept
-// follows from the means. It reports false if a number is not finite.
+// github.com/sajari/regression. That library takes time and memory by the square of the
+// rows. So it is trained on 2p+1 rows that have the same moments as all the data: (Rᵢ,
+// zᵢ), (-Rᵢ, -zᵢ), with means of zero, and a row of zeros, since it refuses two rows.
+// These rows give the coefficients of all rows; the intercept follows from the means.
+// regress reports false if a number is not finite.
 func (m *moments) regress(ridge float64) ([]float64, bool) {
 	p := m.p
 	r, z := make([]float64, p*p), make([]float64, p)
@@ -157,7 +156,7 @@ func (m *moments) regress(ridge float64) ([]float64, bool) {
 	return beta, true
 }
 
-// dot is the plane's value: an intercept, then coefficients.
+// dot returns the plane's value: an intercept, then coefficients.
 func dot(beta, x []float64) float64 {
 	sum := beta[0]
 	for i, b := range beta[1:] {

@@ -1,13 +1,12 @@
-// Package predict forecasts the demand for one entity's tokens at one site, so
-// that a site can ask for tokens before it runs short and keep what it is about
-// to need: the prediction module of Samya (Maiyya et al., section 4.2). It
-// refuses to decide anything: it turns what was observed into numbers, and what
-// to do about them is the caller's.
+// Package predict forecasts the demand for an entity's tokens at a site. So the site can
+// ask for tokens before it runs short, and keep the tokens it is about to need. It is the
+// prediction module of Samya (Maiyya et al., section 4.2). It decides nothing: it turns
+// observations into numbers, and the caller acts on them.
 //
-// Time is cut into bins of a length that the caller chooses. In each bin the
-// caller sums up demand, tokens acquired less tokens released, in the order it
-// arrived; what it could not serve counts as well. A [Model] sees one [Bin]
-// after the other and forecasts the next.
+// Time is cut into bins of a length that the caller chooses. In each bin the caller sums
+// up demand, tokens acquired less tokens released, in the order it arrived. Demand it
+// could not serve counts as well. A [Model] sees each [Bin] in turn and forecasts the
+// next.
 package predict
 
 import (
@@ -19,7 +18,7 @@ import (
 
 // The names of the models.
 const (
-	// Auto weighs cheap models by how well they did lately: nobody has to choose.
+	// Auto weighs cheap models by their recent errors: nobody has to choose.
 	Auto = "auto"
 	// AR is autoregression by least squares.
 	AR = "ar"
@@ -27,7 +26,7 @@ const (
 	ARLAD = "ar-lad"
 	// ARIMA is Box and Jenkins' model, its order selected by AIC.
 	ARIMA = "arima"
-	// Constant forecasts the mean of all that was observed.
+	// Constant forecasts the mean of all observations.
 	Constant = "constant"
 	// HoltWinters is exponential smoothing of level, trend and a daily season.
 	HoltWinters = "holt-winters"
@@ -35,11 +34,10 @@ const (
 	LSTM = "lstm"
 	// MeanRate forecasts by an exponential mean and mean deviation.
 	MeanRate = "mean-rate"
-	// None forecasts no demand, ever: sites redistribute only when they run
-	// short.
+	// None forecasts no demand, ever: sites redistribute only when they run short.
 	None = "none"
-	// RandomWalk forecasts that the next bin repeats the last one. It is what
-	// any other model has to beat.
+	// RandomWalk forecasts that the next bin repeats the last. Any other model has to
+	// beat it.
 	RandomWalk = "random-walk"
 	// RLS is autoregression by recursive least squares.
 	RLS = "rls"
@@ -53,90 +51,89 @@ const (
 	Smoothing = "smoothing"
 )
 
-// Bin is the demand observed in one bin, in tokens.
+// Bin is the demand observed in a bin, in tokens.
 type Bin struct {
 	// Net is the sum of the demand: acquired less released.
 	Net float64
-	// Peak is the highest value of the running sum within the bin, which starts
-	// at zero: the tokens that had to be at hand for nobody to wait. It is never
-	// below zero or Net; a Model raises one that is.
+	// Peak is the highest value of the running sum within the bin, which starts at zero.
+	// This many tokens had to be at hand for nobody to wait. It is never below zero or
+	// Net; a Model raises a lower Peak.
 	Peak float64
 }
 
-// Missing is a bin in which nothing could be observed, because the site was down
-// for one: time has passed, and nothing is learnt. It is not a bin without
-// demand, which is the zero Bin.
+// Missing is a bin without an observation, for example because the site was down: time
+// has passed, and a model learns nothing. A bin without demand is the zero Bin instead.
 var Missing = Bin{Net: math.NaN(), Peak: math.NaN()}
 
-// Forecast is the demand expected in the next epoch, in tokens. All its numbers
-// are finite.
+// Forecast is the demand expected in the next epoch, in tokens. All its numbers are
+// finite.
 type Forecast struct {
-	// Expected is the point forecast of the epoch's net demand. It is negative
-	// where more is released than acquired. Models of least squares aim at the
-	// mean, those of least absolute deviations, and Auto, at the median.
+	// Expected is the point forecast of the epoch's net demand. It is negative where more
+	// is released than acquired. Models of least squares aim at the mean; models of least
+	// absolute deviations, and Auto, at the median.
 	Expected float64
-	// Median is the median of the peak: the highest value of the running sum of
-	// demand over the epoch. It is never negative.
+	// Median is the median of the peak: the highest value of the running sum of demand
+	// over the epoch. It is never negative.
 	Median float64
-	// High is a high quantile of the peak, never below Median: with
-	// Options.Quantile .95, about one epoch in twenty should exceed it.
+	// High is a high quantile of the peak, never below Median: with Options.Quantile .95,
+	// about one epoch in twenty should exceed it.
 	High float64
 	// Next is the high quantile of the peak within the next bin alone. It is never
 	// negative and never above High, but may be below Median.
 	Next float64
 }
 
-// Clamp returns the forecast within what an entity's limit allows: the peaks
-// within 0 and limit, the net demand within -limit and limit.
+// Clamp returns the forecast within the bounds of an entity's limit: the peaks within 0
+// and limit, the net demand within -limit and limit.
 func (f Forecast) Clamp(limit float64) Forecast {
 	clamp := func(x, low float64) float64 { return min(max(x, low), limit) }
 	return Forecast{clamp(f.Expected, -limit), clamp(f.Median, 0), clamp(f.High, 0), clamp(f.Next, 0)}
 }
 
-// Model forecasts one series of bins. A Model is used by one goroutine at a
-// time, and the same bins always give the same forecast. Those of this package
-// keep a bounded state, documented with each, and are a [Durable] as well.
+// Model forecasts a series of bins. A Model is used by one goroutine at a time. The same
+// bins always give the same forecast. The models of this package keep a bounded state,
+// documented with each, and are a [Durable] as well.
 type Model interface {
-	// Observe takes in the next bin. A bin with a number that is not finite, or
-	// beyond MaxTokens, counts as Missing. A bin that exceeds all before it more than
-	// 32 times counts as 32 times the largest of these.
+	// Observe takes in the next bin. A bin with a number that is not finite, or beyond
+	// MaxTokens, counts as Missing. A bin that exceeds all before it more than 32 times
+	// counts as 32 times the largest of these.
 	Observe(bin Bin)
-	// Forecast returns the forecast of the next epoch; the zero Forecast before
-	// the first observation. It changes nothing.
+	// Forecast returns the forecast of the next epoch; the zero Forecast before the first
+	// observation. It changes nothing.
 	Forecast() Forecast
 }
 
-// Durable is a Model whose state can be stored and taken up again.
+// Durable is a Model with a state that can be stored and taken up again.
 type Durable interface {
 	Model
 	encoding.BinaryMarshaler
-	// UnmarshalBinary replaces the state by one that MarshalBinary gave for the
-	// same model and options. It fails with ErrState, and then the model is as
-	// good as new.
+	// UnmarshalBinary replaces the state by a result of MarshalBinary of the same model
+	// and options. It fails with ErrState, and then the model is as good as new.
 	encoding.BinaryUnmarshaler
 	// recent returns the newest bins it keeps, oldest first.
 	recent() []Bin
-	// stateOptions are the options that its state depends on.
+	// stateOptions returns the options that its state depends on.
 	stateOptions() Options
 	// fallbacks counts forecasts that were not finite.
 	fallbacks() uint64
 }
 
-// Options tunes models. The zero value stands for the defaults. The same options
-// must be given whenever a stored state is taken up.
+// Options tunes models. The zero value stands for the defaults. A stored state must be
+// taken up with the options it was stored with.
 type Options struct {
-	// Weight is the weight of the newest bin in the exponential means of MeanRate
-	// and Smoothing, above 0 and at most 1; 0 stands for 1/8, which half forgets a
-	// bin after five others.
+	// Weight is the weight of the newest bin in the exponential means of MeanRate and
+	// Smoothing, above 0 and at most 1. 0 stands for 1/8, which half forgets a bin after
+	// five others.
 	Weight float64
-	// Horizon is the length of the epoch in bins, within 1 and MaxHorizon; 0 stands for 1.
+	// Horizon is the length of the epoch in bins, within 1 and MaxHorizon; 0 stands for
+	// 1.
 	Horizon int
-	// Quantile is that of Forecast.High and Next, from .5 and below 1; 0 stands for .95. It
-	// is c_stall / (c_stall + c_hoard), what a token that is missing costs against
-	// one that lies idle. MeanRate and RandomWalk do not know it.
+	// Quantile is the quantile of Forecast.High and Next, from .5 and below 1; 0 stands
+	// for .95. It is c_stall / (c_stall + c_hoard), the cost of a missing token against
+	// the cost of an idle token. MeanRate and RandomWalk ignore it.
 	Quantile float64
-	// Day is how many bins make a day, at most 86400; 0 if seasons are not to be
-	// looked for. A week is seven days.
+	// Day is the number of bins in a day, at most 86400; with 0 models look for no
+	// seasons. A week is seven days.
 	Day int
 }
 
@@ -145,7 +142,7 @@ const MaxHorizon = 288
 
 const maxDay = 86400
 
-// complete fills in the defaults and checks the ranges.
+// complete fills in the defaults and checks the ranges. It fails with ErrOption.
 func (o Options) complete() (Options, error) {
 	if o.Weight == 0 {
 		o.Weight = 1. / 8
@@ -170,12 +167,12 @@ func (o Options) complete() (Options, error) {
 }
 
 var (
-	// ErrUnknownModel says that no model has the name asked for.
+	// ErrUnknownModel says that no model has the requested name.
 	ErrUnknownModel = errors.New("unknown forecasting model")
 	// ErrOption says that an option is out of its range.
 	ErrOption = errors.New("option out of range")
-	// ErrState says that a stored state is damaged, or of another model, version
-	// or options.
+	// ErrState says that a stored state is damaged, or of another model, version or
+	// options.
 	ErrState = errors.New("not a state of this model")
 )
 
@@ -201,8 +198,7 @@ var models = []struct {
 	{Smoothing, func(o Options) Durable { return newEpochs(Smoothing, o, newSmoothing(o.Weight)) }},
 }
 
-// ByName returns a new model of that name. It fails with ErrUnknownModel or
-// ErrOption.
+// ByName returns a new model of that name. It fails with ErrUnknownModel or ErrOption.
 func ByName(name string, options Options) (Durable, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -225,16 +221,16 @@ func Names() []string {
 	return names
 }
 
-// MaxTokens is the largest number of a bin that a Model takes in, and the most
-// tokens that an entity can have. A bin with a number beyond it is Missing.
+// MaxTokens is the largest number of a bin that a Model takes in, and the most tokens
+// that an entity can have. A bin with a number beyond it is Missing.
 const MaxTokens = 1 << 53
 
-// mostTokens bounds the numbers of a stored state, so far below the largest float64
+// mostTokens bounds the numbers of a stored state. It is so far below the largest float64
 // that sums and small multiples of it stay finite.
 const mostTokens = 1 << 63
 
-// sane returns the bin within the bounds that Bin promises, or reports false if
-// it holds a number that is not finite or beyond MaxTokens.
+// sane returns the bin within the bounds that Bin promises. It reports false if the bin
+// holds a number that is not finite or beyond MaxTokens.
 func (b Bin) sane() (Bin, bool) {
 	for _, n := range [...]float64{b.Net, b.Peak} {
 		if !(math.Abs(n) <= MaxTokens) {
@@ -245,18 +241,18 @@ func (b Bin) sane() (Bin, bool) {
 	return b, true
 }
 
-// mostGrowth bounds by how much a bin may exceed all bins before it: it counts for
-// so many times the largest of these, or for so many tokens. A level that is higher
-// still is reached a bin or two later, and one wrong number does little harm.
+// mostGrowth bounds the growth of a bin over all bins before: it counts for at most
+// mostGrowth times the largest of them, or mostGrowth tokens. A level that is higher
+// still is reached a bin or two later, and a single wrong number does little harm.
 const mostGrowth = 32
 
-// outliers bounds bins by those before.
+// outliers bounds bins by earlier bins.
 type outliers struct {
 	// most is the largest number of the bins so far; 0 before the first.
 	most float64
 }
 
-// bound returns the bin within the bound and makes it one of those before.
+// bound returns the bin within the bound and adds it to the earlier bins.
 func (o *outliers) bound(b Bin) Bin {
 	size := max(math.Abs(b.Net), b.Peak)
 	if o.most > 0 {

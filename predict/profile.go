@@ -2,13 +2,13 @@ package predict
 
 import "math"
 
-// profile is the mean of each part of a period, over the last periods: of the
-// hours of a day, for one. A new period's mean weighs weight, and in the first
-// ones as much as those before. It keeps two bytes a part: the upper half of a
-// float32, which is exact to a quarter of a percent.
+// profile is the mean of each part of a period, over the last periods: for example of the
+// hours of a day. A new period's mean weighs weight; in the first periods it weighs as
+// much as each earlier period. It keeps two bytes a part: the upper half of a float32,
+// which is exact to a quarter of a percent.
 type profile struct {
 	parts []uint16
-	// each is how many bins a part has.
+	// each is the number of bins in a part.
 	each       int
 	weight     float64
 	sum, count float64
@@ -20,7 +20,7 @@ func newProfile(period, most int, weight float64) profile {
 	return profile{parts: make([]uint16, (period+each-1)/each), each: each, weight: weight}
 }
 
-// at is the mean of a bin's part.
+// at returns the mean of a bin's part.
 func (p *profile) at(bin int) float64 {
 	return float64(math.Float32frombits(uint32(p.parts[bin/p.each%len(p.parts)]) << 16))
 }

@@ -2,7 +2,7 @@ package predict
 
 var _ Durable = (*randomWalk)(nil)
 
-// randomWalk is the model RandomWalk: y(t+k) = y(t). It keeps one bin.
+// randomWalk is the model RandomWalk: y(t+k) = y(t). It keeps a single bin.
 type randomWalk struct {
 	last    Bin
 	horizon int
@@ -19,7 +19,7 @@ func (m *randomWalk) Forecast() Forecast {
 	return Forecast{Expected: float64(m.horizon) * m.last.Net, Median: peak, High: peak, Next: m.last.Peak}
 }
 
-// repeatedPeak is the peak of an epoch that repeats one bin.
+// repeatedPeak returns the peak of an epoch that repeats a bin.
 func repeatedPeak(bin Bin, horizon int) float64 {
 	return bin.Peak + max(0, float64(horizon-1)*bin.Net)
 }

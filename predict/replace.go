@@ -2,11 +2,11 @@ package predict
 
 import "fmt"
 
-// Replace returns a model of that name to take the place of old in a running
-// site. If old is of the same name and options its state is kept; else the new
-// one is rebuilt from the newest bins that old keeps: at least sixteen for the
-// models that keep bins at all, and one for RandomWalk and MeanRate. It fails
-// with ErrUnknownModel or ErrOption, and old is not changed.
+// Replace returns a model of that name to take the place of old in a running site. If old
+// has the same name and options its state is kept. Otherwise the new model is rebuilt
+// from the newest bins that old keeps. Models that keep bins keep at least sixteen;
+// RandomWalk and MeanRate keep a single bin. It fails with ErrUnknownModel or ErrOption;
+// old is never changed.
 func Replace(old Durable, name string, options Options) (Durable, error) {
 	m, err := ByName(name, options)
 	if err != nil {
@@ -25,6 +25,6 @@ func Replace(old Durable, name string, options Options) (Durable, error) {
 	return m, nil
 }
 
-// Fallbacks returns how many forecasts of a model were not finite and were
-// replaced by the newest bin. Anything but 0 is worth a look.
+// Fallbacks returns how many forecasts of a model were not finite and were replaced by
+// the newest bin. Anything but 0 is worth a look.
 func Fallbacks(m Durable) uint64 { return m.fallbacks() }

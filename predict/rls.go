@@ -2,17 +2,16 @@ package predict
 
 import "math"
 
-// rls is the model RLS, autoregression of order 8 by recursive least squares
-// (Haykin, Adaptive Filter Theory, chapter 10): with x = (1, y(t), …, y(t-7)),
+// rls is the model RLS, autoregression of order 8 by recursive least squares (Haykin,
+// Adaptive Filter Theory, chapter 10). With x = (1, y(t), …, y(t-7)):
 //
 //	k = P·x / (λ + xᵀ·P·x),  e = y - bᵀ·x,  b ← b + k·e,  P ← (P - k·xᵀ·P) / λ
 //
-// λ = .999. It works on demand divided by the mean size of the first 16 bins,
-// so that P starts as 100 times the identity whatever the unit. Where x stays the
-// same, λ makes P grow without bound: beyond 1e6, or if a number is not finite,
-// P starts anew and the coefficients are kept, or dropped. Until 50 bins have
-// been seen it is the random walk. It keeps 0.8 KB; a step costs some 250
-// multiplications.
+// λ = .999. It works on demand divided by the mean size of the first 16 bins, so that P
+// starts as 100 times the identity whatever the unit. Where x stays the same, λ makes P
+// grow without bound. Beyond 1e6, or if a number is not finite, P starts anew; the
+// coefficients are kept unless a coefficient is beyond 1e3. Until 50 bins have been seen
+// it is the random walk. It keeps 0.8 KB; a step costs some 250 multiplications.
 type rls struct {
 	b     [rlsTerms]float64
 	p     [rlsTerms][rlsTerms]float64

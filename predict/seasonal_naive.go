@@ -6,8 +6,8 @@ import "math"
 //
 //	y(t+k) = y(t+k-week), or y(t+k-day), or y(t)
 //
-// whichever is the first to be known. It keeps a week, up to 8192 bins (64 KB):
-// at a minute a bin the day, at a second nothing but the random walk.
+// whichever is the first to be known. It keeps a week, up to 8192 bins (64 KB). At a
+// minute a bin it keeps the day; at a second it is only the random walk.
 type seasonalNaive struct {
 	day     int
 	history history

@@ -2,15 +2,15 @@ package predict
 
 import "math"
 
-// Skip lets so many bins pass in which nothing could be observed, as that many
-// observations of Missing would, but at a cost that does not grow with their
-// number: after a week's gap a model is ready within a millisecond.
+// Skip lets so many bins without an observation pass. It is equivalent to as many
+// observations of Missing, but its cost does not grow with their number. After a week's
+// gap a model is ready within a millisecond.
 func Skip(m Durable, bins int) {
 	switch m := m.(type) {
 	case *epochs:
 		m.skip(bins)
 	case *meanRate, *randomWalk, none:
-		// Time does not matter to them.
+		// Time does not matter to these models.
 	default:
 		for range bins {
 			m.Observe(Missing)
@@ -18,8 +18,8 @@ func Skip(m Durable, bins int) {
 	}
 }
 
-// skip is as many missing bins. All but the last are let pass at once: no epoch
-// that begins at one of them is ever judged, as a bin of it is missing.
+// skip equals as many missing bins. All but the last pass at once: an epoch that begins
+// there is never judged, as it has a missing bin.
 func (e *epochs) skip(bins int) {
 	fast := bins - 1
 	if fast < len(e.bins) {
@@ -47,7 +47,7 @@ func (e *epochs) skip(bins int) {
 	e.Observe(Missing)
 }
 
-// skip lets missing bins pass; at most so many as are kept are written.
+// skip lets missing bins pass; it writes at most as many as are kept.
 func (h *history) skip(bins int) {
 	fast := max(0, bins-h.cap)
 	if fast > 0 && len(h.ring) < h.cap {
@@ -72,7 +72,8 @@ func (*smoothing) skip(int) {}
 
 func (*rls) skip(int) {}
 
-// settled is after how many missing bins these two forecast the same for ever.
+// settled is the number of missing bins after which arima and lstm forecast the same for
+// ever.
 const settled = 64
 
 func (m *arima) skip(bins int) {
@@ -98,7 +99,7 @@ func (m *auto) skip(bins int) {
 	m.epoch.forgetTrials()
 }
 
-// skip lets so many missing bins from one on pass: at most the part that is being
+// skip lets so many missing bins from bin on pass. At most the part that is being
 // gathered ends.
 func (p *profile) skip(bin, bins int) {
 	if end := bin - bin%p.each + p.each - 1; end < bin+bins {

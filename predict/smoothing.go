@@ -6,8 +6,8 @@ import "math"
 //
 //	level ← level + w·(y - level),  y(t+k) = level
 //
-// It starts from the first bin and keeps 24 bytes. A level shift is followed
-// after some 1/w bins.
+// It starts from the first bin and keeps 24 bytes. It follows a level shift after some
+// 1/w bins.
 type smoothing struct {
 	weight, level float64
 	trained       bool

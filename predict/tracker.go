@@ -2,38 +2,36 @@ package predict
 
 import "math"
 
-// tracker learns quantiles of what was observed around a forecast, from whether
-// it was above them: for a forecast p, an outcome y, and σ an exponential mean of
-// |y-p|,
+// tracker learns quantiles of outcomes around a forecast, from whether the outcomes were
+// above them. For a forecast p, an outcome y, and σ an exponential mean of |y-p|,
 //
 //	θ ← θ + 0.05·(1[y > p+θσ] - (1-τ))
 //
-// so that in the long run the share 1-τ of the outcomes is above p+θσ, whatever
-// the series (Gibbs and Candès, Adaptive Conformal Inference Under Distribution
-// Shift, 2021). An error larger than any before widens σ at once. It keeps 24
-// bytes and costs a few nanoseconds.
+// so that in the long run the share 1-τ of the outcomes is above p+θσ, whatever the
+// series (Gibbs and Candès, Adaptive Conformal Inference Under Distribution Shift, 2021).
+// It keeps 24 bytes and costs a few nanoseconds.
 type tracker struct {
 	sigma float64
-	// middle and high are θ for the median and for the quantile asked for.
+	// middle and high are θ for the median and for the requested quantile.
 	middle, high float64
 }
 
 const (
 	trackStep   = .05
 	trackMemory = .02
-	// maxTheta bounds θ, which would otherwise run away while all outcomes and
-	// the quantile are zero.
+	// maxTheta bounds θ, which would otherwise run away while all outcomes and the
+	// quantile are zero.
 	maxTheta = 50
 )
 
-// untrained is a tracker before the first outcome. Its θ is the quantile of a
+// untrained returns a tracker before the first outcome. Its θ is the quantile of a
 // Laplace distribution in units of its mean deviation.
 func untrained(quantile float64) tracker {
 	return tracker{sigma: -1, high: -math.Log(2 * (1 - quantile))}
 }
 
-// observe takes in an outcome, the forecast of it, and the high quantile that was
-// told with the forecast: θ and σ have moved since, and what was told has to hold.
+// observe takes in an outcome, its forecast, and the high quantile told with the
+// forecast. θ and σ have moved since, and the told quantile has to hold.
 func (t *tracker) observe(forecast, high, outcome, quantile float64) {
 	miss := math.Abs(outcome - forecast)
 	if t.sigma < 0 {
@@ -54,8 +52,8 @@ func track(theta, quantile float64, above bool) float64 {
 	return min(max(theta+trackStep*step, -maxTheta), maxTheta)
 }
 
-// quantiles returns the median and the high quantile around a forecast. Before
-// the first outcome it has seen, σ is wide: half the forecast.
+// quantiles returns the median and the high quantile around a forecast. Before the first
+// outcome σ is wide: half the forecast.
 func (t *tracker) quantiles(forecast float64) (median, high float64) {
 	sigma := t.sigma
 	if sigma < 0 {

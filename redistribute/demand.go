@@ -2,9 +2,9 @@ package redistribute
 
 import "github.com/samya-db/samya/avantan"
 
-// demand takes what a site wants out of the pool, its own offer included, as
-// its need, so that no site that wants more ends with less than it offered
-// while there is enough for all. It shares out the pool in this order:
+// demand takes the tokens a site wants out of the pool, its own offer included, as its
+// need. So no site that wants more ends with less than it offered while there is enough
+// for all. It shares out the pool in this order:
 //
 //  1. Queued, to the smallest first; see queuesFirst.
 //  2. Wanted-Queued, in full, or in proportion where it is scarce.

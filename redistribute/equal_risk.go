@@ -2,20 +2,20 @@ package redistribute
 
 import "github.com/samya-db/samya/avantan"
 
-// equalRisk gives every site the same chance to run short. Site i needs mᵢ
-// tokens at even odds and qᵢ to be safe, both out of the pool and its own offer
-// included. With P tokens in the pool, it gets
+// equalRisk gives every site the same chance to run short. Site i needs mᵢ tokens at even
+// odds and qᵢ to be safe, both out of the pool and its own offer included. With P tokens
+// in the pool, it gets
 //
 //	gᵢ = mᵢ + z (qᵢ - mᵢ),   z = (P - Σ m) / Σ (q - m)
 //
-// with one z for all: if the demands have one shape and differ in place and
-// width, as of normal distributions, each site's demand exceeds its grant with
-// the same probability. This is how stock is allotted to depots that share it
-// (Eppen and Schrage, "Centralized ordering policies in a multi-warehouse system
-// with lead times and random demand", 1981).
+// with the same z for all. Let the demands have the same shape and differ in place and
+// width, as normal distributions do. Then each site's demand exceeds its grant with the
+// same probability. This is how stock is allotted to depots that share it (Eppen and
+// Schrage, "Centralized ordering policies in a multi-warehouse system with lead times and
+// random demand", 1981).
 //
-// q is Wanted, and m is Median, or Queued or Wanted where Median is below the
-// one or above the other: it is a hint. The pool is shared out in this order:
+// q is Wanted. m is Median, a hint, moved into the range from Queued to Wanted. The pool
+// is shared out in this order:
 //
 //  1. Queued, to the smallest first; see queuesFirst.
 //  2. m-Queued, in full, or in proportion where it is scarce.
@@ -61,7 +61,7 @@ func (equalRisk) Grants(cs []avantan.Contribution, delta avantan.Tokens) ([]avan
 	return grants, nil
 }
 
-// median is what a site needs at even odds.
+// median returns the tokens a site needs at even odds.
 func median(c avantan.Contribution) avantan.Tokens {
 	return min(max(c.Median, c.Queued), c.Wanted)
 }

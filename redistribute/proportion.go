@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// proportionally splits total in proportion to the weights, equally if all are
-// zero, by the method of the largest remainder: each gets the whole part of its
-// share, and the tokens left over go one each to the largest fractions, the
-// first of equals. The shares add up to total; at least one weight is needed.
+// proportionally splits total in proportion to the weights, equally if all are zero, by
+// the method of the largest remainder. Each gets the whole part of its share. The tokens
+// left over go to the largest fractions, a token each, the first of equals. The shares
+// add up to total; at least one weight is needed.
 func proportionally(total uint64, weights []uint64) []uint64 {
 	sum, fits := sumOf(weights)
 	if fits && sum == 0 {
@@ -49,9 +49,9 @@ func proportionally(total uint64, weights []uint64) []uint64 {
 	return shares
 }
 
-// divide returns the whole parts of the shares, and how their fractions
-// compare, where the sum of the weights fits 64 bits. Products are of 128 bits;
-// a quotient fits, as no weight is above the sum.
+// divide returns the whole parts of the shares, and how their fractions compare, where
+// the sum of the weights fits 64 bits. Products have 128 bits; a quotient fits, as no
+// weight is above the sum.
 func divide(total uint64, weights []uint64, sum uint64) (shares []uint64, byFraction func(a, b int) int) {
 	shares, fractions := make([]uint64, len(weights)), make([]uint64, len(weights))
 	for k, w := range weights {

@@ -1,16 +1,15 @@
-// Package redistribute shares out the tokens that sites have pooled once they
-// agree on what each of them put in: step 4.4 of Samya (Maiyya et al.). It
-// refuses to know anything but the decided list: a [Policy] is a pure function,
-// so that every site computes the same grants from the same list, in whatever
-// order it holds it, and no message is needed to tell them.
+// Package redistribute shares out the tokens that sites have pooled once they agree on
+// the contribution of each: step 4.4 of Samya (Maiyya et al.). It knows only the decided
+// list. A [Policy] is a pure function. So every site computes the same grants from the
+// same list, in whatever order it holds the list, and needs no message.
 //
-// Every policy keeps the one equation that the limit rests on:
+// Every policy keeps the equation that the limit rests on:
 //
 //	Σ grants = Σ offers + Δ
 //
-// where Δ is the change of the limit decided along with the list. Not a token
-// is lost to rounding, and none is made by it. A grant is negative only if the
-// pool is: when a limit was lowered below what is out, the sites share a debt.
+// where Δ is the change of the limit decided along with the list. Rounding neither loses
+// nor makes a token. A grant is negative only if the pool is: when a limit was lowered
+// below the tokens out, the sites share a debt.
 package redistribute
 
 import (
@@ -28,36 +27,36 @@ import (
 const (
 	// Paper is Algorithm 2 of the paper, its misprints repaired.
 	Paper = "paper"
-	// Demand fills what waiting requests ask for first, then what the sites
-	// expect, and shares the surplus by what they expect.
+	// Demand fills the demand of waiting requests first, then the expected demand, and
+	// shares the surplus by expected demand.
 	Demand = "demand"
-	// EqualRisk fills what waiting requests ask for first, and shares out the
-	// rest so that each site is as likely as the others to run short.
+	// EqualRisk fills the demand of waiting requests first, and shares out the rest so
+	// that each site is equally likely to run short.
 	EqualRisk = "equal-risk"
 )
 
-// Policy decides who gets how many tokens. A Policy has no state; it may be
-// used by several goroutines.
+// Policy decides who gets how many tokens. A Policy has no state; several goroutines may
+// use it.
 type Policy interface {
-	// Name is the name that ByName knows the policy by. It is part of the
-	// decided value, so what a name computes never changes.
+	// Name is the name that ByName knows the policy by. It is part of the decided value,
+	// so a name always stands for the same computation.
 	Name() string
-	// Grants returns one grant for each contribution, in the order of the
-	// contributions, which it leaves alone. The grants add up to the offers plus
-	// delta. It fails with ErrOverflow if that sum does not fit 64 bits, and with
-	// ErrContribution if the contributions make no sense.
+	// Grants returns a grant for each contribution, in the order of the contributions,
+	// which it leaves alone. The grants add up to the offers plus delta. It fails with
+	// ErrOverflow if that sum does not fit 64 bits, and with ErrContribution if the
+	// contributions make no sense.
 	Grants(cs []avantan.Contribution, delta avantan.Tokens) ([]avantan.Tokens, error)
 }
 
 var (
-	// ErrOverflow says that the offers and the change of the limit do not add up
-	// to a signed 64-bit number.
+	// ErrOverflow says that the offers and the change of the limit do not add up to a
+	// signed 64-bit number.
 	ErrOverflow = errors.New("sum of tokens does not fit 64 bits")
-	// ErrContribution says that a contribution is impossible: a negative want,
-	// more queued than wanted, a site that contributes twice; or that there is a
-	// change of the limit and nobody to take it.
+	// ErrContribution says that a contribution is impossible: a negative want, more
+	// queued than wanted, a site that contributes twice. It also says that the limit
+	// changes and no site contributes.
 	ErrContribution = errors.New("impossible contribution")
-	// ErrUnknownPolicy says that no policy has the name asked for.
+	// ErrUnknownPolicy says that no policy has the requested name.
 	ErrUnknownPolicy = errors.New("unknown reallocation policy")
 )
 
@@ -82,8 +81,8 @@ func Names() []string {
 	return names
 }
 
-// inSiteOrder checks the contributions and returns their indices in the order
-// of their sites, and the tokens there are to share out.
+// inSiteOrder checks the contributions. It returns their indices in the order of their
+// sites, and the tokens to share out.
 func inSiteOrder(cs []avantan.Contribution, delta avantan.Tokens) (order []int, pool int64, err error) {
 	order = make([]int, len(cs))
 	for i := range order {
@@ -115,8 +114,8 @@ func inSiteOrder(cs []avantan.Contribution, delta avantan.Tokens) (order []int, 
 	return order, pool, nil
 }
 
-// sum adds signed 64-bit numbers in 128 bits. Only the end result has to fit:
-// whether it does must not depend on the order of the terms.
+// sum adds signed 64-bit numbers in 128 bits. Only the end result has to fit: whether it
+// does must not depend on the order of the terms.
 type sum struct {
 	high int64
 	low  uint64

@@ -8,10 +8,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// queuesFirst grants what waiting acquires ask for, to the smallest sum first,
-// ties in the order of the sites: the paper's greedy choice turned round, so
-// that the most waiting sites are served. The last one gets what is left of the
-// pool. It returns what is left.
+// queuesFirst grants the tokens that waiting acquires ask for, to the smallest sum first,
+// ties in the order of the sites. It turns the paper's greedy choice round, so that the
+// most waiting sites are served. The last of them gets the rest of the pool. It returns
+// the tokens left.
 func queuesFirst(grants []avantan.Tokens, cs []avantan.Contribution, order []int, left uint64) uint64 {
 	ascending := slices.Clone(order)
 	slices.SortStableFunc(ascending, func(a, b int) int { return cmp.Compare(cs[a].Queued, cs[b].Queued) })
@@ -23,10 +23,10 @@ func queuesFirst(grants []avantan.Tokens, cs []avantan.Contribution, order []int
 	return left
 }
 
-// allOrInProportion grants the needs, one for each site in order, in full if
-// left suffices, else left in proportion to them. It returns what is left.
+// allOrInProportion grants the needs, a need for each site in order, in full if left
+// suffices, else left in proportion to them. It returns the tokens left.
 func allOrInProportion(grants []avantan.Tokens, order []int, needs []uint64, left uint64) uint64 {
-	// Whether all needs fit is asked one by one: their sum may overflow.
+	// Needs are compared with the room in turn: their sum may overflow.
 	room, scarce := left, false
 	for _, need := range needs {
 		scarce = scarce || need > room
@@ -52,11 +52,11 @@ func share(grants []avantan.Tokens, order []int, left uint64, weights []uint64) 
 	}
 }
 
-// owe shares out a debt. It stays with the sites that offered one, in
-// proportion to what they owe, less what the other offers paid, so that a debt
-// never wanders and never grows; what a lowering of the limit adds beyond that
-// falls on all sites equally. A grant of the least integer is representable, so
-// the debt is taken off step by step instead of being negated.
+// owe shares out a debt. The debt stays with the sites that offered a debt, in proportion
+// to their debts, less the payments by other offers. A debt never wanders and never
+// grows. A further debt from lowering the limit falls on all sites equally. A grant of
+// the least integer is representable, so the debt is subtracted step by step instead of
+// being negated.
 func owe(grants []avantan.Tokens, cs []avantan.Contribution, order []int, debt uint64, weights []uint64) {
 	room, exceeds := debt, true
 	for k, i := range order {
@@ -65,7 +65,7 @@ func owe(grants []avantan.Tokens, cs []avantan.Contribution, order []int, debt u
 		room -= min(weights[k], room)
 	}
 	if exceeds {
-		// Every debtor keeps its debt, and room is what the limit adds to it.
+		// Every debtor keeps its debt, and room is the debt that the limit adds.
 		for k, i := range order {
 			grants[i] -= avantan.Tokens(weights[k])
 			weights[k] = 0

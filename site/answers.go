@@ -12,13 +12,13 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// asked is what a refusal says of the request it refuses.
+// asked is the part of a request that its refusal mentions.
 type asked struct {
 	entity, requestID string
 	tokens            int64
 }
 
-// failure turns an answer that is not OK into the error that clients see.
+// failure turns an answer other than OK into the error for clients.
 func (s *Site) failure(a core.Answer, q asked) error {
 	retry := time.Duration(a.RetryAfter) * time.Millisecond
 	switch a.Code {
@@ -94,8 +94,8 @@ func (s *Site) failure(a core.Answer, q asked) error {
 	return apierr.New(apierr.Internal, "an answer of unknown code %d", a.Code)
 }
 
-// lackedBy says which entity had not what was asked for, or may not have as much, if it
-// is not the one asked for.
+// lackedBy names the entity that lacked the tokens, or whose limit is too low, if it is
+// not the entity asked for.
 func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
 	if a.Lacking == "" || a.Lacking == q.entity {
 		return e
@@ -103,8 +103,7 @@ func lackedBy(e *apierr.Error, a *core.Answer, q *asked) *apierr.Error {
 	return e.LackedBy(a.Lacking, q.tokens)
 }
 
-// refusal turns the answer to a change that is not OK into the error that clients
-// see.
+// refusal turns the answer to a change, if it is not OK, into the error for clients.
 func (s *Site) refusal(a core.Answer, ch *core.Change) error {
 	switch a.Code {
 	case core.NoParent:
@@ -119,7 +118,7 @@ func (s *Site) refusal(a core.Answer, ch *core.Change) error {
 	return s.failure(a, asked{entity: ch.Name, requestID: ch.RequestID})
 }
 
-// broken turns an error of the engine into the error that clients see.
+// broken turns an error of the engine into the error for clients.
 func (s *Site) broken(err error, q asked) error {
 	switch {
 	case errors.Is(err, engine.ErrBusy):

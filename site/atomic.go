@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// acquireAll makes an atomic batch: one acquire of several entities.
+// acquireAll makes an atomic batch: a single acquire of several entities.
 func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
 	in := new(core.AcquireAll)
 	q, err := s.readAll(in, r, timeLeft(ctx))
@@ -41,8 +41,9 @@ func (s tokens) acquireAll(ctx context.Context, r *samyav1.BatchRequest) (*samya
 	return resp, nil
 }
 
-// readAll checks the fields of an atomic batch, whose operations are checked and whose
-// caller waits for as long as left, gives it an id if it has none, and fills in what the core is asked.
+// readAll checks the fields of an atomic batch whose operations are checked already,
+// gives it an id if it has none, and fills in the core's input. The caller waits for at
+// most left.
 func (s *Site) readAll(in *core.AcquireAll, r *samyav1.BatchRequest, left time.Duration) (asked, error) {
 	q := asked{requestID: r.GetRequestId()}
 	wait, waitErr := waitOf(r)

@@ -39,22 +39,22 @@ func (s tokens) Batch(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.Ba
 	return resp, nil
 }
 
-// batch is the operations of one call.
+// batch is the operations of a call.
 type batch struct {
 	site       *Site
 	operations []operation
-	// calls are those that were begun.
+	// calls are the calls begun.
 	calls []*engine.Call
-	// open counts those without an answer, done is told when there are none.
+	// open counts the calls without an answer; done is told when there are none.
 	open atomic.Int64
 	done chan struct{}
-	// cancelled says that some were cancelled. They are not used again.
+	// cancelled says that some calls were cancelled. These are not used again.
 	cancelled bool
 }
 
 var batches = sync.Pool{New: func() any { return &batch{done: make(chan struct{}, 1)} }}
 
-// begin begins operations; those that are not in good form fail at once.
+// begin begins operations; malformed operations fail at once.
 func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 	b := batches.Get().(*batch)
 	b.site, b.calls = s, b.calls[:0]
@@ -68,7 +68,7 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 		}
 		b.calls = append(b.calls, &o.Call)
 	}
-	// One more, so that it does not end before all are begun.
+	// One more, so that the batch does not end before all calls are begun.
 	b.open.Store(int64(len(b.calls)) + 1)
 	if err := s.engine.Start(b.calls); err != nil {
 		for _, c := range b.calls {
@@ -90,7 +90,7 @@ func (b *batch) ended(n int) {
 	}
 }
 
-// giveUp cancels what has no answer.
+// giveUp cancels the calls without an answer.
 func (b *batch) giveUp(cause error) {
 	for _, c := range b.calls {
 		if b.site.engine.Cancel(c) {
@@ -104,7 +104,7 @@ func (b *batch) giveUp(cause error) {
 	<-b.done
 }
 
-// response tells and counts what became of the operations.
+// response reports and counts the results of the operations.
 func (b *batch) response(began time.Time) *samyav1.BatchResponse {
 	all := make([]samyav1.Result, len(b.operations))
 	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(b.operations))}

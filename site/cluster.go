@@ -15,8 +15,8 @@ type cluster struct {
 	*Site
 }
 
-// ListSites implements samyav1.ClusterServiceServer: the durable member set,
-// with what gossip and this site's links know of each.
+// ListSites implements samyav1.ClusterServiceServer: the durable member set, and the
+// knowledge of gossip and of this site's links about each member.
 func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1.ListSitesResponse, error) {
 	resp := &samyav1.ListSitesResponse{Cluster: s.cfg.Cluster, AnsweredBy: "site/" + s.cfg.Name}
 	connected := s.links.Connected()
@@ -36,7 +36,7 @@ func (s cluster) ListSites(context.Context, *samyav1.ListSitesRequest) (*samyav1
 	return resp, nil
 }
 
-// address is where a peer is thought to listen.
+// address returns where a peer is thought to listen; "" if unknown.
 func (s *Site) address(to core.SiteID) string {
 	for _, m := range s.membership.Sites() {
 		if m.Name == string(to) {
@@ -46,7 +46,7 @@ func (s *Site) address(to core.SiteID) string {
 	return ""
 }
 
-// region is where a peer is said to stand.
+// region returns the region of a peer; "" if unknown.
 func (s *Site) region(to core.SiteID) string {
 	for _, m := range s.membership.Sites() {
 		if m.Name == string(to) {
@@ -56,7 +56,7 @@ func (s *Site) region(to core.SiteID) string {
 	return ""
 }
 
-// reachable tells the core which members a leader should wait for: those this
+// reachable tells the core which members a leader should wait for: members that this
 // site has a link to and that gossip does not think dead.
 func (s *Site) reachable(connected []core.SiteID) {
 	var up []core.SiteID
@@ -66,8 +66,8 @@ func (s *Site) reachable(connected []core.SiteID) {
 			up = append(up, id)
 		}
 	}
-	// A hint that is lost while the engine is busy is told again at the next
-	// change; a leader then waits a little longer or settles for less.
+	// A hint lost while the engine is busy is repeated at the next change. Until then a
+	// leader waits a little longer or settles for less.
 	if err := s.engine.Submit(core.Reachable{Sites: up}); err != nil {
 		s.log.Debug("the core was not told who is reachable", "error", err)
 	}

@@ -24,27 +24,27 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// Config says who a site is, where it listens and keeps its data, and how it
-// decides.
+// Config says who a site is, where it listens and keeps its data, and how it decides.
 type Config struct {
-	// Cluster is the cluster's name; data and peers of another are refused.
+	// Cluster is the cluster's name; the site refuses data and peers of another
+	// cluster.
 	Cluster string
 	// Name is the site's name, unique in the cluster.
 	Name string
-	// Region is where it stands; app managers and latency matrices go by it.
+	// Region is where the site stands; app managers and latency matrices go by it.
 	Region string
-	// DataDir is the directory of its state. It is made if it does not exist,
-	// belongs to this site for ever after, and is locked while it runs.
+	// DataDir is the directory of the site's state. It is made if it does not exist,
+	// belongs to this site for ever after, and is locked while the site runs.
 	DataDir string
-	// Members is the member set of the cluster: needed for a new DataDir, and
-	// fixed by it. For an existing one it may be left empty.
+	// Members is the member set of the cluster: needed for a new DataDir, and fixed by
+	// it. It may be empty for an existing DataDir.
 	Members []string
 
-	// Unvouched has the site serve at once. By default it first waits until half
-	// of the other members, rounded up, have vouched that DataDir is the latest
-	// they know of; a site cut off from them waits. Only who knows that no later
-	// data exists may set it: tokens granted twice would not be noticed. A member
-	// that knows of later data still stops the site.
+	// Unvouched has the site serve at once. By default the site first waits until half
+	// of the other members, rounded up, have vouched that DataDir is the latest data
+	// they know of; a site cut off from them waits. Set it only if no later data
+	// exists: nobody would notice tokens granted twice. A member that knows of later
+	// data still stops the site.
 	Unvouched bool
 
 	// Listen is the host:port of the gRPC listener, for clients and peers.
@@ -57,22 +57,22 @@ type Config struct {
 	Join   []string
 	// GossipPreset is local, lan or wan; empty: wan.
 	GossipPreset string
-	// GossipKeyFile has the keys of gossip, see membership.Config; empty: gossip in
-	// clear.
+	// GossipKeyFile is the file with the keys of gossip, see membership.Config; empty:
+	// gossip in clear.
 	GossipKeyFile string
 
-	// TLS is what the gRPC and HTTP listeners and the links to other sites are encrypted
-	// with; nil: in clear. The site has it read again while it runs.
+	// TLS encrypts the gRPC and HTTP listeners and the links to other sites; nil: in
+	// clear. The site rereads it while it runs.
 	TLS *tlsconf.Store
-	// Access judges who may call what; nil: everybody may everything. The site has it
-	// read again while it runs.
+	// Access judges who may make which calls; nil: everybody may make all. The site
+	// rereads it while it runs.
 	Access *access.Guard
 	// Restricted tells that Access has an access file.
 	Restricted bool
 	// Insecure lets listeners be reached from other machines without TLS, an access
 	// file or a key of gossip.
 	Insecure bool
-	// MaxConns bounds the connections of each listener; a further one waits to be
+	// MaxConns bounds the connections of each listener; further connections wait to be
 	// accepted. 0: 16384.
 	MaxConns int
 	// WAN holds back messages to other regions; nil for none.
@@ -81,44 +81,44 @@ type Config struct {
 	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
 	// the site's modules by name, see [Config.Modules]; empty for the defaults.
 	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
-	// Want and Wait do so too.
+	// Want and Wait choose further modules by name.
 	Want, Wait string
-	// ForecastBin is the length of a bin of demand, ForecastHorizon how many bins a
-	// redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
+	// ForecastBin is the length of a bin of demand, ForecastHorizon the number of bins
+	// that a redistribution provides for; 0: 5 seconds, 6. A bin is whole milliseconds,
 	// from 1 second to 1 hour; a horizon is at most 288.
 	ForecastBin     time.Duration
 	ForecastHorizon int
-	// RequestRetention is how long the answer to a request is remembered for
-	// repeats of its id; 0: 5 minutes. At least 1 second.
+	// RequestRetention is how long a site remembers the answer to a request for repeats
+	// of its id; 0: 5 minutes. At least 1 second.
 	RequestRetention time.Duration
-	// ClockSkew is by how much this machine's clock may be set back, or differ from
-	// those that give a request its not_after; 0: 10 seconds, or a quarter of
-	// RequestRetention if that is less. It is less than RequestRetention. That a
-	// request runs once at whatever site it is repeated rests on it.
+	// ClockSkew bounds how far this machine's clock may be set back, or differ from the
+	// clocks that set a request's not_after. 0: 10 seconds, or a quarter of
+	// RequestRetention if that is less. It must be less than RequestRetention. The
+	// guarantee that a request runs once, at whatever site it is repeated, rests on it.
 	ClockSkew time.Duration
-	// CheckpointBytes is how long the log gets before it is carried over to the
-	// database, and CheckpointInterval how often that is done at least; 0: 64 MiB,
-	// 1 minute. Requests wait for it when the log is four times as long. From 4 KiB to
-	// 16 GiB, and from 100 milliseconds to 1 hour.
+	// CheckpointBytes is the length at which the log is carried over to the database,
+	// and CheckpointInterval the longest time between two checkpoints; 0: 64 MiB, 1
+	// minute. Requests wait for a checkpoint when the log is four times as long. From 4
+	// KiB to 16 GiB, and from 100 milliseconds to 1 hour.
 	CheckpointBytes    int64
 	CheckpointInterval time.Duration
-	// MetricsEntities are entities with metrics of their own: names, each with all
-	// that is below it; with a / at the end what is below alone; * is all. At most 100,
-	// for 1,000 entities.
+	// MetricsEntities are entities with metrics of their own. A name chooses the entity
+	// and all entities below it; a name with a / at the end only the entities below; *
+	// all entities. At most 100 names, for 1,000 entities.
 	MetricsEntities []string
-	// Build is what the program was built from, for its metrics.
+	// Build describes the program's build, for its metrics.
 	Build buildinfo.Info
 	// MaxRequests bounds the requests remembered; 0: 4,000,000.
 	MaxRequests int
-	// TenantSegments is how many segments of an entity's name, from the first on, are its
-	// tenant's: once seven eighths of MaxRequests are taken, a tenant with an equal part is
-	// refused. 0: 1. At most 128.
+	// TenantSegments is the number of leading segments of an entity's name that name
+	// its tenant. Once seven eighths of MaxRequests are taken, a tenant with an equal
+	// part is refused. 0: 1. At most 128.
 	TenantSegments int
-	// Partitions is how many partitions serve requests side by side; 0: one for every
-	// two processors. At most 64.
+	// Partitions is the number of partitions that serve requests side by side; 0: a
+	// partition for every two processors. At most 64.
 	Partitions int
-	// Fixed leaves entities in the partitions in which they come, and splits none:
-	// else those that are used together come together.
+	// Fixed leaves entities in their first partitions, and splits none. Otherwise
+	// entities that are used together come together.
 	Fixed bool
 
 	// Fault drops messages to a member while it returns true: the hook of
@@ -128,16 +128,16 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Module is one of a site's modules (Samya (Maiyya et al.), Section 4.1.1),
-// which are chosen by name.
+// Module is a choice of a site's configuration by name, such as its policy (Samya
+// (Maiyya et al.), Section 4.1.1).
 type Module struct {
 	// Name is the setting's name, such as "policy".
 	Name string
 	// Choice is where the configuration holds the name chosen.
 	Choice *string
-	// Known are the names there are.
+	// Known are the possible names.
 	Known []string
-	// Default is what an empty choice means.
+	// Default is the meaning of an empty choice.
 	Default string
 }
 
@@ -157,7 +157,7 @@ func (c *Config) Modules() []Module {
 	}
 }
 
-// Validate checks all that can be known without touching disk or network; the
+// Validate checks all settings that it can check without touching disk or network. Its
 // error names every field at fault.
 func (c *Config) Validate() error {
 	errs := []error{name.Site("cluster", c.Cluster), name.Site("name", c.Name), name.Site("region", c.Region)}
@@ -218,7 +218,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// exposure refuses what others could reach or listen in on.
+// exposure refuses settings that let others reach the listeners or listen in.
 func (c *Config) exposure() error {
 	if c.Restricted && c.TLS == nil {
 		return &name.Error{Field: "access-file", Problem: "needs certificates: app managers prove by theirs who they are"}
@@ -244,22 +244,22 @@ const (
 	maxCheckpoint = 16 << 30
 )
 
-// maxSegments is how many segments a name has at most.
+// maxSegments is the most segments of a name.
 const maxSegments = 128
 
-// The defaults of what a request's not_after depends on.
+// Defaults of the settings that bound a request's not_after.
 const (
 	defaultRetention = 5 * time.Minute
 	defaultSkew      = 10 * time.Second
 )
 
-// horizon is how far ahead the time may lie after which a request must not run.
+// horizon is how far ahead a request's not_after may lie.
 func (c *Config) horizon() time.Duration {
 	retention := cmp.Or(c.RequestRetention, defaultRetention)
 	return retention - cmp.Or(c.ClockSkew, min(defaultSkew, retention/4))
 }
 
-// checkMembers is strict: what it lets pass is fixed for the cluster's life.
+// checkMembers is strict: the members it accepts are fixed for the cluster's life.
 func (c *Config) checkMembers() error {
 	if len(c.Members) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 const (
 	// decideWait is how long a change may take to be decided.
 	decideWait = 10 * time.Second
-	// lateness is how much longer the core may hold on to a change in order to
-	// tell for sure that nothing was done: a first phase, see core.Config.Window.
+	// lateness is how much longer the core may hold on to a change to tell for sure
+	// that nothing was done: a first phase, see core.Config.Window.
 	lateness = 500 * time.Millisecond
 )
 
@@ -106,7 +106,7 @@ func optionalID(id string) error {
 	return name.RequestID("request_id", id)
 }
 
-// decide has a change, whose fields are checked, decided by the sites.
+// decide has the sites decide a change with checked fields.
 func (s *Site) decide(ctx context.Context, ch *core.Change) (core.Answer, error) {
 	if ch.RequestID == "" {
 		ch.RequestID = ulid.Make().String()

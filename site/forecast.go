@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// GetForecast implements samyav1.ClusterServiceServer: what this site goes by.
+// GetForecast implements samyav1.ClusterServiceServer: the model that this site uses.
 func (s cluster) GetForecast(ctx context.Context, _ *samyav1.GetForecastRequest) (*samyav1.GetForecastResponse, error) {
 	in := &core.ReadForecast{}
 	f, err := s.forecast(ctx, func(c core.Call) core.Input { in.Call = c; return in })
@@ -33,7 +33,7 @@ func (s cluster) SetForecast(ctx context.Context, r *samyav1.SetForecastRequest)
 	return &samyav1.SetForecastResponse{Complete: s.alone(), Sites: []*samyav1.SiteForecast{f}}, nil
 }
 
-// alone reports whether this site's answer is that of all sites.
+// alone reports whether this site is the only site.
 func (s cluster) alone() bool { return len(s.members.Sites) == 1 }
 
 func (s cluster) forecast(ctx context.Context, with func(core.Call) core.Input) (*samyav1.SiteForecast, error) {

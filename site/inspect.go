@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// InspectSites implements samyav1.ClusterServiceServer: what this site's partitions
-// did. It does not ask the disk, so that a site whose disk hangs answers.
+// InspectSites implements samyav1.ClusterServiceServer: the figures of this site's
+// partitions. It does not ask the disk, so that a site answers while its disk hangs.
 func (s cluster) InspectSites(ctx context.Context, r *samyav1.InspectSitesRequest) (*samyav1.InspectSitesResponse, error) {
 	if named := r.GetSite(); named != "" {
 		if err := name.Site("site", named); err != nil {
@@ -29,7 +29,7 @@ func (s cluster) InspectSites(ctx context.Context, r *samyav1.InspectSitesReques
 	return &samyav1.InspectSitesResponse{Complete: r.GetSite() != "" || s.alone(), Sites: []*samyav1.SiteInspection{s.inspection()}}, nil
 }
 
-// stats are those of the partitions; there are none where none are kept.
+// stats returns the figures of the partitions; zero if there are none.
 func (s *Site) stats() partitions.Stats {
 	if s.inspect == nil {
 		return partitions.Stats{}

@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// defaultPage is how many leases a page has unless its caller says.
+// defaultPage is the number of leases in a page if the caller gives none.
 const defaultPage = 100
 
 // RenewLease implements samyav1.TokenServiceServer.
@@ -72,8 +72,8 @@ func (s tokens) CommitLease(ctx context.Context, r *samyav1.CommitLeaseRequest) 
 	}, nil
 }
 
-// ListLeases implements samyav1.TokenServiceServer: the leases of this site. Its
-// page token is the number of the last lease told.
+// ListLeases implements samyav1.TokenServiceServer: the leases of this site. Its page
+// token is the number of the last lease listed.
 func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
 	var entityErr, tokenErr error
 	if r.GetEntity() != "" {
@@ -110,7 +110,7 @@ func (s tokens) ListLeases(ctx context.Context, r *samyav1.ListLeasesRequest) (*
 	return resp, nil
 }
 
-// lease is a lease of this site as it is told.
+// lease returns a lease of this site as callers see it.
 func (s *Site) lease(v *core.LeaseView) *samyav1.Lease {
 	return &samyav1.Lease{
 		Name: s.cfg.Name + "/" + v.ID, Entity: v.Entity, Tokens: int64(v.Tokens),
@@ -118,8 +118,8 @@ func (s *Site) lease(v *core.LeaseView) *samyav1.Lease {
 	}
 }
 
-// touches says which entities the caller may touch: the name of a lease does not tell
-// its entity.
+// touches reports which entities the caller may touch, since the name of a lease does
+// not tell its entity. Nil means all entities.
 func touches(ctx context.Context) func(string) bool {
 	scope := access.ScopeOf(ctx)
 	if scope.All() {

@@ -16,8 +16,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// metrics are the site's. Their labels are bounded: methods, reasons, triggers
-// and outcomes, never clients, and of entities those of entityMetrics alone.
+// metrics are the site's metrics. Their labels are bounded: methods, reasons, triggers
+// and outcomes, never clients. Only entityMetrics has entities as labels.
 type metrics struct {
 	registry        *prometheus.Registry
 	requests        *prometheus.CounterVec
@@ -25,20 +25,20 @@ type metrics struct {
 	redistributions *prometheus.CounterVec
 	started         *prometheus.CounterVec
 	faults          prometheus.Counter
-	// fallbacks and dropped are of forecasts.
+	// fallbacks and dropped count events of forecasts.
 	fallbacks, dropped prometheus.Counter
 	leases, audits     *prometheus.CounterVec
 	asked, crowded     prometheus.Counter
 	verdicts           *prometheus.CounterVec
 	batch, commit      prometheus.Histogram
-	// reads are those of one entity, by consistency; states are those that watches
-	// were told.
+	// reads counts reads of a single entity, by consistency; states counts the states
+	// sent to watches.
 	reads  *prometheus.CounterVec
 	states prometheus.Counter
-	// batches, streamed and replies are how many operations there were in a batch
-	// and in a message of a stream from and to its caller.
+	// batches, streamed and replies are the operations in a batch, and in a message of
+	// a stream from and to its caller.
 	batches, streamed, replies prometheus.Histogram
-	// acquires and releases are those of operations, however they come.
+	// acquires and releases count operations, however they come.
 	acquires, releases *methodMetrics
 	// methods holds a *methodMetrics by method name.
 	methods sync.Map
@@ -121,8 +121,7 @@ func newMetrics(s *Site) *metrics {
 	m.acquires, m.releases = m.of(samyav1.TokenService_Acquire_FullMethodName), m.of(samyav1.TokenService_Release_FullMethodName)
 	m.of(samyav1.TokenService_Batch_FullMethodName)
 	m.requests.WithLabelValues(samyav1.TokenService_Stream_FullMethodName, "OK")
-	// A series that appears with its first event would be missed by the rates
-	// over that event.
+	// The rates over a series' first event would miss a series that appears with it.
 	for vec, values := range map[*prometheus.CounterVec][]string{
 		m.redistributions: {"applied", "no_quorum", "no_tokens", "transferred", "nothing_transferred"},
 		m.started:         core.TriggerReasons(),
@@ -232,8 +231,8 @@ func verdictName(v core.ClaimVerdict) string {
 // Committed implements engine.Observer.
 func (s *Site) Committed(requests int, took time.Duration) { s.metrics.Committed(requests, took) }
 
-// count is the interceptor that counts and times unary calls. The counters of
-// calls that were done are looked up once a method, not once a call.
+// count is the interceptor that counts and times unary calls. It looks up the counter
+// of successful calls once a method, not once a call.
 func (m *metrics) count(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
@@ -250,7 +249,7 @@ func (m *metrics) count(
 	return resp, err
 }
 
-// publicAPI is what the names of all methods that clients call begin with.
+// publicAPI begins the names of all methods that clients call.
 const publicAPI = "/samya.v1."
 
 // countStream is the interceptor that counts clients' streams when they end.
@@ -267,7 +266,7 @@ func (m *metrics) countStream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	return err
 }
 
-// methodMetrics are those of one method.
+// methodMetrics are the metrics of a method.
 type methodMetrics struct {
 	name    string
 	done    prometheus.Counter
@@ -284,22 +283,21 @@ func (m *metrics) of(method string) *methodMetrics {
 	return made.(*methodMetrics)
 }
 
-// tally counts operations of batches and streams like calls by themselves: by the
-// same methods and reasons.
+// tally counts operations of batches and streams like separate calls: by the same
+// methods and reasons.
 type tally struct {
 	*metrics
 	now                time.Time
 	acquired, released int
 }
 
-// tally begins to count n operations that are answered together, of which size is
-// told.
+// tally begins to count n operations that are answered together. It observes n in size.
 func (m *metrics) tally(size prometheus.Observer, n int) tally {
 	size.Observe(float64(n))
 	return tally{metrics: m, now: time.Now()}
 }
 
-// count counts an operation that began then and was done, unless err says why not.
+// count counts an operation that began at began. A nil err means success.
 func (t *tally) count(o *operation, began time.Time, err error) {
 	method, done := t.acquires, &t.acquired
 	if o.isRelease {
@@ -313,13 +311,13 @@ func (t *tally) count(o *operation, began time.Time, err error) {
 	*done++
 }
 
-// end adds up what was done.
+// end adds up the successful operations.
 func (t *tally) end() {
 	t.acquires.done.Add(float64(t.acquired))
 	t.releases.done.Add(float64(t.released))
 }
 
-// gauges asks the core what it holds whenever metrics are collected.
+// gauges asks the core for its state whenever metrics are collected.
 type gauges struct{ site *Site }
 
 var (

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// maxMetricEntities bounds the entities with metrics of their own at a site: each
-	// is three series.
+	// maxMetricEntities bounds the entities with metrics of their own at a site, at
+	// three series each.
 	maxMetricEntities = 1000
 	// maxMetricPrefixes bounds the list of [Config.MetricsEntities].
 	maxMetricPrefixes = 100
-	// everyEntity in that list chooses all entities.
+	// everyEntity in MetricsEntities chooses all entities.
 	everyEntity = "*"
 )
 
-// entityMetrics tells the tokens of chosen entities whenever metrics are collected.
-// It refuses to tell of more than maxMetricEntities: series of all entities would
-// grow with the number of customers.
+// entityMetrics reports the tokens of chosen entities whenever metrics are collected.
+// It reports at most maxMetricEntities: series of all entities would grow with the
+// number of customers.
 type entityMetrics struct {
 	// chosen are names of entities and prefixes, as [Config.MetricsEntities].
 	chosen []string
-	// ask returns entities from the core: a page of a list.
+	// ask returns a page of the core's list of entities.
 	ask func(ctx context.Context, prefix, after string, count int) (page []core.View, more bool, err error)
 }
 
@@ -76,7 +76,7 @@ func (m *entityMetrics) Collect(ch chan<- prometheus.Metric) {
 	defer cancel()
 	views, truncated, err := m.views(ctx)
 	if err != nil {
-		return // the site is stopping, or too busy to tell
+		return // the site is stopping, or too busy to answer
 	}
 	for i := range views {
 		v := &views[i]
@@ -102,7 +102,7 @@ func (m *entityMetrics) views(ctx context.Context) (views []core.View, truncated
 		if chosen == everyEntity {
 			base = ""
 		}
-		// An entity of the very name is the first of those that begin with it.
+		// An entity of the very name comes first among entities that begin with it.
 		queries := []string{base + "/"}
 		switch {
 		case chosen == everyEntity:

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// partitionMetrics asks the partitions what they did whenever metrics are collected.
-// Their labels are numbers of partitions, which partitions.MaxCount bounds, outcomes
-// and percentiles, never entities.
+// partitionMetrics asks the partitions for their figures whenever metrics are
+// collected. Labels are outcomes, percentiles and numbers of partitions, which
+// partitions.MaxCount bounds, never entities.
 type partitionMetrics struct{ site *Site }
 
 var (

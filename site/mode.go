@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// GetMode implements samyav1.ClusterServiceServer: what this site goes by.
+// GetMode implements samyav1.ClusterServiceServer: the mode that this site uses.
 func (s cluster) GetMode(ctx context.Context, _ *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
 	if err := expired(ctx); err != nil {
 		return nil, err

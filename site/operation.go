@@ -16,8 +16,8 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// operation is an acquire or a release of a batch or a stream, from its request to
-// its answer. Many are handed to the engine at once, and none has a goroutine.
+// operation is an acquire or a release of a batch or a stream, from its request to its
+// answer. The engine takes many at once, and no operation has a goroutine.
 type operation struct {
 	engine.Call
 	asked
@@ -25,20 +25,20 @@ type operation struct {
 	isRelease bool
 	acquire   core.Acquire
 	release   core.Release
-	// to is told when there is an answer: what follows, or err.
+	// to is told of the answer: outcome, or err.
 	to      answeree
 	outcome outcome
 	err     error
 
-	// Of a stream: the call's tag, when it was begun, and until when its caller
-	// waits; the zero time for ever. One that was cancelled is not used again.
+	// In a stream: the call's tag, its start, and the end of its caller's wait; zero
+	// for no end. A cancelled operation is not used again.
 	tag       uint64
 	began     time.Time
 	deadline  time.Time
 	cancelled bool
 }
 
-// answeree is told of operations that have an answer. It must not block.
+// answeree is told of every operation that has an answer. It must not block.
 type answeree interface {
 	answered(o *operation)
 }
@@ -49,7 +49,7 @@ func (o *operation) Receive(_ *engine.Call, a core.Answer, err error) {
 	o.to.answered(o)
 }
 
-// outcome is what an answer says of an acquire or a release.
+// outcome is the part of an answer that concerns an acquire or a release.
 type outcome struct {
 	code           core.Code
 	parked         bool
@@ -68,7 +68,7 @@ func outcomeOf(a *core.Answer) outcome {
 	}
 }
 
-// refused returns why the operation was not done, or nil.
+// refused returns the error for an operation that was not done, or nil.
 func (a *outcome) refused(s *Site, q *asked) error {
 	if a.code == core.OK {
 		return nil
@@ -76,7 +76,7 @@ func (a *outcome) refused(s *Site, q *asked) error {
 	return s.failure(core.Answer{Code: a.code, Tokens: a.tokens, Left: a.left, RetryAfter: a.retryAfter, Missing: a.missingMembers, Lacking: a.lacking}, *q)
 }
 
-// read checks the operation that r asks for and makes it ready to be started.
+// read checks the operation of r and makes it ready to be started.
 func (s *Site) read(o *operation, r *samyav1.Operation, left time.Duration) error {
 	o.To = o
 	var err error
@@ -95,15 +95,15 @@ func (s *Site) read(o *operation, r *samyav1.Operation, left time.Duration) erro
 	return err
 }
 
-// readAcquire checks the fields of an acquire whose caller waits for as long as
-// left, gives it an id if it has none, and fills in what the core is asked.
+// readAcquire checks the fields of an acquire, gives it an id if it has none, and fills
+// in the core's input. The caller waits for at most left.
 func (s *Site) readAcquire(in *core.Acquire, r *samyav1.AcquireRequest, left time.Duration) (asked, error) {
 	wait, waitErr := waitOf(r)
 	tries, triesErr := s.tries(r)
 	terms, leaseErr := leaseTerms(r.GetLease())
 	least := name.MinTokens("min_tokens", r.GetMinTokens(), r.GetTokens())
 	if r.GetTokens() < 1 {
-		// Said of the tokens alone.
+		// The error is about the tokens alone.
 		least = nil
 	}
 	q, err := s.admit(r, 1, waitErr, triesErr, leaseErr, least)
@@ -138,25 +138,25 @@ func (s *Site) readRelease(in *core.Release, r *samyav1.ReleaseRequest) (asked, 
 	return q, nil
 }
 
-// acquired fills in the response to an acquire that was done.
+// acquired fills in the response to a successful acquire.
 func (s *Site) acquired(resp *samyav1.AcquireResponse, in *core.Acquire, a *outcome, q *asked) {
 	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
 	if in.Lease != nil && !in.DryRun {
-		// Of a lease that has ended a repeat is told the name, and that nothing is left.
+		// If the lease has ended, a repeat gets the lease's name, and no tokens left.
 		resp.Lease = s.lease(&core.LeaseView{
 			ID: q.requestID, Entity: q.entity, Tokens: a.leased, Remaining: a.remaining, Holder: in.Lease.Holder,
 		})
 	}
 }
 
-// released fills in the response to a release that was done.
+// released fills in the response to a successful release.
 func (s *Site) released(resp *samyav1.ReleaseResponse, a *outcome, q *asked) {
 	resp.Tokens, resp.RequestId, resp.Site, resp.Left = int64(a.tokens), q.requestID, s.cfg.Name, int64(a.left)
 	resp.Parked = a.parked
 }
 
-// results makes results of operations; the responses that succeeded operations
-// have are made many at once.
+// results makes results of operations. It allocates the responses of successful
+// operations in slabs.
 type results struct {
 	acquires []acquireResult
 	releases []releaseResult
@@ -172,10 +172,10 @@ type releaseResult struct {
 	response samyav1.ReleaseResponse
 }
 
-// perSlab is how many responses are made at once.
+// perSlab is the number of responses in a slab.
 const perSlab = 64
 
-// of fills in what became of an operation, and returns why it failed, or nil.
+// of fills in the result of an operation, and returns its error, or nil.
 func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	err := o.err
 	switch {
@@ -210,7 +210,7 @@ func (m *results) of(s *Site, result *samyav1.Result, o *operation) error {
 	return err
 }
 
-// movement is what acquires and releases have in common.
+// movement is the common part of acquires and releases.
 type movement interface {
 	GetEntity() string
 	GetTokens() int64
@@ -218,8 +218,8 @@ type movement interface {
 	GetSite() string
 }
 
-// admit checks a request's fields before anything is begun, and gives it an id if
-// it has none. More are what is wrong with its other fields.
+// admit checks a request's fields before anything is begun, and gives the request an id
+// if it has none. more are the errors of its other fields.
 func (s *Site) admit(r movement, least int64, more ...error) (asked, error) {
 	q := asked{entity: r.GetEntity(), requestID: r.GetRequestId(), tokens: r.GetTokens()}
 	var idErr error
@@ -236,7 +236,7 @@ func (s *Site) admit(r movement, least int64, more ...error) (asked, error) {
 	return q, nil
 }
 
-// addressed refuses what another site is to answer; empty stands for any.
+// addressed refuses a request for another site; empty stands for any site.
 func (s *Site) addressed(at string) error {
 	if at == "" || at == s.cfg.Name {
 		return nil
@@ -244,7 +244,7 @@ func (s *Site) addressed(at string) error {
 	return &name.Error{Field: "site", Problem: "this is site " + s.cfg.Name}
 }
 
-// expired refuses what nobody waits for any more, before it is begun.
+// expired refuses a request that nobody waits for any more, before it is begun.
 func expired(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return apierr.Wrap(apierr.DeadlineExceeded, context.Cause(ctx))
@@ -252,10 +252,10 @@ func expired(ctx context.Context) error {
 	return nil
 }
 
-// forEver is the time left of a caller without a deadline.
+// forEver is the time left for a caller without a deadline.
 const forEver = time.Duration(math.MaxInt64)
 
-// timeLeft returns for how long a caller waits.
+// timeLeft returns how long a caller waits.
 func timeLeft(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -276,14 +276,13 @@ func waitOf(r interface{ GetWait() *durationpb.Duration }) (time.Duration, error
 	}
 }
 
-// within shortens a wait so that its answer can reach in time a caller who waits
-// for as long as left.
+// within shortens a wait so that the answer reaches a caller who waits for left.
 func within(left, wait time.Duration) time.Duration {
 	return max(0, min(wait, left-min(left/10, 50*time.Millisecond)))
 }
 
 func ticks(d time.Duration) core.Tick { return core.Tick(d.Milliseconds()) }
 
-// keyOf is the part of a request id that is remembered: enough of a
-// collision-resistant hash that no two ids meet.
+// keyOf returns the remembered part of a request id: enough of a collision-resistant
+// hash that no two ids meet.
 func keyOf(requestID string) core.RequestKey { return core.KeyOf(requestID) }

@@ -15,8 +15,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// GetEntity implements samyav1.EntityServiceServer: this site's share alone, or
-// with what it has heard of the others. It asks nobody.
+// GetEntity implements samyav1.EntityServiceServer: this site's share, with
+// CONSISTENCY_BOUNDED also the last known shares of other sites. It asks nobody.
 func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
 	bounded := r.GetConsistency() == samyav1.Consistency_CONSISTENCY_BOUNDED
 	if err := errors.Join(name.Entity("name", r.GetName()), consistency(r.GetConsistency()), maxAge(r.GetMaxAge())); err != nil {
@@ -38,7 +38,7 @@ func (s entities) GetEntity(ctx context.Context, r *samyav1.GetEntityRequest) (*
 	return &samyav1.GetEntityResponse{Entity: entityOf(a.View()), Usage: s.usage(a.View(), bounded)}, nil
 }
 
-// consistency refuses what a site alone cannot tell.
+// consistency refuses a consistency that a single site cannot provide.
 func consistency(c samyav1.Consistency) error {
 	switch c {
 	case samyav1.Consistency_CONSISTENCY_UNSPECIFIED, samyav1.Consistency_CONSISTENCY_LOCAL,
@@ -60,8 +60,8 @@ func maxAge(d *durationpb.Duration) error {
 	return name.Age("max_age", d.AsDuration())
 }
 
-// usage is this site's share, and with others what it has heard of theirs, in
-// the order of their names.
+// usage returns this site's share and, with others, the last known shares of other
+// sites, in the order of their names.
 func (s *Site) usage(v *core.View, others bool) *samyav1.Usage {
 	u := &samyav1.Usage{
 		Complete: len(s.members.Sites) == 1, Consistent: false, Surplus: int64(v.Surplus),

@@ -1,6 +1,6 @@
-// Package site is one site of a samya cluster: the shell that gives the core in
-// package core a disk, a clock, peers and clients. It refuses to decide
-// anything about tokens; that is the core's.
+// Package site is a site of a samya cluster: the shell that gives the core in package
+// core a disk, a clock, peers and clients. It decides nothing about tokens; the core
+// does.
 package site
 
 import (
@@ -41,7 +41,7 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// Site is one site. Make it with New, run it with Run.
+// Site is a single site. Make it with New, run it with Run.
 type Site struct {
 	cfg     Config
 	log     *slog.Logger
@@ -51,8 +51,7 @@ type Site struct {
 	links   *peer.Links
 	metrics *metrics
 	access  *access.Guard
-	// inspect tells what the partitions did, whenever it is asked; nil where there
-	// are none.
+	// inspect returns the partitions' figures; nil without partitions.
 	inspect func() partitions.Stats
 	// began is when the site was made.
 	began time.Time
@@ -77,8 +76,8 @@ func Run(ctx context.Context, cfg Config) error {
 	return s.Run(ctx)
 }
 
-// New opens a site's data and its listeners, so that whatever is wrong with
-// them is told before anything starts. Run must follow, or Close.
+// New opens a site's data and its listeners, so that it reports their errors before
+// anything starts. The caller must call Run or Close.
 func New(cfg Config) (*Site, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuring the site: %w", err)
@@ -179,8 +178,8 @@ func (s *Site) engineConfig(c *core.Core) engine.Config {
 	return cfg
 }
 
-// manyEntities is how many are worth a collection after the load: what was read
-// takes as much again as the core that was made of it, and the next collection
+// manyEntities is how many entities are worth a garbage collection after the load. The
+// records read take as much memory as the core made of them, and the next collection
 // may be a long time away.
 const manyEntities = 10_000
 
@@ -250,7 +249,7 @@ func (s *Site) serveOn() {
 	}
 }
 
-// guarded lets those in who may.
+// guarded lets authorized callers in.
 func (s *Site) guarded(method string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := s.access.HTTP(r, method)
@@ -262,31 +261,31 @@ func (s *Site) guarded(method string, h http.Handler) http.Handler {
 	})
 }
 
-// GRPCAddr returns where the gRPC listener listens.
+// GRPCAddr returns the address of the gRPC listener.
 func (s *Site) GRPCAddr() string { return s.grpcListener.Addr().String() }
 
-// HTTPAddr returns where the HTTP listener listens.
+// HTTPAddr returns the address of the HTTP listener.
 func (s *Site) HTTPAddr() string { return s.httpListener.Addr().String() }
 
 // livez says that the process runs.
 func (s *Site) livez(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") }
 
-// tellClock has the answer to a health check tell what this machine's clock says.
+// tellClock adds the time of this machine's clock to the answer to a health check.
 func tellClock(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if info.FullMethod == healthv1.Health_Check_FullMethodName {
-		// Without it callers take the clock for right.
+		// Without the header callers take the clock for right.
 		_ = grpc.SetHeader(ctx, metadata.Pairs(samyahealth.ClockHeader, samyahealth.ClockTold(time.Now())))
 	}
 	return handler(ctx, req)
 }
 
-// waiting says what a site waits for that lacks so many members' word.
+// waiting describes the wait of a site for the word of missing members.
 func (s *Site) waiting(missing int) string {
 	return fmt.Sprintf("waiting for %d of %d members to vouch for this site's data", missing, len(s.members.Sites)-1)
 }
 
-// readyz says whether clients are answered: the core handles inputs, and the
-// site's data is vouched for.
+// readyz reports whether the site answers clients: the core handles inputs, and members
+// have vouched for the site's data.
 func (s *Site) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
@@ -309,8 +308,8 @@ func plain(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// Run serves until ctx ends, when it returns nil, or until the site cannot go
-// on, when it returns why: above all when a commit fails. It closes the site.
+// Run serves until ctx ends, and then returns nil. If the site cannot go on, Run
+// returns the reason, above all a commit that failed. Run closes the site.
 func (s *Site) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	var err error
@@ -318,7 +317,7 @@ func (s *Site) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("starting gossip: %w", err), s.Close())
 	}
-	// The engine outlives the listeners, so that what they let in is answered.
+	// The engine outlives the listeners, so that it answers all calls they let in.
 	engineCtx, stopEngine := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopEngine()
 	linksCtx, stopLinks := context.WithCancel(engineCtx)
@@ -387,7 +386,7 @@ func (s *Site) stopServing() {
 	}
 }
 
-// Close lets go of what New opened. Run does it by itself.
+// Close lets go of everything New opened. Run calls it by itself.
 func (s *Site) Close() error {
 	var errs []error
 	if s.membership != nil {

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// streamWindow is how many calls of a stream may be without an answer.
+	// streamWindow is the most calls of a stream without an answer.
 	streamWindow = 16384
-	// expiryPause is the shortest time between two looks at whose time is up.
+	// expiryPause is the shortest time between two looks for expired calls.
 	expiryPause = 10 * time.Millisecond
-	// replyBytes and failureBytes bound a message of answers far below what clients
-	// take: so many bytes of failures, and so many answers else.
+	// maxReplies and failureBytes bound a message of answers far below the limit of
+	// clients: the number of answers, and the bytes of failures.
 	maxReplies   = 2048
 	failureBytes = 1 << 20
 )
 
-// Stream implements samyav1.TokenServiceServer. It reads at all times, so that
-// cancels are heard; what bounds it is the window, which counts a call until its
-// answer is about to be sent.
+// Stream implements samyav1.TokenServiceServer. It reads at all times, so that it hears
+// of cancels. The window bounds it, which counts a call until its answer is about to be
+// sent.
 func (s tokens) Stream(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	st := &stream{site: s.Site, engine: s.engine, window: streamWindow, closing: s.closing}
 	return st.serve(rpc)
@@ -41,30 +41,31 @@ type starter interface {
 	Cancel(c *engine.Call) bool
 }
 
-// stream is many callers' calls over one connection. One goroutine reads, another
-// sends: in each message all answers there are by then.
+// stream is the calls of many callers over a single connection. One goroutine reads;
+// another sends, in each message, all answers there are by then.
 type stream struct {
 	site    *Site
 	engine  starter
 	window  int
 	closing <-chan struct{}
 
-	// turn is held while calls are begun or cancelled, so that none is given out
-	// again meanwhile. It is taken before mu. The sender takes it only when a
-	// caller's time is up: while calls are begun answers go on.
+	// turn is held while calls are begun or cancelled, so that no operation is given
+	// out again meanwhile. It is taken before mu. The sender takes it only when a
+	// caller's time is up, so that answers go on while calls are begun.
 	turn sync.Mutex
-	// calls are those that are begun.
+	// calls is the memory of the calls being begun.
 	calls []*engine.Call
 
-	// mu guards what follows.
+	// mu guards the fields below, up to outMu.
 	mu sync.Mutex
-	// open has the calls whose answers have not been sent, by tag.
+	// open has the calls without a sent answer, by tag.
 	open map[uint64]*operation
 	// free are operations to be used again.
 	free []*operation
 	// closed: no calls are begun any more.
 	closed bool
-	// expiry is not after the first time that a caller's time is up; zero if none has one.
+	// expiry is no later than the first caller's deadline; zero if no caller has a
+	// deadline.
 	expiry time.Time
 
 	// out are the operations that have answers. Its lock is taken after the
@@ -93,16 +94,16 @@ func (st *stream) nudge() {
 	}
 }
 
-// serve runs the stream until its caller has closed it and has all answers, or it
-// fails. A site that stops ends it with ShuttingDown when it has answered all that
-// it began: what has no answer then was not begun.
+// serve runs the stream until its caller has closed it and has all answers, or until it
+// fails. A site that stops answers every call it has begun, and then ends the stream
+// with ShuttingDown. A call without an answer was then not begun.
 func (st *stream) serve(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	st.open, st.wake = make(map[uint64]*operation), make(chan struct{}, 1)
 	defer st.abandon()
 	if err := rpc.Send(&samyav1.StreamResponse{Window: uint32(st.window)}); err != nil {
 		return fmt.Errorf("telling the window: %w", err)
 	}
-	// It ends when the stream has, which may be after this function has returned.
+	// The goroutine ends with the stream, perhaps after this function has returned.
 	ended := make(chan error, 1)
 	go func() { ended <- st.read(rpc) }()
 	closing := st.closing
@@ -140,7 +141,7 @@ func (st *stream) serve(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samy
 	}
 }
 
-// read begins and cancels what the caller asks for, until the stream ends.
+// read begins and cancels calls at the caller's request, until the stream ends.
 func (st *stream) read(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	for {
 		r, err := rpc.Recv()
@@ -172,7 +173,7 @@ func (st *stream) handle(r *samyav1.StreamRequest) error {
 	return nil
 }
 
-// begin begins calls. Those that are not in good form fail at once.
+// begin begins calls. Malformed calls fail at once.
 func (st *stream) begin(calls []*samyav1.Call, now time.Time) error {
 	st.site.metrics.streamed.Observe(float64(len(calls)))
 	begun, err := st.enter(st.calls[:0], calls, now)
@@ -191,8 +192,8 @@ func (st *stream) begin(calls []*samyav1.Call, now time.Time) error {
 	return nil
 }
 
-// enter makes calls ready to be begun, and returns those that are in good form. A
-// stream that is closed takes none.
+// enter makes calls ready to be begun, and returns the well-formed calls. A closed
+// stream takes no calls.
 func (st *stream) enter(begun []*engine.Call, calls []*samyav1.Call, now time.Time) ([]*engine.Call, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -227,7 +228,7 @@ func (st *stream) enter(begun []*engine.Call, calls []*samyav1.Call, now time.Ti
 	return begun, nil
 }
 
-// operation returns one that is not in use.
+// operation returns an unused operation.
 func (st *stream) operation() *operation {
 	if n := len(st.free); n > 0 {
 		o := st.free[n-1]
@@ -247,7 +248,7 @@ func (st *stream) cancel(o *operation, cause error) {
 	st.answered(o)
 }
 
-// expire gives up the calls whose time is up, and sets the timer for the next.
+// expire gives up the expired calls, and sets the timer for the next deadline.
 func (st *stream) expire(timer *time.Timer) {
 	st.mu.Lock()
 	next := st.expiry
@@ -263,8 +264,8 @@ func (st *stream) expire(timer *time.Timer) {
 	timer.Reset(max(expiryPause, next.Sub(now)))
 }
 
-// cancelExpired gives up the calls whose time is up, and returns the next time at
-// which one's is; zero if none has one.
+// cancelExpired gives up the expired calls, and returns the next deadline of a call;
+// zero if there is none.
 func (st *stream) cancelExpired(now time.Time) time.Time {
 	st.turn.Lock()
 	defer st.turn.Unlock()
@@ -283,7 +284,7 @@ func (st *stream) cancelExpired(now time.Time) time.Time {
 	return st.expiry
 }
 
-// close has no further calls begun.
+// close stops the stream from beginning further calls.
 func (st *stream) close() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -297,7 +298,7 @@ func (st *stream) drained() bool {
 	return st.closed && len(st.open) == 0
 }
 
-// abandon closes the stream and gives up what has no answer.
+// abandon closes the stream and gives up all calls without an answer.
 func (st *stream) abandon() {
 	st.turn.Lock()
 	defer st.turn.Unlock()
@@ -318,7 +319,7 @@ func (st *stream) take(into []*operation) []*operation {
 	return taken
 }
 
-// send sends the answers of operations, in as many messages as that takes.
+// send sends the answers of operations, in as many messages as necessary.
 func (st *stream) send(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse], taken []*operation) error {
 	for len(taken) > 0 {
 		resp, n := st.response(taken)
@@ -331,7 +332,7 @@ func (st *stream) send(rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samya
 	return nil
 }
 
-// response is the answers of the first n operations.
+// response returns the answers of the first n operations.
 func (st *stream) response(taken []*operation) (resp *samyav1.StreamResponse, n int) {
 	type reply struct {
 		is     samyav1.Reply
@@ -359,7 +360,7 @@ func (st *stream) response(taken []*operation) (resp *samyav1.StreamResponse, n 
 	return resp, len(resp.GetReplies())
 }
 
-// reuse takes operations out whose answers are about to be sent.
+// reuse takes out operations whose answers are about to be sent.
 func (st *stream) reuse(sent []*operation) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

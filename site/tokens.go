@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// defaultWait is how long an acquire that names no wait may wait for tokens.
-// It is answered sooner as soon as it is known that there are none.
+// defaultWait is how long an acquire that names no wait may wait for tokens. Its answer
+// comes sooner if the site learns sooner that there are none.
 const defaultWait = 5 * time.Second
 
 // tokens serves samyav1.TokenService.

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// attempted is what acquires and releases say of their attempts.
+// attempted is the common part of acquires and releases that describes their attempts.
 type attempted interface {
 	GetRequestId() string
 	GetAttempt() uint32
@@ -21,7 +21,8 @@ type attempted interface {
 	GetNotAfter() *timestamppb.Timestamp
 }
 
-// tries reads and checks what a request says of its attempts. Most say nothing.
+// tries reads and checks the description of a request's attempts. Most requests have
+// none.
 func (s *Site) tries(r attempted) (core.Tries, error) {
 	if r.GetAttempt() == 0 && r.GetRelay() == 0 && r.GetNotAfter() == nil && len(r.GetTried()) == 0 {
 		return core.Tries{}, nil

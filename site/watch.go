@@ -18,19 +18,18 @@ import (
 	"github.com/samya-db/samya/site/engine"
 )
 
-// watchPause is the shortest time between two states that a watch is told.
+// watchPause is the shortest time between two states sent to a watch.
 const watchPause = 100 * time.Millisecond
 
-// WatchEntity implements samyav1.EntityServiceServer: this site's share, and what
-// it has heard of the others by then, whenever something of this site's own has
-// changed.
+// WatchEntity implements samyav1.EntityServiceServer. Whenever this site's own share
+// changes, it sends that share and the last known shares of other sites.
 func (s entities) WatchEntity(r *samyav1.WatchEntityRequest, stream grpc.ServerStreamingServer[samyav1.WatchEntityResponse]) error {
 	token, tokenErr := parseWatchToken(r.GetResumeToken())
 	if err := errors.Join(name.Entity("name", r.GetName()), tokenErr); err != nil {
 		return apierr.FromName(err)
 	}
-	// A token of another site, or of an earlier run, says nothing of revisions.
-	// known is the generation that this site has told of, if any.
+	// A token of another site, or of an earlier run, says nothing of revisions. known
+	// is the generation that this site has reported; 0 for none.
 	var after core.Revision
 	var known uint64
 	if token.site == s.cfg.Name && token.run == s.run {
@@ -58,9 +57,9 @@ func (s entities) WatchEntity(r *samyav1.WatchEntityRequest, stream grpc.ServerS
 	})
 }
 
-// follow tells each later state, as far as there is time for it: a state that
-// comes within watchPause of the one before is told at its end, or a later one
-// in its place. It returns nil after a deletion.
+// follow sends each later state, as far as there is time for it. It sends a state that
+// comes within watchPause of the state before at the end of that pause, or a later
+// state in its place. It returns nil after a deletion.
 func follow(
 	ctx context.Context, after core.Revision, next func(context.Context, core.Revision) (core.Answer, error),
 	send func(*core.Answer) error,
@@ -96,7 +95,7 @@ func (s *Site) watchState(a *core.Answer) *samyav1.WatchEntityResponse {
 	}
 	if !a.Deleted {
 		resp.Usage = s.usage(v, true)
-		// Those who watch add nothing up.
+		// A watch adds nothing up.
 		for _, sh := range resp.Usage.GetShares() {
 			sh.Moves = nil
 		}
@@ -104,8 +103,8 @@ func (s *Site) watchState(a *core.Answer) *samyav1.WatchEntityResponse {
 	return resp
 }
 
-// watchToken says which state a watch was told last. Its revision counts at the
-// site and in the run that gave it.
+// watchToken names the last state that a watch was sent. Its revision counts at the
+// site and in the run that issued the token.
 type watchToken struct {
 	site       string
 	run        core.Run
@@ -121,7 +120,7 @@ func (t watchToken) String() string {
 // maxWatchToken bounds a token, in bytes.
 const maxWatchToken = 256
 
-// parseWatchToken reads a token; the zero one for none.
+// parseWatchToken reads a token; an empty text gives the zero token.
 func parseWatchToken(text string) (watchToken, error) {
 	if text == "" {
 		return watchToken{}, nil

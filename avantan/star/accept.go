@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// build fixes R and begins the second phase. The own offer and the value are
-// one transaction, ahead of Accept-Value. That is this site's accept: from here
+// build fixes R and begins the second phase. The own offer and the value are one
+// transaction, ahead of Accept-Value. That transaction is this site's accept: from here
 // on it has no veto.
 func (s *step) build() {
 	l := s.lead
@@ -41,8 +41,8 @@ func (s *step) unacceptable(id ID, err error) {
 	s.report(fmt.Errorf("%w: instance %v: %w", ErrUnacceptable, id, err))
 }
 
-// onAccept answers a value with this site's vote, or with what became of it.
-// Whoever sends it has accepted it: the leader, or a member of R that asks.
+// onAccept answers a value with this site's vote, or with the outcome of the instance.
+// The sender has accepted the value: it is the leader, or a member of R that asks.
 func (s *step) onAccept(m *Message) {
 	i, found := s.state.find(m.ID)
 	if !found {
@@ -51,7 +51,8 @@ func (s *step) onAccept(m *Message) {
 	}
 	sl := &s.state.Slices[i]
 	if sl.unvoted() && !s.vote(i, m.Value) {
-		// "No vote yet" would tell the sender nothing: it could be accepted later.
+		// The answer "no vote yet" would tell the sender nothing: the vote could still
+		// follow.
 		s.abort(i)
 		s.send(m.From, Message{Kind: Abort, ID: m.ID})
 		if m.From != m.ID.Leader {
@@ -75,9 +76,9 @@ func (s *step) onAccept(m *Message) {
 	}
 }
 
-// acceptWithoutSlice answers a value that this site has no slice for. The value
-// holds a pledge of this site, which is gone: taken back, so that the instance
-// is aborted, or settled, and then the sender has applied it.
+// acceptWithoutSlice answers a value that this site has no slice for. The value holds a
+// pledge of this site, and the pledge is gone. Either it was taken back, so that the
+// instance is aborted, or it was settled, and then the sender has applied the value.
 func (s *step) acceptWithoutSlice(m *Message) {
 	if m.ID.Leader == s.cfg.Self {
 		if s.lead != nil && s.lead.id == m.ID {
@@ -111,9 +112,9 @@ func (s *step) vote(i int, v *avantan.Value) bool {
 	return true
 }
 
-// voted is what is known of an instance that was just accepted here. Its leader
-// accepted it first. It is also the one to repeat it, early enough to come
-// before the others' patience ends; they ask after that, not all at once.
+// voted returns the initial knowledge about an instance that this site just accepted.
+// Its leader accepted first, and repeats the value before the patience of the other
+// sites ends. The others ask after that, not all at once.
 func (s *step) voted(id ID) care {
 	c := care{accepted: s.one(s.cfg.Self) | s.one(id.Leader), lateAt: after(s.now, s.cfg.Patience)}
 	if id.Leader == s.cfg.Self {

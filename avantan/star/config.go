@@ -8,29 +8,29 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// MaxSlices is the largest Config.MaxSlices.
+// MaxSlices is the upper bound of Config.MaxSlices.
 const MaxSlices = 1024
 
-// windowsOfPatience is the least ratio of Patience to Window. A Window covers
-// a round trip and two syncs; a cohort's wait for the value has to cover the
-// collection and two more round trips with their syncs.
+// windowsOfPatience is the least ratio of Patience to Window. A Window covers a round
+// trip and two syncs. A cohort's wait for the value has to cover the collection and two
+// more round trips with their syncs.
 const windowsOfPatience = 3
 
-// Config is what all machines of a site with the same members share. It must
-// not be changed once a Machine uses it.
+// Config is the configuration that all machines of a site with the same members share.
+// It must not change once a Machine uses it.
 type Config struct {
-	// Self is this site; one of Members.
+	// Self is this site, a member.
 	Self avantan.SiteID
 	// Members are the sites that may take part, sorted, 1 to avantan.MaxMembers.
 	Members []avantan.SiteID
-	// Window is how long a leader collects offers before it settles for what it
-	// has. At least 1; it must lie above the farthest round trip and two syncs,
-	// or far sites are never in R.
+	// Window is how long a leader collects offers before it settles for the offers it
+	// has. At least 1; it must lie above the farthest round trip and two syncs, or far
+	// sites are never in R.
 	Window avantan.Tick
-	// Patience is how long a site waits for an instance to go on: before it votes
-	// aborted if it has no value, before it asks all of R if it has. At least
-	// three Windows: above Window, two more round trips and the syncs, or cohorts
-	// abort what a slow leader is about to propose.
+	// Patience is how long a site waits for an instance to go on. Without a value the
+	// site then votes aborted; with a value it asks all of R. At least three Windows:
+	// above Window, two more round trips and the syncs, or cohorts abort the proposal
+	// of a slow leader.
 	Patience avantan.Tick
 	// Backoff is the first back-off of a leader that failed or yielded. It
 	// doubles with each further failure, and the actual wait is drawn from its
@@ -39,14 +39,15 @@ type Config struct {
 	// MaxBackoff bounds the doubling. At least Backoff; it is also about how
 	// long after the healing of a partition an offer may stay stuck.
 	MaxBackoff avantan.Tick
-	// MaxSlices bounds the instances this site takes part in at once, 2 to
-	// MaxSlices. Those that wait for an unreachable member count. At the bound
-	// it neither leads nor pledges; it should be several times the members.
+	// MaxSlices bounds the instances this site takes part in at once, 2 to MaxSlices.
+	// It counts instances that wait for an unreachable member. At the bound the site
+	// neither leads nor pledges; the bound should be several times the number of
+	// members.
 	MaxSlices int
-	// Policy names the reallocation policy where a Proposal names none.
+	// Policy is the reallocation policy if a Proposal names none.
 	Policy string
-	// Reachable reports whether a member is thought to be up, so that a leader
-	// need not sit out its Window for one that is not. Nil means all are. A wrong
+	// Reachable reports whether a member is thought to be up, so that a leader need not
+	// sit out its Window for a member that is down. Nil means all are up. A wrong
 	// answer costs time or leaves a site out of R, never safety.
 	Reachable func(avantan.SiteID) bool
 	// Rand draws the back-offs.
@@ -97,7 +98,7 @@ func (c *Config) reachable() siteSet {
 	return set
 }
 
-// setOf is R: the members that a value holds contributions of.
+// setOf is R: the members with a contribution in the value.
 func (c *Config) setOf(v *avantan.Value) siteSet {
 	var set siteSet
 	for i := range v.Contributions {

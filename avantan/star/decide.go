@@ -24,13 +24,13 @@ func (s *step) commit(i int) {
 	}
 }
 
-// onCommit applies what all of R are said to have accepted, and acknowledges.
-// A leader learns it by Applied.
+// onCommit applies a value that all of R are said to have accepted, and acknowledges.
+// A leader learns of it by Applied.
 func (s *step) onCommit(m *Message) {
 	i, found := s.state.find(m.ID)
 	switch {
 	case !found && m.From == m.ID.Leader && m.ID.Counter <= s.state.floor(m.ID.Leader):
-		// It was settled and forgotten here, and the leader has lost that.
+		// This site settled and forgot the instance, and the leader has lost that.
 		s.send(m.From, Message{Kind: Applied, ID: m.ID})
 	case !found:
 	case s.state.Slices[i].unvoted():
@@ -43,9 +43,9 @@ func (s *step) onCommit(m *Message) {
 	}
 }
 
-// onApplied notes at the leader that a member has applied, and lets all of R
-// forget the instance once every one has, durably. Nobody is left then who
-// could ask what became of it.
+// onApplied notes at the leader that a member has applied the value. Once all members
+// have durably applied it, the leader lets all of R forget the instance. No site is
+// left then that could ask for the outcome.
 func (s *step) onApplied(m *Message) {
 	i, found := s.state.find(m.ID)
 	if !found {
@@ -68,17 +68,16 @@ func (s *step) onApplied(m *Message) {
 	}
 }
 
-// onSettled forgets an instance. The record on disk may last for longer; that
-// does no harm.
+// onSettled forgets an instance. The record on disk may last longer without harm.
 func (s *step) onSettled(m *Message) {
 	if i, found := s.state.find(m.ID); found && s.state.Slices[i].Committed {
 		s.remove(i)
 	}
 }
 
-// abort takes the offer back. If this site has not voted, that is its vote; if
-// it has accepted, somebody else has not. The books and the removal of the slice
-// are one transaction, before anybody hears of it or the tokens are used.
+// abort takes the offer back. If this site has not voted, the abort is its vote; if it
+// has accepted, another site has voted to abort. The books and the removal of the slice
+// are one transaction, durable before anybody hears of the abort or uses the tokens.
 func (s *step) abort(i int) {
 	sl, begun := s.state.Slices[i], s.cares[i].begun
 	s.ledger.TakeBack(sl.ID, sl.Pledge)
@@ -89,7 +88,8 @@ func (s *step) abort(i int) {
 	}
 }
 
-// voteAborted votes on what is open of a leader's instances up to one.
+// voteAborted aborts this site's unvoted instance, if it is id or an earlier instance
+// of the same leader, and reports whether it did.
 func (s *step) voteAborted(id ID) bool {
 	i, open := s.state.unvoted()
 	if !open {
@@ -103,8 +103,9 @@ func (s *step) voteAborted(id ID) bool {
 	return true
 }
 
-// onDiscard lets go of an instance that goes on without this site, or not at
-// all. It says nothing to a site that has voted: it may be older than the vote.
+// onDiscard lets go of an instance that goes on without this site, or not at all. It
+// has no effect on an instance this site has voted on: the message may be older than
+// the vote.
 func (s *step) onDiscard(m *Message) {
 	s.voteAborted(m.ID)
 	if w := s.waiting; w != nil && w.election.From == m.From && w.election.ID.Counter <= m.ID.Counter {

@@ -11,7 +11,7 @@ import (
 // block is how many counters are reserved at a time.
 const block = 32
 
-// maxReserved bounds counters; it is not reached by counting.
+// maxReserved bounds counters; counting never reaches it.
 const maxReserved = avantan.MaxNumber + block
 
 // lead is a leader's side of an instance while it collects offers.
@@ -19,9 +19,9 @@ type lead struct {
 	id       ID
 	proposal Proposal
 	deadline avantan.Tick
-	// answers are the members that have offered or declined, and this site.
+	// answers are this site and the members that have offered or declined.
 	answers siteSet
-	// busy is set once somebody said to be.
+	// busy is set once a member answered Busy.
 	busy bool
 	// contributions came with the answers.
 	contributions []avantan.Contribution
@@ -30,18 +30,19 @@ type lead struct {
 // waiting is an election that came while this site was not free.
 type waiting struct {
 	election *Message
-	// until is when its leader has surely settled for what it has.
+	// until is the tick by which the leader has surely settled for the offers it has.
 	until avantan.Tick
 }
 
-// begin starts an instance for the caller, at once or when it is time.
+// begin starts an instance for the caller, now or later.
 func (s *step) begin(p Proposal) {
 	if s.lead == nil {
 		s.pending = &p
 	}
 }
 
-// goOn does what had to wait until this site was free.
+// goOn answers the waiting election and begins the pending proposal as soon as
+// possible.
 func (s *step) goOn() {
 	if w := s.waiting; w != nil && s.free() {
 		s.waiting = nil
@@ -61,11 +62,11 @@ func (s *step) free() bool {
 	return s.lead == nil && !unvoted && !s.full()
 }
 
-// full reports whether this site takes part in as many instances as it may.
+// full reports whether this site takes part in Config.MaxSlices instances.
 func (s *step) full() bool { return len(s.state.Slices) >= s.cfg.MaxSlices }
 
-// elect begins an instance: Election-GetValue. Its counter is reserved, durably,
-// before anyone hears of it, so that a restart cannot use it again.
+// elect begins an instance: Election-GetValue. Its counter is reserved durably before
+// anyone hears of it, so that a restart cannot use it again.
 func (s *step) elect(p Proposal) {
 	switch {
 	case s.next > avantan.MaxNumber:
@@ -112,8 +113,8 @@ func (s *step) onElection(m *Message) {
 		// A second pledge would be a second vote.
 		return
 	}
-	// The leader runs one instance at a time, so this tells that it has built
-	// nothing more with an older pledge, or has not got it accepted here.
+	// The leader runs one instance at a time. So it has built nothing more with an
+	// older pledge, or has not got it accepted here.
 	s.voteAborted(m.ID)
 	if s.lead != nil && m.ID.outranks(s.lead.id) && !s.full() {
 		s.yield()
@@ -133,8 +134,8 @@ func (s *step) onElection(m *Message) {
 	s.send(m.From, Message{Kind: ElectionOk, ID: m.ID, Contribution: &c})
 }
 
-// keepWaiting keeps an election for later. There is room for one: that of the
-// leader which goes first.
+// keepWaiting keeps an election for later. There is room for a single election; the
+// leader that goes first has precedence.
 func (s *step) keepWaiting(m *Message) {
 	if w := s.waiting; w == nil || s.now > w.until || m.From == w.election.From || m.ID.outranks(w.election.ID) {
 		s.waiting = &waiting{election: m, until: after(s.now, s.cfg.Window)}
@@ -155,7 +156,7 @@ func (s *step) pledge(id ID, press avantan.Press) (avantan.Contribution, bool) {
 	return c, true
 }
 
-// onElectionOk collects an offer, or tells what became of the instance.
+// onElectionOk collects an offer, or answers with the outcome of the instance.
 func (s *step) onElectionOk(m *Message) {
 	l := s.lead
 	if l == nil || l.id != m.ID {
@@ -169,7 +170,7 @@ func (s *step) onElectionOk(m *Message) {
 	s.collected()
 }
 
-// tooLate answers an offer for an instance whose R is fixed, or which is over.
+// tooLate answers an offer for an instance with a fixed R, or for a finished instance.
 func (s *step) tooLate(m *Message) {
 	if m.Contribution == nil {
 		return
@@ -186,9 +187,9 @@ func (s *step) tooLate(m *Message) {
 	s.send(m.From, Message{Kind: Discard, ID: m.ID})
 }
 
-// onBusy notes that nothing comes from a member for the time being. It keeps
-// this election, and is likely to be free before the window ends: two leaders
-// that meet have each pledges that the other waits for, until one yields.
+// onBusy notes that nothing comes from a member for the time being. The member keeps
+// this election, and is likely to be free before the window ends. Two leaders that meet
+// each hold pledges that the other waits for, until one yields.
 func (s *step) onBusy(m *Message) {
 	if l := s.lead; l != nil && l.id == m.ID {
 		l.busy = true
@@ -200,13 +201,13 @@ func (l *lead) holds(site avantan.SiteID) bool {
 	return slices.ContainsFunc(l.contributions, func(c avantan.Contribution) bool { return c.Site == site })
 }
 
-// useful reports whether anybody offers anything.
+// useful reports whether any contribution offers tokens.
 func (l *lead) useful() bool {
 	return slices.ContainsFunc(l.contributions, func(c avantan.Contribution) bool { return c.Offered > 0 })
 }
 
-// enough reports whether the offers, less what their sites want themselves,
-// cover what the leader is short of.
+// enough reports whether the offers, less the wants of their sites, cover the leader's
+// shortage.
 func (l *lead) enough() bool {
 	var surplus avantan.Tokens
 	for _, c := range l.contributions {
@@ -215,7 +216,7 @@ func (l *lead) enough() bool {
 	return surplus >= l.proposal.Short
 }
 
-// collected fixes R once the offers are enough, or no more are expected.
+// collected fixes R once the offers are enough, or no more offers are expected.
 func (s *step) collected() {
 	l := s.lead
 	switch {
@@ -226,7 +227,7 @@ func (s *step) collected() {
 	}
 }
 
-// settleForLess builds a value with what there is, or gives up.
+// settleForLess builds a value with the offers collected, or gives up.
 func (s *step) settleForLess() {
 	switch l := s.lead; {
 	case l.useful():
@@ -248,20 +249,20 @@ func (s *step) yield() {
 	s.pending = &p
 }
 
-// standDown ends an instance of which nothing was built.
+// standDown ends an instance that has built nothing.
 func (s *step) standDown() {
 	id := s.lead.id
 	s.lead = nil
 	s.sendAll(Message{Kind: Discard, ID: id}, 0)
 }
 
-// fail tells the caller, and puts its next attempt off.
+// fail reports the failure to the caller, and puts off the next attempt.
 func (s *step) fail(f Failure) {
 	s.out.Failed = f
 	s.backOff()
 }
 
-// backOff puts the next attempt of this site to lead off.
+// backOff puts off this site's next attempt to lead.
 func (s *step) backOff() {
 	s.fails = min(s.fails+1, maxDoublings)
 	s.retryAt = after(s.now, s.backoff(s.fails))

@@ -2,9 +2,9 @@ package star
 
 import "github.com/samya-db/samya/avantan"
 
-// Ledger is the caller's books of one sequence, as a Machine needs them. It is
-// called from within Step, on the caller's goroutine, and must not block. What
-// it changes becomes durable in the same transaction as the Machine's State.
+// Ledger is the caller's books of a sequence, as a Machine needs them. A Machine calls
+// it from within Step, on the caller's goroutine, and it must not block. Its changes
+// become durable in the same transaction as the Machine's State.
 //
 // Several slices may be set aside at once, each for an instance of its own.
 type Ledger interface {
@@ -14,11 +14,11 @@ type Ledger interface {
 	Pledge(id ID, press avantan.Press) (avantan.Contribution, bool)
 	// TakeBack makes a pledged offer usable again: the instance is aborted.
 	TakeBack(id ID, pledge avantan.Contribution)
-	// CanApply reports whether the value can be applied here: a policy that this
-	// build does not know must not be accepted. What it once found good must stay
-	// so until the instance is over.
+	// CanApply returns an error if this site cannot apply the value: it must not accept
+	// a policy that this build does not know. A value once found good must stay good
+	// until the instance is over.
 	CanApply(v *avantan.Value) error
-	// Apply settles an instance: the slice set aside for it is gone and this
-	// site's grant is credited.
+	// Apply settles an instance: the slice set aside for it is gone, and this site's
+	// grant is credited.
 	Apply(id ID, v *avantan.Value)
 }

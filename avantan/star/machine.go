@@ -8,13 +8,13 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrUnacceptable is matched by the error of an Output that refused to build
-// or accept a value because Ledger.CanApply did.
+// ErrUnacceptable is matched by Output.Err if Ledger.CanApply rejected a value and the
+// Machine did not build or accept it.
 var ErrUnacceptable = errors.New("star: value cannot be applied here")
 
-// ViolationError says that the sites do not agree on something that the
-// protocol guarantees: a disk was rolled back, a site runs twice, or there is a
-// bug. Nothing was applied; the sequence needs an operator.
+// ViolationError says that the sites disagree on something that the protocol
+// guarantees: a disk was rolled back, a site runs twice, or there is a bug. Nothing was
+// applied; the sequence needs an operator.
 type ViolationError struct {
 	ID     ID
 	Reason string
@@ -25,25 +25,26 @@ func (e *ViolationError) Error() string {
 	return fmt.Sprintf("star: instance %v: invariant violated: %s", e.ID, e.Reason)
 }
 
-// Proposal is what a caller wants of an instance it begins.
+// Proposal is a caller's request for an instance.
 type Proposal struct {
 	// Policy names the reallocation policy; empty means Config.Policy.
 	Policy string
-	// Press is passed on to those asked for tokens; above PressAll means it.
+	// Press is passed on to the members asked for tokens; above PressAll means
+	// PressAll.
 	Press avantan.Press
-	// Short is how many tokens the site lacks beyond those it will put in itself.
-	// The leader fixes R as soon as what others offer beyond their own wants
-	// covers it. With the largest Tokens, it waits for everybody reachable.
+	// Short is how many tokens the site lacks beyond the tokens it puts in itself. The
+	// leader fixes R as soon as the others' offers, less their own wants, cover Short.
+	// With the largest Tokens, the leader waits for every reachable member.
 	Short avantan.Tokens
 }
 
-// Input is the one thing that Step is to handle: the first of its fields that
-// is set. An Input with none set is a wake: what is due by now is done.
+// Input is a single event for Step: the first of its fields that is set. An Input with
+// no field set is a wake: the Machine does whatever is due by now.
 type Input struct {
-	// Begin asks for an instance led by this site. While one is under way here
-	// it waits for the end of it, and is forgotten if that moves tokens.
+	// Begin asks for an instance led by this site. While an instance is under way here,
+	// Begin waits for its end, and is forgotten if that instance moves tokens.
 	Begin *Proposal
-	// Receive is a message that has arrived. The Machine may keep what it points
+	// Receive is a message that has arrived. The Machine may keep the memory it points
 	// to; the caller must not change it afterwards.
 	Receive *Message
 }
@@ -54,21 +55,21 @@ type Failure uint8
 const (
 	// FailedNot is the zero Failure.
 	FailedNot Failure = iota
-	// FailedNothing means that nobody who answered within the window offered
-	// anything. Nothing was built. After this and all other failures, a further
-	// Begin waits for the end of a back-off by itself.
+	// FailedNothing means that nobody who answered within the window offered anything.
+	// Nothing was built. After this and all other failures, a further Begin waits for
+	// the end of a back-off by itself.
 	FailedNothing
-	// FailedBusy means the same, but somebody had yet to vote in another
-	// instance: trying again is worth while.
+	// FailedBusy means the same, but a member had yet to vote in another instance: a
+	// further attempt is worthwhile.
 	FailedBusy
-	// FailedAborted means that a value was built, and a member of its R refused
-	// it or had given the instance up. All offers go back.
+	// FailedAborted means that this site built a value, and a member of its R refused
+	// the value or had given the instance up. All offers go back.
 	FailedAborted
-	// FailedUnacceptable means that this site's own ledger would not pledge or
-	// would not apply the value; Output.Err says why if it is the value.
+	// FailedUnacceptable means that this site's own ledger would not pledge, or would
+	// not apply the value. Output.Err says why in the second case.
 	FailedUnacceptable
-	// FailedFull means that this site takes part in Config.MaxSlices instances
-	// that wait for members out of reach.
+	// FailedFull means that this site takes part in Config.MaxSlices instances, all of
+	// them waiting for unreachable members.
 	FailedFull
 )
 
@@ -78,43 +79,42 @@ type Decided struct {
 	Value *avantan.Value
 }
 
-// Output is what a Step asks of the caller.
+// Output is the list of tasks that a Step leaves to the caller.
 type Output struct {
-	// Persist says that State and ledger have changed in a way that must be
+	// Persist says that State and ledger have changed, and that the change must be
 	// durable, in one transaction, before any of Messages leaves.
 	Persist bool
-	// Messages are to be sent in this order. Any of them may be lost.
+	// Messages are to be sent in this order. Any message may be lost.
 	Messages []Message
-	// Applied are the instances whose values the ledger was told to apply.
+	// Applied are the instances whose values the Machine told the ledger to apply.
 	Applied []Decided
 	// Failed says that the instance begun by the caller was given up.
 	Failed Failure
-	// Err reports what was refused or is wrong, for the log and the metrics. It
-	// matches ErrMessage, ErrUnacceptable or a ViolationError. Whatever else the
-	// Output holds stands.
+	// Err reports refused input or a fault, for the log and the metrics. It matches
+	// ErrMessage, ErrUnacceptable or a ViolationError. The rest of the Output stands.
 	Err error
 }
 
-// Machine is one site's part in one sequence of instances of Avantan[*]
-// (Samya, section 4.3.2). It is not safe for concurrent use. An idle one holds
-// its State and little else.
+// Machine is the part of a single site in a single sequence of instances of Avantan[*]
+// (Samya, section 4.3.2). It is not safe for concurrent use. An idle Machine holds its
+// State and little else.
 type Machine struct {
 	cfg    *Config
 	ledger Ledger
 	state  State
 
-	// All below is lost in a crash, and only time-outs and messages depend on it.
+	// A crash loses all fields below; only time-outs and messages depend on them.
 
 	// next is the counter of the next instance led here.
 	next uint64
 	// lead is the instance led here while it collects offers.
 	lead *lead
-	// cares go with the slices, one each, in the same order.
+	// cares belong to the slices, in the same order.
 	cares []care
 	// waiting is the election that is answered when this site is free.
 	waiting *waiting
-	// pending is a caller's proposal that waits for retryAt, or for the end of
-	// what is under way.
+	// pending is a caller's proposal that waits for retryAt, or for the end of the
+	// instance under way.
 	pending *Proposal
 	// retryAt is the end of the back-off.
 	retryAt avantan.Tick
@@ -124,26 +124,26 @@ type Machine struct {
 	restored bool
 }
 
-// care is what a site remembers of a slice between crashes.
+// care is the volatile knowledge about a slice.
 type care struct {
 	// accepted are the members known to have accepted.
 	accepted siteSet
-	// applied are the members known to have durably applied; the leader's to know.
+	// applied are the members known to have durably applied, if this site leads.
 	applied siteSet
 	// deadline is when the slice is looked after next.
 	deadline avantan.Tick
 	// tries counts the repetitions.
 	tries uint8
-	// lateAt is until when others have to wait for an accepted value; late is
-	// set after that.
+	// lateAt is the tick until which a Begin waits for an accepted value; late is set
+	// after that.
 	lateAt avantan.Tick
 	late   bool
-	// begun is set if this site's caller began it, in this life.
+	// begun is set if this site's caller began the instance, in this life.
 	begun bool
 }
 
-// New returns the Machine of a sequence. cfg must be valid. st is the zero
-// State for a new sequence, or what was last durable of an older one.
+// New returns the Machine of a sequence. cfg must be valid. st is the zero State for a
+// new sequence, and the last durable State for an older sequence.
 func New(cfg *Config, ledger Ledger, st State) *Machine {
 	return &Machine{
 		cfg: cfg, ledger: ledger, state: st, next: st.Reserved + 1, cares: make([]care, len(st.Slices)),
@@ -151,12 +151,12 @@ func New(cfg *Config, ledger Ledger, st State) *Machine {
 	}
 }
 
-// State returns what must be durable, for encoding. The caller must not change
-// or retain it; Clone it to keep it.
+// State returns the state that must be durable, for encoding. The caller must not
+// change or retain it; Clone it to keep it.
 func (m *Machine) State() *State { return &m.state }
 
-// Open reports whether an instance is under way here that Begin would wait
-// for. One that has waited for others past its time-out is not.
+// Open reports whether an instance is under way here that Begin would wait for. An
+// instance that has waited for others past its time-out does not count.
 func (m *Machine) Open() bool {
 	if m.lead != nil {
 		return true
@@ -169,13 +169,13 @@ func (m *Machine) Open() bool {
 	return false
 }
 
-// Waits reports whether a Begin waits for the end of a back-off or of what is
+// Waits reports whether a Begin waits for the end of a back-off or of the instance
 // under way.
 func (m *Machine) Waits() bool { return m.pending != nil }
 
-// WakeAt returns when the Machine next wants a wake, and false if it does not.
-// It may change with every Step, in both directions. A wake that comes late
-// costs time only, one that comes early has no effect.
+// WakeAt returns when the Machine next wants a wake, and false if it wants none. The
+// time may change with every Step, in both directions. A late wake costs time only; an
+// early wake has no effect.
 func (m *Machine) WakeAt() (avantan.Tick, bool) {
 	if m.restored {
 		return 0, true
@@ -199,7 +199,7 @@ func (m *Machine) WakeAt() (avantan.Tick, bool) {
 	return at, found
 }
 
-// Step handles one input at the given time and returns what follows from it.
+// Step handles one input at the given time and returns its consequences.
 func (m *Machine) Step(now avantan.Tick, in Input) Output {
 	s := step{Machine: m, now: now}
 	if m.restored {
@@ -230,7 +230,7 @@ func (s *step) send(to avantan.SiteID, m Message) {
 	s.out.Messages = append(s.out.Messages, m)
 }
 
-// sendAll sends to all members but this site and those excepted.
+// sendAll sends to all members except this site and the members in except.
 func (s *step) sendAll(m Message, except siteSet) {
 	for i, site := range s.cfg.Members {
 		if site != s.cfg.Self && !except.has(i) {
@@ -239,12 +239,12 @@ func (s *step) sendAll(m Message, except siteSet) {
 	}
 }
 
-// sendR sends to all of R but this site and those excepted.
+// sendR sends to all of R except this site and the members in except.
 func (s *step) sendR(v *avantan.Value, m Message, except siteSet) {
 	s.sendAll(m, except|^s.cfg.setOf(v))
 }
 
-// one is the set of one member.
+// one is the set of a single member.
 func (s *step) one(site avantan.SiteID) siteSet {
 	var set siteSet
 	if i, member := s.cfg.index(site); member {
@@ -294,8 +294,8 @@ func (s *step) receive(m *Message) {
 	}
 }
 
-// check refuses what is malformed, names strangers, or tells this site of an
-// instance of its own that it has never begun.
+// check refuses a message that is malformed, names strangers, or tells of an instance
+// of this site that it has never begun.
 func (s *step) check(m *Message) error {
 	if err := m.Validate(); err != nil {
 		return err
@@ -320,7 +320,7 @@ func (s *step) member(site avantan.SiteID) bool {
 	return member
 }
 
-// insert adds a slice with what goes with it.
+// insert adds a slice with its care.
 func (s *step) insert(sl Slice, c care) {
 	i, _ := s.state.find(sl.ID)
 	s.state.Slices = slices.Insert(s.state.Slices, i, sl)
@@ -328,7 +328,7 @@ func (s *step) insert(sl Slice, c care) {
 	s.out.Persist = true
 }
 
-// remove drops a slice and what goes with it.
+// remove drops a slice with its care.
 func (s *step) remove(i int) {
 	s.state.Slices = slices.Delete(s.state.Slices, i, i+1)
 	s.cares = slices.Delete(s.cares, i, i+1)

@@ -7,14 +7,14 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrMessage is matched by the error of an Output whose message was refused
-// because it is malformed or comes from a stranger. It had no effect.
+// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// or comes from a stranger. The message had no effect.
 var ErrMessage = errors.New("star: malformed message")
 
-// Validate reports what is wrong with the form of a message: an unknown kind,
-// a missing field, a number out of range, contributions that are not sorted by
-// site, a sender or receiver that cannot be the one. It knows nothing of any
-// Machine's members or state. Its errors match ErrMessage.
+// Validate reports an error in the form of a message: an unknown kind, a missing field,
+// a number out of range, contributions not sorted by site, or a sender or receiver that
+// does not fit the kind. It checks nothing against a Machine's members or state. Its
+// errors match ErrMessage.
 func (m *Message) Validate() error {
 	if m.From == "" || m.To == "" || m.From == m.To {
 		return m.malformed("From and To must be two sites")
@@ -71,9 +71,9 @@ func (m *Message) validateAccept() error {
 	return nil
 }
 
-// validateValue reports what is wrong with a value of this variant. It moves
-// tokens between two sites or more and changes nothing else: changes of limits
-// are decided by majorities.
+// validateValue reports an error in a value of this variant. The value must move tokens
+// between two sites or more and change nothing else: majorities decide changes of
+// limits.
 func validateValue(v *avantan.Value) error {
 	if len(v.Contributions) < 2 {
 		return errors.New("a value must hold two contributions or more")

@@ -11,7 +11,7 @@ func (s *step) wake() {
 	if s.lead != nil && s.now >= s.lead.deadline {
 		s.settleForLess()
 	}
-	// From the end, since what times out may be removed.
+	// From the end, since timeOut may remove the slice.
 	for i := range slices.Backward(s.cares) {
 		if s.now >= s.cares[i].deadline {
 			s.timeOut(i)
@@ -44,10 +44,10 @@ func (s *step) timeOut(i int) {
 	c.deadline = after(s.now, max(s.cfg.Patience, s.backoff(c.tries)))
 }
 
-// ask sends the value to the members of R that it needs to hear of. Each
-// answers with a vote or with the outcome, and one that has yet to vote does so
-// first. The leader has a vote of everybody who accepted; another site asks
-// them too, for they may have learned the outcome since.
+// ask sends the value to the members of R that this site needs to hear from. Each
+// answers with a vote or with the outcome; a member that has yet to vote does so first.
+// A leader leaves out the members that have accepted. Any other site asks them too,
+// since they may have learned the outcome since.
 func (s *step) ask(i int) {
 	sl := &s.state.Slices[i]
 	var except siteSet
@@ -57,10 +57,10 @@ func (s *step) ask(i int) {
 	s.sendR(sl.Value, Message{Kind: Accept, ID: sl.ID, Value: sl.Value}, except)
 }
 
-// resume goes on after a restart. A leader whose value is durable repeats it:
-// it may have been accepted by all others. Of all its other counters it says
-// that they came to nothing; not to members of an R that is to go on, since
-// what they have not voted on yet would end as well.
+// resume goes on after a restart. A leader with a durable value repeats it, since all
+// others may have accepted it. The leader discards all its other counters. It sends no
+// Discard to members of an R that goes on, since a Discard would also end an instance
+// they have not voted on.
 func (s *step) resume() {
 	var going siteSet
 	for i := range s.cares {

@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// Validate reports a State that no Machine can have produced, so that a
-// damaged or foreign record is found before it is acted upon.
+// Validate reports a State that no Machine can have produced, so that a caller finds a
+// damaged or foreign record before acting upon it.
 func (s *State) Validate() error {
 	switch {
 	case s.Reserved > maxReserved:
@@ -97,7 +97,7 @@ func (s *State) find(id ID) (int, bool) {
 	return slices.BinarySearchFunc(s.Slices, id, func(sl Slice, id ID) int { return sl.ID.Compare(id) })
 }
 
-// unvoted returns where the slice is that this site has yet to vote on.
+// unvoted returns the index of the slice that this site has yet to vote on.
 func (s *State) unvoted() (int, bool) {
 	i := slices.IndexFunc(s.Slices, func(sl Slice) bool { return sl.unvoted() })
 	return i, i >= 0

@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ID names an instance, for ever: the site that leads it and a number that this
-// leader has given to no other instance of the sequence.
+// ID names an instance, for ever: the site that leads it, and a number that the leader
+// gives to no other instance of the sequence.
 type ID struct {
 	Leader  avantan.SiteID
 	Counter uint64
@@ -22,8 +22,8 @@ func (id ID) Compare(other ID) int {
 	return cmp.Or(cmp.Compare(id.Leader, other.Leader), cmp.Compare(id.Counter, other.Counter))
 }
 
-// outranks reports whether the leader of other yields to the one of id while
-// both are in their first phase: who has led less goes first.
+// outranks reports whether the leader of other yields to the leader of id while both
+// are in their first phase. The leader that has led less goes first.
 func (id ID) outranks(other ID) bool {
 	return cmp.Or(cmp.Compare(id.Counter, other.Counter), cmp.Compare(id.Leader, other.Leader)) < 0
 }
@@ -31,17 +31,16 @@ func (id ID) outranks(other ID) bool {
 // String returns the ID as "leader.counter".
 func (id ID) String() string { return fmt.Sprintf("%s.%d", id.Leader, id.Counter) }
 
-// Slice is this site's part in one instance: the offer it has set aside, and
-// its vote. A vote is one-shot: none, then accepted or aborted. The slice of an
-// aborted one is gone, and Floors say that it was there.
+// Slice is this site's part in a single instance: the offer set aside, and the vote. A
+// site votes once: none, then accepted or aborted. The slice of an aborted instance is
+// gone, and Floors say that it was there.
 type Slice struct {
 	ID ID
-	// Pledge is the own contribution, whose offer is set aside until the instance
-	// is committed or aborted.
+	// Pledge is the own contribution. Its offer stays set aside until the instance is
+	// committed or aborted.
 	Pledge avantan.Contribution
-	// Value is what this site has accepted; nil while it has not voted. Its
-	// contributions are R, fixed by the leader. A leader's own slice begins with
-	// a value.
+	// Value is the value this site has accepted; nil before the vote. Its contributions
+	// are R, fixed by the leader. A leader's own slice begins with a value.
 	Value *avantan.Value
 	// Committed is set once the value is applied here: the offer is gone. The
 	// slice stays until the leader knows that all of R have applied it.
@@ -63,20 +62,20 @@ func (s *Slice) hasInR(site avantan.SiteID) bool {
 	return in
 }
 
-// State is all of a Machine that must survive a crash. The caller stores it in
-// one transaction with its own books whenever an Output says so, and hands it
-// back to New after a restart.
+// State is the part of a Machine that must survive a crash. The caller stores it in one
+// transaction with its own books whenever an Output says so, and hands it back to New
+// after a restart.
 type State struct {
 	// Reserved is the last counter this site may have used as a leader. After a
 	// restart it goes on above.
 	Reserved uint64
 	// Slices are the instances this site takes part in, ordered by ID, at most
-	// Config.MaxSlices. At most one of them is without a vote.
+	// Config.MaxSlices. At most one slice is without a vote.
 	Slices []Slice
 	// Floors hold, for each leader this site has ever pledged to, the last such
-	// instance: the one tombstone a leader. An instance at or below it without a
-	// slice is over here: this site has not accepted it and never will, or it was
-	// aborted, or all of its R have durably applied it. Ordered by leader.
+	// instance: a single tombstone a leader. An instance at or below its floor without
+	// a slice is over here. Either this site has not accepted it and never will, or it
+	// was aborted, or all of its R have durably applied it. Ordered by leader.
 	Floors []ID
 }
 
@@ -90,20 +89,20 @@ const (
 	ElectionOk
 	// Busy says that the sender has yet to vote in another instance.
 	Busy
-	// Discard says that the receiver is in no value of an instance that the
-	// sender leads, or of any it led before, unless it has accepted it already.
+	// Discard says that no value of the instance, or of any earlier instance of the
+	// sender, holds the receiver, unless the receiver has accepted it already.
 	Discard
-	// Accept carries the value: the leader's Accept-Value, or that of a member of
-	// R that has accepted it and asks what became of it.
+	// Accept carries the value. The leader sends it as Accept-Value. A member of R that
+	// has accepted the value sends it to ask for the outcome.
 	Accept
 	// AcceptOk says that the sender has accepted: Accept-ok.
 	AcceptOk
-	// Abort says that a member of R has voted aborted, so that none may commit.
-	// A site that has forgotten an instance that all of R have applied may say it
-	// too; nobody is left to whom it would mean anything.
+	// Abort says that a member of R has voted aborted, so that no member may commit. A
+	// site may also say it after it has forgotten an instance that all of R have
+	// applied; no site is left that would act on it.
 	Abort
-	// Commit says that all of R have accepted: the paper's Decision. Whom it is
-	// for has the value.
+	// Commit says that all of R have accepted: the paper's Decision. The receiver has
+	// the value.
 	Commit
 	// Applied tells the leader that the sender has durably applied the value.
 	Applied
@@ -111,8 +110,8 @@ const (
 	Settled
 )
 
-// Message is one message between two sites' machines of the same sequence.
-// Which sequence (entity and generation) is the caller's to say on the wire.
+// Message is a message between the machines of two sites for the same sequence. The
+// caller names the sequence (entity and generation) on the wire.
 type Message struct {
 	Kind     Kind
 	From, To avantan.SiteID

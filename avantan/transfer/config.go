@@ -9,10 +9,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// Config is what all machines of a site with the same members share. It must
-// not be changed once a Machine uses it.
+// Config is the configuration that all machines of a site with the same members share.
+// It must not change once a Machine uses it.
 type Config struct {
-	// Self is this site; one of Members.
+	// Self is this site, a member.
 	Self avantan.SiteID
 	// Members are the sites that may give and receive, sorted, 1 to
 	// avantan.MaxMembers.
@@ -20,13 +20,13 @@ type Config struct {
 	// Window is how long a round waits for answers. At least 1; it must lie above
 	// the farthest round trip and a sync, or far donors come too late.
 	Window avantan.Tick
-	// Backoff is the first wait before a transfer is sent again. It doubles with
-	// each repetition, and the actual wait is drawn from its upper half. At least
-	// 1; its half should lie above the farthest round trip and a sync, or
-	// transfers are sent twice for nothing.
+	// Backoff is the first wait before a transfer is sent again. It doubles with each
+	// repetition, and the actual wait is drawn from its upper half. At least 1. Half of
+	// it should exceed the farthest round trip and a sync, or transfers are sent twice
+	// for nothing.
 	Backoff avantan.Tick
-	// MaxBackoff bounds the doubling. At least Backoff; it is also about how long
-	// tokens stay under way after a receiver is back, if it asks for nothing.
+	// MaxBackoff bounds the doubling. At least Backoff. It is also about how long
+	// tokens stay under way after a receiver is back, if the receiver asks for nothing.
 	MaxBackoff avantan.Tick
 	// Rand draws the waits.
 	Rand avantan.Rand

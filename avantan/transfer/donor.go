@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// maxTries bounds the count of repetitions; the back-off is at its most before.
+// maxTries bounds the count of repetitions; the back-off reaches its maximum earlier.
 const maxTries = 63
 
-// onAsk gives, or says that there is nothing to give. An ask that finds a
-// transfer under way gets that one: it was not credited when the ask left.
+// onAsk gives tokens, or answers that there are none to give. An ask that finds a
+// transfer under way gets that transfer: it was not credited when the ask left.
 func (s *step) onAsk(m *Message) {
 	i, found := s.state.findDebit(m.From)
 	if m.Seq > 0 && (!found || m.Seq > s.state.Debits[i].Seq) {
@@ -51,7 +51,7 @@ func (s *step) onAck(m *Message) {
 	s.acknowledged(i, m.Seq)
 }
 
-// acknowledged frees a pair for the next transfer. It need not be durable: if
+// acknowledged frees a pair for the next transfer. The change need not be durable: if
 // it is lost, the transfer is sent and acknowledged once more.
 func (s *step) acknowledged(i int, seq uint64) {
 	if d := &s.state.Debits[i]; seq == d.Seq {
@@ -59,7 +59,7 @@ func (s *step) acknowledged(i int, seq uint64) {
 	}
 }
 
-// repeat sends what has not been acknowledged in time once more.
+// repeat sends again every transfer that was not acknowledged in time.
 func (s *step) repeat() {
 	for i := range s.cares {
 		if c := &s.cares[i]; s.state.Debits[i].Amount > 0 && s.now >= c.deadline {

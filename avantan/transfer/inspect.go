@@ -7,17 +7,17 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// A search over all schedules needs to copy a Machine, to tell whether two will
-// behave alike, and to let time-outs come in any order. Nothing else does.
+// For a search over all schedules, which copies Machines, compares their future
+// behaviour, and lets time-outs come in any order. Nothing else needs this file.
 
-// Timer names one of the times that a Machine waits for.
+// Timer names a time that a Machine waits for.
 type Timer uint8
 
 const (
-	// TimerRound is when a round waits no longer.
+	// TimerRound is the end of a round's wait.
 	TimerRound Timer = iota + 1
-	// TimerRepeat is when a transfer is sent again. There is one for each debit;
-	// it counts only while the transfer is not acknowledged.
+	// TimerRepeat is when a transfer is sent again. Each debit has its own; it counts
+	// only while the transfer is not acknowledged.
 	TimerRepeat
 )
 
@@ -36,10 +36,10 @@ func (m *Machine) Clone(ledger Ledger) *Machine {
 	return &c
 }
 
-// Retime replaces the time of every timer by what f makes of it; 0 stands for
-// one long past. receiver is that of the debit, empty for TimerRound. What a
-// Machine does may depend on time-outs in no other way than that they come, so
-// any choice must be safe.
+// Retime replaces the time of every timer by the result of f; 0 stands for a time long
+// past. receiver is the receiver of the debit, empty for TimerRound. The behaviour of a
+// Machine may depend on the fact of a time-out and on nothing else about it, so any
+// choice must be safe.
 func (m *Machine) Retime(f func(t Timer, receiver avantan.SiteID, at avantan.Tick) avantan.Tick) {
 	if m.round != nil {
 		m.round.deadline = f(TimerRound, "", m.round.deadline)
@@ -49,10 +49,10 @@ func (m *Machine) Retime(f func(t Timer, receiver avantan.SiteID, at avantan.Tic
 	}
 }
 
-// Fingerprint appends to dst an encoding of all that decides what the Machine
-// will do and say, volatile fields included. Two Machines with one Config and
-// the same fingerprint differ only in when they do it: times and counts of
-// repetitions are left out. It is not for storage.
+// Fingerprint appends to dst an encoding of everything that determines the Machine's
+// future actions and messages, volatile fields included. Two Machines with the same
+// Config and fingerprint differ only in the times of their actions. The encoding omits
+// times and counts of repetitions. It is not for storage.
 func (m *Machine) Fingerprint(dst []byte) []byte {
 	dst = binary.AppendUvarint(m.state.Fingerprint(dst), m.next)
 	if m.round == nil {

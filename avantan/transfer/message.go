@@ -7,14 +7,13 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// ErrMessage is matched by the error of an Output whose message was refused
-// because it is malformed or comes from a stranger. It had no effect.
+// ErrMessage is matched by Output.Err if a message was refused because it is malformed
+// or comes from a stranger. The message had no effect.
 var ErrMessage = errors.New("transfer: malformed message")
 
-// Validate reports what is wrong with the form of a message: an unknown kind, a
-// number or an amount out of its range, a field that its kind does not have, a
-// sender or receiver that cannot be the one. It knows nothing of any Machine's
-// members or state. Its errors match ErrMessage.
+// Validate reports an error in the form of a message: an unknown kind, a number or
+// amount out of range, a field that the kind does not have, or equal or missing sites.
+// It checks nothing against a Machine's members or state. Its errors match ErrMessage.
 func (m *Message) Validate() error {
 	has := [...]struct{ ask, seq, amount, left bool }{
 		Ask:      {ask: true, seq: true, amount: true},

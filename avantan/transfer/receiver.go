@@ -17,7 +17,7 @@ type round struct {
 	deadline avantan.Tick
 }
 
-// begin asks all donors at once. Nothing is set aside for it.
+// begin asks all donors at once. It sets nothing aside.
 func (s *step) begin(p *Proposal) {
 	if s.out.Err = s.check(p); s.out.Err != nil {
 		return
@@ -66,8 +66,8 @@ func (s *step) check(p *Proposal) error {
 	return nil
 }
 
-// onTransfer credits what is new, and acknowledges what is durable once the
-// answer leaves, whether it is new or not.
+// onTransfer credits a new transfer. It acknowledges the last credited transfer,
+// durable once the answer leaves, whether the transfer is new or not.
 func (s *step) onTransfer(m *Message) {
 	last := s.state.credited(m.From)
 	switch {
@@ -101,8 +101,8 @@ func (s *step) onRefuse(m *Message) {
 	s.answered(m)
 }
 
-// answered ends the round if nothing more is needed or nobody is left to wait
-// for. An answer to an earlier ask is none: the donor has yet to see this one.
+// answered ends the round once the need is met or all donors have answered. An answer
+// to an earlier ask does not count: the donor has yet to see this ask.
 func (s *step) answered(m *Message) {
 	if s.round == nil {
 		return

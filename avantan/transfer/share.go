@@ -6,9 +6,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// share is what a donor gives for an ask, which is at least 1: all of it if its
-// own target is still covered then, else a part of what is left, split as
-// ask : target, at least 1. Nothing if nothing is left.
+// share returns the tokens that a donor gives for an ask of at least 1. The donor gives
+// all of the ask if the rest still covers its own target. Otherwise it splits the
+// tokens left as ask : target, and gives at least 1. It returns zero if no tokens are
+// left.
 func share(ask, left, target avantan.Tokens) avantan.Tokens {
 	target = max(target, 0)
 	if left <= 0 {
@@ -17,16 +18,17 @@ func share(ask, left, target avantan.Tokens) avantan.Tokens {
 	if ask <= left && target <= left-ask {
 		return ask
 	}
-	// Two of 63 bits fit into 64; the quotient is below ask, since left is below
-	// the divisor.
+	// The sum of two 63-bit numbers fits 64 bits. The quotient is below ask, since
+	// left is below the divisor.
 	hi, lo := bits.Mul64(uint64(left), uint64(ask))
 	part, _ := bits.Div64(hi, lo, uint64(ask)+uint64(target))
 	return max(avantan.Tokens(part), 1)
 }
 
-// divide splits a need, at least 1, over donors in proportion to what they are
-// thought to have left. The parts add up to the need; who has nothing left has
-// none. Nil if nobody has anything. The sum of what is left must fit 63 bits.
+// divide splits a need of at least 1 over donors in proportion to the tokens they are
+// thought to have left. The parts add up to the need; a donor without tokens has no
+// part. The result is nil if no donor has tokens. The sum of the tokens left must fit
+// 63 bits.
 func divide(need avantan.Tokens, donors []Donor) []avantan.Tokens {
 	var total uint64
 	for _, d := range donors {

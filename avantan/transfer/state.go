@@ -13,11 +13,11 @@ import (
 // block is how many numbers of asks are reserved at a time.
 const block = 32
 
-// maxReserved bounds the numbers of asks; it is not reached by counting.
+// maxReserved bounds the numbers of asks; counting never reaches it.
 const maxReserved = avantan.MaxNumber + block
 
-// Validate reports a State that no Machine can have produced, so that a
-// damaged or foreign record is found before it is acted upon.
+// Validate reports a State that no Machine can have produced, so that a caller finds a
+// damaged or foreign record before acting upon it.
 func (s *State) Validate() error {
 	switch {
 	case s.Reserved > maxReserved:
@@ -55,8 +55,8 @@ func (s *State) Clone() State {
 	return State{Reserved: s.Reserved, Debits: slices.Clone(s.Debits), Credits: slices.Clone(s.Credits)}
 }
 
-// InFlight is the sum of what this site has given and nobody has acknowledged.
-// Where it does not go down, a receiver is out of reach.
+// InFlight returns the sum of all unacknowledged transfers of this site. If it does not
+// go down, a receiver is unreachable.
 func (s *State) InFlight() avantan.Tokens {
 	var sum avantan.Tokens
 	for _, d := range s.Debits {
@@ -75,7 +75,7 @@ func (s *State) findCredit(donor avantan.SiteID) (int, bool) {
 	return slices.BinarySearchFunc(s.Credits, donor, func(c Credit, d avantan.SiteID) int { return cmp.Compare(c.Donor, d) })
 }
 
-// credited returns the last transfer of a donor that was credited here.
+// credited returns the number of the donor's last transfer credited here; 0 for none.
 func (s *State) credited(donor avantan.SiteID) uint64 {
 	if i, found := s.findCredit(donor); found {
 		return s.Credits[i].Seq

@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// The lives of certificates unless told otherwise.
+// The default lives of certificates.
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	certLife = 365 * 24 * time.Hour
@@ -202,7 +202,7 @@ func (c *certs) load() (*devca.CA, error) {
 	return ca, nil
 }
 
-// exists adds a hint to the error of a file that is there.
+// exists adds a hint to the error that a file exists.
 func (c *certs) exists(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return &hintError{err, "nothing is overwritten; choose another place, or pass --replace where there is such a flag"}
@@ -211,5 +211,5 @@ func (c *certs) exists(err error) error {
 }
 
 func (c *certs) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(c.stdout, format, args...) // nowhere is left to report to
+	_, _ = fmt.Fprintf(c.stdout, format, args...) // no other output is left for an error
 }

@@ -72,8 +72,8 @@ that several sites share can be checked with SAMYA_NAME set.`,
 	}
 }
 
-// judge lets each kind of process that a file has settings of check them, and
-// returns the kinds.
+// judge has each kind of process with settings in the file check them, and returns the
+// kinds.
 func (p *program) judge(ctx context.Context, path string) ([]string, error) {
 	file, err := settings.Read(path, p.kinds())
 	if err != nil {
@@ -116,7 +116,7 @@ Values are not judged; samya config check does that.`,
 			Use:   kind.Name,
 			Short: "Show the settings of " + strings.ReplaceAll(kind.About, "`", ""),
 			Args:  exactly(),
-			// The settings are those of the kind, not of this command.
+			// The settings come from the kind, not from this command.
 			PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				settled, err := p.settlement(cmd.Flags(), kind.Name)
@@ -132,8 +132,7 @@ Values are not judged; samya config check does that.`,
 	return cmd
 }
 
-// configReference is `samya config reference`, which docs/configuration.md is
-// printed by.
+// configReference is `samya config reference`, which prints docs/configuration.md.
 func (p *program) configReference() *cobra.Command {
 	return &cobra.Command{
 		Use:    "reference",

@@ -58,7 +58,7 @@ differ.`,
 			result, err := demo.Run(cmd.Context(), opts)
 			switch {
 			case opts.Keep && result != nil && errors.Is(err, errInterrupted):
-				// That is how a kept cluster ends.
+				// An interrupt is the end of a kept cluster.
 			case err != nil:
 				return err
 			}
@@ -84,8 +84,7 @@ differ.`,
 	return cmd
 }
 
-// known refuses a name that is not among those that can be chosen; empty
-// chooses the default.
+// known refuses a name that is not in names; an empty name chooses the default.
 func known(flag, name string, names []string) error {
 	if name == "" || slices.Contains(names, name) {
 		return nil

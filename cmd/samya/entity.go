@@ -59,7 +59,8 @@ func (t *talker) entityCreate() *cobra.Command {
 					if !doubtful(err) {
 						return err
 					}
-					// Without the id a repeat could be told that the entity exists already.
+					// Without the id a repeat could fail because the entity exists
+					// already.
 					again := fmt.Sprintf("find out with: samya entity create %s --limit %d --request-id %s", args[0], limit, requestID)
 					if parent != "" {
 						again += " --parent " + parent
@@ -118,7 +119,7 @@ func (t *talker) entityGet() *cobra.Command {
 	return cmd
 }
 
-// consistencies are what a read may be content with.
+// consistencies are the consistencies of a read.
 var consistencies = []string{"local", "bounded", "exact"}
 
 // printStatus prints an entity and its books.
@@ -195,7 +196,7 @@ With -o json each state is a line with a resume_token, which --resume-token take
 	return cmd
 }
 
-// printState prints one state of a watch as one line.
+// printState prints a state of a watch as a line.
 func (t *talker) printState(s httpapi.State) error {
 	var err error
 	switch {
@@ -243,7 +244,7 @@ func (t *talker) entityList() *cobra.Command {
 	return cmd
 }
 
-// list reads all pages.
+// list returns the entities of all pages.
 func list(ctx context.Context, client *httpapi.Client, prefix string) ([]httpapi.Entity, error) {
 	entities := []httpapi.Entity{}
 	for token := ""; ; {
@@ -301,7 +302,7 @@ the change, and fails if that takes longer than 10 s. The change stands all the 
 	return cmd
 }
 
-// setLimit changes a limit and prints what comes of that.
+// setLimit changes a limit and prints the result.
 func (t *talker) setLimit(ctx context.Context, client *httpapi.Client, entity string, change httpapi.Change) error {
 	again := fmt.Sprintf("samya entity set-limit %s %d --request-id %s", entity, change.Limit, change.RequestID)
 	if change.ExpectedVersion != 0 {
@@ -329,7 +330,7 @@ func (t *talker) setLimit(ctx context.Context, client *httpapi.Client, entity st
 	}
 }
 
-// mayExceed says by how much a limit may be exceeded.
+// mayExceed says by how much the tokens out may exceed a limit.
 func mayExceed(by int64) string {
 	return fmt.Sprintf("Until all sites have heard of this limit, it may be exceeded by %d at most.", by)
 }
@@ -373,9 +374,9 @@ func (t *talker) entityDelete() *cobra.Command {
 	return cmd
 }
 
-// confirm asks a question, and fails unless it is answered with yes.
+// confirm asks a question, and fails unless the answer is yes.
 func (t *talker) confirm(question string) error {
-	_, _ = fmt.Fprint(t.program.stderr, question) // if it is not seen, it is not answered
+	_, _ = fmt.Fprint(t.program.stderr, question) // an unseen question gets no answer
 	line, err := bufio.NewReader(t.program.stdin).ReadString('\n')
 	if err != nil && line == "" {
 		return &hintError{fmt.Errorf("read the answer: %w", err), "pass --yes to delete without being asked"}

@@ -9,22 +9,22 @@ import (
 	"github.com/samya-db/samya/internal/settings"
 )
 
-// The kinds of process that take settings from a file: its top-level keys.
+// The kinds of process with settings in a file. A kind is a top-level key of the file.
 const (
 	kindSite   = "site"
 	kindAppmgr = "appmgr"
 	kindClient = "client"
 )
 
-// clientPrefix begins the variables of commands that talk to a cluster, so that a
-// site's or app manager's environment does not configure them.
+// clientPrefix begins the variables of commands that talk to a cluster, so that the
+// environment of a site or an app manager does not affect them.
 const clientPrefix = "SAMYA_CLIENT_"
 
-// kindKey is the annotation of commands that tells their kind.
+// kindKey is the annotation of a command with its kind.
 const kindKey = "samya.settings"
 
-// settingsOf says that a command, and those below it that say nothing else, take
-// their settings from a kind's part of the file.
+// settingsOf says that a command takes its settings from a kind's part of the file. So
+// do the commands below it, unless they have a kind of their own.
 func settingsOf(cmd *cobra.Command, kind string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = make(map[string]string)
@@ -32,7 +32,7 @@ func settingsOf(cmd *cobra.Command, kind string) {
 	cmd.Annotations[kindKey] = kind
 }
 
-// kindOf returns the kind of a command; empty for one that takes no file.
+// kindOf returns the kind of a command; empty for a command without a file.
 func kindOf(cmd *cobra.Command) string {
 	for ; cmd != nil; cmd = cmd.Parent() {
 		if kind := cmd.Annotations[kindKey]; kind != "" {
@@ -48,8 +48,8 @@ func configFlag(f *pflag.FlagSet) {
 	must(cobra.MarkFlagFilename(f, settings.ConfigFlag, "yaml", "yml"))
 }
 
-// commandOf makes the command whose flags are the settings of a kind. For clients
-// it is one that has what all of them share, and does nothing with it.
+// commandOf makes the command with the settings of a kind as flags. For clients it makes
+// a command with the flags that all clients share; the command only checks them.
 func (p *program) commandOf(kind string) *cobra.Command {
 	switch kind {
 	case kindSite:
@@ -69,7 +69,7 @@ func (p *program) commandOf(kind string) *cobra.Command {
 	return cmd
 }
 
-// kinds returns all kinds, with flags that nobody else has.
+// kinds returns all kinds with their flags.
 func (p *program) kinds() []settings.Kind {
 	kinds := []settings.Kind{
 		{Name: kindSite, About: "`samya site`"},
@@ -91,7 +91,7 @@ func (p *program) kinds() []settings.Kind {
 	return kinds
 }
 
-// flagsOf returns the flags that a command defines.
+// flagsOf returns the flags of a command.
 func flagsOf(cmd *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	flags.AddFlagSet(cmd.Flags())
@@ -99,8 +99,8 @@ func flagsOf(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// settle sets the command's flags that the command line leaves alone from the
-// environment and from the file that --config or SAMYA_CONFIG names.
+// settle sets the flags that the command line does not set, from the environment and
+// from the file that --config or SAMYA_CONFIG names.
 func (p *program) settle(cmd *cobra.Command) error {
 	settled, err := p.settlement(cmd.Flags(), kindOf(cmd))
 	p.settled = settled
@@ -110,7 +110,7 @@ func (p *program) settle(cmd *cobra.Command) error {
 	return nil
 }
 
-// settlement is settle for flags of a kind of process.
+// settlement is settle for flags of a kind of process, without the error of wrong usage.
 func (p *program) settlement(flags *pflag.FlagSet, kind string) (*settings.Settled, error) {
 	var k settings.Kind
 	var file *settings.File

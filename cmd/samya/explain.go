@@ -30,7 +30,7 @@ const (
 // errInterrupted says that a signal ended the command.
 var errInterrupted = errors.New("interrupted")
 
-// errReported fails a command that has already said why.
+// errReported fails a command that has already printed the reason.
 var errReported = errors.New("failed")
 
 // usageError says that the command line is wrong.
@@ -39,8 +39,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// hintError is an error with a hint of what to do, for errors whose own kind
-// does not tell.
+// hintError is an error with a hint, for errors of a kind without a hint of its own.
 type hintError struct {
 	err  error
 	hint string
@@ -49,8 +48,8 @@ type hintError struct {
 func (e *hintError) Error() string { return e.err.Error() }
 func (e *hintError) Unwrap() error { return e.err }
 
-// explain returns the exit status for a command's error and what to print: the
-// error, and what to do about it.
+// explain returns the exit status for a command's error, and the text to print: the
+// error and a hint.
 func explain(err error, cmd *cobra.Command) (code int, text string) {
 	say := func(code int, hints ...string) (int, string) {
 		if e, ok := errors.AsType[*hintError](err); ok {

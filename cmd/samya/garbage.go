@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// How much a process's heap may grow between two collections. The garbage is
-// that of single requests, and what lives beside them is little in a small
-// process: it collects only once the heap is worth it. A large heap is that of
-// many entities, or of very many remembered requests; it may double.
+// The growth of a process's heap between two collections. Garbage comes from single
+// requests. A small process keeps little else, so it collects only once the heap is
+// worth a collection. A large heap holds many entities or very many remembered requests;
+// it may double.
 const (
-	// worthHeap is the heap, in bytes, below which nothing is collected.
+	// worthHeap is the heap, in bytes, below which no collection runs.
 	worthHeap = 64 << 20
-	// leastPercent and mostPercent bound the growth, in per cent of what is live.
+	// leastPercent and mostPercent bound the growth, in per cent of the live heap.
 	leastPercent, mostPercent = 100, 1600
-	// heapCheck is the pause between two looks at the live heap.
+	// heapCheck is the pause between two reads of the live heap.
 	heapCheck = 250 * time.Millisecond
 )
 
-// paceGarbage sets when the process collects garbage, until ctx ends. GOGC
-// overrides it.
+// paceGarbage sets the growth until ctx ends. The variable GOGC overrides it.
 func paceGarbage(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	percent := leastPercent // what is loaded may be much
+	percent := leastPercent // the loaded state may be large
 	debug.SetGCPercent(percent)
 	tick := time.NewTicker(heapCheck)
 	defer tick.Stop()
@@ -46,8 +45,8 @@ func paceGarbage(ctx context.Context) {
 	}
 }
 
-// percentFor is what is due for a live heap, in bytes, given what is set: a heap
-// that goes a little up and down changes nothing.
+// percentFor returns the growth for a live heap, in bytes. It returns the present
+// percent unless the change is a quarter of it or more, or reaches a bound.
 func percentFor(live uint64, percent int) int {
 	next := mostPercent
 	if live > 0 {

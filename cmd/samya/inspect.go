@@ -22,10 +22,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// watchEvery is how often a watch looks unless told otherwise.
+// watchEvery is the default interval of a watch.
 const watchEvery = 2 * time.Second
 
-// clearScreen has a terminal begin anew.
+// clearScreen clears a terminal.
 const clearScreen = "\x1b[H\x1b[2J"
 
 // inspector is `samya site inspect`.
@@ -74,7 +74,7 @@ between two looks.`,
 	return cmd
 }
 
-// look returns how the sites are asked.
+// look returns the function that asks the sites.
 func (in *inspector) look() (func(context.Context) (inspection.Status, error), error) {
 	client, err := in.client()
 	if err != nil {
@@ -91,7 +91,7 @@ func (in *inspector) look() (func(context.Context) (inspection.Status, error), e
 	return func(ctx context.Context) (inspection.Status, error) { return client.InspectSites(ctx, in.site) }, nil
 }
 
-// run looks once, twice, or until ctx ends.
+// run asks once, twice, or until ctx ends.
 func (in *inspector) run(ctx context.Context, ask func(context.Context) (inspection.Status, error)) error {
 	look := func() (s inspection.Status, err error) {
 		err = within(ctx, 0, func(ctx context.Context) error {
@@ -133,8 +133,8 @@ func (in *inspector) run(ctx context.Context, ask func(context.Context) (inspect
 	}
 }
 
-// show prints one look. Those of a watch are lines of JSON, or texts one below the
-// other, that a terminal shows in place of each other.
+// show prints the answer of the sites. A watch prints lines of JSON, or texts: a
+// terminal shows only the latest text, other outputs show all.
 func (in *inspector) show(s inspection.Status, first bool) error {
 	w := in.program.stdout
 	if in.watch && in.output == "json" {
@@ -144,7 +144,7 @@ func (in *inspector) show(s inspection.Status, first bool) error {
 		return nil
 	}
 	if f, ok := w.(*os.File); in.watch && ok && term.IsTerminal(int(f.Fd())) {
-		_, _ = io.WriteString(w, clearScreen) // what follows tells of errors
+		_, _ = io.WriteString(w, clearScreen) // the write after it returns the error
 	} else if !first {
 		_, _ = io.WriteString(w, "\n")
 	}
@@ -162,7 +162,7 @@ func (e *siteUnreachableError) Error() string {
 }
 func (e *siteUnreachableError) Unwrap() error { return e.err }
 
-// inspectAt asks a site itself.
+// inspectAt asks a site by its gRPC address.
 func inspectAt(ctx context.Context, addr string, secrets *secrets) (inspection.Status, error) {
 	opts, err := secrets.dial(addr)
 	if err != nil {
@@ -172,7 +172,7 @@ func inspectAt(ctx context.Context, addr string, secrets *secrets) (inspection.S
 	if err != nil {
 		return inspection.Status{}, &usageError{fmt.Errorf("site: address %q: %w", addr, err)}
 	}
-	// It was for one call, which has ended.
+	// The connection served a single call, which has ended.
 	defer func() { _ = conn.Close() }()
 	m, err := samyav1.NewClusterServiceClient(conn).InspectSites(ctx, &samyav1.InspectSitesRequest{})
 	if err == nil {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// loadCells is how long the bar of the partition with most load is.
+	// loadCells is the length of the bar of the partition with most load, in characters.
 	loadCells = 24
-	// splitCells is of how many partitions a line of a split entity tells.
+	// splitCells is the most partitions in a line of a split entity.
 	splitCells = 8
 )
 
-// printInspection prints what the partitions of sites did.
+// printInspection prints the work of the sites' partitions.
 func printInspection(w io.Writer, s inspection.Status) {
 	for i, site := range s.Sites {
 		if i > 0 {
@@ -35,7 +35,7 @@ func printInspection(w io.Writer, s inspection.Status) {
 	}
 }
 
-// siteLines tell of one site.
+// siteLines returns the lines about a site.
 func siteLines(s inspection.Site) []string {
 	switch {
 	case !s.Known:
@@ -84,7 +84,7 @@ func siteLines(s inspection.Site) []string {
 	return lines
 }
 
-// partitionLines are the table of the partitions.
+// partitionLines returns the table of the partitions.
 func partitionLines(s inspection.Site, over time.Duration) []string {
 	var most, all uint64
 	for _, p := range s.Partitions {
@@ -104,7 +104,7 @@ func partitionLines(s inspection.Site, over time.Duration) []string {
 	return aligned(table, 6)
 }
 
-// splitLines are the table of split entities, in which a line tells of a few
+// splitLines returns the table of split entities. A line holds at most splitCells
 // partitions.
 func splitLines(split []inspection.Split) []string {
 	widest, several := 0, false
@@ -141,8 +141,8 @@ func splitLines(split []inspection.Split) []string {
 	return aligned(table, 0, 3)
 }
 
-// aligned lays out a table, whose first row is its head, to the right but for some
-// columns.
+// aligned lays out a table, with its head in the first row. Columns in left are aligned
+// to the left, others to the right.
 func aligned(table [][]string, left ...int) []string {
 	widths := make([]int, len(table[0]))
 	for _, cells := range table {
@@ -169,7 +169,8 @@ func aligned(table [][]string, left ...int) []string {
 	return lines
 }
 
-// load is the bar of a partition, beside that of the one with most.
+// load returns the bar of a partition with n operations, in proportion to the most
+// operations of a partition.
 func load(n, most uint64) string {
 	if most == 0 {
 		return ""
@@ -196,7 +197,8 @@ func lastCut(r inspection.Repartitioning) string {
 	return fmt.Sprintf("%s of what is used together lies apart; took %s", share(r.LastCut), micros(r.LastCutMS*1e3))
 }
 
-// micros writes microseconds in the unit that is read best, with three digits.
+// micros formats microseconds: in µs below 1 ms, in ms with three digits below 1 s, else
+// in s with a single decimal.
 func micros(us float64) string {
 	switch {
 	case us < 1e3:
@@ -207,7 +209,8 @@ func micros(us float64) string {
 	return strconv.FormatFloat(us/1e6, 'f', 1, 64) + " s"
 }
 
-// span writes for how long a look was, to the second from a minute on.
+// span formats the duration of a look, in tenths of a second below a minute and in
+// seconds from there on.
 func span(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()
@@ -224,7 +227,7 @@ func percent(n, of uint64) string {
 
 func share(v float64) string { return strconv.FormatFloat(v*100, 'f', 1, 64) + " %" }
 
-// counted writes a number of things.
+// counted formats a number of things.
 func counted(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -232,7 +235,7 @@ func counted(n uint64, thing string) string {
 	return grouped(n) + " " + thing + "s"
 }
 
-// grouped writes a number with commas between thousands.
+// grouped formats a number with commas between thousands.
 func grouped(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

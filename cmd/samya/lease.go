@@ -67,7 +67,7 @@ func (t *talker) leaseList() *cobra.Command {
 	return cmd
 }
 
-// leases reads all pages.
+// leases returns the leases of all pages.
 func leases(ctx context.Context, client *httpapi.Client, holder, entity string) (httpapi.LeasePage, error) {
 	all := httpapi.LeasePage{Leases: []httpapi.Lease{}, Missing: []string{}}
 	for token := ""; ; {
@@ -159,7 +159,7 @@ func (t *talker) leaseCommit() *cobra.Command {
 	return cmd
 }
 
-// leaseVoid is a release of all that a lease holds.
+// leaseVoid is `samya lease void`, a release of all tokens of a lease.
 func (p *program) leaseVoid(t *talker) *cobra.Command {
 	m := &move{talker: t, verb: "release", done: "released"}
 	cmd := &cobra.Command{

@@ -33,10 +33,10 @@ What is wanted can be said again at any time: only what differs is changed.`,
 	return cmd
 }
 
-// localTimeout bounds what a command of `samya local` waits for.
+// localTimeout is the default bound on the wait of a command of `samya local`.
 const localTimeout = 2 * time.Minute
 
-// localFlags are what the commands of `samya local` share.
+// localFlags are the flags that commands of `samya local` share.
 type localFlags struct {
 	dir     string
 	timeout time.Duration
@@ -48,7 +48,7 @@ func (f *localFlags) add(cmd *cobra.Command) {
 	must(cmd.MarkFlagDirname("dir"))
 }
 
-// path is the directory as an absolute path.
+// path returns the directory as an absolute path.
 func (f *localFlags) path() (string, error) {
 	dir, err := filepath.Abs(f.dir)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *program) localApply() *cobra.Command {
 	return cmd
 }
 
-// localConfig reads a configuration strictly.
+// localConfig reads a configuration and refuses unknown fields.
 func localConfig(text string) (local.Config, error) {
 	var cfg local.Config
 	d := json.NewDecoder(strings.NewReader(text))
@@ -130,13 +130,14 @@ func localConfig(text string) (local.Config, error) {
 	return cfg, nil
 }
 
-// applyLocal applies, and prints what was done and where the cluster is.
+// applyLocal applies a configuration, and prints the changes and the table of the
+// processes.
 func (p *program) applyLocal(ctx context.Context, cfg local.Config, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := local.Apply(ctx, cfg, func(c local.Change) {
 		if c.Did != "kept" {
-			_, _ = fmt.Fprintf(p.stdout, "%s %s\n", c.Did, c.Name) // nothing depends on its being read
+			_, _ = fmt.Fprintf(p.stdout, "%s %s\n", c.Did, c.Name) // a lost line changes nothing
 		}
 	})
 	switch {
@@ -179,7 +180,7 @@ func (p *program) printLocal(dir string) error {
 		return &hintError{fmt.Errorf("there is no cluster in %s", dir), "bring one up with: samya local up --dir " + dir}
 	}
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "NAME\tREGION\tPROCESS\tHTTP\tGRPC") // Flush tells
+	_, _ = fmt.Fprintln(w, "NAME\tREGION\tPROCESS\tHTTP\tGRPC") // Flush returns the error
 	for _, name := range state.Names() {
 		r := state.Processes[name]
 		runs := fmt.Sprint(r.PID)

@@ -1,6 +1,6 @@
-// Command samya runs the parts of a samya cluster (a site, an app manager, a
-// demo of all of them) and is its command line for people. It is wiring only:
-// what the parts do is in packages of their own.
+// Command samya runs the parts of a samya cluster (a site, an app manager, a demo of all
+// of them) and is its command line for people. It is wiring only: the parts are packages
+// of their own.
 package main
 
 import (
@@ -28,20 +28,20 @@ func main() {
 	os.Exit(code)
 }
 
-// program is the world that the commands see.
+// program is the environment of the commands.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	lookupEnv      func(key string) (string, bool)
-	hurry          <-chan struct{} // closed when a second signal came
+	hurry          <-chan struct{} // closed by a second signal
 
-	// judging says that a process is to check its settings and not to run.
+	// judging makes a process check its settings and not run.
 	judging bool
-	// settled tells where the settings of the command that runs are from.
+	// settled holds the sources of the running command's settings.
 	settled *settings.Settled
 }
 
-// run executes one command line and returns its exit status.
+// run executes a command line and returns its exit status.
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
 	root.SetArgs(args)
@@ -51,7 +51,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	code, text := explain(p.settled.Locate(err), cmd)
 	if text != "" {
-		_, _ = fmt.Fprintln(p.stderr, text) // nowhere is left to report to
+		_, _ = fmt.Fprintln(p.stderr, text) // no other output is left for an error
 	}
 	return code
 }
@@ -114,8 +114,8 @@ const (
 	titleTalk  = "Talk to a cluster:"
 )
 
-// signals returns a context that ends with the first SIGINT, SIGTERM or SIGHUP,
-// with [errInterrupted] as the cause, and a channel that is closed with the second.
+// signals returns a context that the first SIGINT, SIGTERM or SIGHUP ends, with
+// [errInterrupted] as the cause. The second signal closes hurry.
 func signals(parent context.Context) (ctx context.Context, hurry <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	second := make(chan struct{})

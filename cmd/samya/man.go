@@ -22,7 +22,7 @@ be. The month in their footer is that of SOURCE_DATE_EPOCH, if it is set.`,
 				return fmt.Errorf("write the man pages: %w", err)
 			}
 			root := cmd.Root()
-			root.DisableAutoGenTag = true // it would tell the day they were written
+			root.DisableAutoGenTag = true // the tag holds the day of the writing
 			header := &doc.GenManHeader{Section: "1", Source: "samya", Manual: "samya"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("write the man pages: %w", err)

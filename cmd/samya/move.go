@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// defaultWait is how long `samya acquire` waits for tokens unless told otherwise.
+// defaultWait is the default wait of `samya acquire` for tokens.
 const defaultWait = 5 * time.Second
 
 // acquireCommand is `samya acquire`.
@@ -64,12 +64,12 @@ type move struct {
 	attempt    uint32
 	tried      []string
 	notAfter   string
-	// Of an acquire.
+	// Fields of an acquire.
 	minTokens int64
 	dryRun    bool
 	ttl       time.Duration
 	holder    string
-	// Of a release.
+	// Field of a release.
 	lease string
 }
 
@@ -79,7 +79,7 @@ func (m *move) setUp(p *program, cmd *cobra.Command) {
 	m.flags(cmd)
 }
 
-// flags defines what acquires and releases have in common.
+// flags defines the flags that acquires and releases share.
 func (m *move) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.requestID, "request-id", "", "name of the request; a repeat moves nothing (default: made up)")
 	cmd.Flags().StringVar(&m.site, "site", "", "site that must answer (default: any)")
@@ -88,7 +88,7 @@ func (m *move) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.notAfter, "not-after", "", "time after which no attempt is executed, such as 2026-01-02T15:04:05Z; the same for all attempts")
 }
 
-// body checks what the command line says and makes a request of it.
+// body checks the command line and returns the request.
 func (m *move) body(entity string, tokens int64) (httpapi.Request, error) {
 	body := httpapi.Request{
 		Tokens: tokens, RequestID: m.requestID, Site: m.site, Attempt: m.attempt, Tried: m.tried,
@@ -161,7 +161,7 @@ func (m *move) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// told says what was done.
+// told returns the text of a successful request.
 func (m *move) told(entity string, moved httpapi.Moved) string {
 	if m.dryRun {
 		return fmt.Sprintf("%d of %s would be granted at %s; %d left there", moved.Tokens, entity, moved.Site, moved.Left)
@@ -176,7 +176,8 @@ func (m *move) told(entity string, moved httpapi.Moved) string {
 	return text
 }
 
-// hint tells how to find out what became of a request whose outcome is unknown.
+// hint adds a hint to the error of a request with an unknown outcome: how to find the
+// outcome.
 func (m *move) hint(entity string, tokens int64, err error) error {
 	answer, refused := errors.AsType[*apierr.Error](err)
 	if !doubtful(err) {
@@ -190,7 +191,7 @@ func (m *move) hint(entity string, tokens int64, err error) error {
 			flags += " --tried " + strings.Join(answer.Tried, ",")
 		}
 	case m.notAfter != "":
-		// No answer came at all: whatever was tried is to be asked.
+		// No site answered: the repeat must ask all tried sites.
 		flags = fmt.Sprintf(" --attempt %d --not-after %s", max(1, m.attempt)+1, m.notAfter)
 	case refused && answer.Site != "":
 		site = answer.Site
@@ -204,8 +205,7 @@ func (m *move) hint(entity string, tokens int64, err error) error {
 	return &hintError{err, fmt.Sprintf("find out with: samya %s %s %d --request-id %s%s%s", m.verb, entity, tokens, m.requestID, m.same(), flags)}
 }
 
-// same are the flags that a repeat of the request has to have as well, so that
-// its body is the same.
+// same returns the flags that a repeat needs for the same body.
 func (m *move) same() string {
 	var s strings.Builder
 	for _, f := range []struct {
@@ -224,7 +224,7 @@ func (m *move) same() string {
 	return s.String()
 }
 
-// doubtful reports whether what failed may have been done.
+// doubtful reports whether a request with this error may have been executed.
 func doubtful(err error) bool {
 	if answer, refused := errors.AsType[*apierr.Error](err); refused {
 		return !answer.Reason.NothingDone()
@@ -233,7 +233,7 @@ func doubtful(err error) bool {
 	return !ok || e.Sent
 }
 
-// hinted adds a hint to the error of what may have been done.
+// hinted adds the hint to the error of a request that may have been executed.
 func hinted(err error, hint string) error {
 	if doubtful(err) {
 		return &hintError{err, hint}

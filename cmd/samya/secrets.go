@@ -16,7 +16,8 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// secrets are what commands that talk to a cluster show, and whom they believe.
+// secrets are the credentials of commands that talk to a cluster, and the CAs that they
+// trust.
 type secrets struct {
 	files      tlsconf.Files
 	serverName string
@@ -33,7 +34,7 @@ func (s *secrets) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token to show")
 }
 
-// store reads the files; nil without any.
+// store reads the TLS files; nil if there are none.
 func (s *secrets) store() (*tlsconf.Store, error) {
 	if !s.files.Set() {
 		return nil, nil
@@ -48,8 +49,9 @@ func (s *secrets) store() (*tlsconf.Store, error) {
 	return store, nil
 }
 
-// transport returns how requests of HTTP are sent to an address, which is https if
-// there is a CA and no scheme.
+// transport returns the address and the transport for HTTP requests. The address becomes
+// https if there is a CA and the address has no scheme. The transport is nil for the
+// default.
 func (s *secrets) transport(addr string) (string, http.RoundTripper, error) {
 	store, err := s.store()
 	if err != nil {
@@ -93,7 +95,7 @@ func loopbackHost(u *url.URL) bool {
 	return tlsconf.Loopback(u.Host + ":80")
 }
 
-// dial returns how connections of gRPC are made to an address.
+// dial returns the options for gRPC connections to an address.
 func (s *secrets) dial(addr string) ([]grpc.DialOption, error) {
 	store, err := s.store()
 	if err != nil {
@@ -112,7 +114,7 @@ func (s *secrets) dial(addr string) ([]grpc.DialOption, error) {
 	return append(opts, grpc.WithPerRPCCredentials(client.Bearer(client.TokenFile(s.tokenFile), store != nil))), nil
 }
 
-// withToken shows a token with every request.
+// withToken sends a token with every request.
 type withToken struct {
 	http.RoundTripper
 	token func(context.Context) (string, error)

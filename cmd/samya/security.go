@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// security is how a process of a cluster is guarded, on the command line.
+// security holds the flags that guard a process of a cluster.
 type security struct {
 	files           tlsconf.Files
 	access, audit   string
@@ -25,7 +25,7 @@ type security struct {
 	rate            float64
 }
 
-// flags defines its flags.
+// flags defines the flags.
 func (s *security) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.files.Cert, "tls-cert", "", "file with this process's certificate in PEM; all TLS files are looked at every 10s")
 	f.StringVar(&s.files.Key, "tls-key", "", "file with the certificate's key in PEM")
@@ -39,23 +39,23 @@ func (s *security) flags(f *pflag.FlagSet) {
 	f.Float64Var(&s.rate, "max-rate", 0, "how many operations a second one caller may ask for, those of batches and streams each; 0: no bound")
 }
 
-// guardConfig is what else a process says of itself.
+// guardConfig holds further settings of a process for its guards.
 type guardConfig struct {
-	data    string // directory of a site's state
+	data    string // data directory of a site
 	keyFile string
 	relays  bool
-	judging bool // nothing is written
+	judging bool // check only, and write nothing
 	log     *slog.Logger
 }
 
-// guards are what a process is guarded by.
+// guards are the TLS files and the access control of a process.
 type guards struct {
 	tls        *tlsconf.Store
 	access     *access.Guard
 	restricted bool
 }
 
-// open reads all files. What is wrong with them is wrong usage.
+// open reads all files. A file with a wrong content is wrong usage.
 func (s *security) open(c guardConfig) (*guards, error) {
 	if c.keyFile != "" {
 		if _, err := membership.ReadKeys(c.keyFile); err != nil {
@@ -80,7 +80,7 @@ func (s *security) open(c guardConfig) (*guards, error) {
 		Limits: access.Limits{Rate: s.rate},
 	}
 	if c.relays {
-		// An app manager bounds what is under way by itself.
+		// An app manager bounds its calls under way itself.
 		cfg.Limits.InFlight = s.inFlight
 	}
 	switch {
@@ -99,8 +99,8 @@ func (s *security) open(c guardConfig) (*guards, error) {
 	return g, nil
 }
 
-// atFault is the error of files: wrong usage by what stands in them, not if they
-// cannot be read.
+// atFault returns the error of a file: wrong usage if the content is wrong, but not if
+// the file cannot be read.
 func atFault(what string, err error) error {
 	err = fmt.Errorf("%s: %w", what, err)
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
@@ -110,6 +110,6 @@ func atFault(what string, err error) error {
 }
 
 func (g *guards) close() {
-	// Every line that it was given is on disk.
+	// Every line of the audit file is on disk already.
 	_ = g.access.Close()
 }

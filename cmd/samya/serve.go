@@ -15,7 +15,7 @@ import (
 	"github.com/samya-db/samya/internal/wan"
 )
 
-// served is what the processes of a cluster share on the command line.
+// served holds the flags that processes of a cluster share.
 type served struct {
 	name, region, cluster string
 	http                  string
@@ -77,7 +77,7 @@ func (s *served) logger(w io.Writer) (*slog.Logger, error) {
 	return slog.New(handler).With(slog.String("name", s.name)), nil
 }
 
-// latency opens the matrix of latencies to inject; nil for none.
+// latency opens the matrix of latencies to inject; nil for no latency.
 func (s *served) latency() (*wan.Matrix, error) {
 	if s.wan == "" || s.wan == "none" {
 		return nil, nil
@@ -89,13 +89,13 @@ func (s *served) latency() (*wan.Matrix, error) {
 	return m, nil
 }
 
-// lifeline returns a context that also ends when standard input does, if that
-// was asked for.
+// lifeline returns a context that also ends with standard input if the flag
+// --exit-with-stdin is set.
 func (s *served) lifeline(ctx context.Context, stdin io.Reader) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if s.exitWithStdin {
 		go func() {
-			// However reading ends, whoever held the other end is gone.
+			// Any end of reading means that the process at the other end is gone.
 			_, _ = io.Copy(io.Discard, stdin)
 			cancel()
 		}()
@@ -103,8 +103,8 @@ func (s *served) lifeline(ctx context.Context, stdin io.Reader) (context.Context
 	return ctx, cancel
 }
 
-// serve runs a process of a cluster until it is told to stop, which is no error.
-// All that a process can tell of its settings it tells before.
+// serve runs a process of a cluster until it is told to stop, which is no error. The
+// command reports wrong settings before.
 func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context) error) error {
 	if p.judging {
 		return nil
@@ -114,7 +114,7 @@ func (p *program) serve(cmd *cobra.Command, s *served, run func(context.Context)
 	go func() {
 		select {
 		case <-p.hurry:
-			// A second signal: whoever sent it does not want to wait.
+			// The user who sends a second signal does not want to wait.
 			os.Exit(exitInterrupted)
 		case <-ctx.Done():
 		}

@@ -103,13 +103,13 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	return cmd
 }
 
-// stale reports whether a site was started on data that is not its latest.
+// stale reports whether err says that a site was started on data other than its latest.
 func stale(err error) bool {
 	_, is := errors.AsType[*core.StaleError](err)
 	return is
 }
 
-// moduleUses says what each of a site's modules decides.
+// moduleUses describes the decision of each module of a site.
 var moduleUses = map[string]string{
 	"protocol":  "how redistributions are agreed, until the cluster decides on a mode (samya mode)",
 	"strategy":  "how a site gets tokens it is short of: by an instance, or from other sites one by one first",

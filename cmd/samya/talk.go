@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// defaultAddr is where an app manager serves HTTP unless told otherwise.
+	// defaultAddr is the default HTTP address of an app manager.
 	defaultAddr = "http://127.0.0.1:8080"
-	// completionTimeout bounds the wait for names while a shell completes.
+	// completionTimeout bounds the wait for names during a shell's completion.
 	completionTimeout = time.Second
-	// requestTimeout is how long a request may take beyond its wait.
+	// requestTimeout is the time that a request may take beyond its wait.
 	requestTimeout = 20 * time.Second
 )
 
-// outputs are the forms in which results are printed.
+// outputs are the forms of results.
 var outputs = []string{"text", "json"}
 
-// talker is what the commands that talk to a cluster share.
+// talker holds the flags that commands share that talk to a cluster.
 type talker struct {
 	program *program
 	addr    string
@@ -37,8 +37,8 @@ type talker struct {
 	secrets secrets
 }
 
-// talk makes cmd a command that talks to a cluster, and gives it the flags of
-// such commands.
+// talk makes cmd a command that talks to a cluster, and defines the flags of such
+// commands.
 func (p *program) talk(cmd *cobra.Command) *talker {
 	t := &talker{program: p}
 	settingsOf(cmd, kindClient)
@@ -54,14 +54,14 @@ func (p *program) talk(cmd *cobra.Command) *talker {
 	return t
 }
 
-// must panics on errors that only a mistake in this program can cause.
+// must panics on an error that only a mistake in this program can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// client returns a client, after checking the shared flags.
+// client checks the shared flags and returns a client.
 func (t *talker) client() (*httpapi.Client, error) {
 	if t.json {
 		t.output = "json"
@@ -80,7 +80,7 @@ func (t *talker) client() (*httpapi.Client, error) {
 	return client, nil
 }
 
-// print prints a result: as JSON, or by text.
+// print prints a result: as JSON, or with the function text.
 func (t *talker) print(result any, text func(w io.Writer)) error {
 	w := t.program.stdout
 	if t.output == "json" {
@@ -99,7 +99,7 @@ func (t *talker) print(result any, text func(w io.Writer)) error {
 	return nil
 }
 
-// row writes one row of a table. The table's Flush tells of errors.
+// row writes a row of a table. The table's Flush returns its errors.
 func row(w io.Writer, cells ...any) {
 	for i, c := range cells {
 		if i > 0 {
@@ -110,7 +110,7 @@ func row(w io.Writer, cells ...any) {
 	_, _ = io.WriteString(w, "\n")
 }
 
-// completeEntities completes the first argument with the names of entities.
+// completeEntities completes the first argument to the names of entities.
 func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 || t.program.settle(cmd) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -132,7 +132,7 @@ func (t *talker) completeEntities(cmd *cobra.Command, args []string, toComplete 
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// exactly checks the number of arguments and names them if it is wrong.
+// exactly checks the number of arguments, and names the arguments if it is wrong.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -150,7 +150,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// count reads a number of tokens.
+// count parses a number of tokens.
 func count(field, s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -159,8 +159,8 @@ func count(field, s string) (int64, error) {
 	return n, nil
 }
 
-// within bounds a request to its wait and what an answer takes. An interrupted
-// one fails with the interruption.
+// within bounds a request to its wait and requestTimeout. The error of an interrupted
+// request matches errInterrupted.
 func within(ctx context.Context, wait time.Duration, f func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()

@@ -52,7 +52,7 @@ also beyond their limits.`,
 	return cmd
 }
 
-// where says where an entity stands.
+// where returns the place of an entity below its parent.
 func where(parent string) string {
 	if parent == "" {
 		return "at the top"
@@ -96,16 +96,16 @@ func (t *talker) entityTree() *cobra.Command {
 	}
 }
 
-// branch is an entity with those below it.
+// branch is an entity with the entities below it.
 type branch struct {
 	httpapi.Entity
 	Below []*branch `json:"below,omitempty"`
 }
 
-// treeOf puts entities below their parents, in their order, and returns those at the
-// top, or the one of the name root alone if that is not empty. The list was read page by
-// page: an entity whose parent is not in it, or which stands below itself as it was
-// moved meanwhile, is shown at the top.
+// treeOf puts entities below their parents, in the order of the list. It returns the
+// entities at the top, or only the entity root if root is not empty. The list was read
+// page by page, and entities may have moved meanwhile. An entity without its parent in
+// the list, or with a loop above it, comes to the top.
 func treeOf(entities []httpapi.Entity, root string) (tree []*branch, found bool) {
 	all := make(map[string]*branch, len(entities))
 	for _, e := range entities {
@@ -120,7 +120,7 @@ func treeOf(entities []httpapi.Entity, root string) (tree []*branch, found bool)
 	tree = []*branch{}
 	for _, e := range entities {
 		b := all[e.Name]
-		// Two paces to one: they meet if there is a loop.
+		// fast makes two steps for each step of slow: they meet if there is a loop.
 		slow, fast := b, under(b)
 		for fast != nil && fast != slow {
 			slow, fast = under(slow), under(under(fast))

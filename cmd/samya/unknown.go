@@ -2,14 +2,14 @@ package main
 
 import "github.com/samya-db/samya/internal/httpapi"
 
-// honest is an entity as JSON tells it: with null for what nobody knows.
+// honest is an entity in JSON, with null for unknown numbers.
 type honest struct {
 	httpapi.Status
 	InTransit *int64        `json:"in_transit"`
 	Shares    []honestShare `json:"shares"`
 }
 
-// honestShare has no figures of a site that is not known.
+// honestShare is a site's share, without numbers if the site is not known.
 type honestShare struct {
 	httpapi.Share
 	Left            *int64  `json:"left"`
@@ -21,7 +21,7 @@ type honestShare struct {
 	Transfers       *uint64 `json:"transfers"`
 }
 
-// honestState is a state of a watch in that form.
+// honestState is a state of a watch, with null for unknown numbers.
 type honestState struct {
 	honest
 	Deleted     bool   `json:"deleted"`

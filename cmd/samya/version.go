@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/internal/buildinfo"
 )
 
-// What a release is told while it is linked, with -X: it is built without a
-// look at the repository, so that it comes out the same wherever it is built.
+// The linker sets the version and revision of a release, with -X. The build does not
+// read the repository, so that it comes out the same everywhere.
 var (
 	releaseVersion  string
 	releaseRevision string
@@ -28,8 +28,8 @@ func (p *program) versionCommand() *cobra.Command {
 	}
 }
 
-// version tells what the program was built from.
+// version returns the text of [build].
 func version() string { return build().String() }
 
-// build is what the program was built from.
+// build returns the version and revision of the program.
 func build() buildinfo.Info { return buildinfo.Read(releaseVersion, releaseRevision) }

@@ -1,4 +1,4 @@
-// Package monitoring holds what watches a cluster with Prometheus and Grafana: rules
-// that record and that alert, and a dashboard; its tests hold them against what
-// processes expose. It refuses to hold code: nothing imports it.
+// Package monitoring holds the monitoring of a cluster with Prometheus and Grafana:
+// recording rules, alerting rules and a dashboard. Its tests check them against the
+// metrics that processes expose. It refuses to hold code: nothing imports it.
 package monitoring

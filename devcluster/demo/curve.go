@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A region's holdings over a day, as shares of the limit: at night nightShare,
-// at noon dayShare more. With five regions whose noons are spread evenly over
-// the day, the holdings add up to two thirds of the limit at any time, while
-// each region's pass a fifth of it, what its site has at the start, at noon.
+// A region's holdings over a day, as shares of the limit: nightShare at night,
+// nightShare+dayShare at noon. With five regions and noons spread evenly over the day,
+// the holdings add up to two thirds of the limit at any time. At noon the holdings of a
+// region pass a fifth of the limit, the tokens of its site at the start.
 const (
 	nightShare = 0.02
 	dayShare   = 0.30
@@ -25,9 +25,10 @@ func holdings(limit int64, day time.Duration, i, n int) func(time.Duration) floa
 	}
 }
 
-// heldAtAnyTime is what n regions hold together, as a share of the limit.
+// heldAtAnyTime is the sum of the holdings of n regions at any time, as a share of the
+// limit.
 func heldAtAnyTime(n int) float64 { return float64(n) * (nightShare + dayShare*3/8) }
 
-// maxTokens is the most tokens of one request, so that the holdings can follow
-// the curve of any limit at the same rate of requests: 5 with the limit 5000.
+// maxTokens is the most tokens of a request: 5 with the limit 5000. It grows with the
+// limit, so that the same rate of requests follows the curve of any limit.
 func maxTokens(limit int64) int64 { return max(1, limit/1000) }

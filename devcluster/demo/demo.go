@@ -22,11 +22,10 @@ const (
 	stopGrace     = 5 * time.Second
 )
 
-// Run runs the demo. It returns its result once there is one, whatever comes
-// after, and an error if the demo could not be run to its end: ctx's cause if
-// that ended it, a [*proc.DeathError] if a process died. Whether the cluster
-// did what it promises is another matter; see [Result.Verdict]. No process
-// that was started is left when Run returns.
+// Run runs the demo. It returns a result once the load is made and the books are read,
+// even if a later step fails. It returns an error if the demo did not run to its end:
+// ctx's cause, or a [*proc.DeathError] if a process died. The error does not say whether
+// the cluster kept its promises; see [Result.Verdict]. Run leaves no process behind.
 func Run(ctx context.Context, opts Options) (result *Result, err error) {
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func Run(ctx context.Context, opts Options) (result *Result, err error) {
 	return result, cause(ctx, nil)
 }
 
-// cause prefers the reason why ctx ended over err, which is its consequence.
+// cause returns the reason why ctx ended, or err if ctx has not ended.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
@@ -116,13 +115,13 @@ func publish(opts *Options, result *Result) error {
 	return nil
 }
 
-// say prints a line of progress. That nobody reads it stops nothing.
+// say prints a line of progress. It ignores errors: the demo goes on without a reader.
 func say(opts *Options, format string, args ...any) {
 	_, _ = fmt.Fprintf(opts.progress(), format+"\n", args...)
 }
 
-// directory makes the directory for data and logs: data, or a temporary one if
-// that is empty.
+// directory makes the directory for data and logs: data, or a temporary directory if
+// data is empty.
 func directory(data string) (string, error) {
 	if data == "" {
 		dir, err := os.MkdirTemp("", "samya-demo-")
@@ -148,13 +147,13 @@ func directory(data string) (string, error) {
 	return dir, nil
 }
 
-// start starts the cluster and tells who is ready.
+// start starts the cluster and prints the name of each process as it becomes ready.
 func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	say(&opts, "starting %d sites and %d app managers; data and logs in %s", len(Regions()), len(Regions()), dir)
 	begun := time.Now()
-	// Demand changes within seconds where a day lasts a minute.
+	// Demand changes within seconds if a day lasts a minute.
 	siteArgs := []string{"--forecast-bin", "1s"}
 	if opts.Protocol != "" {
 		siteArgs = append(siteArgs, "--protocol", opts.Protocol)
@@ -170,7 +169,7 @@ func start(ctx context.Context, opts Options, dir string) (*proc.Cluster, error)
 	return cluster, nil
 }
 
-// kept tells where the cluster is and what to try.
+// kept prints the addresses of the cluster and commands to try.
 func kept(cluster *proc.Cluster, opts *Options, dir string) string {
 	p := opts.plan()
 	name := p.entities[0].Name
@@ -204,5 +203,5 @@ func (d *driver) newClient() (*httpapi.Client, error) {
 	return httpapi.New(d.regions[0].Addr, d.transport)
 }
 
-// prefix begins the request ids of one run.
+// prefix begins the request ids of a run.
 func prefix(now time.Time) string { return "demo-" + strconv.FormatInt(now.UnixNano(), 36) + "-" }

@@ -15,30 +15,29 @@ import (
 )
 
 const (
-	// showEvery is how often the view is shown, and the books are read for it.
+	// showEvery is the interval between two views. The books are read twice as often.
 	showEvery = time.Second
-	// readTimeout bounds one read of the books.
+	// readTimeout bounds a read of the books.
 	readTimeout = 5 * time.Second
-	// retryEvery is how often a step is tried again that the cluster was not
-	// ready for.
+	// retryEvery is the pause before a failed step is tried again.
 	retryEvery = 100 * time.Millisecond
 )
 
-// driver makes the demo's load on a cluster and checks it. It sees the cluster
-// through the addresses of its app managers alone.
+// driver makes the demo's load on a cluster and checks the cluster. It reaches the
+// cluster only by the addresses of its app managers.
 type driver struct {
 	opts      *Options
 	plan      plan
 	regions   []load.Region
-	transport http.RoundTripper // nil: the usual one
+	transport http.RoundTripper // nil: the default transport
 
 	mu    sync.Mutex
 	reads []httpapi.Status // the last reads of the books, in the order of the nodes
-	peak  []int64          // highest holdings seen, by region
+	peak  []int64          // highest holdings seen of each region
 }
 
-// newDriver returns a driver of the app managers at the addresses, those of the
-// regions in their order.
+// newDriver returns a driver. addrs are the app managers' addresses, in the order of
+// [Regions].
 func newDriver(opts *Options, transport http.RoundTripper, addrs []string) *driver {
 	d := &driver{opts: opts, plan: opts.plan(), transport: transport}
 	d.reads = make([]httpapi.Status, len(d.plan.nodes))
@@ -50,8 +49,8 @@ func newDriver(opts *Options, transport http.RoundTripper, addrs []string) *driv
 	return d
 }
 
-// drive creates the entities, makes load, waits until the books have settled and
-// returns what came of it.
+// drive creates the entities, makes load, waits until the books have settled and returns
+// the result.
 func (d *driver) drive(ctx context.Context) (*Result, error) {
 	client, err := d.newClient()
 	if err != nil {
@@ -103,7 +102,7 @@ func (d *driver) create(ctx context.Context, client *httpapi.Client) error {
 	return nil
 }
 
-// each calls f for all nodes at once and returns what went wrong.
+// each calls f for all nodes at once and joins the errors.
 func (d *driver) each(f func(i int, n *node) error) error {
 	errs := make([]error, len(d.plan.nodes))
 	var all sync.WaitGroup
@@ -116,7 +115,7 @@ func (d *driver) each(f func(i int, n *node) error) error {
 
 // createOne creates an entity and waits until every region's app manager knows it.
 func (d *driver) createOne(ctx context.Context, client *httpapi.Client, n *node, id string) error {
-	// The id is the same in all attempts: none may be told that the entity exists.
+	// All attempts have the same id, so that no attempt fails because the entity exists.
 	err := retry(ctx, func() error {
 		_, err := client.CreateEntityBelow(ctx, n.parent, n.name, n.limit, id)
 		return err
@@ -143,8 +142,8 @@ func (d *driver) createOne(ctx context.Context, client *httpapi.Client, n *node,
 	return nil
 }
 
-// retry repeats what the cluster is not ready for until ctx is done. A refusal
-// that time will not change ends it.
+// retry repeats f until it succeeds or ctx is done. An error that time does not change
+// ends the repeats.
 func retry(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -184,13 +183,13 @@ func (d *driver) load(ctx context.Context, client *httpapi.Client, l *load.Load)
 	return took, nil
 }
 
-// poll reads the books again and again.
+// poll reads the books until ctx is done.
 func (d *driver) poll(ctx context.Context, client *httpapi.Client) {
 	tick := time.NewTicker(showEvery / 2)
 	defer tick.Stop()
 	for {
 		reading, cancel := context.WithTimeout(ctx, readTimeout)
-		// What cannot be read is shown as it was.
+		// After an error the view shows the former read.
 		_ = d.readAll(reading, client)
 		cancel()
 		select {
@@ -201,8 +200,8 @@ func (d *driver) poll(ctx context.Context, client *httpapi.Client) {
 	}
 }
 
-// readAll reads the books of all entities, keeps them, and says which are not
-// settled: that every site answers and no token is between sites.
+// readAll reads and keeps the books of all entities. It returns an error for each
+// unsettled entity: a site does not answer, or tokens are between sites.
 func (d *driver) readAll(ctx context.Context, client *httpapi.Client) error {
 	return d.each(func(i int, n *node) error {
 		status, err := client.GetEntity(ctx, n.name)
@@ -222,7 +221,7 @@ func (d *driver) readAll(ctx context.Context, client *httpapi.Client) error {
 // watch shows the load until ctx is done.
 func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
 	s := &screen{w: d.opts.progress(), terminal: d.opts.Terminal}
-	// A terminal that is gone is no reason to stop; the result tells all.
+	// A lost terminal is no reason to stop; the result has all numbers.
 	defer func() { _ = s.close() }()
 	tick := time.NewTicker(showEvery)
 	defer tick.Stop()
@@ -241,7 +240,7 @@ func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
 			if s.drawn == 0 {
 				return
 			}
-			// What is left of the last second is too short to speak of rates.
+			// The rest of the last second is too short for rates.
 			v.phase = ""
 			v.keepRates(shown)
 		}
@@ -252,7 +251,7 @@ func (d *driver) watch(ctx context.Context, l *load.Load, begun time.Time) {
 	}
 }
 
-// view puts together what to show, and notes the peaks.
+// view returns the view to show, and notes the peaks.
 func (d *driver) view(l *load.Load, before load.Stats, window, elapsed time.Duration) *view {
 	stats := l.Window()
 	d.mu.Lock()
@@ -283,8 +282,8 @@ func perSecond(now, before load.Counts, window time.Duration) rates {
 	}
 }
 
-// settle waits until every site answers and no token is between sites, and
-// keeps that read. It reports false if that does not come to pass in time.
+// settle waits until every site answers and no token is between sites, and keeps the
+// last read. It reports false if the books do not settle within settleTimeout.
 func (d *driver) settle(ctx context.Context, client *httpapi.Client) (bool, error) {
 	waiting, cancel := context.WithTimeout(ctx, settleTimeout)
 	defer cancel()
@@ -295,7 +294,7 @@ func (d *driver) settle(ctx context.Context, client *httpapi.Client) (bool, erro
 	return err == nil, nil
 }
 
-// result draws up what came of the load.
+// result returns the result of the load.
 func (d *driver) result(l *load.Load, took time.Duration, settled bool) *Result {
 	stats := l.Stats()
 	book := l.Ledger()
@@ -322,8 +321,8 @@ func (d *driver) result(l *load.Load, took time.Duration, settled bool) *Result 
 	return r
 }
 
-// sum is the read of the only entity, or what the reads of the organisations add up
-// to: each token is counted once.
+// sum returns the read of the only entity, or the sum of the organisations' reads: each
+// token counts once.
 func (d *driver) sum() httpapi.Status {
 	if d.plan.workload != Hierarchy {
 		return d.reads[0]
@@ -359,7 +358,7 @@ func (d *driver) sum() httpapi.Status {
 	return sum
 }
 
-// redistributions counts those of all entities.
+// redistributions returns the redistributions of all entities.
 func (d *driver) redistributions() uint64 {
 	var n uint64
 	for _, s := range d.reads {
@@ -368,7 +367,7 @@ func (d *driver) redistributions() uint64 {
 	return n
 }
 
-// rows are the entities with what the ledger and the books say of each.
+// rows returns the entities with their numbers in the ledger and in the books.
 func (d *driver) rows(book *ledger.Ledger, lacked map[string]uint64) []EntityResult {
 	rows := make([]EntityResult, len(d.plan.nodes))
 	for i, n := range d.plan.nodes {

@@ -1,10 +1,10 @@
-// Package demo runs a whole cluster on this machine, five regions with the
-// latencies between them, makes load on it and checks what came of it; it
-// measures nothing that a comparison with other systems could rest on.
+// Package demo runs a whole cluster on this machine, five regions with the latencies
+// between them, makes load on the cluster and checks the outcome; its numbers do not
+// serve for comparisons with other systems.
 //
-// The check is independent of the cluster: the load generators keep a ledger
-// of what they were told, and the demo fails if the tokens out ever exceeded
-// the limit by that ledger, or if ledger and books differ in the end.
+// The check is independent of the cluster: the load generators keep a ledger of the
+// answers. The demo fails if the tokens out by the ledger ever exceeded the limit, or if
+// ledger and books differ in the end.
 package demo
 
 import (
@@ -19,49 +19,50 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// Regions are the regions of the demo, those of the evaluation in Samya (Maiyya
-// et al.), Table 5. Each has one site, of the same name, and one app manager.
+// Regions are the regions of the demo, as in the evaluation in Samya (Maiyya et al.),
+// Table 5. Each region has a site of the same name and an app manager.
 func Regions() []string { return []string{"us", "as", "eu", "au", "sa"} }
 
-// Options say what the demo does. All fields without a remark must be set.
+// Options configure a demo. A field must be set unless its comment gives a default.
 type Options struct {
-	// Bin is the samya program, started once for each process.
+	// Bin is the path of the samya program.
 	Bin string
-	// Duration is how long load is made.
+	// Duration is the time for which the demo makes load, above 0.
 	Duration time.Duration
-	// Day is the length of a compressed day.
+	// Day is the length of a compressed day, above 0.
 	Day time.Duration
-	// Workload is one of [Workloads]; empty: OneEntity.
+	// Workload is a name of [Workloads]; empty: OneEntity.
 	Workload string
-	// Entity is the entity that is created and loaded under OneEntity.
+	// Entity is the name of the entity to create and load under OneEntity.
 	Entity string
-	// Limit is the entity's limit, or that of each organisation, at least 1.
+	// Limit is the limit of the entity, or of each organisation, at least 1.
 	Limit int64
-	// Rate is the requests per second of all regions together.
+	// Rate is the requests per second of all regions together, above 0.
 	Rate float64
 	// Seed makes the load repeatable.
 	Seed uint64
-	// Protocol is how the sites agree on redistributions; empty: their default.
+	// Protocol is the protocol of redistributions between sites; empty: the sites'
+	// default.
 	Protocol string
-	// Data is the directory for data and logs, which must be empty or not
-	// exist; empty: a temporary one, removed at the end unless Keep is set or
-	// something went wrong.
+	// Data is the directory for data and logs. It must be empty or not exist. Empty: a
+	// temporary directory, removed at the end unless Keep is set, a process died or the
+	// verdict is an error.
 	Data string
 	// Keep leaves the cluster up after the load, until the context ends.
 	Keep bool
-	// JSON prints the result as one line of JSON on Stdout, and all else on
-	// Stderr.
+	// JSON prints the result as a line of JSON on Stdout, and all else on Stderr.
 	JSON bool
-	// Stdout and Stderr are where to print.
+	// Stdout and Stderr receive the output.
 	Stdout, Stderr io.Writer
-	// Terminal returns the size of the terminal on which a live table may be
-	// drawn, in characters; nil, or ok false: plain lines are printed.
+	// Terminal returns the size of the terminal, in characters, for a live table. Nil,
+	// or ok false: the demo prints plain lines.
 	Terminal func() (width, height int, ok bool)
-	// Hurry is closed when even an orderly stop would take too long; nil: never.
+	// Hurry is closed to kill the processes instead of waiting for an orderly stop; nil:
+	// never.
 	Hurry <-chan struct{}
 }
 
-// Check returns what is wrong with the options, naming the field.
+// Check returns an error that names the field if an option is missing or out of range.
 func (o *Options) Check() error {
 	switch {
 	case o.Duration <= 0:
@@ -78,7 +79,7 @@ func (o *Options) Check() error {
 	return errors.Join(name.Limit("limit", o.Limit), name.Entity("entity", o.Entity))
 }
 
-// progress is where everything but the result goes.
+// progress receives all output but the result.
 func (o *Options) progress() io.Writer {
 	if o.JSON {
 		return o.Stderr

@@ -9,19 +9,19 @@ import (
 
 // The workloads.
 const (
-	// OneEntity is load on one entity.
+	// OneEntity is load on a single entity.
 	OneEntity = "entity"
-	// Hierarchy is load on organisations that have teams that have leaves.
+	// Hierarchy is load on organisations with teams, which have leaves.
 	Hierarchy = "hierarchy"
 )
 
 // Workloads are the names of the workloads.
 func Workloads() []string { return []string{OneEntity, Hierarchy} }
 
-// level is how far down an entity stands.
+// level is the depth of an entity in the hierarchy.
 type level int
 
-// The levels of the hierarchy. An entity that stands alone is an organisation.
+// The levels of the hierarchy. A single entity is an organisation.
 const (
 	org level = iota
 	team
@@ -29,7 +29,7 @@ const (
 	levels
 )
 
-// String names several of a level.
+// String names several entities of a level.
 func (l level) String() string { return [levels]string{"orgs", "teams", "leaves"}[l] }
 
 // node is an entity of the demo.
@@ -43,24 +43,23 @@ type node struct {
 // base is the last part of the name.
 func (n *node) base() string { return n.name[strings.LastIndexByte(n.name, '/')+1:] }
 
-// plan is what a demo creates and loads.
+// plan lists the entities to create and to load.
 type plan struct {
 	workload string
-	nodes    []node // parents before what stands below them
+	nodes    []node // parents before their children
 	entities []load.Entity
-	// curve is the limit by which the regions' holdings are drawn.
+	// curve is the limit that scales the regions' holdings.
 	curve int64
-	// limit is the most that may be out of all, and total the account of the ledger
-	// that counts all.
+	// limit is the most tokens of all entities that may be out; total is the ledger's
+	// account of all tokens.
 	limit int64
 	total string
 }
 
-// everything is the account of the ledger that counts a whole hierarchy; no entity
-// has such a name.
+// everything is the ledger's account of a whole hierarchy; no entity has such a name.
 const everything = "*"
 
-// plan returns what the options ask for.
+// plan returns the plan for the options.
 func (o *Options) plan() plan {
 	if o.Workload == Hierarchy {
 		return tree(o.Limit)
@@ -71,15 +70,14 @@ func (o *Options) plan() plan {
 	}
 }
 
-// The limits of a team and of a leaf, as shares of their organisation's: what
-// stands below one has more together than the one itself.
+// The limits of a team and of a leaf, as shares of their organisation's limit. The
+// limits of an entity's children add up to more than its own limit.
 const (
 	teamShare = 0.6
 	leafShare = 0.3
 )
 
-// demand is what clients want to hold of an organisation's leaves, as shares of its
-// limit.
+// demand is the clients' demand on an organisation's leaves, as shares of its limit.
 type demand struct {
 	org   string
 	teams []struct {
@@ -91,9 +89,10 @@ type demand struct {
 // leafNames name a team's leaves.
 func leafNames() []string { return []string{"prod", "staging", "dev"} }
 
-// demands has one organisation for each level that may be the tightest: of acme
-// more is wanted than the organisation has, though no team wants too much; of globex
-// than one team has, and of initech than one leaf.
+// demands returns an organisation for each level that may be the tightest. The demand on
+// acme exceeds the organisation's limit, though no team's. The demand on a team of
+// globex exceeds the team's limit, and the demand on a leaf of initech exceeds the
+// leaf's.
 func demands() []demand {
 	type teams = []struct {
 		name   string
@@ -106,7 +105,7 @@ func demands() []demand {
 	}
 }
 
-// tree is the plan of organisations with the limit.
+// tree returns the plan of the organisations, each with the limit.
 func tree(limit int64) plan {
 	p := plan{workload: Hierarchy, total: everything}
 	of := func(share float64) int64 { return max(1, int64(share*float64(limit))) }
@@ -129,7 +128,7 @@ func tree(limit int64) plan {
 	return p
 }
 
-// count says how many nodes of a level there are.
+// count returns the number of nodes of a level.
 func (p *plan) count(l level) int {
 	n := 0
 	for i := range p.nodes {
@@ -140,7 +139,7 @@ func (p *plan) count(l level) int {
 	return n
 }
 
-// children yields the positions of the nodes right below one.
+// children returns the positions of a node's children.
 func (p *plan) children(name string) []int {
 	var at []int
 	for i := range p.nodes {

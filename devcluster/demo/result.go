@@ -13,57 +13,58 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// Errors of a demo whose cluster did not do what it promises.
+// Errors of a demo in which the cluster broke a promise.
 var (
 	// ErrLimitExceeded says that more tokens were out at once than the limit.
 	ErrLimitExceeded = errors.New("the limit was exceeded")
-	// ErrBooksDiffer says that the clients' ledger and the sites' books do not
-	// agree on the tokens that are out.
+	// ErrBooksDiffer says that the clients' ledger and the sites' books do not agree on
+	// the tokens out.
 	ErrBooksDiffer = errors.New("ledger and books differ")
-	// ErrLevelsDiffer says that at a site the books of an entity and of those right
-	// below it do not agree.
+	// ErrLevelsDiffer says that at a site the books of an entity and of its children do
+	// not agree.
 	ErrLevelsDiffer = errors.New("the books of two levels differ")
-	// ErrUnsettled says that the books never came to rest, so that they could
-	// not be compared.
+	// ErrUnsettled says that the books did not settle, and so could not be compared.
 	ErrUnsettled = errors.New("the books did not settle")
 	// ErrUnresolved says that outcomes of requests stayed unknown.
 	ErrUnresolved = errors.New("outcomes stayed unknown")
 )
 
-// Result is what came of a demo. Its JSON form is stable.
+// Result is the result of a demo. Its JSON form is stable.
 type Result struct {
 	// Granted and Refused count acquires.
 	Granted uint64 `json:"granted"`
 	Refused uint64 `json:"refused"`
 	// Requests counts acquires and releases made.
 	Requests uint64 `json:"requests"`
-	// Redistributions counts those of the entity that the cluster decided, and the
+	// Redistributions counts the redistributions that the cluster decided, and the
 	// rounds of direct transfers that brought a site tokens.
 	Redistributions uint64 `json:"redistributions"`
-	// RedistributionsPerMinute is that number over the duration.
+	// RedistributionsPerMinute is Redistributions over the duration.
 	RedistributionsPerMinute float64 `json:"redistributions_per_minute"`
-	// P50MS and P99MS are quantiles of the time from when a request was due to
-	// its answer, in milliseconds, over all requests, those that waited for
-	// tokens and those refused included.
+	// P50MS and P99MS are quantiles of the time from due to answered, in milliseconds.
+	// They cover requests answered at the first attempt: executed requests, after a wait
+	// for tokens too, and refused requests.
 	P50MS float64 `json:"p50_ms"`
 	P99MS float64 `json:"p99_ms"`
-	// Limit is the entity's limit.
+	// Limit is the limit of the entity.
 	Limit int64 `json:"limit"`
-	// MaxAcquired is the most tokens that were out at once by the ledger.
+	// MaxAcquired is the most tokens out at once by the ledger.
 	MaxAcquired int64 `json:"max_acquired"`
 	// AcquiredLedger and AcquiredBooks are the tokens out in the end.
 	AcquiredLedger int64 `json:"acquired_ledger"`
 	AcquiredBooks  int64 `json:"acquired_books"`
-	// ConservationOK says that the two agree, with nothing left unknown.
+	// ConservationOK reports whether ledger and books agree and no outcome is unknown.
 	ConservationOK bool `json:"conservation_ok"`
-	// UnknownResolved counts requests whose outcome was unknown at first.
+	// UnknownResolved counts requests with an outcome unknown at first and settled
+	// later.
 	UnknownResolved uint64 `json:"unknown_resolved"`
-	// DurationS is how long load was made, in seconds.
+	// DurationS is the time for which the demo made load, in seconds.
 	DurationS float64 `json:"duration_s"`
-	// RPS is the requests per second.
+	// RPS is the requests per second over the duration.
 	RPS float64 `json:"rps"`
-	// Entities are those of a hierarchy, each before what stands below it. Limit,
-	// MaxAcquired and the tokens out are then those of all organisations together.
+	// Entities are the entities of a hierarchy, parents before children. Limit,
+	// MaxAcquired, AcquiredLedger and AcquiredBooks then cover all organisations
+	// together.
 	Entities []EntityResult `json:"entities,omitempty"`
 
 	plan    *plan // of a hierarchy; else nil
@@ -73,36 +74,35 @@ type Result struct {
 	total   load.Counts
 }
 
-// EntityResult is what came of one entity of a hierarchy.
+// EntityResult is the result of an entity of a hierarchy.
 type EntityResult struct {
-	// Name is its name, Parent that of the entity above it; empty for none.
+	// Name is the entity's name, Parent the name of the entity above; empty for none.
 	Name   string `json:"name"`
 	Parent string `json:"parent,omitempty"`
-	// Limit is its limit.
+	// Limit is the entity's limit.
 	Limit int64 `json:"limit"`
-	// MaxAcquired is the most tokens of it that were out at once by the ledger.
+	// MaxAcquired is the most of the entity's tokens out at once by the ledger.
 	MaxAcquired int64 `json:"max_acquired"`
-	// AcquiredLedger and AcquiredBooks are the tokens of it out in the end.
+	// AcquiredLedger and AcquiredBooks are the entity's tokens out in the end.
 	AcquiredLedger int64 `json:"acquired_ledger"`
 	AcquiredBooks  int64 `json:"acquired_books"`
-	// Refused counts the acquires refused because it was this one that had not the
-	// tokens.
+	// Refused counts the acquires refused because this entity lacked tokens.
 	Refused uint64 `json:"refused"`
 
 	shares []httpapi.Share
 }
 
-// regionResult is one region's part of a result.
+// regionResult is a region's part of a result.
 type regionResult struct {
 	load.RegionStats
 	peak int64 // the highest holdings seen
 }
 
-// Verdict returns nil if the cluster did what it promises, and else an error
-// that wraps one or more of the errors of this package.
+// Verdict returns nil if the cluster kept its promises, and else an error that wraps
+// errors of this package.
 func (r *Result) Verdict() error { return r.verdict }
 
-// judge sets the verdict. Settled says whether the books came to rest.
+// judge sets the verdict. settled reports whether the books came to rest.
 func (r *Result) judge(settled bool, unresolved uint64) {
 	var errs []error
 	if r.MaxAcquired > r.Limit {
@@ -126,7 +126,7 @@ func (r *Result) judge(settled bool, unresolved uint64) {
 	r.verdict = errors.Join(errs...)
 }
 
-// writeJSON prints the result as one line.
+// writeJSON prints the result as a line of JSON.
 func (r *Result) writeJSON(w io.Writer) error {
 	if err := json.NewEncoder(w).Encode(r); err != nil {
 		return fmt.Errorf("print the result: %w", err)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// plainEvery is how often a line is printed where no table can be drawn.
+// plainEvery is the interval between two lines if no table is drawn.
 const plainEvery = 5 * time.Second
 
-// screen shows views: as a table redrawn in place on a terminal, else as a
-// line now and then.
+// screen shows views: as a table redrawn in place on a terminal, else as a line every
+// plainEvery.
 type screen struct {
 	w        io.Writer
 	terminal func() (width, height int, ok bool)
@@ -36,8 +36,8 @@ func (s *screen) show(v *view) error {
 	return err
 }
 
-// draw replaces the table. All of it goes out in one write, and every line is
-// overwritten before its rest is cleared, so that nothing flickers.
+// draw replaces the table in a single write. It overwrites every line before it clears
+// the rest of the line, so that nothing flickers.
 func (s *screen) draw(lines []string, width int) error {
 	var b strings.Builder
 	if !s.hidden {
@@ -66,8 +66,7 @@ func (s *screen) close() error {
 	return err
 }
 
-// clip cuts a line to the width, not counting escape sequences, so that it
-// never wraps.
+// clip cuts a line to the width so that it never wraps. Escape sequences have no width.
 func clip(line string, width int) string {
 	seen := 0
 	escape := false

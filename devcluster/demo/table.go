@@ -10,14 +10,14 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// view is what one drawing shows.
+// view holds the content of a drawing.
 type view struct {
 	entity    string
 	limit     int64
 	elapsed   time.Duration
 	remaining time.Duration
-	phase     string         // what follows the times in the header
-	read      httpapi.Status // the last read of the books, of all orgs together; zero before the first
+	phase     string         // end of the header
+	read      httpapi.Status // last read of the books, of all orgs together; zero before the first
 	stats     load.Stats     // with the latencies of the window
 	rates     []rates        // per second, region by region
 	total     rates
@@ -30,7 +30,7 @@ type view struct {
 // rates are requests per second.
 type rates struct{ requests, grants float64 }
 
-// keepRates gives the view the rates and latencies of another one.
+// keepRates copies the rates and latencies of another view.
 func (v *view) keepRates(of *view) {
 	v.rates, v.total, v.stats.Latency = of.rates, of.total, of.stats.Latency
 	for i := range v.stats.Regions {
@@ -38,11 +38,10 @@ func (v *view) keepRates(of *view) {
 	}
 }
 
-// tableWidth is the width that the table never exceeds, in characters.
+// tableWidth is the most characters of a line of the table.
 const tableWidth = 80
 
-// table draws the view, line by line, for a terminal of any width from
-// [tableWidth] on.
+// table returns the lines of the table, at most [tableWidth] wide.
 func (v *view) table() []string {
 	if v.plan != nil {
 		return v.treeTable()
@@ -76,7 +75,7 @@ func (v *view) shares() map[string]httpapi.Share {
 	return shares
 }
 
-// sites draws a line for each region, below one that says what is in it.
+// sites returns a header and a line for each region.
 func (v *view) sites() []string {
 	bold, plain := "\x1b[1m", "\x1b[0m"
 	lines := []string{
@@ -96,8 +95,8 @@ func (v *view) sites() []string {
 	return lines
 }
 
-// bar draws a site's share: what is acquired of it and what is left, on a
-// scale that ends at two fifths of the limit.
+// bar draws a site's share, acquired and left tokens, on a scale that ends at two fifths
+// of the limit.
 func bar(site string, s httpapi.Share, limit int64) string {
 	const cells = tableWidth - 6
 	scale := func(tokens int64) int {
@@ -108,7 +107,7 @@ func bar(site string, s httpapi.Share, limit int64) string {
 	return fmt.Sprintf("%-5s%s%s", site, strings.Repeat("█", acquired), strings.Repeat("░", max(left, 0)))
 }
 
-// trouble tells what an onlooker should know besides.
+// trouble tells of missing answers, unknown outcomes and failed requests.
 func (v *view) trouble() string {
 	var b strings.Builder
 	if !v.read.Complete && len(v.read.Shares) > 0 {
@@ -120,7 +119,7 @@ func (v *view) trouble() string {
 	return b.String()
 }
 
-// line is the view in one line.
+// line is the view as a line of text.
 func (v *view) line() string {
 	line := fmt.Sprintf("%5s  requests %s (%s/s)  granted %s  refused %s  acquired %s  in transit %s  redistributions %s  p50 %s ms  p99 %s ms%s",
 		clock(v.elapsed), number(v.stats.Total.Requests), decimal(v.total.requests), number(v.stats.Total.Granted),
@@ -132,9 +131,9 @@ func (v *view) line() string {
 	return line
 }
 
-// redistributions counts those that the cluster decided, of which the site that
-// is furthest has applied all, and the rounds of direct transfers, of which each
-// site counts its own.
+// redistributions counts the redistributions that the cluster decided and the rounds of
+// direct transfers. The site with the most redistributions has applied all of them. Each
+// site counts its own rounds.
 func redistributions(s httpapi.Status) uint64 {
 	var most, rounds uint64
 	for _, share := range s.Shares {
@@ -144,7 +143,7 @@ func redistributions(s httpapi.Status) uint64 {
 	return most + rounds
 }
 
-// number writes an integer with its thousands apart.
+// number formats an integer with a comma between thousands.
 func number[T int | int64 | uint64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
@@ -157,8 +156,8 @@ func number[T int | int64 | uint64](n T) string {
 	return sign + s
 }
 
-// decimal writes a number with as many decimals as help: two below 10, one
-// below 1000.
+// decimal formats a number with two decimals below 10, a single decimal below 1000 and
+// none from there on.
 func decimal(x float64) string {
 	switch {
 	case x >= 1000:
@@ -170,7 +169,7 @@ func decimal(x float64) string {
 	}
 }
 
-// latency writes a latency in milliseconds; "-" where no request was answered.
+// latency formats a latency in milliseconds; "-" if no request was answered.
 func latency(d time.Duration) string {
 	if d == 0 {
 		return "-"
@@ -178,7 +177,7 @@ func latency(d time.Duration) string {
 	return decimal(milliseconds(d))
 }
 
-// clock writes a duration as minutes and seconds.
+// clock formats a duration as minutes and seconds.
 func clock(d time.Duration) string {
 	s := int64(max(d, 0).Round(time.Second) / time.Second)
 	return fmt.Sprintf("%d:%02d", s/60, s%60)

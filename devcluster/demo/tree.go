@@ -9,12 +9,12 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// String says how large the hierarchy is.
+// String returns the size of the hierarchy.
 func (p *plan) String() string {
 	return fmt.Sprintf("%d %s, %d %s and %d %s", p.count(org), org, p.count(team), team, p.count(leaf), leaf)
 }
 
-// treeTable draws a hierarchy, line by line.
+// treeTable returns the lines of a hierarchy's table.
 func (v *view) treeTable() []string {
 	bold, plain := "\x1b[1m", "\x1b[0m"
 	lines := []string{
@@ -66,7 +66,7 @@ func gauge(acquired, limit int64, cells int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", cells-full)
 }
 
-// kept says in how many of each level the limit was kept so far.
+// kept says, level by level, how many entities kept their limit so far.
 func (v *view) kept() string {
 	var kept [levels]int
 	for i, n := range v.plan.nodes {
@@ -94,7 +94,7 @@ func (v *view) lacked() string {
 	return "refused for want of tokens of: " + strings.Join(parts, ", ")
 }
 
-// judgeEntities says of each entity what the cluster did not keep.
+// judgeEntities returns an error for each entity whose limit or books the cluster broke.
 func (r *Result) judgeEntities(settled bool) error {
 	var errs []error
 	for i := range r.Entities {
@@ -113,8 +113,8 @@ func (r *Result) judgeEntities(settled bool) error {
 	return errors.Join(errs...)
 }
 
-// judgeLevels compares an entity's books with those right below it, site by site:
-// nothing is acquired of an organisation or a team itself.
+// judgeLevels compares an entity's books with the books of its children, site by site.
+// Clients acquire tokens of leaves only.
 func (r *Result) judgeLevels(e *EntityResult) error {
 	below := r.plan.children(e.Name)
 	if len(below) == 0 {

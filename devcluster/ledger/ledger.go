@@ -1,27 +1,25 @@
-// Package ledger keeps the load generators' own account of what they acquired
-// and released, against which the books of a cluster are checked; it never
-// asks the cluster anything, and it keeps no history: its memory grows with
-// the operations under way, not with those that ended.
+// Package ledger keeps the load generators' own account of the tokens they acquired and
+// released, to check the books of a cluster against it; it never asks the cluster
+// anything and keeps no history. Its memory grows with the operations under way, not
+// with ended operations.
 //
-// # What is proved
+// # The bound
 //
-// At every instant, Σ(acquires returned so far) − Σ(releases invoked so far)
-// is a lower bound of the tokens that are out: a returned acquire was executed
-// before, and a release cannot have been executed before it was invoked. If
-// that sum ever exceeds the limit, the cluster granted more than the limit.
-// The ledger carries the sum along, event by event, and remembers its maximum.
+// At every instant, Σ(acquires returned so far) − Σ(releases invoked so far) is a lower
+// bound of the tokens out: a returned acquire was executed before, and a release cannot
+// be executed before its invocation. If the sum ever exceeds the limit, the cluster
+// granted more than the limit. The ledger updates the sum with each event and remembers
+// the maximum.
 //
-// The caller must keep one rule: call Invoke before the request can leave, and
-// Return or Resolve after the answer has arrived. Being early with the one or
-// late with the other only lowers the sum, so a report of too many tokens is
-// never a false one.
+// The caller must keep a single rule: call Invoke before the request can leave, and
+// Return or Resolve after the answer has arrived. An early Invoke or a late Return only
+// lowers the sum, so a report of too many tokens is never false.
 //
 // # Unknown outcomes
 //
-// An acquire whose outcome is unknown counts once it is resolved as executed.
-// A release counts from its invocation on, unless it turns out not to have
-// been executed; from then on its tokens are out again (they always were, so
-// the sum stays a lower bound).
+// An acquire with an unknown outcome counts once it is resolved as executed. A release
+// counts from its invocation on, unless it is resolved as refused. From then on its
+// tokens are out again. They always were, so the sum stays a lower bound.
 package ledger
 
 import (
@@ -53,7 +51,7 @@ func (k Kind) String() string {
 	}
 }
 
-// Outcome is what became of an operation.
+// Outcome says whether an operation was executed.
 type Outcome uint8
 
 // The outcomes of an operation.
@@ -74,35 +72,36 @@ type Ledger struct {
 	accounts map[string]*account
 }
 
-// account is one entity's part of a ledger. Its invariant: held is Σ(acquires
-// known to be executed) − Σ(releases invoked and not known to be refused).
+// account is an entity's part of a ledger. Its invariant: held is Σ(acquires known to be
+// executed) − Σ(releases invoked and not known to be refused).
 type account struct {
 	held    int64
 	max     Peak
 	pending Pending
 }
 
-// Peak is the highest sum seen of one entity, and when it was first reached.
+// Peak is the highest sum seen of an entity, and the time at which it was first reached.
 type Peak struct {
-	// Tokens is the highest value of Σ(acquires returned) − Σ(releases invoked).
+	// Tokens is the highest value of Σ(acquires returned) − Σ(releases invoked), in
+	// tokens.
 	Tokens int64
 	// At is the time since the ledger was made, monotonic.
 	At time.Duration
 }
 
-// Pending counts the operations of one entity whose outcome is not known.
+// Pending counts the operations of an entity without a known outcome.
 type Pending struct {
 	// Acquires and AcquireTokens count acquires without an outcome.
 	Acquires, AcquireTokens int64
 	// Releases and ReleaseTokens count releases without an outcome.
 	Releases, ReleaseTokens int64
-	// Unknown counts those, of either kind, that ended without an answer and
-	// were not resolved since.
+	// Unknown counts the acquires and releases that ended without an answer and are not
+	// resolved.
 	Unknown int64
 }
 
-// Op is one operation from its invocation to its outcome. It belongs to the
-// ledger that made it; its methods may be called from any goroutine.
+// Op is an operation from its invocation to its outcome. It belongs to the ledger that
+// made it. Its methods may be called from any goroutine.
 type Op struct {
 	ledger  *Ledger
 	account *account
@@ -110,14 +109,14 @@ type Op struct {
 	tokens  int64
 	invoked time.Duration
 
-	// The fields below are guarded by the ledger's lock.
+	// The ledger's lock guards the fields below.
 	unknown bool
 	done    bool
 }
 
-// New makes an empty ledger that reads the time from now; nil means
-// [time.Now]. The readings must carry a monotonic clock to be comparable over
-// a change of the wall clock, as those of time.Now do.
+// New makes an empty ledger that reads the time from now; nil means [time.Now]. The
+// readings must carry a monotonic clock, as time.Now's do, to stay comparable when the
+// wall clock changes.
 func New(now func() time.Time) *Ledger {
 	if now == nil {
 		now = time.Now
@@ -125,8 +124,8 @@ func New(now func() time.Time) *Ledger {
 	return &Ledger{now: now, start: now(), accounts: make(map[string]*account)}
 }
 
-// Invoke records that an operation is about to be sent. It panics if tokens
-// is not positive: such a request cannot be executed and has no place here.
+// Invoke records that an operation is about to be sent. It panics if tokens is not
+// positive: such a request cannot be executed.
 func (l *Ledger) Invoke(entity string, kind Kind, tokens int64) *Op {
 	if tokens <= 0 {
 		panic(fmt.Sprintf("ledger: invoke %s of %d tokens", kind, tokens))
@@ -153,15 +152,14 @@ func (l *Ledger) Invoke(entity string, kind Kind, tokens int64) *Op {
 // Kind returns the operation's kind.
 func (o *Op) Kind() Kind { return o.kind }
 
-// Tokens returns how many tokens the operation asked to move.
+// Tokens returns the tokens that the operation asked to move.
 func (o *Op) Tokens() int64 { return o.tokens }
 
-// Invoked returns when the operation was invoked, since the ledger was made.
+// Invoked returns the time of the invocation, since the ledger was made.
 func (o *Op) Invoked() time.Duration { return o.invoked }
 
-// Return records the answer to the operation. It panics if the operation
-// already has an outcome or was given up as unknown: the caller has counted
-// something twice.
+// Return records the answer to the operation. It panics if the operation already has an
+// outcome or was given up as unknown: the caller has counted an event twice.
 func (o *Op) Return(outcome Outcome) {
 	o.ledger.mu.Lock()
 	defer o.ledger.mu.Unlock()
@@ -171,8 +169,9 @@ func (o *Op) Return(outcome Outcome) {
 	o.finish(outcome)
 }
 
-// Unknown records that the operation ended without an answer: it may have been
-// executed, may be later, or never. Resolve ends it.
+// Unknown records that the operation ended without an answer: the cluster executed it,
+// will execute it, or never will. Resolve ends it. Unknown panics if the operation ended
+// before.
 func (o *Op) Unknown() {
 	o.ledger.mu.Lock()
 	defer o.ledger.mu.Unlock()
@@ -183,7 +182,8 @@ func (o *Op) Unknown() {
 	o.account.pending.Unknown++
 }
 
-// Resolve records the outcome of an operation that had been Unknown.
+// Resolve records the outcome of an unknown operation. It panics if the operation is not
+// unknown.
 func (o *Op) Resolve(outcome Outcome) {
 	o.ledger.mu.Lock()
 	defer o.ledger.mu.Unlock()
@@ -217,15 +217,15 @@ func (o *Op) finish(outcome Outcome) {
 	}
 }
 
-// Held returns Σ(acquires executed) − Σ(releases invoked and not refused) of
-// an entity. Once nothing is pending it is exactly what the books must show.
+// Held returns Σ(acquires executed) − Σ(releases invoked and not refused) of an entity.
+// Once no operation is pending, the books must show exactly this sum.
 func (l *Ledger) Held(entity string) int64 {
 	low, _ := l.Bounds(entity)
 	return low
 }
 
-// Bounds returns between which values the entity's tokens that are out must
-// lie, whatever became of the operations that are pending.
+// Bounds returns the bounds of the entity's tokens out, for any outcome of the pending
+// operations.
 func (l *Ledger) Bounds(entity string) (low, high int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +236,7 @@ func (l *Ledger) Bounds(entity string) (low, high int64) {
 	return a.held, a.held + a.pending.AcquireTokens + a.pending.ReleaseTokens
 }
 
-// Pending returns what of an entity has no outcome yet.
+// Pending returns the operations of an entity without an outcome.
 func (l *Ledger) Pending(entity string) Pending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,8 +246,8 @@ func (l *Ledger) Pending(entity string) Pending {
 	return Pending{}
 }
 
-// MaxAcquired returns the highest value that Σ(acquires returned) − Σ(releases
-// invoked) of an entity ever had; at least zero.
+// MaxAcquired returns the highest value that Σ(acquires returned) − Σ(releases invoked)
+// of an entity ever had; at least zero.
 func (l *Ledger) MaxAcquired(entity string) Peak {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,21 +1,19 @@
-// Package load drives a cluster as clients in several regions would and keeps
-// a ledger of what they were told; it judges nothing: whether ledger and books
-// agree is for its caller to say.
+// Package load drives a cluster as clients in several regions would and keeps a ledger
+// of the answers; it does not judge, since the caller compares ledger and books.
 //
-// Each region has holdings, the tokens its clients have acquired and not yet
-// released, and a target curve which the holdings follow: at every arrival the
-// region acquires or releases a few tokens, the more likely the one the
-// further the holdings are from the target on its side. Nothing is released
-// that is not held. With several entities each has its share of the curve and of
-// the arrivals; what moves of one is booked in the ledger for those above it too.
+// Each region has holdings, the tokens its clients have acquired and not yet released,
+// and a target curve. At every arrival the region acquires or releases a few tokens. The
+// further the holdings are below the target, the more likely is an acquire, and likewise
+// a release above it. A region releases only tokens that it holds. Each of several
+// entities has a share of the curve and of the arrivals. The ledger books the moves of
+// an entity's tokens for the entities above it too.
 //
-// Arrivals are those of an open loop: they come when they come, whether or not
-// earlier requests were answered, and a latency counts from the moment the
-// request was due. What arrives while too many requests are under way is shed
-// and counted.
+// Arrivals form an open loop: they do not wait for answers to earlier requests, and a
+// latency counts from the moment the request was due. While too many requests are under
+// way, arrivals are shed and counted.
 //
-// A request whose outcome is unknown is repeated under its id at the site that
-// may have executed it, until an answer settles it.
+// A request with an unknown outcome is repeated under its id at the site that may have
+// executed it, until an answer settles the outcome.
 package load
 
 import (
@@ -44,61 +42,61 @@ const (
 	DefaultResolveFor = 30 * time.Second
 )
 
-// answerMargin is how much longer than its wait a request may take before the
-// client gives it up as unknown.
+// answerMargin is the time beyond its wait after which the client gives a request up as
+// unknown.
 const answerMargin = 10 * time.Second
 
-// Config says what load to make. Zero values mean the defaults.
+// Config configures a load. Zero values mean the defaults.
 type Config struct {
-	// Entities are those whose tokens move, at least one; they must exist.
+	// Entities are the entities to load, at least a single entity; they must exist.
 	Entities []Entity
-	// Regions are the regions that make load, at least one.
+	// Regions are the regions that make load, at least a single region.
 	Regions []Region
 	// Rate is the requests per second of all regions together, above zero.
 	Rate float64
-	// MaxTokens is the most tokens a request moves; each moves 1 to that many.
+	// MaxTokens is the most tokens a request moves; each request moves 1 to MaxTokens.
 	MaxTokens int64
 	// Wait is how long an acquire may wait for tokens; negative: not at all.
 	Wait time.Duration
 	// InFlight is the most requests of a region under way at once.
 	InFlight int
-	// ResolveFor is how long an unknown outcome is pursued; after that it stays
-	// unknown.
+	// ResolveFor is how long an unknown outcome is pursued; the outcome stays unknown
+	// after that.
 	ResolveFor time.Duration
-	// Seed makes arrivals and sizes repeatable; request ids hold it.
+	// Seed makes arrivals and sizes repeatable.
 	Seed uint64
-	// RequestPrefix begins every request id; two loads on one cluster need
-	// different ones.
+	// RequestPrefix begins every request id; two loads on a cluster need different
+	// prefixes.
 	RequestPrefix string
-	// Ledger keeps the account; nil: a new one.
+	// Ledger keeps the account; nil: a new ledger.
 	Ledger *ledger.Ledger
-	// Transport carries the requests; nil: connections kept alive, as many as
-	// requests may be under way.
+	// Transport carries the requests; nil: kept connections, at most InFlight idle to a
+	// region.
 	Transport http.RoundTripper
 }
 
-// Entity is an entity whose tokens move.
+// Entity is an entity to load.
 type Entity struct {
-	// Name is its name.
+	// Name is the name of the entity.
 	Name string
-	// Above are the accounts of the ledger that count what moves of it besides its
-	// own: those of the entities above it.
+	// Above are further accounts of the ledger that count the entity's moves: the
+	// accounts of the entities above it.
 	Above []string
-	// Share is its share of every region's target and arrivals, of the sum of all;
-	// above zero.
+	// Share is the entity's part of every region's target and arrivals, relative to the
+	// sum of all shares; above zero.
 	Share float64
 }
 
-// One is an entity that stands for itself and takes all of the load.
+// One returns a single entity that takes all of the load.
 func One(name string) []Entity { return []Entity{{Name: name, Share: 1}} }
 
-// Region is a region's clients.
+// Region configures the clients of a region.
 type Region struct {
 	// Name is the region's name.
 	Name string
-	// Addr is the address of its app manager.
+	// Addr is the address of the region's app manager.
 	Addr string
-	// Target gives the holdings to follow, in tokens of all entities, at a time since
+	// Target returns the holdings to follow, in tokens of all entities, at a time since
 	// the start.
 	Target func(time.Duration) float64
 	// Site pins every request to a site; empty: the app manager chooses.
@@ -160,8 +158,8 @@ func New(cfg Config) (*Load, error) {
 	return l, nil
 }
 
-// NewTransport returns a transport for inFlight requests of a region at a time, on
-// connections that are kept.
+// NewTransport returns a transport that keeps up to inFlight idle connections to each
+// region.
 func NewTransport(inFlight int) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns = 0
@@ -172,9 +170,9 @@ func NewTransport(inFlight int) *http.Transport {
 // Ledger returns the ledger that the load writes to.
 func (l *Load) Ledger() *ledger.Ledger { return l.cfg.Ledger }
 
-// Run makes load until stop is closed, then waits for the requests under way
-// and for the pursuit of unknown outcomes, each at most ResolveFor. Once ctx is done it
-// abandons all that and returns ctx's error; what was under way stays unknown.
+// Run makes load until stop is closed. It then waits for the requests under way and for
+// each pursuit of an unknown outcome, at most ResolveFor. Once ctx is done, Run abandons
+// all requests and returns ctx's error; open outcomes stay unknown.
 func (l *Load) Run(ctx context.Context, stop <-chan struct{}) error {
 	defer l.idle()
 	var wg sync.WaitGroup

@@ -14,9 +14,9 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// The steering of a region's holdings: leanOver tokens away from its target a
-// region moves as fast towards it as the churn allows, which is what remains
-// of the other kind of request even then.
+// The steering of a region's holdings. A region leanOver tokens or more from its target
+// moves towards it as fast as churn allows. churn is the share of requests of the other
+// kind even then.
 const (
 	leanOver = 60.0
 	churn    = 0.03
@@ -29,10 +29,10 @@ const (
 	latencyPrecision = 3
 )
 
-// holding is what a region's clients have of one entity.
+// holding is a region's clients' tokens of an entity.
 type holding struct {
 	Entity
-	upTo      float64 // the sum of the shares up to this one's, of 1
+	upTo      float64 // the sum of the shares up to this entity's, of 1
 	held      int64   // acquired and not given out to a release
 	acquiring int64   // asked for by acquires under way
 }
@@ -54,7 +54,7 @@ type region struct {
 	counts   Counts
 	lacked   map[string]uint64       // refusals by the entity that lacked the tokens
 	latency  *hdrhistogram.Histogram // of all requests answered
-	window   *hdrhistogram.Histogram // of those since the last Window
+	window   *hdrhistogram.Histogram // of the requests answered since the last Window
 }
 
 func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *region {
@@ -67,7 +67,7 @@ func newRegion(cfg *Config, r Region, client *httpapi.Client, rng *rand.Rand) *r
 	}
 }
 
-// holdings are those of a region that has nothing yet.
+// holdings returns the holdings of a region without tokens.
 func holdings(entities []Entity) []holding {
 	var sum, upTo float64
 	for _, e := range entities {
@@ -82,7 +82,7 @@ func holdings(entities []Entity) []holding {
 	return hs
 }
 
-// request is one acquire or release.
+// request is an acquire or a release.
 type request struct {
 	of     *holding
 	kind   ledger.Kind
@@ -169,7 +169,7 @@ func (r *region) arrive(ctx context.Context, stop <-chan struct{}, start time.Ti
 	}
 }
 
-// next decides what the arrival does and books it as invoked.
+// next chooses the request of an arrival and books it as invoked.
 func (r *region) next(due time.Time) request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,8 +195,8 @@ func (r *region) next(due time.Time) request {
 	return q
 }
 
-// choose draws the entity of a request, each as often as its share says. One that
-// is alone takes no draw.
+// choose draws the entity of a request, each entity as often as its share says. A single
+// entity takes no draw.
 func (r *region) choose() *holding {
 	last := len(r.holdings) - 1
 	if last == 0 {
@@ -245,8 +245,8 @@ func (r *region) send(ctx context.Context, q request, site string) answer {
 	return judge(err, site)
 }
 
-// settle adjusts holdings and counts to a known outcome. Only a first answer
-// has a latency: that of a pursued outcome is a matter of the pursuit.
+// settle adjusts holdings and counts to a known outcome. Only a first answer has a
+// latency: the latency of a repeat says nothing about the cluster.
 func (r *region) settle(q request, a answer, first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -277,7 +277,7 @@ func (r *region) settle(q request, a answer, first bool) {
 	r.counts.InFlight--
 	if first && a.verdict != failed {
 		took := min(max(time.Since(q.due), minLatency), maxLatency).Microseconds()
-		// The value was brought into the range; there is nothing left to fail.
+		// The value is within the range of the histogram: recording it cannot fail.
 		_ = r.latency.RecordValue(took)
 		_ = r.window.RecordValue(took)
 	}

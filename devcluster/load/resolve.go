@@ -17,14 +17,14 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// verdict is what an answer says about a request.
+// verdict is the meaning of an answer for its request.
 type verdict uint8
 
 const (
 	executed verdict = iota // the tokens moved
 	refused                 // there were not enough tokens
-	failed                  // it was not executed, for another reason
-	unknown                 // it may have been executed
+	failed                  // not executed, for another reason
+	unknown                 // may have been executed
 )
 
 // booked is the verdict as the ledger knows it.
@@ -38,12 +38,12 @@ func (v verdict) booked() ledger.Outcome {
 // answer is an answer judged.
 type answer struct {
 	verdict verdict
-	site    string // with unknown: the site to ask again; empty: nobody can tell
-	lacking string // with refused: the entity that had not the tokens
+	site    string // with unknown: the site to ask again; empty: not known
+	lacking string // with refused: the entity that lacked the tokens
 	err     error
 }
 
-// text tells the error in one line.
+// text returns the error's text; empty for none.
 func (a answer) text() string {
 	if a.err == nil {
 		return ""
@@ -51,8 +51,7 @@ func (a answer) text() string {
 	return a.err.Error()
 }
 
-// judge says what the error of a first attempt, sent to site (empty: any),
-// says about the request.
+// judge judges the error of a first attempt, sent to site (empty: any).
 func judge(err error, site string) answer {
 	if err == nil {
 		return answer{verdict: executed}
@@ -74,18 +73,18 @@ func judge(err error, site string) answer {
 	return answer{verdict: unknown, site: site, err: err}
 }
 
-// settles reports whether the answer to a repeat settles what became of the
-// request. Most refusals do not: they tell that the repeat did nothing, and
-// nothing about the first attempt. Being out of tokens does: had the first
-// attempt been executed, its own answer would have come.
+// settles reports whether the answer to a repeat settles the outcome of the request.
+// Most refusals say only that the repeat did nothing, and do not settle the first
+// attempt. Being out of tokens does: had the first attempt been executed, its own answer
+// would have come.
 func settles(a answer) bool {
 	return a.verdict == executed || a.verdict == refused || errors.Is(a.err, apierr.EntityNotFound)
 }
 
-// pursue repeats the request at the site that may have executed it until its
-// outcome is known. It stops when ctx is done, or after ResolveFor; then the
-// request stays unknown. So does one whose site nobody knows: a repeat
-// elsewhere would move the tokens twice.
+// pursue repeats the request at the site that may have executed it until an answer
+// settles the outcome. It stops when ctx is done, or after ResolveFor; then the request
+// stays unknown. A request without a known site stays unknown too: a repeat elsewhere
+// would move the tokens twice.
 func (r *region) pursue(ctx context.Context, q request, a answer) {
 	if a.site == "" {
 		return

@@ -6,8 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Counts are what a region's requests came to. All but InFlight, Unresolved
-// and LastError only grow.
+// Counts count a region's requests by outcome. All but InFlight, Unresolved and
+// LastError only grow.
 type Counts struct {
 	// Requests counts the requests made.
 	Requests uint64
@@ -17,19 +17,18 @@ type Counts struct {
 	Refused uint64
 	// Failed counts requests that were not executed for another reason.
 	Failed uint64
-	// Unknown counts requests that ended without an answer, Resolved those of
-	// them that were settled since, and Unresolved those that were not (yet).
+	// Unknown counts requests that ended without an answer, Resolved the unknown
+	// requests settled since, and Unresolved the unknown requests not settled (yet).
 	Unknown, Resolved, Unresolved uint64
-	// Shed counts arrivals for which no request was made because too many were
-	// under way.
+	// Shed counts arrivals dropped because too many requests were under way.
 	Shed uint64
-	// InFlight counts the requests whose outcome is open.
+	// InFlight counts the requests without a known outcome.
 	InFlight uint64
-	// LastError is the last failure's text, if there was one.
+	// LastError is the text of the last failure; empty for none.
 	LastError string
 }
 
-// plus adds up.
+// plus returns the sum of c and o.
 func (c Counts) plus(o Counts) Counts {
 	c.Requests += o.Requests
 	c.Granted += o.Granted
@@ -47,7 +46,7 @@ func (c Counts) plus(o Counts) Counts {
 	return c
 }
 
-// Latency is where the latencies of requests lie, from due to answered.
+// Latency summarizes the latencies of requests, from due to answered.
 type Latency struct {
 	// P50, P99 and Max are the median, the 99th percentile and the highest.
 	P50, P99, Max time.Duration
@@ -58,17 +57,17 @@ func latencyOf(h *hdrhistogram.Histogram) Latency {
 	return Latency{P50: at(50), P99: at(99), Max: time.Duration(h.Max()) * time.Microsecond}
 }
 
-// RegionStats is the state of one region.
+// RegionStats is the state of a region.
 type RegionStats struct {
 	// Region is the region's name.
 	Region string
-	// Counts are its requests so far.
+	// Counts are the region's requests so far.
 	Counts Counts
-	// Held is how many tokens its clients hold; Target is how many they want.
+	// Held is the tokens that the region's clients hold.
 	Held int64
-	// Target is the value of the region's curve now.
+	// Target is the region's target now, in tokens.
 	Target float64
-	// Latency is over all its requests, or over a window; see the method.
+	// Latency covers all requests of the region, or a window; see the method.
 	Latency Latency
 }
 
@@ -78,10 +77,10 @@ type Stats struct {
 	Regions []RegionStats
 	// Total adds up the regions' counts.
 	Total Counts
-	// Latency is over the requests of all regions.
+	// Latency covers the requests of all regions.
 	Latency Latency
-	// Lacked counts the refused acquires by the entity that had not the tokens: the
-	// one asked for or one above it.
+	// Lacked counts the refused acquires by the entity that lacked the tokens: the
+	// entity of the request or an entity above it.
 	Lacked map[string]uint64
 }
 
@@ -90,8 +89,8 @@ func (l *Load) Stats() Stats {
 	return l.stats(func(r *region) *hdrhistogram.Histogram { return r.latency }, false)
 }
 
-// Window returns the state with the latencies of the requests answered since
-// the call of Window before.
+// Window returns the state with the latencies of the requests answered since the
+// previous call of Window.
 func (l *Load) Window() Stats {
 	return l.stats(func(r *region) *hdrhistogram.Histogram { return r.window }, true)
 }

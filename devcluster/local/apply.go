@@ -15,26 +15,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrBusy says that another command changes the cluster of that directory.
+// ErrBusy says that another command changes the cluster of the directory.
 var ErrBusy = errors.New("another command is changing this cluster")
 
-// ErrMembers says that other sites are wanted than those that the cluster began
-// with.
+// ErrMembers says that the configuration has other sites than the cluster began with.
 var ErrMembers = errors.New("the sites of a cluster are fixed with its first start")
 
-// Change says what became of a process.
+// Change is a step of [Apply] on a process.
 type Change struct {
-	// Name is the process's, and Did one of "started", "restarted", "stopped", "kept".
+	// Name is the name of the process. Did is "started", "restarted", "stopped" or
+	// "kept".
 	Name, Did string
 }
 
-// Apply makes the cluster be what the configuration says, and waits until every
-// process is ready. Told is told each change as it is done; nil: nobody is. If it
-// fails, what was done stays; calling it again goes on from there.
+// Apply brings the cluster to the configuration, and waits until every process is ready.
+// It calls told after each change, unless told is nil. After an error the changes done
+// stay; the next call goes on from there.
 //
-// Sites that run and have to start again do so one after the other, each ready
-// before the next, and app managers likewise; app managers that are wanted no
-// more go last.
+// Apply restarts running sites in turn and waits until each is ready before it restarts
+// the next. It then does the same with app managers. Surplus app managers stop last.
 func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -43,8 +42,8 @@ func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	if err != nil {
 		return err
 	}
-	// The state is looked at before anything is made in a foreign directory, and
-	// again once nobody else can change it.
+	// Read the state before anything is made in a foreign directory, and again under the
+	// lock.
 	if _, err := Read(cfg.Dir); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func Apply(ctx context.Context, cfg Config, told func(Change)) error {
 	return a.apply(ctx)
 }
 
-// applier is one call of [Apply].
+// applier is a call of [Apply].
 type applier struct {
 	cfg   Config
 	sum   string
@@ -103,7 +102,7 @@ func (a *applier) apply(ctx context.Context) error {
 	return a.retire(ctx, wanted)
 }
 
-// adopt takes the state for that of the wanted cluster.
+// adopt checks that the state belongs to the wanted cluster, and completes it.
 func (a *applier) adopt(wanted []Process) error {
 	var members []string
 	for _, p := range wanted {
@@ -120,7 +119,7 @@ func (a *applier) adopt(wanted []Process) error {
 		return fmt.Errorf("%s are wanted, it began with %s: %w", strings.Join(members, ", "), strings.Join(a.state.Members, ", "), ErrMembers)
 	}
 	if boot := bootID(); a.state.Boot != boot {
-		// None of the former boot's processes runs; their numbers are kept.
+		// No process of the former boot runs. Their run numbers stay.
 		for name, r := range a.state.Processes {
 			r.PID, r.Start = 0, ""
 			a.state.Processes[name] = r
@@ -133,8 +132,8 @@ func (a *applier) adopt(wanted []Process) error {
 	return a.state.write(a.cfg.Dir)
 }
 
-// switchTLS ends all processes if they are to speak otherwise from now on: one
-// after the other, those before would not understand those after.
+// switchTLS ends all processes if TLS is switched on or off. A restart in turn would not
+// do: processes with and without TLS do not understand each other.
 func (a *applier) switchTLS(ctx context.Context) error {
 	if a.state.TLS == a.cfg.TLS {
 		return nil
@@ -146,7 +145,7 @@ func (a *applier) switchTLS(ctx context.Context) error {
 	return a.state.write(a.cfg.Dir)
 }
 
-// settle brings the processes of one kind to what is wanted.
+// settle brings the processes of a kind to the wanted list.
 func (a *applier) settle(ctx context.Context, wanted []Process) error {
 	var missing, outdated []Process
 	for _, p := range wanted {
@@ -157,8 +156,7 @@ func (a *applier) settle(ctx context.Context, wanted []Process) error {
 			outdated = append(outdated, p)
 		}
 	}
-	// Those that are missing start together: none of them may be ready without the
-	// others.
+	// Missing processes start together: none may be ready without the others.
 	for _, p := range missing {
 		if err := a.start(p); err != nil {
 			return err
@@ -195,8 +193,8 @@ func (a *applier) settle(ctx context.Context, wanted []Process) error {
 	return nil
 }
 
-// start starts a process and writes that it was, at once: should this command
-// die, the next one knows of it.
+// start starts a process and writes its run to the state at once, so that the next
+// command knows of it should this command die.
 func (a *applier) start(p Process) error {
 	pid, at, err := start(a.cfg.Samya, a.cfg.Dir, p)
 	if err != nil {
@@ -210,7 +208,7 @@ func (a *applier) start(p Process) error {
 	return a.state.write(a.cfg.Dir)
 }
 
-// ready waits until a process serves, or has ended.
+// ready waits until a process serves. It fails if the process ends.
 func (a *applier) ready(ctx context.Context, p Process) error {
 	r := a.state.Processes[p.Name]
 	last := errors.New("no answer yet")
@@ -234,7 +232,7 @@ func (a *applier) ready(ctx context.Context, p Process) error {
 	return nil
 }
 
-// retire stops what runs and is wanted no more, and forgets it.
+// retire stops processes that run and are not wanted, and removes them from the state.
 func (a *applier) retire(ctx context.Context, wanted []Process) error {
 	for _, name := range a.state.Names() {
 		if slices.ContainsFunc(wanted, func(p Process) bool { return p.Name == name }) {
@@ -255,11 +253,11 @@ func (a *applier) retire(ctx context.Context, wanted []Process) error {
 	return nil
 }
 
-// spec is a hash of all that makes a running process outdated when it changes.
+// spec hashes everything whose change makes a running process outdated.
 func (a *applier) spec(p Process) string {
 	h := sha256.New()
 	for _, part := range append([]string{a.sum}, p.Args...) {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes all
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -270,7 +268,7 @@ func (a *applier) tell(name, did string) {
 	}
 }
 
-// checksum is the hash of a program.
+// checksum returns the SHA-256 of a program, in hexadecimal.
 func checksum(program string) (string, error) {
 	f, err := os.Open(program)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Bounds of a [Config]. Ports are handed out by region and number, so that
-// scaling one region moves no port of another.
+// Bounds of a [Config]. The region and the number of a process fix its ports, so that a
+// change of a region's size moves no port of another region.
 const (
 	// MaxRegions bounds the regions of a cluster.
 	MaxRegions = 10
@@ -24,19 +24,19 @@ const (
 	// DefaultAppManagerPort is the HTTP port of the first app manager.
 	DefaultAppManagerPort = 8080
 
-	// stride is how far the three kinds of ports of a process lie apart.
+	// stride is the distance between the three kinds of ports of a process.
 	stride = MaxRegions * MaxPerRegion
 )
 
-// ErrConfig is matched by the errors of a [Config] that does not hold.
+// ErrConfig matches the errors of an invalid [Config].
 var ErrConfig = errors.New("not a cluster that can be run here")
 
-// Config is the cluster that is wanted.
+// Config describes the wanted cluster.
 type Config struct {
-	// Dir is the cluster's directory: data, logs and what is known of its
-	// processes. An absolute path.
+	// Dir is the cluster's directory, an absolute path. It holds data, logs and the
+	// state of the processes.
 	Dir string `json:"dir"`
-	// Samya is the program. An absolute path.
+	// Samya is the absolute path of the program.
 	Samya string `json:"samya"`
 	// Cluster is the cluster's name.
 	Cluster string `json:"cluster"`
@@ -49,16 +49,16 @@ type Config struct {
 	// SitePort and AppManagerPort are the first of 300 ports each.
 	SitePort       int `json:"site_port"`
 	AppManagerPort int `json:"app_manager_port"`
-	// TLS has the cluster encrypt and know its callers: by certificates of an
-	// authority of its own, below the directory.
+	// TLS encrypts all connections and has processes know their callers by certificates.
+	// The cluster has its own authority, in a folder of the directory.
 	TLS bool `json:"tls"`
-	// Runs is the number that the present run of a process goes by, by name. A
-	// process that runs under a lower one, or does not run, is to be started.
-	// What is not named goes on with the number that it has.
+	// Runs are the numbers of the wanted runs by process name. A process starts if it
+	// does not run, or if its run has a lower number. A process that is not named counts
+	// on from its former number.
 	Runs map[string]int64 `json:"runs,omitempty"`
 }
 
-// Region says what stands in a region.
+// Region is the size of a region.
 type Region struct {
 	// Sites hold tokens; their number is fixed with the first start.
 	Sites int `json:"sites"`
@@ -71,13 +71,13 @@ var (
 	goodSetting = regexp.MustCompile(`\A[a-z](?:[a-z0-9-]*[a-z0-9])?\z`)
 )
 
-// reserved are the flags that a cluster's layout decides.
+// reserved are the flags that the cluster's layout sets.
 var reserved = []string{
 	"access-file", "cluster", "config", "data", "exit-with-stdin", "gossip", "gossip-key-file", "grpc", "help", "http",
 	"insecure", "join", "listen", "members", "name", "region", "tls-ca", "tls-cert", "tls-crl", "tls-key",
 }
 
-// Validate says what keeps the cluster from being run; errors match [ErrConfig].
+// Validate returns an error that matches [ErrConfig] if the cluster cannot run.
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(format string, args ...any) {
@@ -136,24 +136,24 @@ const (
 	KindAppManager = "appmgr"
 )
 
-// Process is one process of a cluster as it is wanted.
+// Process is a process of the wanted cluster.
 type Process struct {
 	// Name is unique in the cluster: eu-1, am-eu-1.
 	Name string `json:"name"`
 	// Kind is [KindSite] or [KindAppManager].
 	Kind string `json:"kind"`
-	// Region is where it stands.
+	// Region is the process's region.
 	Region string `json:"region"`
-	// GRPC, HTTP and Gossip are where it listens.
+	// GRPC, HTTP and Gossip are the addresses on which the process listens.
 	GRPC   string `json:"grpc"`
 	HTTP   string `json:"http"`
 	Gossip string `json:"gossip"`
-	// Args is the command line behind the program.
+	// Args is the command line after the program.
 	Args []string `json:"-"`
 }
 
-// Processes lays the cluster out: the sites, then the app managers, each sorted
-// by region. The same configuration always gives the same.
+// Processes returns the processes of the cluster: the sites, then the app managers, each
+// sorted by region. The same configuration always gives the same processes.
 func (c Config) Processes() []Process {
 	var sites, managers []Process
 	for i, region := range slices.Sorted(maps.Keys(c.Regions)) {
@@ -209,7 +209,8 @@ func AppManagerName(region string, n int) string { return "am-" + region + "-" +
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// others are the addresses but for one; all of them if there is no other.
+// others returns the addresses without the address given; all addresses if no other is
+// left.
 func others(addrs []string, one string) []string {
 	rest := slices.DeleteFunc(slices.Clone(addrs), func(a string) bool { return a == one })
 	if len(rest) == 0 {

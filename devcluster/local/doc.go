@@ -1,16 +1,16 @@
-// Package local runs a cluster of several regions on one machine, as processes
-// that outlive the command that started them; it refuses to touch a directory or
-// a process that is not its own.
+// Package local runs a cluster of several regions on this machine, as processes that
+// outlive the command that started them; it refuses to touch a directory or a process
+// that is not its own.
 //
-// What is wanted is a [Config]. [Apply] compares it with what runs and changes
-// only what differs: it starts what is missing, starts again what has other
-// arguments or another program, and stops what is wanted no more. [Down] ends all
-// of it and removes what it wrote.
+// A [Config] describes the wanted cluster. [Apply] compares it with the running
+// processes and changes only the differences: it starts missing processes, restarts
+// processes with other arguments or another program, and stops surplus processes. [Down]
+// ends all processes and removes their files.
 //
-// # Whose process is it
+// # The identity of a process
 //
-// A process id is used anew after a while, and all of them after a reboot. So a
-// process is known by its id, the instant at which the kernel says it began and,
-// on Linux, the boot it began in. What fails to match is somebody else's and is
-// neither signalled nor counted as running.
+// The system reuses process ids after a while, and all of them after a reboot. So the id
+// alone does not identify a process. Its start according to the kernel must match too
+// and, on Linux, the boot in which it began. A process that does not match is foreign:
+// it gets no signal and does not count as running.
 package local

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Down ends all processes of the cluster, app managers before sites, and removes
-// what was written, the directory itself last. Data is gone then. With keep the
-// processes are ended and everything stays, for a later [Apply]. A directory that
-// is not there is no error; one with files of others in it is told, and they stay.
+// Down ends all processes of the cluster, app managers before sites, and removes all
+// files of the cluster, with the data, and the directory last. With keep it only ends
+// the processes, and all files stay for a later [Apply]. A missing directory is no
+// error. Foreign files in the directory stay, and Down returns an error.
 func Down(ctx context.Context, dir string, keep bool) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -37,7 +37,8 @@ func Down(ctx context.Context, dir string, keep bool) error {
 	if keep {
 		return nil
 	}
-	// The state goes last but for the lock: while it is there, this can be done again.
+	// The state goes last but for the lock: as long as it is there, Down can be
+	// repeated.
 	for _, name := range []string{dataDir, logDir, certDir, stateFile + ".new", stateFile, lockFile} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("remove the cluster: %w", err)

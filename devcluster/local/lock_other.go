@@ -2,5 +2,5 @@
 
 package local
 
-// lock asks for nothing: the system has no such locks.
+// lock does nothing: the system has no such locks.
 func lock(string) (release func(), err error) { return func() {}, nil }

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// lock keeps others from changing the cluster of a directory meanwhile. What it
-// returns lets go.
+// lock keeps other commands from changing the cluster of a directory until release is
+// called. It returns [ErrBusy] if another command holds the lock.
 func lock(dir string) (release func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// grace is how long a process may take to stop before it is killed.
+	// grace is the time for a process to stop before it is killed.
 	grace = 15 * time.Second
 	// killWait bounds the wait for a killed process to be gone.
 	killWait = 10 * time.Second
-	// every is how often what is waited for is looked at.
+	// every is the pause between two checks of a condition.
 	every = 25 * time.Millisecond
-	// tailBytes bounds what of a log's end is shown.
+	// tailBytes bounds the part of a log that is shown.
 	tailBytes = 2048
 )
 
-// alive reports whether this very process runs.
+// alive reports whether the process of this very run is running.
 func (r Run) alive(boot string) bool {
 	start, running := began(r.PID)
 	return running && start == r.Start && boot == bootID()
 }
 
-// start starts a process that goes on when this one ends. Of the environment it
-// gets little: whatever is set by SAMYA_ is for the one who calls.
+// start starts a process that outlives its parent. The process gets only a few variables
+// of the environment: SAMYA_ variables belong to the caller.
 func start(program, dir string, p Process) (pid int, began_ string, err error) {
 	log, err := os.OpenFile(logOf(dir, p.Name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, "", fmt.Errorf("start %s: open its log: %w", p.Name, err)
 	}
-	defer func() { _ = log.Close() }() // the child has its own
-	// No context ends it: it is to stay.
+	defer func() { _ = log.Close() }() // the child has its own file
+	// No context ends the process: it outlives the command.
 	cmd := exec.CommandContext(context.Background(), program, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Dir = "/"
@@ -50,17 +50,17 @@ func start(program, dir string, p Process) (pid int, began_ string, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, "", fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	at, _ := began(cmd.Process.Pid) // our own child stays in the table until it is waited for
-	// While this process lives, it reaps those that end.
+	at, _ := began(cmd.Process.Pid) // a child stays in the table until Wait
+	// Reap the process if it ends before its parent.
 	go func() { _ = cmd.Wait() }()
 	return cmd.Process.Pid, at, nil
 }
 
-// stop asks a process to end, and kills it if it does not, or when ctx is done.
-// A process that does not run is left alone.
+// stop asks a process to end, and kills it if it has not ended after grace, or when ctx
+// is done. It leaves a process alone that does not run.
 func (r Run) stop(ctx context.Context, boot string) error {
-	// A handle is taken first and looked at then: it stays with the process that
-	// it was taken of.
+	// Take the handle before the check: the handle stays with the process, even if the
+	// id is reused.
 	handle, err := os.FindProcess(r.PID)
 	if err != nil {
 		return fmt.Errorf("stop %s: %w", r.Name, err)
@@ -88,7 +88,7 @@ func (r Run) stop(ctx context.Context, boot string) error {
 	return nil
 }
 
-// signal sends a signal; that the process has ended is no error.
+// signal sends a signal; an ended process is no error.
 func signal(p *os.Process, sig os.Signal) error {
 	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -101,7 +101,7 @@ func (r Run) wait(ctx context.Context, boot string) error {
 	return poll(ctx, func() bool { return !r.alive(boot) })
 }
 
-// poll looks until done says so.
+// poll waits until done returns true, and returns ctx's error if ctx is done before.
 func poll(ctx context.Context, done func() bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -115,7 +115,7 @@ func poll(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// tail is the end of a process's log.
+// tail returns the end of a process's log.
 func tail(dir, name string) string {
 	b, err := os.ReadFile(filepath.Clean(logOf(dir, name)))
 	if err != nil {

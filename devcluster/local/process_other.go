@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// began tells when a process began, as ps says it, and whether it runs.
+// began returns when a process began, in the words of ps, and whether it runs.
 func began(pid int) (start string, running bool) {
 	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // it ends by itself
 	if err != nil {
@@ -19,8 +19,8 @@ func began(pid int) (start string, running bool) {
 	return strings.TrimSpace(at), ok && !strings.HasPrefix(state, "Z")
 }
 
-// bootID is empty: the start tells the day as well.
+// bootID is empty: the start of a process includes the date.
 func bootID() string { return "" }
 
-// detached asks for nothing: not every system has sessions.
+// detached does nothing: not every system has sessions.
 func detached() *syscall.SysProcAttr { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// askTimeout bounds one question for /readyz.
+// askTimeout bounds a request for /readyz.
 const askTimeout = 2 * time.Second
 
 // asker asks processes whether they are ready.
@@ -20,7 +20,8 @@ type asker struct {
 	client *http.Client
 }
 
-// newAsker reads the administrator's credentials, if the cluster has some.
+// newAsker returns an asker with the administrator's credentials, if the cluster has
+// TLS.
 func newAsker(cfg Config) (*asker, error) {
 	t := &http.Transport{DisableKeepAlives: true}
 	a := &asker{scheme: "http", client: &http.Client{Transport: t}}
@@ -34,7 +35,7 @@ func newAsker(cfg Config) (*asker, error) {
 	return a, nil
 }
 
-// serves asks a process once.
+// serves asks a process a single time.
 func (a *asker) serves(ctx context.Context, p Process) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -47,7 +48,7 @@ func (a *asker) serves(ctx context.Context, p Process) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // it only explains a refusal
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the body only explains a refusal
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("/readyz answers %s: %s", resp.Status, bytes.TrimSpace(body))
 	}

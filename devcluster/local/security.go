@@ -16,25 +16,25 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// The names below the directory of certificates.
+// The names of the directory of certificates and of files in it.
 const (
 	certDir    = "certs"
 	gossipFile = "gossip.key"
 	accessFile = "access.yaml"
 )
 
-// Admin names the caller who may do everything, by certificate.
+// Admin is the name of the caller that may do everything, in its certificate.
 const Admin = "admin"
 
 const (
 	caLife   = 10 * 365 * 24 * time.Hour
 	certLife = 365 * 24 * time.Hour
-	// renew is how long before its end a certificate is made anew.
+	// renew is the time before its end from which a certificate is made anew.
 	renew = 60 * 24 * time.Hour
 )
 
-// access is the access file of a local cluster. Whoever runs it may change it: it is
-// written once.
+// access is the access file of a local cluster. It is written only if missing, so that
+// the user may change it.
 const access = `# Who may call what: docs/security.md. Changes count within ten seconds.
 callers:
   - name: admin
@@ -42,8 +42,8 @@ callers:
     certificate: admin
 `
 
-// Credentials are the files by which a cluster's administrator is known, and knows
-// the cluster; none without TLS.
+// Credentials returns the administrator's certificate and key and the CA of the cluster;
+// none without TLS.
 func (c Config) Credentials() tlsconf.Files {
 	if !c.TLS {
 		return tlsconf.Files{}
@@ -54,8 +54,8 @@ func (c Config) Credentials() tlsconf.Files {
 	}
 }
 
-// secure makes what the processes need that is not there yet, or about to end:
-// certificates, a key of gossip and an access file. What runs reads it by itself.
+// secure makes the processes' missing or expiring certificates, and a gossip key and an
+// access file if missing. Running processes read new files by themselves.
 func (c Config) secure(wanted []Process) error {
 	dir := filepath.Join(c.Dir, certDir)
 	ca, err := devca.Load(dir)
@@ -102,7 +102,7 @@ func (c Config) secure(wanted []Process) error {
 	return nil
 }
 
-// lasts reports whether there is a certificate that will do for a while.
+// lasts reports whether the certificate at path is valid for longer than renew.
 func lasts(path string) bool {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func lasts(path string) bool {
 	return err == nil && time.Until(cert.NotAfter) > renew
 }
 
-// certificate is the kind of certificate that a process has.
+// certificate returns the kind of the process's certificate.
 func (p Process) certificate() tlsconf.Kind {
 	if p.Kind == KindSite {
 		return tlsconf.Site
@@ -132,7 +132,7 @@ func (c Config) key(kind tlsconf.Kind, name string) string {
 	return filepath.Join(c.Dir, certDir, string(kind)+"-"+name+"-key.pem")
 }
 
-// secureFlags are the flags of a process with TLS.
+// secureFlags returns the TLS flags of a process.
 func (c Config) secureFlags(p Process) []string {
 	if !c.TLS {
 		return nil

@@ -12,43 +12,44 @@ import (
 	"slices"
 )
 
-// stateVersion is of the file's form.
+// stateVersion is the version of the file's form.
 const stateVersion = 1
 
-// ErrForeign says that a directory is not one of a cluster of this package.
+// ErrForeign says that a directory does not belong to a cluster of this package.
 var ErrForeign = errors.New("not the directory of a local cluster")
 
-// State is what a cluster's directory tells of its processes: run.json. The
-// plan of terraform/local reads it as well.
+// State is the content of run.json, the state of a cluster's processes. The plan of
+// terraform/local reads the file as well.
 type State struct {
 	Version int `json:"version"`
-	// Cluster is the cluster's name, and Members the names of its sites, of the
-	// first start on.
+	// Cluster is the name of the cluster. Members are the names of its sites, as of the
+	// first start.
 	Cluster string   `json:"cluster"`
 	Members []string `json:"members"`
-	// TLS tells whether the processes were started with it.
+	// TLS reports whether the processes were started with TLS.
 	TLS bool `json:"tls"`
-	// Boot is the boot of the machine in which the processes began; empty where
-	// the system does not tell.
+	// Boot is the boot of the machine in which the processes began; empty if the system
+	// does not tell.
 	Boot string `json:"boot"`
-	// Processes are those that were started, by name.
+	// Processes are the started processes by name.
 	Processes map[string]Run `json:"processes"`
 }
 
-// Run is one run of a process.
+// Run is a run of a process.
 type Run struct {
 	Process
-	// PID is its id, and Start when it began, in the system's own words.
+	// PID is the process id. Start is when the process began, in the system's own words.
 	PID   int    `json:"pid"`
 	Start string `json:"start"`
-	// Number counts the runs of this name.
+	// Number counts the runs of the process's name.
 	Number int64 `json:"run"`
 	// Spec is a hash of program and command line.
 	Spec string `json:"spec"`
 }
 
-// Read reads a cluster's state. A directory that is not there, or empty but for
-// a lock, has the zero state; one with other files and no state is refused with [ErrForeign].
+// Read reads a cluster's state. For a missing directory, or a directory empty but for a
+// lock, it returns the zero state. It returns [ErrForeign] for a directory with other
+// files and no state.
 func Read(dir string) (State, error) {
 	b, err := os.ReadFile(filepath.Join(dir, stateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +75,7 @@ func Read(dir string) (State, error) {
 	return s, nil
 }
 
-// write puts the state in place of the former at once.
+// write replaces the state atomically.
 func (s State) write(dir string) error {
 	b, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -90,16 +91,16 @@ func (s State) write(dir string) error {
 	return nil
 }
 
-// known reports whether the state is one that was written.
+// known reports whether the state was read from a file.
 func (s State) known() bool { return s.Version != 0 }
 
-// Runs reports whether the process of that name runs now.
+// Runs reports whether the process of the name runs now.
 func (s State) Runs(name string) bool {
 	r, ok := s.Processes[name]
 	return ok && r.alive(s.Boot)
 }
 
-// Names are the processes that were started, sites first.
+// Names returns the names of the started processes, sites first.
 func (s State) Names() []string {
 	return slices.SortedFunc(maps.Keys(s.Processes), func(a, b string) int {
 		return cmp.Or(-cmp.Compare(s.Processes[a].Kind, s.Processes[b].Kind), cmp.Compare(a, b))

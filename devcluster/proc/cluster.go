@@ -15,32 +15,31 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// conflictTries bounds how often a cluster is started over on other ports
-// because a program took one between its choice and its use.
+// conflictTries bounds the starts of a cluster, each on other ports, after a foreign
+// program took a port between its choice and its use.
 const conflictTries = 5
 
-// Config says which processes to run. Zero values mean what the fields say.
+// Config configures the processes to run.
 type Config struct {
-	// Bin is the samya program.
+	// Bin is the path of the samya program.
 	Bin string
 	// Dir holds the data directories and logs; it must exist.
 	Dir string
 	// Cluster is the cluster's name; empty means "demo".
 	Cluster string
-	// Sites names the sites; each stands in the region of its name.
+	// Sites are the names of the sites; each stands in the region of its name.
 	Sites []string
-	// AppManagers names the regions that have an app manager.
+	// AppManagers are the names of the regions with an app manager.
 	AppManagers []string
 	// WAN is the latency injected between regions: "none", a matrix's name or a
 	// file; empty means "none".
 	WAN string
 	// SiteArgs and AppManagerArgs are further arguments of each process.
 	SiteArgs, AppManagerArgs []string
-	// Grace is how long a process may take to stop before it is killed; zero
-	// means 5s.
+	// Grace is the time for a process to stop before it is killed; zero means 5s.
 	Grace time.Duration
-	// Ready is told the name of each process once it is ready; nil: nobody is.
-	// Calls come from several goroutines, one at a time.
+	// Ready is called with the name of each process once it is ready, unless Ready is
+	// nil. Calls come from several goroutines, but never at the same time.
 	Ready func(name string)
 }
 
@@ -56,9 +55,9 @@ type Cluster struct {
 	stopErr     error
 }
 
-// Start starts all processes and waits until each is ready. It picks free
-// ports, and others if a program takes one of them meanwhile. If it fails, or
-// ctx is done before all are ready, no process is left behind.
+// Start starts all processes and waits until each is ready. It picks free ports, and
+// other ports if a foreign program takes a port meanwhile. If it fails, or ctx is done
+// before all are ready, no process is left behind.
 func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg.Cluster = cmp.Or(cfg.Cluster, "demo")
 	cfg.WAN = cmp.Or(cfg.WAN, "none")
@@ -87,11 +86,11 @@ func portTaken(err error) bool {
 	return ok && strings.Contains(death.Last, "address already in use")
 }
 
-// start makes one attempt.
+// start makes a single attempt.
 func start(ctx context.Context, cfg Config, logs string) (_ *Cluster, err error) {
 	c := &Cluster{
 		cfg: cfg, spawn: newSpawner(),
-		// A process may die once for every restart; those that nobody reads are dropped.
+		// A process may die once for every restart; unread deaths are dropped.
 		deaths: make(chan *DeathError, len(cfg.Sites)+len(cfg.AppManagers)),
 	}
 	defer func() {
@@ -155,14 +154,14 @@ func (c *Cluster) plan(ctx context.Context, held *ports, logs string) error {
 		p.Args = append(p.Args, c.cfg.AppManagerArgs...)
 		c.appManagers = append(c.appManagers, p)
 	}
-	// All sites are seeds: any of them may be down when a process starts again.
+	// All sites are seeds, since any site may be down when a process starts again.
 	for _, p := range c.all() {
 		p.Args = append(p.Args, "--join", strings.Join(without(seeds, p.Gossip), ","))
 	}
 	return nil
 }
 
-// without returns addrs but for one; all of them if nothing else is left.
+// without returns addrs without an address; all of addrs if no other is left.
 func without(addrs []string, one string) []string {
 	var others []string
 	for _, a := range addrs {
@@ -184,7 +183,7 @@ func (c *Cluster) report(death *DeathError) {
 	}
 }
 
-// Deaths gives every process that ended without having been asked to.
+// Deaths returns the channel of processes that ended without having been asked to.
 func (c *Cluster) Deaths() <-chan *DeathError { return c.deaths }
 
 // Sites returns the site processes, in the order of the configuration.
@@ -194,10 +193,10 @@ func (c *Cluster) Sites() []*Process { return c.sites }
 // configuration.
 func (c *Cluster) AppManagers() []*Process { return c.appManagers }
 
-// Site returns the site of that index in the configuration.
+// Site returns the site of index i in the configuration.
 func (c *Cluster) Site(i int) *Process { return c.sites[i] }
 
-// AppManager returns the app manager of that index in the configuration.
+// AppManager returns the app manager of index i in the configuration.
 func (c *Cluster) AppManager(i int) *Process { return c.appManagers[i] }
 
 func (c *Cluster) all() []*Process {
@@ -205,8 +204,8 @@ func (c *Cluster) all() []*Process {
 	return append(all, c.appManagers...)
 }
 
-// WaitReady waits until every process answers that it is ready. It gives up
-// when ctx is done or one of them has ended.
+// WaitReady waits until every process answers that it is ready. It fails when ctx is
+// done or a process has ended.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
@@ -226,10 +225,9 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Stop ends all processes, app managers before sites, and waits until they are
-// gone. Those that take longer than the grace are killed, and all of them at
-// once when ctx is done. Stop may be called again; it returns the first call's
-// error.
+// Stop ends all processes, app managers before sites, and waits until they are gone. It
+// kills processes that take longer than the grace, and all processes at once when ctx is
+// done. Stop may be called again; it returns the first call's error.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.stopOnce.Do(func() {
 		c.spawn.refuse()

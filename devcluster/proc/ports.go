@@ -10,26 +10,26 @@ import (
 	"sync"
 )
 
-// StretchPorts is how many ports a [Stretch] has, enough for every process of
-// a local cluster.
+// StretchPorts is the number of ports of a [Stretch], enough for every process of a
+// local cluster.
 const StretchPorts = 600
 
-// Ports are drawn from below the range from which the usual kernels take the
-// local ports of outgoing connections: while a killed process is down, such a
-// connection must not come to sit on its port.
+// Ports are drawn from below the range from which the usual kernels take the local ports
+// of outgoing connections. Otherwise such a connection could take the port of a process
+// that is down.
 const (
 	firstPort = 15000
 	stretches = 28
-	// anyTries bounds how often the kernel is asked for a port.
+	// anyTries bounds the requests to the kernel for a port.
 	anyTries = 2000
 )
 
 // errNoPort says that no free port was found.
 var errNoPort = errors.New("no free port found on 127.0.0.1")
 
-// Stretch is a run of neighbouring ports of 127.0.0.1. While a process holds
-// a stretch, no other process that uses this package hands out a port of it.
-// Parallel tests therefore never get a port whose owner is down for a moment.
+// Stretch is a run of neighbouring ports of 127.0.0.1. While a process holds a stretch,
+// no other process that uses this package hands out a port of it. So parallel tests
+// never get the port of a process that is down for a moment.
 type Stretch struct {
 	// First is the first of the stretch's ports.
 	First int
@@ -37,9 +37,9 @@ type Stretch struct {
 	lock net.Listener
 }
 
-// Claim finds a stretch that nobody holds. It is held until [Stretch.Release]
-// or the end of this process. Programs that do not use this package may sit on
-// some of its ports.
+// Claim finds a stretch that no process holds. The stretch is held until
+// [Stretch.Release] or the end of this process. Programs that do not use this package
+// may sit on some of its ports.
 func Claim(ctx context.Context) (*Stretch, error) {
 	var listen net.ListenConfig
 	for _, at := range rand.Perm(stretches) {
@@ -55,7 +55,7 @@ func Claim(ctx context.Context) (*Stretch, error) {
 	return nil, errNoPort
 }
 
-// Release lets others claim the stretch.
+// Release lets other processes claim the stretch.
 func (s *Stretch) Release() error { return s.lock.Close() }
 
 // handedOut is the stretch from which this process hands out single ports.
@@ -66,8 +66,8 @@ var handedOut struct {
 	next    int
 }
 
-// inTurn returns the port after the one it returned last; false if this
-// process has no stretch and can claim none.
+// inTurn returns the port after the last returned port; false if this process has no
+// stretch and can claim none.
 func inTurn(ctx context.Context) (int, bool) {
 	handedOut.Lock()
 	defer handedOut.Unlock()
@@ -91,7 +91,7 @@ type ports struct {
 	taken map[int]bool
 }
 
-// next returns an address whose port is free for TCP and for UDP, and holds it.
+// next returns an address with a port free for TCP and for UDP, and holds the port.
 func (p *ports) next(ctx context.Context) (string, error) {
 	if p.taken == nil {
 		p.taken = make(map[int]bool)
@@ -160,5 +160,5 @@ func (p *ports) release() error {
 	return errors.Join(errs...)
 }
 
-// loopback is a port's address.
+// loopback returns the address of a port.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -24,51 +24,50 @@ const LifelineFlag = "--exit-with-stdin"
 // stuck in the kernel reaches it.
 const killWait = 10 * time.Second
 
-// tailBytes bounds how much of a log's end is read to show its last lines.
+// tailBytes bounds the end of a log that is read to show its last lines.
 const tailBytes = 32 << 10
 
-// errRunning says that a process was started while it runs.
+// errRunning says that a running process was started again.
 var errRunning = errors.New("the process runs already")
 
-// Process is one process of a cluster, through all its restarts. Its methods
-// may be called from several goroutines at once.
+// Process is a process of a cluster, through all its restarts. Its methods may be called
+// from several goroutines at once.
 type Process struct {
 	// Name is the process's name in the cluster, such as "us" or "am-us".
 	Name string
-	// Args is its command line after the program.
+	// Args is the command line after the program.
 	Args []string
-	// GRPC, HTTP and Gossip are the addresses it serves on.
+	// GRPC, HTTP and Gossip are the addresses on which the process serves.
 	GRPC, HTTP, Gossip string
-	// Data is its data directory; empty for an app manager.
+	// Data is the data directory; empty for an app manager.
 	Data string
-	// Log is the file its output goes to, appended to by every start.
+	// Log is the file of the process's output; every start appends to it.
 	Log string
-	// Under is a command line that the program is put behind, such as that of a
-	// tracer; empty: none. It must become the program, as exec does: the process
-	// that is started is the one that is signalled and waited for. It may be
-	// changed while the process does not run.
+	// Under is a command line to put before the program, such as a tracer's; empty:
+	// none. The command must become the program, as exec does: Process signals the
+	// started process and waits for it. Under may change while the process does not run.
 	Under []string
 
 	bin   string
 	spawn *spawner
 	died  func(*DeathError)
-	stop  syscall.Signal // asks for an orderly end
-	user  *User          // whom it runs as; nil: as the parent
+	stop  syscall.Signal // signal that asks for an orderly end
+	user  *User          // user to run as; nil: as the parent
 
 	mu  sync.Mutex
 	run *run // nil before the first start
 }
 
-// run is one start of a process.
+// run is a start of a process.
 type run struct {
 	cmd      *exec.Cmd
 	exited   chan struct{} // closed once the process is reaped
-	err      error         // how it ended; set before exited is closed
-	expected bool          // whether its end was asked for; guarded by Process.mu
+	err      error         // how the process ended; set before exited is closed
+	expected bool          // whether a caller asked for the end; guarded by Process.mu
 }
 
-// Start starts the process, or starts it again after its end, on the same
-// ports and data. It does not wait until the process is ready; see [Process.WaitReady].
+// Start starts the process, or starts it again after its end, on the same ports and
+// data. It does not wait until the process is ready; see [Process.WaitReady].
 func (p *Process) Start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +78,8 @@ func (p *Process) Start() error {
 	if err != nil {
 		return fmt.Errorf("start %s: open its log: %w", p.Name, err)
 	}
-	defer func() { _ = log.Close() }() // the child has its own
-	// No context ends the process: Stop and Kill do, by whoever owns the cluster.
+	defer func() { _ = log.Close() }() // the child has its own file
+	// No context ends the process: the owner of the cluster calls Stop or Kill.
 	argv := slices.Concat(p.Under, []string{p.bin}, p.Args)
 	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -117,7 +116,8 @@ func (r *run) ended() bool {
 	}
 }
 
-// current returns the latest run, marked as expected to end if so asked.
+// current returns the latest run, nil before the first start. With expectEnd it marks
+// the end of the run as expected.
 func (p *Process) current(expectEnd bool) *run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +135,8 @@ func (p *Process) PID() int {
 	return 0
 }
 
-// Signal sends a signal to the process if it runs, such as SIGSTOP; an end that
-// the signal causes counts as unexpected.
+// Signal sends a signal, such as SIGSTOP, to the process if it runs. An end that the
+// signal causes counts as unexpected.
 func (p *Process) Signal(sig os.Signal) error {
 	r := p.current(false)
 	if r == nil {
@@ -152,8 +152,8 @@ func (p *Process) signal(r *run, sig os.Signal) error {
 	return nil
 }
 
-// Kill ends the process at once, as kill -9 does, and waits until it is gone.
-// A process that does not run is left alone.
+// Kill ends the process at once, as kill -9 does, and waits until it is gone. It leaves
+// a process alone that does not run.
 func (p *Process) Kill() error {
 	r := p.current(true)
 	if r == nil {
@@ -170,15 +170,15 @@ func (p *Process) Kill() error {
 	}
 }
 
-// Stop asks the process to end and kills it if it has not by the end of grace,
-// or as soon as ctx is done.
+// Stop asks the process to end, and kills it if it has not ended after grace, or as soon
+// as ctx is done.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	r := p.current(true)
 	if r == nil || r.ended() {
 		return nil
 	}
 	if err := p.signal(r, p.stop); err != nil {
-		// Not every system has the signal; what follows is the same.
+		// Not every system has the signal.
 		return p.Kill()
 	}
 	timer := time.NewTimer(grace)
@@ -192,8 +192,8 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill()
 }
 
-// WaitReady polls the process's /readyz until it answers 200. It gives up when
-// ctx is done or the process has ended.
+// WaitReady polls the process's /readyz until it answers 200. It fails when ctx is done
+// or the process has ended.
 func (p *Process) WaitReady(ctx context.Context) error {
 	r := p.current(false)
 	if r == nil {
@@ -228,15 +228,14 @@ func ready(ctx context.Context, client *http.Client, addr string) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // it only explains a refusal
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // the body only explains a refusal
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("/readyz answers %s: %s", resp.Status, bytes.TrimSpace(body))
 	}
 	return nil
 }
 
-// Tail returns the last n lines of the process's log, or what kept them from
-// being read.
+// Tail returns the last n lines of the process's log, or the error of reading them.
 func (p *Process) Tail(n int) string {
 	f, err := os.Open(p.Log)
 	if err != nil {
@@ -258,23 +257,23 @@ func (p *Process) Tail(n int) string {
 
 // DeathError says that a process ended without having been asked to.
 type DeathError struct {
-	// Process is the one that ended.
+	// Process is the ended process.
 	Process *Process
-	// Err is how it ended; nil if it ended as if all were well.
+	// Err is the error of the process's end; nil for exit status 0.
 	Err error
-	// Last is the last lines of its log.
+	// Last is the last lines of the process's log.
 	Last string
 }
 
-// tailLines is how many lines of a log a DeathError shows.
+// tailLines is the number of lines of a log that a DeathError shows.
 const tailLines = 12
 
-// death tells of the end of r, a run of p.
+// death returns the error for the end of r, a run of p.
 func (p *Process) death(r *run) *DeathError {
 	return &DeathError{Process: p, Err: r.err, Last: p.Tail(tailLines)}
 }
 
-// Error names the process, how it ended and the last lines of its log.
+// Error names the process, its end and the last lines of its log.
 func (e *DeathError) Error() string {
 	how := "exit status 0"
 	if e.Err != nil {
@@ -283,5 +282,5 @@ func (e *DeathError) Error() string {
 	return fmt.Sprintf("%s ended unexpectedly (%s); the last lines of %s:\n%s", e.Process.Name, how, e.Process.Log, e.Last)
 }
 
-// Unwrap returns how the process ended.
+// Unwrap returns the error of the process's end.
 func (e *DeathError) Unwrap() error { return e.Err }

@@ -10,33 +10,32 @@ import (
 	"time"
 )
 
-// User is whom a program runs as. Only root can start one as somebody else, and
-// on Linux alone.
+// User is the user to run a program as. Only root can run a program as another user, and
+// only on Linux.
 type User struct {
 	// UID and GID are the ids of the user and of its group.
 	UID, GID uint32
 }
 
-// Program says how to start a program that is not samya, such as a database
-// that samya is compared with.
+// Program configures the start of a program other than samya, such as a database that
+// samya is compared with.
 type Program struct {
-	// Name is what errors call it.
+	// Name is the name of the program in errors.
 	Name string
-	// Argv is its command line, the program first.
+	// Argv is the command line, with the program first.
 	Argv []string
-	// Log is the file its output goes to.
+	// Log is the file of the program's output.
 	Log string
-	// StopSignal asks it to end; zero means SIGTERM.
+	// StopSignal asks the program to end; zero means SIGTERM.
 	StopSignal syscall.Signal
-	// User is whom it runs as; nil: as the parent.
+	// User is the user to run as; nil: as the parent.
 	User *User
 }
 
-// Programs are running processes of programs that are not samya. They take part
-// in the promise that no process outlives its purpose, but for the pipe, which
-// they know nothing of: where the kernel has no parent-death signal, they stay
-// behind if the parent is killed. Its methods may be called from several
-// goroutines at once.
+// Programs are running processes of programs other than samya. No such process outlives
+// its purpose either, but the programs do not know the pipe: without the kernel's
+// parent-death signal they stay behind if the parent is killed. The methods of Programs
+// may be called from several goroutines at once.
 type Programs struct {
 	spawn *spawner
 
@@ -44,7 +43,7 @@ type Programs struct {
 	started []*Process
 }
 
-// NewPrograms returns a set that has started nothing.
+// NewPrograms returns an empty set.
 func NewPrograms() *Programs {
 	return &Programs{spawn: newSpawner()}
 }
@@ -60,7 +59,7 @@ func (s *Programs) Start(g Program) (*Process, error) {
 	p := &Process{
 		Name: g.Name, Args: g.Argv[1:], Log: g.Log,
 		bin: g.Argv[0], spawn: s.spawn, stop: g.StopSignal, user: g.User,
-		died: func(*DeathError) {}, // Died and Death tell
+		died: func(*DeathError) {}, // Died and Death tell of the end
 	}
 	if err := p.Start(); err != nil {
 		return nil, err
@@ -71,15 +70,15 @@ func (s *Programs) Start(g Program) (*Process, error) {
 	return p, nil
 }
 
-// Processes returns all that were started, in that order.
+// Processes returns the started processes, in the order of their starts.
 func (s *Programs) Processes() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Process(nil), s.started...)
 }
 
-// Stop ends all programs, the last started first, each killed after grace or
-// once ctx is done. Nothing can be started afterwards.
+// Stop ends all programs, the last started first, and kills each after grace or once ctx
+// is done. No program can be started afterwards.
 func (s *Programs) Stop(ctx context.Context, grace time.Duration) error {
 	s.spawn.refuse()
 	all := s.Processes()
@@ -94,9 +93,9 @@ func (s *Programs) Stop(ctx context.Context, grace time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// FreePorts returns n addresses of 127.0.0.1 with free ports. No other process
-// gets these ports from this package while this process runs. A foreign program
-// may take a port until the caller binds it.
+// FreePorts returns n addresses of 127.0.0.1 with free ports. No other process gets
+// these ports from this package while this process runs. A foreign program may take a
+// port until the caller binds it.
 func FreePorts(ctx context.Context, n int) ([]string, error) {
 	var held ports
 	var addrs []string
@@ -113,8 +112,8 @@ func FreePorts(ctx context.Context, n int) ([]string, error) {
 	return addrs, nil
 }
 
-// Died returns a channel that is closed once the process's latest start has
-// ended; nil if it was never started.
+// Died returns a channel that is closed once the process's latest run has ended; nil if
+// it was never started.
 func (p *Process) Died() <-chan struct{} {
 	if r := p.current(false); r != nil {
 		return r.exited
@@ -122,7 +121,7 @@ func (p *Process) Died() <-chan struct{} {
 	return nil
 }
 
-// Death tells how the process's latest start ended; nil while it runs.
+// Death returns the end of the process's latest run; nil while it runs.
 func (p *Process) Death() *DeathError {
 	if r := p.current(false); r != nil && r.ended() {
 		return p.death(r)

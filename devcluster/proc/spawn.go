@@ -10,9 +10,9 @@ import (
 // errStopped says that a process was started while its cluster stops.
 var errStopped = errors.New("the cluster is stopping")
 
-// spawner starts processes on one thread that lives until close. The
-// parent-death signal is sent when the thread that started the child ends, not
-// the process, and Go ends threads as it sees fit.
+// spawner starts processes on a single thread that lives until close. The kernel sends
+// the parent-death signal when the thread that started the child ends, not the process,
+// and Go ends threads as it sees fit.
 type spawner struct {
 	requests chan spawn
 	end      func()
@@ -39,7 +39,7 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts cmd with the attributes of a child, as a user if one is given.
+// start starts cmd with the attributes of a child, as the user if as is not nil.
 func (s *spawner) start(cmd *exec.Cmd, as *User) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -52,14 +52,13 @@ func (s *spawner) start(cmd *exec.Cmd, as *User) error {
 	return <-r.done
 }
 
-// refuse lets no further process start. Once it returns, every process that
-// was ever started can be seen and stopped.
+// refuse makes all later starts fail. Once it returns, every started process can be seen
+// and stopped.
 func (s *spawner) refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = true
 }
 
-// close ends the thread. All children must have ended before, and refuse must
-// have been called.
+// close ends the thread. All children must have ended before, after a call of refuse.
 func (s *spawner) close() { s.end() }

@@ -2,9 +2,9 @@ package proc
 
 import "syscall"
 
-// attributes has the kernel kill the child when the thread that started it
-// ends (the caller sees to it that this thread lives as long as the parent),
-// and gives the child a process group of its own.
+// attributes has the kernel kill the child when the thread that started it ends, and
+// gives the child a process group of its own. The spawner keeps the thread alive as long
+// as the parent.
 func attributes(as *User) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if as != nil {

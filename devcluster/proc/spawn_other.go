@@ -4,7 +4,6 @@ package proc
 
 import "syscall"
 
-// attributes asks for nothing: where the kernel offers no parent-death signal,
-// the lifeline alone ends the children of a killed parent. Nor does a child
-// become another user.
+// attributes does nothing: without the kernel's parent-death signal, the lifeline alone
+// ends the children of a killed parent. Nor does a child run as another user.
 func attributes(*User) *syscall.SysProcAttr { return nil }

@@ -38,7 +38,8 @@ func main() {
 	}
 }
 
-// config says whom to ask, whom to believe and what to be known by.
+// config returns the configuration: addresses to ask, the CA to trust and the token to
+// show.
 func config(ctx context.Context, addresses []string, ca, token string) (cfg client.Config, err error) {
 	for _, a := range addresses {
 		cfg.Targets = append(cfg.Targets, client.Target{Address: a})
@@ -79,8 +80,8 @@ func run(ctx context.Context, cfg client.Config, entity string, tokens int64, ho
 	return nil
 }
 
-// giveBack releases tokens, also after an interrupt, and goes on until it is known
-// what became of that: a release that is resumed counts once.
+// giveBack releases tokens, also after an interrupt, and repeats the release until its
+// outcome is known: a resumed release counts once.
 func giveBack(c *client.Client, entity string, tokens int64) error {
 	_, err := c.Release(context.Background(), entity, tokens)
 	for errors.Is(err, client.ErrOutcomeUnknown) {

@@ -1,5 +1,5 @@
-// Worker does some work while it holds a token of a limit on workers, as a lease: if
-// the program dies, the token goes back by itself.
+// Worker does some work while it holds a token of a limit on workers, as a lease. If the
+// program dies, the token goes back by itself.
 //
 //	go run ./examples/worker --targets 127.0.0.1:7000 --entity acme/workers
 package main
@@ -54,7 +54,7 @@ func run(ctx context.Context, addresses []string, entity string, length time.Dur
 	return err
 }
 
-// work ends early if the lease is lost: another worker may have the token then.
+// work ends early if the lease is lost, since another worker may have the token then.
 func work(ctx context.Context, length time.Duration) error {
 	select {
 	case <-time.After(length):

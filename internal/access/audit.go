@@ -11,46 +11,46 @@ import (
 	"time"
 )
 
-// AuditRecord is a line of an audit log. A change has two lines: one before it is
-// begun, without an outcome, and one before it is answered. A change that the caller
-// may not make has a single line, with the reason as the outcome.
+// AuditRecord is a line of an audit log. A change has two lines: the first, without an
+// outcome, is written before it begins, and the second before it is answered. A change
+// refused to its caller has a single line, with the reason as the outcome.
 type AuditRecord struct {
 	Time time.Time `json:"time"`
-	// Number joins the lines of a change; it counts on from 1 with each start.
+	// Number joins the lines of a change; each start of the process begins again at 1.
 	Number uint64 `json:"number"`
-	// Caller is who asked; Via is the app manager, at a site that an app manager asked
+	// Caller is the caller. Via is the app manager, at a site that an app manager asked
 	// for the caller.
 	Caller string `json:"caller"`
 	Via    string `json:"via,omitempty"`
 	Role   string `json:"role,omitempty"`
-	// Method is the change, Request what was asked in full.
+	// Method is the change; Request is the whole request.
 	Method    string          `json:"method"`
 	Entity    string          `json:"entity,omitempty"`
 	RequestID string          `json:"request_id,omitempty"`
 	Request   json.RawMessage `json:"request,omitempty"`
-	// Address is where a refused caller called from.
+	// Address is the address of a refused caller.
 	Address string `json:"address,omitempty"`
-	// Outcome is OK, or the reason why it failed.
+	// Outcome is OK, or the reason of the failure.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// auditLog is a file of JSON lines that grows at its end alone.
+// auditLog is a file of JSON lines that only grows at its end.
 type auditLog struct {
 	mu     sync.Mutex
 	file   auditFile
 	number uint64
-	// broken is why no line can be added any more.
+	// broken is why no further line can be added.
 	broken error
 }
 
-// auditFile is what the log needs of a file.
+// auditFile is the part of a file that the log needs.
 type auditFile interface {
 	io.WriteCloser
 	Sync() error
 }
 
-// openAudit opens a log, which is made if it is not there. A line that a crash has cut
-// off stays as it is, and the next begins behind it.
+// openAudit opens a log, and makes it if it does not exist. A line cut off by a crash
+// stays as it is, and the next line begins behind it.
 func openAudit(path string) (*auditLog, error) {
 	return openAuditWith(path, syncDir)
 }
@@ -67,9 +67,10 @@ func openAuditWith(path string, syncDir func(string) error) (*auditLog, error) {
 	return l, nil
 }
 
-// begin brings the log into order.
+// begin checks that the log is a regular file, makes it durable, and ends a line that was
+// cut off.
 func (l *auditLog) begin(f *os.File, path string, syncDir func(string) error) error {
-	// The file is there for good only once its directory is on disk.
+	// The file is durable only once its directory is on disk.
 	if err := syncDir(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// add adds a line and returns once it is on disk. After an error no line is added any
-// more: what a failed write or sync has left there is not known.
+// add adds a line and returns once it is on disk. After an error no further line is
+// added: a failed write or sync may have left anything in the file.
 func (l *auditLog) add(r *AuditRecord) error {
 	if l == nil {
 		return nil

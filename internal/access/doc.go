@@ -1,9 +1,9 @@
-// Package access decides who may call what: it knows callers by bearer token, JWT or
-// client certificate, holds every method against one table of rules, and every
-// entity that a request names against what its caller may touch. It refuses to know
-// what the calls do, and to let a method pass that has no rule.
+// Package access decides which calls a caller may make. It knows callers by bearer token,
+// JWT or client certificate. It checks every method against a table of rules, and every
+// entity named in a request against the entities of its caller. It does not know the
+// meaning of the calls, and refuses every method without a rule.
 //
-// Interceptors ask it before every call of gRPC, and the HTTP API before every
-// request: both by the full names of gRPC's methods. Without an access file everybody
-// may do everything, which processes allow on loopback alone unless they are forced.
+// Interceptors ask it before every call of gRPC, and the HTTP API before every request:
+// both by the full names of gRPC's methods. Without an access file everybody may do
+// everything; unless forced, processes allow this only on loopback.
 package access

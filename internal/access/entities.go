@@ -12,8 +12,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// permit says why a caller of a scope may not make a request, or nil. A request of a
-// kind that is not known here is none for callers of some entities.
+// permit returns nil if a caller with this scope may make a request, and the reason if
+// not. It refuses requests of unknown kinds to callers of some entities.
 func permit(scope Scope, request any) error {
 	if scope.All() {
 		return nil
@@ -61,7 +61,7 @@ func permit(scope Scope, request any) error {
 		return nil
 	case *samyav1.ListLeasesRequest:
 		if r.GetEntity() == "" {
-			// What is told is cut down to the scope.
+			// The answer is cut down to the scope.
 			return nil
 		}
 		return covered("entity", r.GetEntity())
@@ -84,19 +84,19 @@ func permitOperation(scope Scope, op *samyav1.Operation) error {
 	case *samyav1.Operation_Release:
 		return permit(scope, op.Release)
 	}
-	// There is none, and whoever reads it says so.
+	// There is no operation, and its reader refuses it.
 	return nil
 }
 
-// beyond is the error of an entity outside of a scope. It does not tell whether there
-// is one.
+// beyond returns the error for an entity outside of a scope. It does not tell whether the
+// entity exists.
 func beyond(scope Scope, field, entity string) error {
 	e := apierr.New(apierr.PermissionDenied, "%s: %.64q is none of this caller's, which are those of %s", field, entity, strings.Join(scope, ", "))
 	e.Entity = entity
 	return e
 }
 
-// listable returns the beginnings that a scope may list.
+// listable returns the prefixes that a scope may list.
 func listable(scope Scope) []string {
 	all := make([]string, len(scope))
 	for i, p := range scope {
@@ -105,7 +105,7 @@ func listable(scope Scope) []string {
 	return all
 }
 
-// cut leaves out of an answer what is outside of a scope.
+// cut removes everything outside of a scope from an answer.
 func cut(scope Scope, answer any) {
 	if scope.All() {
 		return
@@ -118,7 +118,7 @@ func cut(scope Scope, answer any) {
 	}
 }
 
-// weight is how many operations a request is.
+// weight returns how many operations a request counts as.
 func weight(request any) int {
 	switch r := request.(type) {
 	case *samyav1.BatchRequest:
@@ -129,7 +129,7 @@ func weight(request any) int {
 	return 1
 }
 
-// target is what a change is of, for the audit log.
+// target returns the entity and the request id of a change, for the audit log.
 func target(request any) (entity, requestID string) {
 	if r, ok := request.(interface{ GetName() string }); ok {
 		entity = r.GetName()

@@ -10,19 +10,19 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// Exposure is what a process is about to listen on, and how it is guarded.
+// Exposure is the addresses a process is about to listen on, and their protection.
 type Exposure struct {
-	// Calls are the addresses for callers and peers, by the names of their settings;
-	// Gossip is that of gossip.
+	// Calls are the addresses for callers and peers, by the names of their settings.
+	// Gossip is the address of gossip.
 	Calls  map[string]string
 	Gossip string
-	// TLS, Access and GossipKey tell whether there are certificates, an access file
-	// and a key of gossip.
+	// TLS, Access and GossipKey report whether there are certificates, an access file and
+	// a key of gossip.
 	TLS, Access, GossipKey bool
 }
 
-// Check refuses what others than this machine could reach without proving who they
-// are, or could listen in on.
+// Check returns an error for an address that other machines could reach without proving
+// who they are, or could listen in on.
 func (e Exposure) Check() error {
 	for _, setting := range slices.Sorted(maps.Keys(e.Calls)) {
 		addr := e.Calls[setting]
@@ -37,8 +37,8 @@ func (e Exposure) Check() error {
 	return nil
 }
 
-// valid reports whether an address can be one at all; others are refused elsewhere, by
-// what is wrong with them.
+// valid reports whether addr has the form of an address. Other values are refused
+// elsewhere, with a better message.
 func valid(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	return err == nil && host != ""

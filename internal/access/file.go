@@ -18,12 +18,13 @@ import (
 // maxCallers bounds the callers of an access file.
 const maxCallers = 100_000
 
-// file is what an access file has, in YAML.
+// file is the content of an access file, in YAML.
 type file struct {
 	Callers []struct {
 		Name string `yaml:"name"`
 		Role string `yaml:"role"`
-		// Prefixes are the entities: needed by clients, and all for others by default.
+		// Prefixes are the entities: required for clients, and all entities by default
+		// for other roles.
 		Prefixes []string `yaml:"prefixes"`
 		// Tokens are the SHA-256 of the caller's bearer tokens, in hexadecimal: several
 		// while they are exchanged.
@@ -36,9 +37,9 @@ type file struct {
 		Audience string `yaml:"audience"`
 		// Keys is a file with a JWK set, or with public keys in PEM.
 		Keys string `yaml:"keys"`
-		// MostRole is the most that a token of this issuer may be.
+		// MostRole is the highest role that a token of this issuer may have.
 		MostRole string `yaml:"most_role"`
-		// Prefixes are the most entities that its tokens may be for.
+		// Prefixes are all entities that its tokens may be for.
 		Prefixes []string `yaml:"prefixes"`
 		// RoleClaim and PrefixesClaim name the claims.
 		RoleClaim     string `yaml:"role_claim"`
@@ -46,7 +47,7 @@ type file struct {
 	} `yaml:"issuers"`
 }
 
-// texts is one text or a list of them.
+// texts is a text or a list of texts.
 type texts []string
 
 // UnmarshalYAML implements yaml.Unmarshaler.
@@ -58,7 +59,7 @@ func (t *texts) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*[]string)(t))
 }
 
-// policy is what an access file means. It is not changed once made.
+// policy is the meaning of an access file. It never changes once made.
 type policy struct {
 	raw     [][]byte
 	tokens  map[[sha256.Size]byte]*Caller
@@ -66,8 +67,8 @@ type policy struct {
 	issuers map[string]*issuer
 }
 
-// readPolicy reads an access file and the files of keys that it names, relative to it.
-// What is the same as in the policy before is that one.
+// readPolicy reads an access file and the key files that it names, relative to it. If no
+// file has changed, it returns the policy before.
 func readPolicy(path string, before *policy) (*policy, error) {
 	b, err := readFile(path)
 	if err != nil {
@@ -100,7 +101,7 @@ func readPolicy(path string, before *policy) (*policy, error) {
 	return p, nil
 }
 
-// parseFile reads YAML of which every key is known.
+// parseFile reads YAML. It fails for an unknown key.
 func parseFile(b []byte) (*file, error) {
 	d := yaml.NewDecoder(bytes.NewReader(b))
 	d.KnownFields(true)
@@ -172,7 +173,7 @@ func (f *file) policy(keys [][]byte) (*policy, error) {
 	return p, nil
 }
 
-// grant reads a role and the prefixes it is for.
+// grant reads a role and its prefixes.
 func grant(role string, prefixes []string) (Role, Scope, error) {
 	r, err := ParseRole(role)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// What an app manager tells a site of its caller. Of nobody else it is believed.
+// The metadata in which an app manager tells a site of its caller. Sites take it from app
+// managers only.
 const (
 	callerKey = "samya-caller"
 	scopeKey  = "samya-scope"
@@ -47,7 +48,7 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return resp, nil
 }
 
-// begin lets a request in, or says why not.
+// begin lets a request in, or returns why not. The caller must call release at the end.
 func (g *Guard) begin(s *session, req any) (release func(), err error) {
 	if s.rule.Least == Nobody {
 		return func() {}, nil
@@ -71,8 +72,8 @@ func (g *Guard) begin(s *session, req any) (release func(), err error) {
 	}
 }
 
-// audited makes a change between its two lines of the audit log, and all else as it
-// is. A change that cannot be written down is not begun.
+// audited makes a change between its two lines of the audit log, and any other request
+// without lines. A change is not begun if its line cannot be written.
 func (g *Guard) audited(s *session, req any, do func() error) error {
 	if !s.rule.Change {
 		return do()
@@ -105,7 +106,7 @@ func (g *Guard) audited(s *session, req any, do func() error) error {
 	return err
 }
 
-// record begins a line of the audit log about a request; nil for a request that
+// record returns the beginning of a line of the audit log; req is nil for a request that
 // was refused unread.
 func (g *Guard) record(s *session, req any) AuditRecord {
 	r := AuditRecord{Time: g.now().UTC(), Caller: s.caller.Name, Role: s.caller.Role.String(), Method: s.method}
@@ -116,9 +117,9 @@ func (g *Guard) record(s *session, req any) AuditRecord {
 	return r
 }
 
-// refuse counts a refusal on its way out, and adds the refusal of a change to the
-// audit log: one line, of at most [refusedPerSecond] of a caller. The request stays
-// refused if the log fails.
+// refuse counts a refusal, and adds the refusal of a change to the audit log: a single
+// line, at most [refusedPerSecond] lines per caller. The request stays refused if the log
+// fails.
 func (g *Guard) refuse(s *session, address string, req any, err error) error {
 	refused := g.refusal(err)
 	if refused == nil || s == nil || !s.rule.Change || g.audit == nil {
@@ -129,7 +130,7 @@ func (g *Guard) refuse(s *session, address string, req any, err error) error {
 		return refused
 	}
 	r := g.record(s, req)
-	// Nobody has checked how long these are.
+	// The lengths of these texts are unchecked.
 	r.Entity, r.RequestID = clip(r.Entity), clip(r.RequestID)
 	r.Address, r.Outcome = address, string(apierr.ReasonOf(refused))
 	if auditErr := g.audit.add(&r); auditErr != nil {
@@ -142,7 +143,7 @@ func (g *Guard) refuse(s *session, address string, req any, err error) error {
 // clip bounds a text of a refused request, in bytes.
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 256)], "") }
 
-// peerAddress is the network address of the caller; "" if it is not known.
+// peerAddress returns the network address of the caller; "" if unknown.
 func peerAddress(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		return p.Addr.String()
@@ -167,7 +168,7 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-// again says why a caller may not go on with what it began, or nil.
+// again returns nil if a caller may go on with a call, and the reason if not.
 func (g *Guard) again(s *session, c credentials) error {
 	now, err := g.admit(s.method, c)
 	if err != nil {
@@ -179,7 +180,7 @@ func (g *Guard) again(s *session, c credentials) error {
 	return nil
 }
 
-// guarded is a stream of which every message is looked at.
+// guarded is a stream that checks every message.
 type guarded struct {
 	grpc.ServerStream
 	ctx     context.Context //nolint:containedctx // it stands for that of the stream
@@ -188,7 +189,7 @@ type guarded struct {
 	sending sync.Mutex
 }
 
-// Context returns that of the stream, which ends as well when its caller may not go on.
+// Context returns the stream's context, which also ends when the caller may not go on.
 func (g *guarded) Context() context.Context { return g.ctx }
 
 // SendMsg sends an answer.
@@ -198,8 +199,8 @@ func (g *guarded) SendMsg(m any) error {
 	return g.ServerStream.SendMsg(m)
 }
 
-// RecvMsg receives a request that the caller may make. Of a stream of operations those
-// that it may not make are answered here and taken out.
+// RecvMsg receives a request that the caller may make. In a stream of operations it
+// answers and removes forbidden operations.
 func (g *guarded) RecvMsg(m any) error {
 	if err := g.ServerStream.RecvMsg(m); err != nil {
 		return err
@@ -220,7 +221,7 @@ func (g *guarded) RecvMsg(m any) error {
 	return s.guard.refusal(s.guard.buckets.take(s.caller.Name, 1))
 }
 
-// sift answers the operations that the caller may not make.
+// sift answers the operations that the caller may not make, and removes them from m.
 func (g *guarded) sift(m *samyav1.StreamRequest) error {
 	s := g.session
 	if s.caller.Kind != "" || s.scope.All() && s.guard.buckets == nil {
@@ -258,7 +259,7 @@ func shown(ctx context.Context) credentials {
 	return c
 }
 
-// relayed takes in what an app manager tells of its caller.
+// relayed records the caller that an app manager tells.
 func (s *session) relayed(ctx context.Context) {
 	if s.caller.Kind != tlsconf.AppManager {
 		return
@@ -271,8 +272,8 @@ func (s *session) relayed(ctx context.Context) {
 	}
 }
 
-// Relay returns a context whose calls tell a site on whose behalf an app manager
-// makes them.
+// Relay returns a context for an app manager's calls to sites. The calls tell the name
+// and the scope of the app manager's caller.
 func Relay(ctx context.Context) context.Context {
 	s := sessionOf(ctx)
 	if s == nil || s.caller == anonymous {

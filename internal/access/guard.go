@@ -14,32 +14,32 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// PollInterval is how often the access file is looked at for changes.
+// PollInterval is the time between two looks at the access file.
 const PollInterval = 10 * time.Second
 
-// refusedPerSecond is how many refused changes of a caller the audit log tells of in
-// a second. Callers without valid credentials count as one.
+// refusedPerSecond bounds the refused changes of a caller that the audit log tells of in
+// a second. All callers without valid credentials share the bound.
 const refusedPerSecond = 10
 
-// maxFile bounds a file that is read, in bytes.
+// maxFile bounds the size of a file, in bytes.
 const maxFile = 64 << 20
 
-// Config is what a Guard is made of. The zero Config lets everybody do everything.
+// Config configures a Guard. The zero Config lets everybody do everything.
 type Config struct {
 	// File is the access file; empty for none.
 	File string
-	// Audit is where changes are written down; empty for nowhere.
+	// Audit is the audit log that changes are written to; empty for none.
 	Audit string
 	// TLS has verified the certificates of callers; nil without TLS.
 	TLS *tlsconf.Store
-	// Relays: app managers may make all calls, as at a site. They have held their own
+	// Relays: app managers may make all calls, as at a site. They have checked their own
 	// callers against the rules.
 	Relays bool
-	// Limits bound what callers may ask for.
+	// Limits bound the calls of callers.
 	Limits Limits
 	// Logger gets the log; nil: none.
 	Logger *slog.Logger
-	// Now is the time; nil: that of the system.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 }
 
@@ -57,16 +57,16 @@ type Guard struct {
 	metrics  *metrics
 
 	mu sync.Mutex
-	// failing is what the last look failed with, so that it is logged once.
+	// failing is the error of the last look, so that it is logged once.
 	failing string
 	// held are the calls that last.
 	held map[*hold]struct{}
-	// jwts are those that were verified, with the policy that they were verified by.
+	// jwts are the verified JWTs; jwtsBy is the policy that verified them.
 	jwts   map[string]verified
 	jwtsBy *policy
 }
 
-// verified is a JWT that was verified.
+// verified is a verified JWT.
 type verified struct {
 	caller *Caller
 	until  time.Time
@@ -105,8 +105,8 @@ func Open(cfg Config) (*Guard, error) {
 // Close closes the audit log. Changes are refused from then on.
 func (g *Guard) Close() error { return g.audit.close() }
 
-// Run takes up changes of the access file and of the keys it names until ctx ends, and
-// ends the calls whose callers may not make them any more.
+// Run takes up changes of the access file and of the keys it names until ctx ends. It
+// ends calls that their callers may not make any more.
 func (g *Guard) Run(ctx context.Context) {
 	tick := time.NewTicker(PollInterval)
 	defer tick.Stop()
@@ -120,7 +120,7 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look looks at the files once. If they are not in order, what was read before stands.
+// Look looks at the files once. If the files are bad, the policy stays as it was.
 func (g *Guard) Look() {
 	defer g.sweep()
 	before := g.policy.Load()
@@ -149,14 +149,14 @@ func (g *Guard) Look() {
 	}
 }
 
-// hold is a call that lasts: its caller is asked after again and again.
+// hold is a call that lasts: the guard asks again and again whether its caller may go on.
 type hold struct {
 	again  func() error
 	cancel context.CancelCauseFunc
 }
 
-// lasting returns a context that ends, with the reason as its cause, once again says
-// that the caller may not go on.
+// lasting returns a context that ends once again returns an error, with this error as its
+// cause.
 func (g *Guard) lasting(ctx context.Context, again func() error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	h := &hold{again, cancel}
@@ -171,7 +171,7 @@ func (g *Guard) lasting(ctx context.Context, again func() error) (_ context.Cont
 	}
 }
 
-// sweep ends the calls whose callers may not make them any more.
+// sweep ends the calls that their callers may not make any more.
 func (g *Guard) sweep() {
 	g.mu.Lock()
 	held := make([]*hold, 0, len(g.held))

@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// HTTP lets a request of the HTTP API in as a call of a method of gRPC, or says why
-// not. What the request asks for must go through Call or Permit.
+// HTTP lets a request of the HTTP API in as a call of a gRPC method, or returns why not.
+// The request's operation must go through Call or Permit.
 func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	s, err := g.admit(method, shownBy(r))
 	if s != nil {
@@ -27,8 +27,8 @@ func (g *Guard) HTTP(r *http.Request, method string) (context.Context, error) {
 	return context.WithValue(r.Context(), sessionKey{}, s), nil
 }
 
-// Lasting returns a context of one that HTTP gave, for a request that lasts: it ends,
-// with the reason as its cause, when the caller may not go on.
+// Lasting returns a context for a request that lasts; ctx must come from HTTP. The
+// context ends, with the reason as its cause, when the caller may not go on.
 func (g *Guard) Lasting(ctx context.Context, r *http.Request) (context.Context, func()) {
 	s, shows := sessionOf(ctx), shownBy(r)
 	return g.lasting(ctx, func() error { return g.again(s, shows) })
@@ -53,8 +53,8 @@ func chainOf(r *http.Request) []*x509.Certificate {
 	return r.TLS.PeerCertificates
 }
 
-// Permit says why the caller of a request that HTTP let in may not ask for this, or
-// nil.
+// Permit returns nil if the caller of a request that HTTP let in may make it, and the
+// reason if not.
 func Permit(ctx context.Context, request any) error {
 	s := sessionOf(ctx)
 	if s == nil {
@@ -64,15 +64,15 @@ func Permit(ctx context.Context, request any) error {
 		return s.guard.refuse(s, s.address, request, err)
 	}
 	if n := weight(request); n > 1 && s.caller.Kind == "" {
-		// One was counted when it was let in.
+		// HTTP has counted the first operation.
 		return s.guard.refusal(s.guard.buckets.take(s.caller.Name, n-1))
 	}
 	return nil
 }
 
-// Call makes what a request that HTTP let in asks for: held against what its caller
-// may touch, told to the audit log if it is a change, and with nothing in the answer
-// that is not the caller's.
+// Call makes the operation of a request that HTTP let in. It checks the request against
+// the caller's entities, writes a change to the audit log, and removes other callers'
+// entities from the answer.
 func Call[In, Out any](ctx context.Context, in In, do func(context.Context, In) (Out, error)) (out Out, err error) {
 	if err := Permit(ctx, in); err != nil {
 		return out, err

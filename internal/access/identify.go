@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// maxJWTs bounds the JWTs that are remembered as verified.
+	// maxJWTs bounds the remembered verified JWTs.
 	maxJWTs = 10_000
-	// jwtTime is for how long: their dates are looked at again then.
+	// jwtTime is how long a JWT is remembered: after it, the dates are checked again.
 	jwtTime = 10 * time.Second
 )
 
-// credentials are what a caller shows.
+// credentials are the proof of identity that a caller shows.
 type credentials struct {
-	// authorization is the header of that name; empty for none.
+	// authorization is the Authorization header; empty for none.
 	authorization string
-	// chain is the certificate of its connection; empty for none.
+	// chain is the certificate of the caller's connection; empty for none.
 	chain []*x509.Certificate
 }
 
-// identify returns who shows the credentials. Where there are a token and a
-// certificate both must be good, and the token says who it is.
+// identify returns the caller that shows the credentials. If there are a token and a
+// certificate, both must be good, and the token names the caller.
 func (g *Guard) identify(c credentials) (*Caller, error) {
 	if len(c.chain) > 0 && g.cfg.TLS != nil {
 		if err := g.cfg.TLS.Good(c.chain); err != nil {
@@ -46,7 +46,7 @@ func (g *Guard) identify(c credentials) (*Caller, error) {
 	return nil, unauthenticated("neither a token nor a certificate")
 }
 
-// certified returns whom a certificate names.
+// certified returns the caller that a certificate names.
 func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	id, err := tlsconf.IdentityOf(leaf)
 	if err != nil {
@@ -54,7 +54,7 @@ func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	}
 	switch {
 	case id.Kind == tlsconf.AppManager:
-		// It has held its own callers against the rules.
+		// The app manager has checked its own callers against the rules.
 		return &Caller{Name: id.String(), Role: Admin, Kind: id.Kind}, nil
 	case id.Kind == tlsconf.Site:
 		return &Caller{Name: id.String(), Role: Nobody, Kind: id.Kind}, nil
@@ -67,7 +67,7 @@ func certified(p *policy, leaf *x509.Certificate) (*Caller, error) {
 	return nil, unauthenticated("the certificate names nobody that is known")
 }
 
-// bearer returns whose token a header has.
+// bearer returns the caller of the token in a header.
 func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
 	scheme, token, ok := strings.Cut(header, " ")
 	if token = strings.TrimSpace(token); !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -76,7 +76,8 @@ func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
 	if len(token) > maxToken {
 		return nil, unauthenticated("the token is too long")
 	}
-	// Of a token only its hash is looked up: how long that takes tells nothing of it.
+	// Only the token's hash is looked up, so that the time it takes tells nothing about
+	// the token.
 	if caller := p.tokens[sha256.Sum256([]byte(token))]; caller != nil {
 		return caller, nil
 	}
@@ -86,7 +87,7 @@ func (g *Guard) bearer(p *policy, header string) (*Caller, error) {
 	return g.jwt(p, token)
 }
 
-// jwt returns whom a JWT names.
+// jwt returns the caller that a JWT names.
 func (g *Guard) jwt(p *policy, token string) (*Caller, error) {
 	now := g.now()
 	g.mu.Lock()
@@ -119,7 +120,7 @@ func unauthenticated(why string) error {
 	return apierr.New(apierr.Unauthenticated, "%s", why)
 }
 
-// admit returns the session of a call of a method, or why there is none.
+// admit returns the session of a call of a method, or why the call is refused.
 func (g *Guard) admit(method string, c credentials) (*session, error) {
 	rule, ok := rules[method]
 	if !ok {
@@ -153,7 +154,7 @@ func (g *Guard) admit(method string, c credentials) (*session, error) {
 	return s, nil
 }
 
-// refusal counts a refusal on its way out.
+// refusal counts a refusal and returns it as an *apierr.Error.
 func (g *Guard) refusal(err error) error {
 	if err == nil {
 		return nil

@@ -21,19 +21,19 @@ import (
 const (
 	// maxToken bounds a bearer token, in bytes.
 	maxToken = 8 << 10
-	// leeway is by how much an issuer's clock may differ.
+	// leeway bounds the difference of an issuer's clock.
 	leeway = 10 * time.Second
 	// minRSA is the shortest RSA key, in bits.
 	minRSA = 2048
 )
 
-// algorithms are those of JWTs that are taken: none that shares a secret, and not
-// "none".
+// algorithms are the accepted algorithms of JWTs: no algorithm that shares a secret, and
+// not "none".
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// issuer is who signs JWTs.
+// issuer is a signer of JWTs.
 type issuer struct {
 	name, audience           string
 	keys                     []jose.JSONWebKey
@@ -70,8 +70,8 @@ func newIssuer(name, audience, most string, prefixes []string, roleClaim, prefix
 	return is, nil
 }
 
-// parseKeys reads a JWK set, or public keys and certificates in PEM. There may be none:
-// then nothing of the issuer's is good.
+// parseKeys reads a JWK set, or public keys and certificates in PEM. An issuer without
+// keys is valid: then none of its tokens is good.
 func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
 	var keys []jose.JSONWebKey
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) {
@@ -114,15 +114,15 @@ func parseKeys(b []byte) ([]jose.JSONWebKey, error) {
 func looksLikeJWT(token string) bool { return strings.Count(token, ".") == 2 }
 
 // canonical reports whether the signature of a JWT is canonical base64url (RFC 4648,
-// section 3.5). Decoders ignore up to four bits of its last letter: without this check a
-// JWT would have up to 16 spellings, each with a place of its own among verified tokens.
+// section 3.5). Decoders ignore up to four bits of its last letter. Without this check a
+// JWT would have up to 16 spellings, each with its own place among verified tokens.
 func canonical(token string) bool {
 	signature := token[strings.LastIndexByte(token, '.')+1:]
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	return err == nil && base64.RawURLEncoding.EncodeToString(b) == signature
 }
 
-// callerOf verifies a JWT and returns whom it names.
+// callerOf verifies a JWT and returns the caller that it names.
 func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
 	if !canonical(token) {
 		return nil, errors.New("its signature is not canonical base64url")
@@ -155,8 +155,8 @@ func (p *policy) callerOf(token string, now time.Time) (*Caller, error) {
 	return is.caller(claims.Subject, all)
 }
 
-// verify holds a JWT against the issuer's keys: those of its key id, or all if it or
-// the keys have none.
+// verify checks a JWT against the issuer's keys with its key id. Keys without an id, and
+// all keys if the JWT has no key id, are tried too.
 func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	kid := ""
 	if len(token.Headers) > 0 {
@@ -177,7 +177,7 @@ func (is *issuer) verify(token *jwt.JSONWebToken, into ...any) error {
 	return errors.New("none of its issuer's keys has signed it")
 }
 
-// caller reads role and prefixes out of claims.
+// caller makes a Caller from the role and the prefixes in claims.
 func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error) {
 	role, _ := claims[is.roleClaim].(string)
 	var prefixes []string
@@ -215,7 +215,7 @@ func (is *issuer) caller(subject string, claims map[string]any) (*Caller, error)
 	return c, nil
 }
 
-// includes reports whether the scope has all that a prefix covers.
+// includes reports whether the scope has all entities that a prefix covers.
 func (s Scope) includes(prefix string) bool {
 	if strings.HasSuffix(prefix, "/") {
 		return s.coversAll(prefix)

@@ -7,19 +7,19 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// Limits bound what callers may ask of a listener. Zeros stand for none.
+// Limits bound the calls that callers may make of a listener. Zero: no bound.
 type Limits struct {
-	// Rate is how many operations a second one caller may ask for; those of a batch
-	// or a stream count each. What it did not use within a second is gone.
+	// Rate is how many operations a second each caller may make. Each operation of a
+	// batch or a stream counts. Operations not made within a second are lost.
 	Rate float64
 	// InFlight is how many calls may be under way; streams and watches do not count.
 	InFlight int
 }
 
-// maxBuckets bounds the callers that are kept account of.
+// maxBuckets bounds the callers with buckets.
 const maxBuckets = 100_000
 
-// buckets keep account of what callers ask for.
+// buckets hold, for each caller, the operations it may still make.
 type buckets struct {
 	rate float64
 	now  func() time.Time
@@ -28,7 +28,7 @@ type buckets struct {
 	all map[string]*bucket
 }
 
-// bucket is what a caller may still ask for, as of a time.
+// bucket is how many operations a caller may still make, as of a time.
 type bucket struct {
 	left float64
 	at   time.Time
@@ -41,9 +41,8 @@ func newBuckets(rate float64, now func() time.Time) *buckets {
 	return &buckets{rate: rate, now: now, all: make(map[string]*bucket)}
 }
 
-// take takes n operations of a caller. Whoever has one left may take more than that
-// and waits the longer: a batch is let in as a whole. The error says when to come
-// again.
+// take takes n operations of a caller. A caller with an operation left may take more, and
+// waits the longer: a batch is let in as a whole. The error says when to try again.
 func (b *buckets) take(caller string, n int) error {
 	if b == nil || n == 0 {
 		return nil
@@ -70,8 +69,8 @@ func (b *buckets) take(caller string, n int) error {
 	return nil
 }
 
-// forget drops the callers that have all they may have, and all if none has: new ones
-// must not be kept out by those that are gone.
+// forget drops all full buckets, and all buckets if none is full: callers that are gone
+// must not keep new callers out.
 func (b *buckets) forget(now time.Time, most float64) {
 	for name, k := range b.all {
 		if k.left+b.rate*now.Sub(k.at).Seconds() >= most {

@@ -11,7 +11,7 @@ var (
 		[]string{"outcome"}, nil)
 )
 
-// metrics are the guard's. Their labels are bounded: callers are none of them.
+// metrics are the guard's metrics. Their labels are bounded: no label names callers.
 type metrics struct {
 	refused, reloads *prometheus.CounterVec
 	changes          *prometheus.CounterVec

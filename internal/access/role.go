@@ -11,12 +11,12 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// Role is how much a caller may do. Each includes those before it.
+// Role is how much a caller may do. Each role includes the roles before it.
 type Role uint8
 
 // The roles.
 const (
-	// Nobody may do what anybody may: ask whether a process is healthy.
+	// Nobody may only ask whether a process is healthy.
 	Nobody Role = iota
 	// Viewer reads.
 	Viewer
@@ -49,13 +49,13 @@ func ParseRole(s string) (Role, error) {
 // Everything is the prefix that covers all entities.
 const Everything = "*"
 
-// Scope is which entities a caller may touch: nil for all, or those that its prefixes
-// cover.
+// Scope is the entities a caller may touch: nil for all, or the entities covered by its
+// prefixes.
 type Scope []string
 
-// newScope reads prefixes: each an entity's name, which covers it and what is below
-// it; such a name with a slash at its end, which covers what is below it alone; or
-// Everything.
+// newScope reads prefixes. A prefix is an entity's name, a name with a slash at its end,
+// or Everything. A name covers the entity and all entities below it; with the slash, only
+// the entities below.
 func newScope(prefixes []string) (Scope, error) {
 	for _, p := range prefixes {
 		if p == Everything {
@@ -74,8 +74,8 @@ func newScope(prefixes []string) (Scope, error) {
 // All reports whether the scope covers every entity.
 func (s Scope) All() bool { return s == nil }
 
-// Covers reports whether the scope has an entity. A prefix never ends within a segment
-// of a name: acme covers acme and acme/vm, and not acme2.
+// Covers reports whether the scope has an entity. A prefix never ends within a segment of
+// a name: acme covers acme and acme/vm, and not acme2.
 func (s Scope) Covers(entity string) bool {
 	if s == nil {
 		return true
@@ -92,7 +92,8 @@ func (s Scope) Covers(entity string) bool {
 	return false
 }
 
-// coversAll reports whether the scope has every entity whose name begins so.
+// coversAll reports whether the scope has every entity with a name that begins with
+// beginning.
 func (s Scope) coversAll(beginning string) bool {
 	if s == nil {
 		return true
@@ -105,25 +106,25 @@ func (s Scope) coversAll(beginning string) bool {
 	return false
 }
 
-// Caller is who makes a call.
+// Caller is a caller and its rights.
 type Caller struct {
-	// Name is that of the access file; issuer and subject of a JWT; kind and name of
-	// a certificate of the cluster's own.
+	// Name is the name in the access file, or issuer and subject of a JWT. For the
+	// cluster's own processes it is kind and name in the certificate.
 	Name string
-	// Role is how much it may do.
+	// Role is how much the caller may do.
 	Role Role
-	// Scope is with which entities.
+	// Scope is the entities it may do this with.
 	Scope Scope
-	// Kind is what of the cluster it is, by its certificate; empty for callers.
+	// Kind is the kind of process of the cluster, by its certificate; empty for callers.
 	Kind tlsconf.Kind
 }
 
-// equal reports whether a caller is as it was.
+// equal reports whether a caller is unchanged.
 func (c *Caller) equal(d *Caller) bool {
 	return c.Name == d.Name && c.Role == d.Role && c.Kind == d.Kind && slices.Equal(c.Scope, d.Scope) && c.Scope.All() == d.Scope.All()
 }
 
-// anonymous is everybody where there is no access file.
+// anonymous is everybody if there is no access file.
 var anonymous = &Caller{Name: "anonymous", Role: Admin}
 
 // session is a call of a caller.
@@ -132,17 +133,17 @@ type session struct {
 	method string
 	caller *Caller
 	rule   Rule
-	// behalf is whom an app manager calls for; empty otherwise.
+	// behalf is the caller that an app manager calls for; empty otherwise.
 	behalf string
-	// scope is that of the caller, or the one that an app manager told.
+	// scope is the caller's scope, or the scope that an app manager told.
 	scope Scope
-	// address is where a caller over HTTP, or of a stream, calls from: for the audit log
-	// and to tell callers apart that nobody knows.
+	// address is the address of a caller over HTTP or of a stream. It is for the audit
+	// log, and tells unknown callers apart.
 	address string
 }
 
-// CallerOf names who makes a request, to tell callers apart: by what they have shown,
-// and by the address of their machine if nobody need show anything.
+// CallerOf returns a name that tells callers apart: the caller's name in its credentials,
+// or the address of its machine if no credentials are needed.
 func CallerOf(ctx context.Context) string {
 	s := sessionOf(ctx)
 	switch {
@@ -156,7 +157,7 @@ func CallerOf(ctx context.Context) string {
 	return hostOf(cmp.Or(s.address, peerAddress(ctx)))
 }
 
-// hostOf is an address without its port.
+// hostOf returns an address without its port.
 func hostOf(address string) string {
 	if i := strings.LastIndexByte(address, ':'); i >= 0 {
 		return address[:i]
@@ -171,9 +172,9 @@ func sessionOf(ctx context.Context) *session {
 	return s
 }
 
-// ScopeOf returns which entities the caller of a request may touch, for requests that
-// do not name the entity that they touch. A request that nobody has let in may touch
-// none.
+// ScopeOf returns the entities that the caller of a request may touch, for requests that
+// do not name their entity. For a request that the guard has not let in, it returns an
+// empty scope.
 func ScopeOf(ctx context.Context) Scope {
 	if s := sessionOf(ctx); s != nil {
 		return s.scope

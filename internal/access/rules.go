@@ -11,20 +11,20 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Rule is who may call a method.
+// Rule says which callers may call a method.
 type Rule struct {
-	// Least is the least role that may.
+	// Least is the least role that may call it.
 	Least Role
-	// Whole: what is told or changed is not of some entities but of all, so that
-	// callers of some entities may not.
+	// Whole: the method tells or changes something of all entities, so callers of some
+	// entities may not call it.
 	Whole bool
-	// Sites: other sites alone may, as their certificates name them.
+	// Sites: only other sites may call it, as their certificates name them.
 	Sites bool
-	// Change: it is told to the audit log.
+	// Change: a call is written to the audit log.
 	Change bool
 }
 
-// The names of what is served over HTTP alone.
+// The names of resources that are served over HTTP only.
 const (
 	// Metrics is /metrics.
 	Metrics = "/http/metrics"
@@ -32,8 +32,8 @@ const (
 	Alive = "/http/alive"
 )
 
-// peerLink is the only method of the service between sites. The front does not know
-// its package.
+// peerLink is the only method of the service between sites. The app manager does not
+// import its package.
 const peerLink = "/samya.peer.v1.PeerService/Link"
 
 // rules has every method that any listener serves.
@@ -52,20 +52,20 @@ var rules = map[string]Rule{
 	samyav1.EntityService_CreateEntity_FullMethodName: {Least: Operator, Change: true},
 	samyav1.EntityService_UpdateEntity_FullMethodName: {Least: Operator, Change: true},
 	samyav1.EntityService_DeleteEntity_FullMethodName: {Least: Operator, Change: true},
-	// A move takes an entity out of a tree that its name does not tell of.
+	// A move takes an entity out of a tree that the entity's name does not tell.
 	samyav1.EntityService_MoveEntity_FullMethodName: {Least: Operator, Whole: true, Change: true},
 
 	samyav1.ClusterService_ListSites_FullMethodName:   {Least: Viewer},
 	samyav1.ClusterService_GetMode_FullMethodName:     {Least: Viewer},
 	samyav1.ClusterService_GetForecast_FullMethodName: {Least: Viewer},
-	// It names the entities that are used most.
+	// Its answer names the most used entities.
 	samyav1.ClusterService_InspectSites_FullMethodName: {Least: Viewer, Whole: true},
 	samyav1.ClusterService_SetMode_FullMethodName:      {Least: Admin, Whole: true, Change: true},
 	samyav1.ClusterService_SetForecast_FullMethodName:  {Least: Admin, Whole: true, Change: true},
 
 	peerLink: {Sites: true},
 
-	// Load balancers ask, and have no credentials.
+	// Load balancers call these without credentials.
 	healthv1.Health_Check_FullMethodName: {},
 	healthv1.Health_Watch_FullMethodName: {},
 	healthv1.Health_List_FullMethodName:  {},
@@ -83,5 +83,5 @@ func RuleOf(method string) (Rule, bool) {
 	return r, ok
 }
 
-// Methods returns all methods that have a rule, sorted.
+// Methods returns all methods with a rule, sorted.
 func Methods() []string { return slices.Sorted(maps.Keys(rules)) }

@@ -1,6 +1,5 @@
-// Package apierr is the one place where samya's reasons for refusing a request
-// are mapped to gRPC codes and HTTP statuses, and it decides nothing: when to
-// refuse, and with which reason, is its callers' business.
+// Package apierr maps samya's reasons for refusing a request to gRPC codes and HTTP
+// statuses. It decides nothing: its callers decide when to refuse, and with which reason.
 //
 // An [Error] travels unharmed through gRPC (as a status with the details
 // ErrorInfo, BadRequest and RetryInfo) and through HTTP (as an RFC 9457 problem

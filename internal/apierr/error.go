@@ -13,47 +13,47 @@ import (
 
 // Error is a refusal or failure as clients see it. Only Reason is always set.
 type Error struct {
-	// Reason says why, for machines.
+	// Reason is the machine-readable reason.
 	Reason Reason
-	// Message says why, for people: one sentence without a full stop, safe to
-	// show to a client. Empty: the reason's title.
+	// Message tells the reason to people: a sentence without a full stop, safe to show to
+	// a client. Empty: the reason's title.
 	Message string
 	// Violations names the fields at fault; set with InvalidField.
 	Violations []Violation
-	// Left is how many tokens the answering site can still grant; nil where it
-	// says nothing about that. Set with OutOfTokens.
+	// Left is how many tokens the answering site can still grant, of Lacking if set; nil
+	// if unknown. Set with OutOfTokens.
 	Left *int64
-	// Limit is the limit that the tokens asked for exceed, that of Lacking if it is set;
-	// nil where it says nothing about that. Set with ExceedsLimit.
+	// Limit is the limit that the tokens asked for exceed, of Lacking if set; nil if
+	// unknown. Set with ExceedsLimit.
 	Limit *int64
-	// RetryAfter is how long to wait before trying again; zero where there is
-	// no advice.
+	// RetryAfter is how long to wait before trying again; zero: no advice.
 	RetryAfter time.Duration
-	// RequestID is the request's id: with OutcomeUnknown, the one to repeat.
+	// RequestID is the request's id: with OutcomeUnknown, the id to repeat.
 	RequestID string
-	// Site is the site concerned: with OutcomeUnknown, the one to repeat at.
+	// Site is the site concerned: with OutcomeUnknown, the site to repeat at.
 	Site string
 	// Entity is the entity concerned.
 	Entity string
-	// Lacking is the entity that had not the tokens, or room for one that waits for
-	// them, or whose limit is too low, where that is another than Entity: one above it.
+	// Lacking is the entity that lacks tokens, lacks room for another waiting acquire, or
+	// has too low a limit; empty if it is Entity. It is an entity above Entity, or an
+	// entity of an atomic batch.
 	Lacking string
-	// Attempt, NotAfter and Tried are given with OutcomeUnknown where the request
-	// can be repeated at any site: with RequestID, the same body, this attempt,
-	// this time and these sites. An empty Tried then means any site.
+	// Attempt, NotAfter and Tried are given with OutcomeUnknown if the request can be
+	// repeated at any site. The repeat has RequestID, the same body, and these three
+	// values. An empty Tried then means any site.
 	Attempt  uint32
 	NotAfter time.Time
 	Tried    []string
-	// Err is the cause. It is part of Error() and of errors.Is and errors.As,
-	// and is never sent to a client.
+	// Err is the cause. Error() tells it, errors.Is and errors.As find it, and it is
+	// never sent to a client.
 	Err error
 }
 
-// Violation is one field at fault and what it must hold to.
+// Violation is a field at fault and its rule.
 type Violation struct {
 	// Field is the field's name in the API, such as "tokens".
 	Field string
-	// Problem says what is wrong and names the bound.
+	// Problem says how the field is wrong and names the bound.
 	Problem string
 }
 
@@ -62,12 +62,12 @@ func New(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Message: fmt.Sprintf(format, args...)}
 }
 
-// Invalid returns an InvalidField error about one field.
+// Invalid returns an InvalidField error about a single field.
 func Invalid(field, problem string) *Error {
 	return InvalidFields(Violation{Field: field, Problem: problem})
 }
 
-// InvalidFields returns an InvalidField error about one field or more.
+// InvalidFields returns an InvalidField error about one or more fields.
 func InvalidFields(vs ...Violation) *Error {
 	parts := make([]string, len(vs))
 	for i, v := range vs {
@@ -76,9 +76,8 @@ func InvalidFields(vs ...Violation) *Error {
 	return &Error{Reason: InvalidField, Message: strings.Join(parts, "; "), Violations: vs}
 }
 
-// FromName turns the errors of package name, joined ones too, into an
-// InvalidField error, and any other error as [From] does. It returns nil for
-// nil.
+// FromName turns errors of package name, also joined errors, into an InvalidField error,
+// and any other error as [From] does. It returns nil for nil.
 func FromName(err error) *Error {
 	if err == nil {
 		return nil
@@ -104,8 +103,8 @@ func violations(err error, vs []Violation) []Violation {
 	return vs
 }
 
-// NoTokens returns an OutOfTokens error: entity (empty: one of several) has left tokens at site, fewer
-// than wanted, and retryAfter (zero: no advice) says when to try again.
+// NoTokens returns an OutOfTokens error: entity (empty: any of several) has left tokens
+// at site, fewer than wanted. retryAfter (zero: no advice) says when to try again.
 func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration) *Error {
 	return &Error{
 		Reason:     OutOfTokens,
@@ -117,8 +116,8 @@ func NoTokens(entity, site string, wanted, left int64, retryAfter time.Duration)
 	}
 }
 
-// Exceeds returns an ExceedsLimit error: more tokens of entity (empty: one of several)
-// are wanted than limit, by which site goes.
+// Exceeds returns an ExceedsLimit error: more tokens of entity (empty: any of several)
+// are wanted than limit, the limit that site knows.
 func Exceeds(entity, site string, wanted, limit int64) *Error {
 	return &Error{
 		Reason:  ExceedsLimit,
@@ -129,8 +128,8 @@ func Exceeds(entity, site string, wanted, limit int64) *Error {
 	}
 }
 
-// LackedBy says of e that it was lacking, another entity than the one asked for
-// tokens, that had not the tokens wanted, or whose limit they exceed.
+// LackedBy sets the entity that lacked the wanted tokens, or has too low a limit, if it
+// is not the entity asked for tokens. It changes e and returns it.
 func (e *Error) LackedBy(lacking string, wanted int64) *Error {
 	e.Lacking = lacking
 	of := cmp.Or(e.Entity, "several entities")
@@ -200,10 +199,11 @@ func Unknown(requestID, site string, err error) *Error {
 // the reason's title.
 func Wrap(r Reason, err error) *Error { return &Error{Reason: r, Err: err} }
 
-// From turns any error into an Error: an Error or Reason in err's chain as it
-// is, an error of package name as [FromName] does, a gRPC status as [FromGRPC] does, an ended context as Canceled or
-// OutcomeUnknown (an ended context alone proves nothing about the request), and
-// everything else as Internal. It returns nil for nil.
+// From turns any error into an Error. An Error or Reason in err's chain stays as it is.
+// An error of package name is turned as by [FromName], and a gRPC status as by
+// [FromGRPC]. An ended context becomes Canceled or OutcomeUnknown (an ended context alone
+// proves nothing about the request), and any other error Internal. From returns nil for
+// nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -263,8 +263,8 @@ func (e *Error) message() string {
 	return e.Message
 }
 
-// maxText bounds every text that an Error sends to a client, in bytes: parts of
-// it repeat what the client sent.
+// maxText bounds every text that an Error sends to a client, in bytes: parts of it repeat
+// the client's input.
 const maxText = 1024
 
 // clip makes s fit to be sent: valid UTF-8 (a protobuf string must be) and at

@@ -8,16 +8,16 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Failure returns e as a result of a batch or a stream has it: code, message and
-// details of the status that a call by itself would have failed with.
+// Failure returns e in the form of a result of a batch or a stream. Code, message and
+// details are from the status that a separate call would have failed with.
 func (e *Error) Failure() *samyav1.Failure {
 	st := e.GRPCStatus().Proto()
 	return &samyav1.Failure{Code: st.GetCode(), Message: st.GetMessage(), Details: st.GetDetails()}
 }
 
-// FromFailure turns a failed result into the Error that a call by itself would
-// have returned: what Failure made comes back whole, with a gRPC status error as
-// its cause. A failure whose code says that all went well is Internal.
+// FromFailure turns a failed result into the Error that a separate call would have
+// returned. A result of Failure comes back whole, with a gRPC status error as its cause.
+// A failure with code OK becomes Internal.
 func FromFailure(f *samyav1.Failure) *Error {
 	if codes.Code(f.GetCode()) == codes.OK {
 		return New(Internal, "a failure without a code")
@@ -27,8 +27,8 @@ func FromFailure(f *samyav1.Failure) *Error {
 	}).Err())
 }
 
-// Within names the fields at fault as parts of the field that holds them: prefix
-// goes before each. It returns e itself where it names none.
+// Within puts prefix before the names of the fields at fault, as parts of the field that
+// holds them. It returns e itself if e names no field.
 func (e *Error) Within(prefix string) *Error {
 	if len(e.Violations) == 0 {
 		return e

@@ -26,11 +26,11 @@ const (
 	metaTried     = "tried"
 )
 
-// maxViolations bounds the violations that one Error sends.
+// maxViolations bounds the violations that an Error sends.
 const maxViolations = 32
 
-// GRPCStatus returns e as a gRPC status with details, so that returning e from
-// a gRPC handler sends all of it but the cause.
+// GRPCStatus returns e as a gRPC status with details, so that returning e from a gRPC
+// handler sends all of it except the cause.
 func (e *Error) GRPCStatus() *status.Status {
 	meta := map[string]string{}
 	for k, v := range map[string]string{metaEntity: e.Entity, metaRequestID: e.RequestID, metaSite: e.Site, metaLacking: e.Lacking} {
@@ -72,12 +72,11 @@ func (e *Error) GRPCStatus() *status.Status {
 	return full
 }
 
-// FromGRPC turns what a gRPC call returned into an Error: what GRPCStatus made
-// comes back whole, with err as its cause. A status without a known Reason is
-// mapped by its code, and cautiously: a plain Unavailable or DeadlineExceeded
-// proves nothing about the request, so it becomes OutcomeUnknown. A caller who
-// knows that the request was not sent should say SiteUnavailable instead. It
-// returns nil for nil.
+// FromGRPC turns the error of a gRPC call into an Error. A status made by GRPCStatus
+// comes back whole, with err as its cause. A status without a known Reason is mapped by
+// its code, and cautiously. A plain Unavailable or DeadlineExceeded proves nothing about
+// the request, so it becomes OutcomeUnknown. A caller who knows that the request was not
+// sent should say SiteUnavailable instead. FromGRPC returns nil for nil.
 func FromGRPC(err error) *Error {
 	if err == nil {
 		return nil
@@ -138,8 +137,8 @@ func (e *Error) readMeta(m map[string]string) {
 	}
 }
 
-// plainReason maps the code of a status that carries no Reason: one made by
-// gRPC itself, or by something between two processes of ours.
+// plainReason maps the code of a status without a Reason: gRPC itself made it, or a proxy
+// between two of our processes.
 func plainReason(c codes.Code) Reason {
 	switch c {
 	case codes.InvalidArgument:
@@ -153,8 +152,7 @@ func plainReason(c codes.Code) Reason {
 	case codes.OutOfRange:
 		return OutOfRange
 	case codes.ResourceExhausted:
-		// The one ResourceExhausted that gRPC itself makes is a message beyond
-		// the size limit.
+		// gRPC itself makes ResourceExhausted only for a message beyond the size limit.
 		return BodyTooLarge
 	case codes.Unimplemented:
 		return RouteNotFound

@@ -18,7 +18,7 @@ type Problem struct {
 	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"`
 
-	// Reason and what follows are samya's extension members.
+	// Reason and the fields below are samya's extension members.
 	Reason       Reason         `json:"reason"`
 	Errors       []ProblemField `json:"errors,omitempty"`
 	TokensLeft   *int64         `json:"tokens_left,omitempty"`
@@ -88,9 +88,9 @@ func (p Problem) Error() *Error {
 	return e
 }
 
-// WriteProblem answers r with the problem document of err (see [From]), with
-// a Retry-After header in whole seconds, rounded up, where err advises when to
-// try again. Nothing must have been written to w before.
+// WriteProblem answers r with the problem document of err (see [From]). If err advises
+// when to try again, a Retry-After header tells it in whole seconds, rounded up. Nothing
+// must have been written to w before.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	e := From(err)
 	if e == nil {
@@ -99,8 +99,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := e.Problem(r.URL.EscapedPath())
 	body, jerr := json.Marshal(p)
 	if jerr != nil {
-		// Strings and numbers alone always marshal; this keeps the promise of
-		// an answer should that change.
+		// Strings and numbers always marshal; should that change, the client still gets
+		// an answer.
 		http.Error(w, string(p.Reason), p.Status)
 		return
 	}

@@ -13,29 +13,29 @@ import (
 // Domain is the domain of the gRPC ErrorInfo that carries a Reason.
 const Domain = "samya"
 
-// typePrefix makes a problem document's type out of a reason. It is a tag URI
-// (RFC 4151): RFC 9457 section 3.1.1 allows one that does not resolve.
+// typePrefix makes a problem document's type out of a reason. It is a tag URI (RFC 4151):
+// RFC 9457 section 3.1.1 allows a type that does not resolve.
 const typePrefix = "tag:samya-db.github.io,2026:"
 
-// Reason says in machine-readable form why a request was not done. Clients may
-// rely on the spelling; the list only grows. A Reason is an error, so that
-// errors.Is(err, apierr.OutOfTokens) tells whether err has that reason.
+// Reason is the machine-readable reason why a request was not done. Clients may rely on
+// the spelling; the list only grows. A Reason is an error: errors.Is(err,
+// apierr.OutOfTokens) reports whether err has that reason.
 type Reason string
 
-// The reasons. Those whose [Reason.NothingDone] is true are given only where
-// the request provably changed nothing.
+// The reasons. If [Reason.NothingDone] is true of a reason, it is given only if the
+// request provably changed nothing.
 const (
-	// OutOfTokens: the tokens could not be found within the wait. The Error
-	// says what is left and when to try again.
+	// OutOfTokens: the tokens could not be found within the wait. The Error says how many
+	// are left and when to try again.
 	OutOfTokens Reason = "OUT_OF_TOKENS"
-	// ExceedsLimit: more tokens are asked for than the limit of the entity, or of one
-	// above it, as the site knows it: no site can ever grant them. The Error says the
-	// limit. Repeats are refused as well.
+	// ExceedsLimit: more tokens are asked for than the limit of the entity, or of an
+	// entity above it, as the site knows it. No site can ever grant them. The Error says
+	// the limit. Repeats are refused as well.
 	ExceedsLimit Reason = "EXCEEDS_LIMIT"
 	// QueueFull: too many acquires wait for tokens of the entity already.
 	QueueFull Reason = "QUEUE_FULL"
-	// Superseded: a later attempt of the same request id was made; this one has
-	// done nothing and never will.
+	// Superseded: a later attempt of the same request id was made; the refused attempt
+	// has done nothing and never will.
 	Superseded Reason = "SUPERSEDED"
 	// RequestExpired: the request came after its not_after.
 	RequestExpired Reason = "REQUEST_EXPIRED"
@@ -45,18 +45,18 @@ const (
 	EntityNotFound Reason = "ENTITY_NOT_FOUND"
 	// ParentNotFound: there is no entity of the parent's name.
 	ParentNotFound Reason = "PARENT_NOT_FOUND"
-	// HasChildren: entities stand below the one to be deleted.
+	// HasChildren: other entities stand below the entity to delete.
 	HasChildren Reason = "HAS_CHILDREN"
 	// EntityExists: there is an entity of that name already.
 	EntityExists Reason = "ENTITY_EXISTS"
 	// RequestIDReused: the request id was used before with another body.
 	RequestIDReused Reason = "REQUEST_ID_REUSED"
-	// InvalidField: a field has a value it may not have. The Error names every
-	// such field and what it must hold to.
+	// InvalidField: a field has a forbidden value. The Error names every such field and
+	// its rule.
 	InvalidField Reason = "INVALID_FIELD"
 	// OutOfRange: a count valid by itself would take a sum beyond its range.
 	OutOfRange Reason = "OUT_OF_RANGE"
-	// MalformedJSON: the body is not the one JSON object expected.
+	// MalformedJSON: the body is not a single JSON object.
 	MalformedJSON Reason = "MALFORMED_JSON"
 	// BodyTooLarge: the body or message is longer than the server takes.
 	BodyTooLarge Reason = "BODY_TOO_LARGE"
@@ -67,18 +67,17 @@ const (
 	MethodNotAllowed Reason = "METHOD_NOT_ALLOWED"
 	// RouteNotFound: no resource or call has that address.
 	RouteNotFound Reason = "ROUTE_NOT_FOUND"
-	// VersionMismatch: the version of the entity, or of the mode, is not the one
-	// expected. Its HTTP status is 409, not 412, which RFC 9110 keeps for
-	// conditions in headers.
+	// VersionMismatch: the entity, or the mode, does not have the expected version. Its
+	// HTTP status is 409, not 412, which RFC 9110 keeps for conditions in headers.
 	VersionMismatch Reason = "VERSION_MISMATCH"
 	// Unauthenticated: the caller has shown no credentials, or none that are good.
 	Unauthenticated Reason = "UNAUTHENTICATED"
 	// PermissionDenied: the caller is known and may not do this.
 	PermissionDenied Reason = "PERMISSION_DENIED"
-	// RateLimited: the caller asks for more in a second than it may.
+	// RateLimited: the caller makes more requests a second than it may.
 	RateLimited Reason = "RATE_LIMITED"
-	// AuditFailed: the process cannot write to its audit log, and makes no change that
-	// it could not write down.
+	// AuditFailed: the process cannot write to its audit log, and makes no change without
+	// a line in the log.
 	AuditFailed Reason = "AUDIT_FAILED"
 	// Overloaded: the process has more work than it can do in time and refused
 	// the request before beginning it.
@@ -98,21 +97,21 @@ const (
 	// names the request id and the site; a repeat of that id at that site finds
 	// out without moving tokens twice.
 	OutcomeUnknown Reason = "OUTCOME_UNKNOWN"
-	// WindowExceeded: a stream had more calls without an answer than its window
-	// allows; those under way may or may not have been done.
+	// WindowExceeded: a stream had more calls without an answer than its window allows;
+	// the calls under way may or may not have been done.
 	WindowExceeded Reason = "WINDOW_EXCEEDED"
 	// Canceled: the caller gave up before there was an answer; the request may
 	// or may not have been done.
 	Canceled Reason = "CANCELED"
-	// Internal: samya failed in a way it has no reason for.
+	// Internal: samya failed in a way that has no other reason.
 	Internal Reason = "INTERNAL"
 )
 
-// statusClientClosedRequest is the customary status of a request whose caller
-// went away; it has no name in net/http and is seen by logs and metrics only.
+// statusClientClosedRequest is the customary status of a request if its caller went away.
+// It has no name in net/http, and only logs and metrics see it.
 const statusClientClosedRequest = 499
 
-// row is how one reason shows outside.
+// row is the code, status and title of a reason.
 type row struct {
 	code        codes.Code
 	http        int
@@ -155,7 +154,7 @@ var table = map[Reason]row{
 	Internal:             {codes.Internal, http.StatusInternalServerError, "Internal error", false},
 }
 
-// row returns how r shows; a reason without a row shows as Internal.
+// row returns the row of r; a reason without a row gets the row of Internal.
 func (r Reason) row() row {
 	if w, ok := table[r]; ok {
 		return w
@@ -166,7 +165,7 @@ func (r Reason) row() row {
 // Reasons returns all reasons, in the order of their names.
 func Reasons() []Reason { return slices.Sorted(maps.Keys(table)) }
 
-// Known reports whether r is one of the reasons of this package.
+// Known reports whether r is a reason of this package.
 func (r Reason) Known() bool {
 	_, ok := table[r]
 	return ok
@@ -196,9 +195,9 @@ func (r Reason) Type() string {
 // NothingDone reports whether r proves that the request changed nothing.
 func (r Reason) NothingDone() bool { return r.row().nothingDone }
 
-// Settles reports whether r, told of one attempt of a request to acquire or release,
-// holds for all of its attempts: the site has it on record, with what it asks of the
-// other sites, or no attempt can come to anything any more.
+// Settles reports whether r, told of an attempt of a request to acquire or release, holds
+// for all of its attempts. Then the site has the refusal on record, with its questions to
+// the other sites, or no attempt can succeed any more.
 func (r Reason) Settles() bool {
 	switch r {
 	case OutOfTokens, ExceedsLimit, Superseded, LeaseNotFound:
@@ -207,8 +206,8 @@ func (r Reason) Settles() bool {
 	return false
 }
 
-// SettlesChange reports whether r, told of one try of a change that names its id, holds
-// for all of its tries: had an earlier one been done, its result would be told.
+// SettlesChange reports whether r, told of a try of a change that names its id, holds for
+// all of its tries. Had an earlier try been done, its result would be told.
 func (r Reason) SettlesChange() bool {
 	switch r {
 	case EntityExists, VersionMismatch, HasChildren, ParentNotFound, RequestIDReused, LeaseNotFound:

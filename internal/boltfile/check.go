@@ -1,8 +1,7 @@
-// Package boltfile finds out whether a bbolt file is whole. bbolt maps a file into
-// memory and goes by what stands there: on a damaged one it panics, in goroutines of
-// its own as well, or the system ends the process. This package reads the file as
-// any other, and refuses to trust a byte of it. It cannot tell whether values are
-// those that were written: pages have no checksums.
+// Package boltfile finds out whether a bbolt file is whole. bbolt maps a file into memory
+// and trusts it. On a damaged file it panics, also in goroutines of its own, or the
+// system ends the process. This package reads the file as any other and trusts no byte of
+// it. It cannot tell whether values are as they were written: pages have no checksums.
 package boltfile
 
 import (
@@ -20,20 +19,21 @@ var ErrDamaged = errors.New("the file is damaged")
 
 // The layout of a file; numbers have the byte order of the machine.
 const (
-	// headBytes is the length of a page's head: its number in 8 bytes, flags and count
-	// of elements in 2 each, and how many pages more it takes in 4.
+	// headBytes is the length of a page's head. The head is the page's number in 8 bytes,
+	// flags and count of elements in 2 each, and the number of further pages in 4.
 	headBytes = 16
-	// elementBytes is that of an element of a branch or a leaf.
+	// elementBytes is the length of an element of a branch or a leaf.
 	elementBytes = 16
-	// bucketBytes is the head of a bucket in a leaf: its root page, and a sequence.
+	// bucketBytes is the length of the head of a bucket in a leaf: its root page, and a
+	// sequence.
 	bucketBytes = 16
-	// metaBytes is what counts of a meta page behind its head, with its sum.
+	// metaBytes is the used part of a meta page after its head, with its sum.
 	metaBytes = 64
 
 	flagBranch   = 0x01
 	flagLeaf     = 0x02
 	flagFreelist = 0x10
-	// elementBucket marks an element of a leaf whose value is a bucket.
+	// elementBucket marks an element of a leaf that holds a bucket.
 	elementBucket = 0x01
 
 	magic   = 0xED0CDAED
@@ -42,14 +42,14 @@ const (
 	noFreelist = ^uint64(0)
 
 	leastPage, mostPage = 1 << 10, 1 << 16
-	// deepest bounds how deep trees and buckets may nest.
+	// deepest bounds the depth of trees and of nested buckets.
 	deepest = 64
 )
 
 var order = binary.NativeEndian
 
-// Check reads all pages of a file that are in use. Nobody may write to it meanwhile.
-// The error wraps ErrDamaged if the file is, and says where.
+// Check reads all pages of a file that are in use. Nobody may write to the file
+// meanwhile. If the file is damaged, the error wraps ErrDamaged and says where.
 func Check(path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,18 +63,18 @@ func Check(path string) (err error) {
 	return check(f, info.Size())
 }
 
-// checker is one check under way.
+// checker is a check under way.
 type checker struct {
 	file io.ReaderAt
 	size int64
 	meta meta
 	// seen are the pages in use, by number.
 	seen []bool
-	// buf holds the last page that was read, unless it is a branch.
+	// buf holds the page read last, unless that is a branch.
 	buf []byte
 }
 
-// meta is what a meta page tells.
+// meta is the content of a meta page.
 type meta struct {
 	pageSize                      int64
 	root, freelist, pages, number uint64
@@ -100,7 +100,7 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
 }
 
-// findMeta takes the newer of the meta pages that are right, as bbolt does.
+// findMeta takes the newer of the valid meta pages, as bbolt does.
 func (c *checker) findMeta() error {
 	first, ok, err := c.readMeta(0)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *checker) findMeta() error {
 	return nil
 }
 
-// readMeta reads the meta page at an offset; ok is false if it is not right.
+// readMeta reads the meta page at an offset; ok reports whether it is valid.
 func (c *checker) readMeta(at int64) (m meta, ok bool, err error) {
 	if at+headBytes+metaBytes > c.size {
 		return m, false, nil
@@ -148,22 +148,22 @@ func (c *checker) readMeta(at int64) (m meta, ok bool, err error) {
 	return m, ok, nil
 }
 
-// page is one that was read, with the pages that belong to it.
+// page is a page that was read, with the further pages that belong to it.
 type page struct {
 	number uint64
 	flags  uint16
 	count  int
-	// bytes are all of it, its head included; valid until the next page is read, unless
-	// it is a branch.
+	// bytes are the whole page, its head included. They are valid until the next page is
+	// read, unless it is a branch.
 	bytes []byte
 }
 
-// wrong says that something of the page is.
+// wrong returns an error about the page.
 func (p *page) wrong(format string, args ...any) error {
 	return damaged("page %d: %w", p.number, fmt.Errorf(format, args...))
 }
 
-// read reads a page that nothing else may refer to.
+// read reads a page. It fails if another page refers to the same page.
 func (c *checker) read(number uint64) (*page, error) {
 	p := &page{number: number}
 	if number < 2 || number >= c.meta.pages {
@@ -223,8 +223,8 @@ func (c *checker) freelist() error {
 	return nil
 }
 
-// tree checks a page and all below it, whose keys are not below low, and below high
-// if that is not nil.
+// tree checks a page and all pages below it. Their keys must not be below low, and must
+// be below high unless it is nil.
 func (c *checker) tree(number uint64, low, high []byte, depth int) error {
 	p, err := c.read(number)
 	if err != nil {
@@ -249,8 +249,8 @@ func (c *checker) tree(number uint64, low, high []byte, depth int) error {
 	}
 }
 
-// element returns an element's 16 bytes, and its key and what follows: of so many
-// bytes, which stand in the bytes at keyAt and behind that.
+// element returns an element's 16 bytes, its key, and the bytes after the key. The key's
+// length is at sizeAt in the 16 bytes, its position 4 bytes before.
 func (p *page) element(i, sizeAt int) (raw, key, rest []byte, err error) {
 	at := headBytes + i*elementBytes
 	if at+elementBytes > len(p.bytes) {
@@ -265,7 +265,7 @@ func (p *page) element(i, sizeAt int) (raw, key, rest []byte, err error) {
 	return raw, p.bytes[from:to], p.bytes[to:], nil
 }
 
-// follows checks that a key stands in order.
+// follows checks that a key is in order.
 func (p *page) follows(i int, before, key, high []byte) error {
 	switch order := bytes.Compare(before, key); {
 	case order > 0, order == 0 && i > 0:
@@ -308,7 +308,7 @@ func (c *checker) branch(p *page, low, high []byte, depth int) error {
 	return nil
 }
 
-// leaf checks the keys of a leaf, and adds the root pages of its buckets to others.
+// leaf checks the keys of a leaf, and appends the root pages of its buckets to roots.
 func (p *page) leaf(roots []uint64, low, high []byte, depth int) ([]uint64, error) {
 	for i := range p.count {
 		raw, key, rest, err := p.element(i, 8)
@@ -336,8 +336,8 @@ func (p *page) leaf(roots []uint64, low, high []byte, depth int) ([]uint64, erro
 	return roots, nil
 }
 
-// bucket checks a bucket that is the value of a key: a page elsewhere, which is added
-// to others, or a small one that stands in the value.
+// bucket checks a bucket that is the value of a key. Its root is a page elsewhere, which
+// is appended to roots, or a small leaf within the value.
 func (p *page) bucket(roots []uint64, i int, value []byte, depth int) ([]uint64, error) {
 	if len(value) < bucketBytes {
 		return nil, p.wrong("bucket %d has %d bytes", i, len(value))

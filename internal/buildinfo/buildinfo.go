@@ -1,5 +1,5 @@
-// Package buildinfo tells from which version and revision a program was built. It
-// refuses to guess: a part that the build did not record is "unknown".
+// Package buildinfo tells the version and revision a program was built from. It never
+// guesses: a part that the build did not record is "unknown".
 package buildinfo
 
 import (
@@ -13,12 +13,12 @@ import (
 // unknown stands for a part that the build did not record.
 const unknown = "unknown"
 
-// Info is what a program was built from.
+// Info is the version, revision and toolchain of a program.
 type Info struct {
 	// Version is the version of the release, or the module version of a development
 	// build.
 	Version string
-	// Revision is the commit, at most 12 characters; Modified says that the work tree
+	// Revision is the commit, at most 12 characters; Modified reports that the work tree
 	// had further changes.
 	Revision string
 	Modified bool
@@ -26,7 +26,7 @@ type Info struct {
 	Go string
 }
 
-// revisionLength is how many characters of a commit are told.
+// revisionLength bounds the characters of Revision.
 const revisionLength = 12
 
 // Read returns the information that the Go toolchain recorded. A release names its

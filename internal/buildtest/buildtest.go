@@ -1,5 +1,5 @@
-// Package buildtest builds the program samya for tests that run it as processes.
-// It keeps nothing: whoever asks says where the program goes, and removes it.
+// Package buildtest builds the program samya for tests that run it as processes. It keeps
+// nothing: the caller names the program's directory and removes it.
 package buildtest
 
 import (

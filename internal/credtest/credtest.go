@@ -1,6 +1,6 @@
 // Package credtest makes the credentials of a whole cluster for tests: certificates of
-// two CAs, tokens, JWTs and the access file that knows them. It refuses to be used
-// outside tests.
+// two CAs, tokens, JWTs and the access file that knows them. It can be used in tests
+// only.
 package credtest
 
 import (
@@ -30,18 +30,18 @@ const (
 )
 
 // Set are the credentials of a cluster. Callers are viewer, client (of acme), other (a
-// client of zeta), operator, tenant (an operator of acme) and admin; each has a token
-// and a certificate of its name.
+// client of zeta), operator, tenant (an operator of acme) and admin. Each caller has a
+// token and a certificate with its name.
 type Set struct {
 	tb testing.TB
 	// Dir has all files.
 	Dir string
-	// CA is the cluster's, Foreign another.
+	// CA is the cluster's CA; Foreign is another.
 	CA, Foreign *devca.CA
 	keys        []jose.JSONWebKey
 }
 
-// callers are the lines of the access file, but for their credentials.
+// callers are the callers of the access file, without their credentials.
 var callers = []struct{ name, role, prefixes string }{
 	{"viewer", "viewer", ""},
 	{"client", "client", "[acme]"},
@@ -51,7 +51,7 @@ var callers = []struct{ name, role, prefixes string }{
 	{"admin", "admin", ""},
 }
 
-// New makes credentials in a directory of the test's.
+// New makes credentials in a temporary directory of the test.
 func New(tb testing.TB) *Set {
 	tb.Helper()
 	s := &Set{tb: tb, Dir: tb.TempDir()}
@@ -77,10 +77,10 @@ func New(tb testing.TB) *Set {
 	return s
 }
 
-// AccessFile is the file that knows all callers.
+// AccessFile returns the path of the access file, which knows all callers.
 func (s *Set) AccessFile() string { return filepath.Join(s.Dir, "access.yaml") }
 
-// KeyFile is the JWK set of the issuer.
+// KeyFile returns the path of the issuer's JWK set.
 func (s *Set) KeyFile() string { return filepath.Join(s.Dir, "jwks.json") }
 
 func (s *Set) write(name, text string) {
@@ -90,10 +90,10 @@ func (s *Set) write(name, text string) {
 	}
 }
 
-// Token is the bearer token of a caller.
+// Token returns the bearer token of a caller.
 func Token(caller string) string { return "the-token-of-" + caller }
 
-// AddKey gives the issuer a further key to sign with, of an id.
+// AddKey gives the issuer a further key to sign with; id is its key id.
 func (s *Set) AddKey(id string) {
 	s.tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -125,14 +125,14 @@ func (s *Set) publish() {
 	s.write("jwks.json", string(b))
 }
 
-// JWT signs claims with the issuer's oldest key. Those that are not given are of a
+// JWT signs claims with the issuer's oldest key. Missing claims are filled in for a
 // client of acme, good for an hour.
 func (s *Set) JWT(claims map[string]any) string {
 	s.tb.Helper()
 	return s.Sign(s.keys[0], claims)
 }
 
-// Sign signs claims with a key.
+// Sign signs claims with a key, filled in like the claims of JWT.
 func (s *Set) Sign(key jose.JSONWebKey, claims map[string]any) string {
 	s.tb.Helper()
 	all := map[string]any{
@@ -155,13 +155,13 @@ func (s *Set) Sign(key jose.JSONWebKey, claims map[string]any) string {
 	return token
 }
 
-// Issue makes a certificate of the cluster's CA, good for so long.
+// Issue makes a certificate of the cluster's CA, good for life.
 func (s *Set) Issue(kind tlsconf.Kind, name string, life time.Duration) tlsconf.Files {
 	s.tb.Helper()
 	return s.issue(s.CA, kind, name, life)
 }
 
-// IssueForeign makes a certificate of the other CA. Its holder believes the cluster's.
+// IssueForeign makes a certificate of the other CA. Its holder believes the cluster's CA.
 func (s *Set) IssueForeign(kind tlsconf.Kind, name string) tlsconf.Files {
 	s.tb.Helper()
 	return s.issue(s.Foreign, kind, name, time.Hour)
@@ -178,7 +178,8 @@ func (s *Set) issue(ca *devca.CA, kind tlsconf.Kind, name string, life time.Dura
 	return f
 }
 
-// Believing are the files of who believes the cluster's CA and shows no certificate.
+// Believing returns the files of a process that believes the cluster's CA and shows no
+// certificate.
 func (s *Set) Believing() tlsconf.Files {
 	return tlsconf.Files{CA: filepath.Join(s.Dir, devca.CertFile), CRL: filepath.Join(s.Dir, devca.CRLFile)}
 }

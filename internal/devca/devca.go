@@ -1,7 +1,7 @@
-// Package devca is a certificate authority for development and small clusters: a
-// directory with a CA, the certificates it has issued, and the list of those it has
-// revoked. It refuses to overwrite a key, and to be more than files: whoever reads
-// ca-key.pem can be anybody.
+// Package devca is a certificate authority for development and small clusters. It is a
+// directory with a CA, the certificates it has issued, and the list of certificates it
+// has revoked. It never overwrites a key. Its files are all its protection: a reader of
+// ca-key.pem can pose as anybody.
 package devca
 
 import (
@@ -31,7 +31,7 @@ const (
 	CRLFile  = "crl.pem"
 )
 
-// listTime is for how long a revocation list is good.
+// listTime is how long a revocation list is good.
 const listTime = 365 * 24 * time.Hour
 
 // early is how long before now certificates begin: clocks differ.
@@ -42,13 +42,14 @@ type CA struct {
 	dir  string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// Now is the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Replace has Issue put a new certificate and key in place of those there are.
+	// Replace lets Issue replace an existing certificate and key.
 	Replace bool
 }
 
-// Create makes a CA in a directory, which may exist and must have none.
+// Create makes a CA in a directory, which may exist and must have no CA. The CA is good
+// for life.
 func Create(dir, cluster string, life time.Duration) (*CA, error) {
 	clock := time.Now
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -114,8 +115,8 @@ func Load(dir string) (*CA, error) {
 	return &CA{dir: dir, cert: cert, key: key, Now: time.Now}, nil
 }
 
-// Issue makes a certificate of one who is named, good for some hosts (names and IP
-// addresses) and for so long. It returns the paths of the certificate and its key.
+// Issue makes a certificate for id, good for hosts (names and IP addresses) and for life.
+// It returns the paths of the certificate and its key.
 func (ca *CA) Issue(id tlsconf.Identity, hosts []string, life time.Duration) (cert, key string, err error) {
 	if err := id.Validate(); err != nil {
 		return "", "", err
@@ -182,7 +183,7 @@ func (ca *CA) Revoke(certPEM []byte) error {
 	return ca.list(append(old, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: ca.Now()}))
 }
 
-// revoked returns what the list has.
+// revoked returns the entries of the revocation list.
 func (ca *CA) revoked() ([]x509.RevocationListEntry, error) {
 	b, err := os.ReadFile(filepath.Join(ca.dir, CRLFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -202,7 +203,7 @@ func (ca *CA) revoked() ([]x509.RevocationListEntry, error) {
 	return list.RevokedCertificateEntries, nil
 }
 
-// list writes the revocation list, in place of the one before.
+// list writes the revocation list and replaces the former list.
 func (ca *CA) list(entries []x509.RevocationListEntry) error {
 	now := ca.Now()
 	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
@@ -231,7 +232,7 @@ func (ca *CA) write(keyName, certName string, der []byte, key *ecdsa.PrivateKey)
 	return put(filepath.Join(ca.dir, certName), 0o644, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// writeNew writes a file that is not there.
+// writeNew writes a file that must not exist.
 func writeNew(path string, mode os.FileMode, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -241,8 +242,8 @@ func writeNew(path string, mode os.FileMode, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace writes a file in place of another: whoever polls it sees the old one or the
-// new.
+// replace writes a file in place of another, so that a process that polls it sees either
+// the old file or the new.
 func replace(path string, mode os.FileMode, b []byte) error {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {

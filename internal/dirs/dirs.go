@@ -1,5 +1,5 @@
-// Package dirs makes directories whose names survive a loss of power. Syncing a file
-// makes neither its own name durable nor that of the directory it stands in.
+// Package dirs makes directories with names that survive a loss of power. Syncing a file
+// makes neither its own name durable nor the name of its directory.
 package dirs
 
 import (
@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// Make makes a directory, and those above it that are missing, and makes the names of
-// all of them durable. The name of the lowest directory that is there already is made
-// durable too: a process that was killed may have made the directory. Where a file has
-// the name of a directory, the error is [syscall.ENOTDIR].
+// Make makes a directory and the missing directories above it, and makes the names of all
+// of them durable. It also makes the name of the lowest existing directory durable: a
+// killed process may have made the directory. If a file has the name of a directory, the
+// error is [syscall.ENOTDIR].
 func Make(path string, perm fs.FileMode) error {
 	path = filepath.Clean(path)
 	above := filepath.Dir(path)
@@ -35,8 +35,8 @@ func Make(path string, perm fs.FileMode) error {
 	return Sync(above)
 }
 
-// found makes the name of a directory durable that is there already. A caller that may
-// not look into the directory above has not made the name.
+// found makes the name of an existing directory durable. A caller that may not look into
+// the directory above has not made the name.
 func found(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func found(path string) error {
 	return nil
 }
 
-// Sync makes the names in a directory durable. Windows knows no such call.
+// Sync makes the names in a directory durable. Windows has no such call.
 func Sync(path string) (err error) {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// ClockHeader is the metadata of the answer to a health check that tells what the
-// clock of the server says, in milliseconds since the Unix epoch.
+// ClockHeader is the metadata in the answer to a health check that tells the time of the
+// server's clock, in milliseconds since the Unix epoch.
 const ClockHeader = "samya-clock-ms"
 
-// ClockTold is the value of ClockHeader.
+// ClockTold returns the value of ClockHeader.
 func ClockTold(now time.Time) string { return strconv.FormatInt(now.UnixMilli(), 10) }
 
-// Skew is by how much the clock of a server is ahead of the caller's, negative if
-// it is behind. The check began at a time of the caller's clock and took a round
-// trip; half of that is how exact the result is. Known is false for a server that
-// did not tell.
+// Skew returns by how much the clock of a server is ahead of the caller's, negative if
+// behind. The check began at began by the caller's clock and took rtt; the result is
+// exact to half of rtt. known is false for a server that did not tell its time.
 func Skew(told []string, began time.Time, rtt time.Duration) (skew time.Duration, known bool) {
 	if len(told) != 1 {
 		return 0, false

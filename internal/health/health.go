@@ -1,7 +1,6 @@
-// Package health is what a caller knows of one server it may call: whether it
-// answers, how far away it is, and until when it wants to be left alone. It is
-// plain data: it refuses to probe, to read a clock, and to be used by two
-// goroutines at a time.
+// Package health is a caller's knowledge of a server: whether it answers, its round trip,
+// and until when it wants to be left alone. It is plain data: it neither probes nor reads
+// a clock, and is not safe for concurrent use.
 package health
 
 import "time"
@@ -9,9 +8,9 @@ import "time"
 // Reach is whether a server answers.
 type Reach uint8
 
-// What is known of a server's answers.
+// The values of Reach.
 const (
-	// Unproven: it was not heard of yet.
+	// Unproven: the server was not heard of yet.
 	Unproven Reach = iota
 	Up
 	Down
@@ -21,19 +20,19 @@ const (
 	// rttWeight is the weight of a new measurement in the moving average of a
 	// server's round trip.
 	rttWeight = 0.3
-	// SoftMisses is how many probes in a row may go unanswered in time before a
-	// server counts as down. A broken connection counts at once.
+	// SoftMisses is how many probes in a row may miss their time before a server counts
+	// as down. A broken connection counts at once.
 	SoftMisses = 2
-	// A server that answered OVERLOADED is gone past for as long as it asks for,
-	// within these bounds; overloadUnsaid is for one that does not say.
+	// A server that answered OVERLOADED is passed over for as long as it asks for, within
+	// these bounds; for overloadUnsaid if it does not say.
 	minOverload, maxOverload = 50 * time.Millisecond, 5 * time.Second
 	overloadUnsaid           = time.Second
-	// SameDistance is the difference of round trips below which servers count as
-	// equally near, so that noise does not make the choice.
+	// SameDistance is the difference of round trips below which servers count as equally
+	// near, so that noise does not make the choice.
 	SameDistance = 5 * time.Millisecond
 )
 
-// Health is what is known of one server. Its zero value is unproven.
+// Health is the state of a server. Its zero value is unproven.
 type Health struct {
 	Reach           Reach
 	RTT             time.Duration // moving average; zero: not measured
@@ -41,7 +40,7 @@ type Health struct {
 	misses          int // probes in a row that were not answered in time
 }
 
-// Answered takes in a probe's round trip.
+// Answered records a probe's round trip.
 func (h *Health) Answered(rtt time.Duration) {
 	h.Reach, h.misses = Up, 0
 	if rtt = max(rtt, 1); h.RTT == 0 {
@@ -51,19 +50,19 @@ func (h *Health) Answered(rtt time.Duration) {
 	h.RTT += time.Duration(rttWeight * float64(rtt-h.RTT))
 }
 
-// Late takes in a probe that was not answered in time.
+// Late records a probe that was not answered in time.
 func (h *Health) Late() {
 	if h.misses++; h.misses >= SoftMisses {
 		h.Broken()
 	}
 }
 
-// Broken takes in a connection that broke or cannot be made. Round trips are
-// measured anew after it.
+// Broken records a connection that broke or cannot be made. Round trips are then measured
+// anew.
 func (h *Health) Broken() { *h = Health{Reach: Down} }
 
-// Refused takes in an answer OVERLOADED that asks to stay away for retryAfter; not
-// above 0 if it does not say.
+// Refused records an answer OVERLOADED that asks to stay away for retryAfter; 0 or less
+// if it does not say.
 func (h *Health) Refused(now time.Time, retryAfter time.Duration) {
 	if retryAfter <= 0 {
 		retryAfter = overloadUnsaid
@@ -71,5 +70,5 @@ func (h *Health) Refused(now time.Time, retryAfter time.Duration) {
 	h.OverloadedUntil = now.Add(min(max(retryAfter, minOverload), maxOverload))
 }
 
-// Overloaded tells whether the server wants to be left alone.
+// Overloaded reports whether the server wants to be left alone.
 func (h *Health) Overloaded(now time.Time) bool { return now.Before(h.OverloadedUntil) }

@@ -1,6 +1,6 @@
-// Package httpapi speaks the HTTP API of an app manager, for samya's own
-// command line, demo and load generators; it never repeats a request by
-// itself, because only its caller knows what a repeat would mean.
+// Package httpapi speaks the HTTP API of an app manager, for samya's own command line,
+// demo and load generators. It never repeats a request by itself, because only the caller
+// knows the effect of a repeat.
 package httpapi
 
 import (
@@ -23,11 +23,11 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// maxAnswer bounds what is read of an answer, in bytes: a page of a thousand
-// entities is far below it.
+// maxAnswer bounds the bytes read of an answer: a page of a thousand entities is far
+// below it.
 const maxAnswer = 8 << 20
 
-// Client speaks to one app manager. It may be used from several goroutines.
+// Client speaks to an app manager. It may be used from several goroutines.
 type Client struct {
 	base string
 	http *http.Client
@@ -37,8 +37,8 @@ type Client struct {
 type UnreachableError struct {
 	// Addr is the app manager's address.
 	Addr string
-	// Sent says whether the request may have been sent. If not, it was
-	// provably not executed.
+	// Sent reports whether the request may have been sent. If not, it was provably not
+	// executed.
 	Sent bool
 	// Err is the cause.
 	Err error
@@ -55,22 +55,22 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// ForeignAnswerError says that what answered does not speak this API.
+// ForeignAnswerError says that a server answered that does not speak this API.
 type ForeignAnswerError struct {
 	// Addr is the address asked.
 	Addr string
 	// Status is the HTTP status of the answer.
 	Status int
-	// Err says what is wrong with the answer.
+	// Err is the fault in the answer.
 	Err error
 }
 
-// Error names the address and what came from there.
+// Error names the address and the fault in the answer.
 func (e *ForeignAnswerError) Error() string {
 	return fmt.Sprintf("the answer of %s (status %d) is not one of samya's: %v", e.Addr, e.Status, e.Err)
 }
 
-// Unwrap returns what is wrong with the answer.
+// Unwrap returns the fault in the answer.
 func (e *ForeignAnswerError) Unwrap() error { return e.Err }
 
 // New returns a client of the app manager at addr: "http://host:port" or
@@ -122,8 +122,8 @@ func (c *Client) ReadEntity(ctx context.Context, name, consistency string, maxAg
 	return s, err
 }
 
-// ListEntities reads one page of the entities whose names start with prefix. A
-// page size of zero means the server's default.
+// ListEntities reads a page of the entities with names that start with prefix. A page
+// size of zero means the server's default.
 func (c *Client) ListEntities(ctx context.Context, prefix string, pageSize int, pageToken string) (Page, error) {
 	q := url.Values{}
 	if prefix != "" {
@@ -166,16 +166,15 @@ func (c *Client) Release(ctx context.Context, entity string, r Request) (Moved, 
 	return m, err
 }
 
-// ListSites tells about the sites of the cluster.
+// ListSites returns the sites of the cluster.
 func (c *Client) ListSites(ctx context.Context) (Sites, error) {
 	var s Sites
 	err := c.do(ctx, http.MethodGet, "/v1/sites", nil, nil, &s)
 	return s, err
 }
 
-// WatchEntity hands each state of an entity to each, from behind the resume token
-// on (empty: the present one), until the entity is deleted, ctx ends or each
-// fails.
+// WatchEntity calls each with each state of an entity, until the entity is deleted, ctx
+// ends or each fails. It begins after the resume token; empty: with the present state.
 func (c *Client) WatchEntity(ctx context.Context, name, resumeToken string, each func(State) error) error {
 	q := url.Values{}
 	if resumeToken != "" {
@@ -210,9 +209,9 @@ func (c *Client) WatchEntity(ctx context.Context, name, resumeToken string, each
 	}
 }
 
-// do sends one request and decodes its answer into out, unless that is nil.
-// Its error is an [*apierr.Error] if samya refused, an [*UnreachableError] if
-// no answer came and a [*ForeignAnswerError] if something else answered.
+// do sends a request and decodes its answer into out, unless out is nil. Its error is an
+// [*apierr.Error] if samya refused, an [*UnreachableError] if no answer came and a
+// [*ForeignAnswerError] if another server answered.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	resp, err := c.send(ctx, method, path, query, in)
 	if err != nil {
@@ -235,7 +234,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return nil
 }
 
-// send sends one request; the caller closes the body of what answered.
+// send sends a request; the caller closes the body of the answer.
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
 	u := c.base + (&url.URL{Path: path, RawQuery: query.Encode()}).String()
 	var body io.Reader
@@ -273,8 +272,8 @@ func (c *Client) problem(resp *http.Response, body []byte) error {
 	return p.Error()
 }
 
-// notSent reports whether the error proves that the request never left, or that the
-// server read nothing of it.
+// notSent reports whether err proves that the request never left, or that the server read
+// nothing of it.
 func notSent(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
@@ -284,13 +283,13 @@ func notSent(err error) bool {
 		return false
 	}
 	return op.Op == "dial" || op.Op == "remote error" && slices.ContainsFunc(handshakeAlerts, func(a tls.AlertError) bool {
-		// The type of an alert that comes over TCP is not exported, its text is.
+		// The type of an alert that comes over TCP is not exported, but its text is.
 		return op.Err.Error() == a.Error()
 	})
 }
 
 // handshakeAlerts are the alerts (RFC 8446, section 6) that a server sends before it
-// reads a request: no agreement on how to speak, or a certificate that it refuses.
+// reads a request. The handshake failed, or the server refuses the certificate.
 var handshakeAlerts = []tls.AlertError{
 	40,  // handshake_failure
 	42,  // bad_certificate

@@ -8,7 +8,8 @@ import (
 	"github.com/samya-db/samya/internal/inspection"
 )
 
-// InspectSites tells what the partitions of all sites do, or of one that is named.
+// InspectSites reads the figures of the partitions of all sites, or only of the named
+// site.
 func (c *Client) InspectSites(ctx context.Context, site string) (inspection.Status, error) {
 	q := url.Values{}
 	if site != "" {

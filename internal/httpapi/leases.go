@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ListLeases reads one page of the leases of a holder and of an entity; empty
-// means all. A page size of zero means the server's default.
+// ListLeases reads a page of the leases of a holder and of an entity; empty means all. A
+// page size of zero means the server's default.
 func (c *Client) ListLeases(ctx context.Context, holder, entity string, pageSize int, pageToken string) (LeasePage, error) {
 	q := url.Values{}
 	for k, v := range map[string]string{"holder": holder, "entity": entity, "page_token": pageToken} {

@@ -13,27 +13,27 @@ type Mode struct {
 	Version uint64 `json:"version"`
 }
 
-// ModeStatus is the mode decided last, and what each site goes by.
+// ModeStatus is the mode decided last, and the mode in force at each site.
 type ModeStatus struct {
 	Mode
-	// Complete says whether every site answered this read.
+	// Complete reports whether every site answered this read.
 	Complete bool `json:"complete"`
-	// Sites has one entry per site, in the order of the names.
+	// Sites has an entry for each site, in the order of the names.
 	Sites []SiteMode `json:"sites"`
 }
 
-// SiteMode is what one site goes by.
+// SiteMode is the mode in force at a site.
 type SiteMode struct {
 	// Site is the site's name.
 	Site string `json:"site"`
-	// Protocol is the one in force at the site.
+	// Protocol is the protocol in force at the site.
 	Protocol string `json:"protocol"`
-	// Version is that of the last change that the site knows of; while it is 0
-	// the site's own setting is in force.
+	// Version is the version of the last change that the site knows; while it is 0 the
+	// site's own setting is in force.
 	Version uint64 `json:"version"`
 	// Configured is the site's own setting.
 	Configured string `json:"configured"`
-	// Known says whether the site answered.
+	// Known reports whether the site answered.
 	Known bool `json:"known"`
 }
 
@@ -44,8 +44,8 @@ func (c *Client) GetMode(ctx context.Context) (ModeStatus, error) {
 	return m, err
 }
 
-// SetMode changes the mode. An expectedVersion of zero means any; an empty
-// requestID has samya make one up.
+// SetMode changes the mode. An expectedVersion of zero means any; for an empty requestID
+// samya makes an id.
 func (c *Client) SetMode(ctx context.Context, protocol string, expectedVersion uint64, requestID string) (Mode, error) {
 	body := map[string]any{"protocol": protocol}
 	if expectedVersion != 0 {

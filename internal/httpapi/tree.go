@@ -6,8 +6,7 @@ import (
 	"net/url"
 )
 
-// CreateEntityBelow creates an entity that stands below another; an empty parent
-// means none.
+// CreateEntityBelow creates an entity below parent; an empty parent means none.
 func (c *Client) CreateEntityBelow(ctx context.Context, parent, name string, limit int64, requestID string) (Entity, error) {
 	body := map[string]any{"name": name, "limit": limit}
 	if parent != "" {
@@ -21,15 +20,15 @@ func (c *Client) CreateEntityBelow(ctx context.Context, parent, name string, lim
 	return e, err
 }
 
-// MoveEntity has an entity, with all that stands below it, stand below another; an
-// empty parent means none.
+// MoveEntity moves an entity, with all entities below it, below parent; an empty parent
+// means none.
 func (c *Client) MoveEntity(ctx context.Context, name, parent string) (Entity, error) {
 	var e Entity
 	err := c.do(ctx, http.MethodPost, "/v1/entities/"+name+":move", nil, map[string]any{"parent": parent}, &e)
 	return e, err
 }
 
-// DeleteSubtree deletes an entity and all that stands below it.
+// DeleteSubtree deletes an entity and all entities below it.
 func (c *Client) DeleteSubtree(ctx context.Context, name string) error {
 	return c.do(ctx, http.MethodDelete, "/v1/entities/"+name, url.Values{"subtree": {"true"}}, nil, nil)
 }

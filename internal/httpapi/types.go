@@ -8,11 +8,11 @@ type Entity struct {
 	Name string `json:"name"`
 	// Limit is the most tokens that may be out at once.
 	Limit int64 `json:"limit"`
-	// Generation tells the entity from earlier ones of its name.
+	// Generation tells the entity apart from earlier entities of its name.
 	Generation uint64 `json:"generation"`
 	// Version counts the changes of the limit, from 1.
 	Version uint64 `json:"version"`
-	// Parent is the entity that it stands below; empty for none.
+	// Parent is the entity right above it; empty for none.
 	Parent string `json:"parent,omitempty"`
 	// Children is how many entities stand right below it.
 	Children int `json:"children,omitempty"`
@@ -24,9 +24,9 @@ type Change struct {
 	Limit int64 `json:"limit"`
 	// ExpectedVersion is the version that the entity must have; 0: any.
 	ExpectedVersion uint64 `json:"expected_version,omitempty"`
-	// RequestID names the request; empty: samya makes one up.
+	// RequestID names the request; if empty, samya makes an id.
 	RequestID string `json:"request_id,omitempty"`
-	// WaitApplied asks for the answer once all sites have applied the change, or after
+	// WaitApplied delays the answer until all sites have applied the change, at most for
 	// 10 s.
 	WaitApplied bool `json:"wait_applied,omitempty"`
 }
@@ -34,14 +34,14 @@ type Change struct {
 // Changed is the answer to a change of a limit.
 type Changed struct {
 	Entity
-	// MayExceedBy is by how many tokens the limit may be exceeded at most, as sites that
-	// may not have heard of it go on granting what they hold.
+	// MayExceedBy is by how many tokens the limit may be exceeded at most. Sites that
+	// have not heard of the limit go on granting the tokens they hold.
 	MayExceedBy int64 `json:"may_exceed_by"`
 	// MissingSites are not known to have applied the change.
 	MissingSites []string `json:"missing_sites"`
 }
 
-// Status is an entity and what the sites' books of it add up to.
+// Status is an entity and the sum of the sites' books about it.
 type Status struct {
 	Entity
 	// Available is how many tokens can be acquired now, over the shares seen.
@@ -51,44 +51,45 @@ type Status struct {
 	// InTransit is how many tokens are between sites; null in JSON, and 0 here, unless
 	// Complete.
 	InTransit int64 `json:"in_transit"`
-	// Complete says whether every site answered this read.
+	// Complete reports whether every site answered this read.
 	Complete bool `json:"complete"`
-	// Consistent says that the shares of an exact read are a consistent cut.
+	// Consistent reports whether the shares of an exact read are a consistent cut.
 	Consistent bool `json:"consistent"`
-	// Debt is by how many tokens more are in circulation than the limit, as it was lowered.
+	// Debt is by how many tokens the circulation exceeds a lowered limit.
 	Debt int64 `json:"debt"`
-	// MayExceedBy is by how many tokens the limit may be exceeded at most, as sites that
-	// may not have heard of it go on granting what they hold.
+	// MayExceedBy is by how many tokens the limit may be exceeded at most. Sites that
+	// have not heard of the limit go on granting the tokens they hold.
 	MayExceedBy int64 `json:"may_exceed_by"`
 	// Surplus are tokens released and never acquired, kept out of circulation.
 	Surplus int64 `json:"surplus"`
-	// Shares has one share per site, in the order of the names.
+	// Shares has a share for each site, in the order of the names.
 	Shares []Share `json:"shares"`
 }
 
-// Share is one site's part of an entity.
+// Share is a site's part of an entity.
 type Share struct {
 	// Site is the site's name.
 	Site string `json:"site"`
 	// Left is how many tokens the site can grant now.
 	Left int64 `json:"left"`
-	// Offered is how many are set aside for a redistribution under way.
+	// Offered is how many tokens are set aside for a redistribution under way.
 	Offered int64 `json:"offered"`
-	// Net is acquired minus released at the site.
+	// Net is the tokens acquired minus the tokens released at the site.
 	Net int64 `json:"net"`
-	// AgeMS is how old the figures are, in milliseconds.
+	// AgeMS is the age of the figures, in milliseconds.
 	AgeMS int64 `json:"age_ms"`
-	// Known says whether any figure of the site was ever seen.
+	// Known reports whether any figure of the site was ever seen.
 	Known bool `json:"known"`
 	// Waiting counts the acquires that wait for tokens at the site.
 	Waiting int64 `json:"waiting"`
-	// Redistributions counts those of this entity that the site has applied.
+	// Redistributions counts the redistributions of this entity that the site has
+	// applied.
 	Redistributions uint64 `json:"redistributions"`
 	// Transfers counts the rounds of direct transfers that have brought it tokens.
 	Transfers uint64 `json:"transfers"`
 }
 
-// Page is one page of a list of entities.
+// Page is a page of a list of entities.
 type Page struct {
 	// Entities are the page's entities, in the order of their names.
 	Entities []Entity `json:"entities"`
@@ -98,50 +99,50 @@ type Page struct {
 
 // Request is the body of an acquire or a release.
 type Request struct {
-	// Tokens is how many to move; 0 with a Lease: all that it holds.
+	// Tokens is how many tokens to move; 0 with a Lease: all tokens of the lease.
 	Tokens int64 `json:"tokens,omitempty"`
-	// MinTokens are the fewest that an acquire is content with; 0: all.
+	// MinTokens is the fewest tokens that an acquire accepts; 0: all.
 	MinTokens int64 `json:"min_tokens,omitempty"`
-	// DryRun asks only what an acquire would be granted at once.
+	// DryRun only asks how many tokens an acquire would be granted at once.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Lease is what an acquire asks for: a [LeaseTerms]. For a release it is the
-	// name of the lease that the tokens are of.
+	// Lease is a [LeaseTerms] for an acquire. For a release it is the name of the tokens'
+	// lease.
 	Lease any `json:"lease,omitempty"`
-	// Attempt counts the attempts of the id, Tried are the sites that earlier ones
-	// may have reached (none: any), and NotAfter is when none is executed any more.
+	// Attempt counts the attempts of the id. Tried are the sites that earlier attempts
+	// may have reached (none: any). After NotAfter no attempt is executed.
 	Attempt  uint32     `json:"attempt,omitempty"`
 	Tried    []string   `json:"tried,omitempty"`
 	NotAfter *time.Time `json:"not_after,omitempty"`
-	// RequestID names the request; empty: samya makes one up.
+	// RequestID names the request; if empty, samya makes an id.
 	RequestID string `json:"request_id,omitempty"`
-	// Wait is how long an acquire may wait for tokens, as a duration such as
-	// "2s"; empty: the site's default. A release has none.
+	// Wait is how long an acquire may wait for tokens, as a duration such as "2s"; empty:
+	// the site's default. A release has no wait.
 	Wait string `json:"wait,omitempty"`
-	// Site must answer; empty: any.
+	// Site is the only site that may answer; empty: any.
 	Site string `json:"site,omitempty"`
 }
 
-// Moved is the answer to an acquire or a release that was executed.
+// Moved is the answer to an executed acquire or release.
 type Moved struct {
-	// Tokens is how many moved.
+	// Tokens is how many tokens moved.
 	Tokens int64 `json:"tokens"`
 	// RequestID is the request's id.
 	RequestID string `json:"request_id"`
-	// Site is the site that executed it.
+	// Site is the site that executed the request.
 	Site string `json:"site"`
-	// Left is what was left in that site's escrow just after.
+	// Left is how many tokens were left at that site just after.
 	Left int64 `json:"left"`
-	// Lease is the lease granted, if one was asked for.
+	// Lease is the granted lease, if the acquire asked for a lease.
 	Lease *Lease `json:"lease,omitempty"`
-	// Parked says that a release is recorded, and will be counted once.
+	// Parked reports that a release is recorded, and will be counted once.
 	Parked bool `json:"parked,omitempty"`
 }
 
 // LeaseTerms ask for a lease.
 type LeaseTerms struct {
-	// TTL is for how long the tokens are held, as a duration such as "30s".
+	// TTL is how long the tokens are held, as a duration such as "30s".
 	TTL string `json:"ttl"`
-	// Holder is whose the lease is; may be empty.
+	// Holder names the holder of the lease; may be empty.
 	Holder string `json:"holder,omitempty"`
 }
 
@@ -152,17 +153,17 @@ type Lease struct {
 	Name string `json:"name"`
 	// Entity is the entity's name.
 	Entity string `json:"entity"`
-	// Tokens are those that it still holds.
+	// Tokens are the tokens that the lease still holds.
 	Tokens int64 `json:"tokens"`
-	// RemainingMS is for how many milliseconds it still holds them.
+	// RemainingMS is how many milliseconds the lease still lasts.
 	RemainingMS int64 `json:"remaining_ms"`
-	// Holder is whose it is.
+	// Holder names the holder of the lease.
 	Holder string `json:"holder"`
 }
 
-// LeasePage is one page of leases.
+// LeasePage is a page of leases.
 type LeasePage struct {
-	// Leases are the page's, site by site.
+	// Leases are the leases of the page, site by site.
 	Leases []Lease `json:"leases"`
 	// NextPageToken asks for the next page; empty on the last.
 	NextPageToken string `json:"next_page_token"`
@@ -174,16 +175,16 @@ type LeasePage struct {
 type Committed struct {
 	// Lease is the lease's name.
 	Lease string `json:"lease"`
-	// Tokens are those kept, Returned those given back.
+	// Tokens are the tokens kept, Returned the tokens given back.
 	Tokens   int64 `json:"tokens"`
 	Returned int64 `json:"returned"`
 	// RequestID is the request's id.
 	RequestID string `json:"request_id"`
-	// Site is the lease's.
+	// Site is the site of the lease.
 	Site string `json:"site"`
 }
 
-// Sites tells about the sites of a cluster.
+// Sites are the sites of a cluster.
 type Sites struct {
 	// Cluster is the cluster's name.
 	Cluster string `json:"cluster"`
@@ -197,22 +198,22 @@ type Sites struct {
 type Site struct {
 	// Name is the site's name.
 	Name string `json:"name"`
-	// Region is where it stands.
+	// Region is the region of the site.
 	Region string `json:"region"`
-	// Address is where its gRPC API listens, if known.
+	// Address is the address of its gRPC API, if known.
 	Address string `json:"address"`
-	// Health is what is known of its health.
+	// Health is the site's health, if known.
 	Health string `json:"health"`
 	// RoundTripMS is the measured round trip in milliseconds; nil if not
 	// measured.
 	RoundTripMS *float64 `json:"round_trip_ms"`
 }
 
-// State is one state of an entity that is watched.
+// State is a state of a watched entity.
 type State struct {
 	Status
-	// Deleted says that the entity was deleted. Nothing follows.
+	// Deleted reports that the entity was deleted. No state follows.
 	Deleted bool `json:"deleted"`
-	// ResumeToken resumes the watch behind this state.
+	// ResumeToken resumes the watch after this state.
 	ResumeToken string `json:"resume_token"`
 }

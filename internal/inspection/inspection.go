@@ -1,5 +1,5 @@
-// Package inspection is what the partitions of sites did, in the JSON that app
-// managers answer and people's tools read. It refuses to ask anybody, and to judge.
+// Package inspection has the figures of the partitions of sites, in the JSON that app
+// managers answer and people's tools read. It asks no site and judges nothing.
 package inspection
 
 import (
@@ -8,54 +8,55 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Status is what the partitions of the sites asked did.
+// Status is the figures of the asked sites' partitions.
 type Status struct {
-	// Complete says whether every site asked has answered.
+	// Complete reports whether every asked site has answered.
 	Complete bool `json:"complete"`
-	// Sites has one entry per site, in the order of the names.
+	// Sites has an entry for each site, in the order of the names.
 	Sites []Site `json:"sites"`
 }
 
-// Site is what the partitions of one site did since it was started.
+// Site is the figures of a site's partitions since the site was started.
 type Site struct {
 	// Site is the site's name.
 	Site string `json:"site"`
-	// Known says whether the site answered; if not, Problem says why.
+	// Known reports whether the site answered; if not, Problem says why.
 	Known   bool   `json:"known"`
 	Problem string `json:"problem,omitempty"`
-	// UpMS is for how many milliseconds the site has been up.
+	// UpMS is how many milliseconds the site has been up.
 	UpMS int64 `json:"up_ms"`
-	// Partitions are the site's, by number.
+	// Partitions are the site's partitions, by number.
 	Partitions []Partition `json:"partitions"`
-	// Served counts the requests that partitions served, Cross those of them that
-	// were of entities in several partitions, and Passed those that none could serve.
+	// Served counts the requests that partitions served. Cross counts the served requests
+	// of entities in several partitions. Passed counts the requests that no partition
+	// could serve.
 	Served uint64 `json:"served"`
 	Cross  uint64 `json:"cross"`
 	Passed uint64 `json:"passed"`
-	// Imbalance is the load of the partition with most over the mean.
+	// Imbalance is the load of the busiest partition divided by the mean load.
 	Imbalance float64 `json:"imbalance"`
 	// Repartitioning is how entities were assigned anew.
 	Repartitioning Repartitioning `json:"repartitioning"`
-	// Split are the entities whose tokens are split over the partitions, by name.
+	// Split are the entities with tokens split over the partitions, by name.
 	Split []Split `json:"split"`
 }
 
-// Partition are the figures of one partition.
+// Partition is the figures of a partition.
 type Partition struct {
-	// Entities belong to it.
+	// Entities counts the entities that belong to it.
 	Entities uint64 `json:"entities"`
-	// Operations are the requests that it had a part in.
+	// Operations counts the requests that it had a part in.
 	Operations uint64 `json:"operations"`
-	// Queued are the requests that wait there.
+	// Queued counts the requests that wait there.
 	Queued uint64 `json:"queued"`
 }
 
-// Repartitioning is what became of the maps from entities to partitions.
+// Repartitioning is the figures of the maps from entities to partitions.
 type Repartitioning struct {
-	// On says whether entities are assigned anew by what is used together.
+	// On reports whether entities are assigned anew according to their use together.
 	On bool `json:"on"`
-	// Computed counts the maps, Applied and Skipped what became of them, and Failed
-	// the cuts and switches that failed.
+	// Computed counts the maps; Applied and Skipped count the maps put in force and the
+	// maps dropped; Failed counts the cuts and switches that failed.
 	Computed uint64 `json:"computed"`
 	Applied  uint64 `json:"applied"`
 	Skipped  uint64 `json:"skipped"`
@@ -64,15 +65,15 @@ type Repartitioning struct {
 	Moved uint64 `json:"moved"`
 	// Tracking is the share of requests that is tracked at present.
 	Tracking float64 `json:"tracking"`
-	// LastCut is the share of what was used together that the last map has apart.
+	// LastCut is the share of use together that the last map separates.
 	LastCut float64 `json:"last_cut"`
 	// LastCutMS is how many milliseconds the last cut took.
 	LastCutMS float64 `json:"last_cut_ms"`
-	// Pause is for how long requests stood still for new maps.
+	// Pause is how long requests stood still for new maps.
 	Pause Pause `json:"pause"`
 }
 
-// Pause is for how long requests stood still, in microseconds.
+// Pause is how long requests stood still, in microseconds.
 type Pause struct {
 	Count uint64  `json:"count"`
 	P50   float64 `json:"p50_us"`
@@ -80,18 +81,18 @@ type Pause struct {
 	Max   float64 `json:"max_us"`
 }
 
-// Split are the figures of one split entity.
+// Split is the figures of a split entity.
 type Split struct {
-	// Name is the entity's.
+	// Name is the entity's name.
 	Name string `json:"name"`
-	// Left is what each partition had of its tokens at the last look.
+	// Left is how many of its tokens each partition had at the last look.
 	Left []int64 `json:"left"`
 	// Operations counts the requests that took of its slots since it was split.
 	Operations uint64 `json:"operations"`
 }
 
-// Of returns what an answer says. Shares that are no numbers are told as 0: JSON has
-// none such.
+// Of returns the figures of an answer. A share that is NaN or infinite becomes 0: JSON
+// has no such numbers.
 func Of(m *samyav1.InspectSitesResponse) Status {
 	s := Status{Complete: m.GetComplete(), Sites: []Site{}}
 	for _, site := range m.GetSites() {

@@ -1,9 +1,9 @@
 package inspection
 
-// Since returns what was done between an earlier look at the same site and s: counts
-// are those of the time between, and the imbalance is that of their operations. What
-// is as of now stays, and so do the figures of pauses, which cannot be taken apart.
-// If the site was started in between, all is since its start.
+// Since returns the figures of the time between before, an earlier look at the same site,
+// and s. Counts and the imbalance are of the operations in between. Present values stay,
+// as do the figures of pauses, which cannot be taken apart. If the site was started in
+// between, all figures are since its start.
 func (s Site) Since(before Site) Site {
 	if !before.Known || !s.Known || s.UpMS < before.UpMS || len(s.Partitions) != len(before.Partitions) {
 		return s
@@ -33,7 +33,7 @@ func (s Site) Since(before Site) Site {
 	return d
 }
 
-// Since returns what was done since an earlier look at the same sites.
+// Since returns the figures of the time since an earlier look at the same sites.
 func (s Status) Since(before Status) Status {
 	d := Status{Complete: s.Complete, Sites: make([]Site, len(s.Sites))}
 	earlier := map[string]Site{}
@@ -46,8 +46,8 @@ func (s Status) Since(before Status) Status {
 	return d
 }
 
-// less is how much a count has grown. One that has begun again, as that of an entity
-// that was split anew does, has grown by all that it is.
+// less returns how much a count has grown. A count that has begun again, such as the
+// count of an entity that was split anew, has grown by its present value.
 func less(now, before uint64) uint64 {
 	if now < before {
 		return now
@@ -55,7 +55,7 @@ func less(now, before uint64) uint64 {
 	return now - before
 }
 
-// imbalance is the load of the partition with most over the mean.
+// imbalance returns the load of the busiest partition divided by the mean load.
 func imbalance(ps []Partition) float64 {
 	var most, all uint64
 	for _, p := range ps {

@@ -16,34 +16,36 @@ import (
 // Preset is a set of gossip intervals and time-outs.
 type Preset string
 
-// The presets. In parentheses: how long a silent node of a handful is at most
-// thought alive.
+// The presets. In parentheses: how long a silent node of a handful is at most thought
+// alive.
 const (
-	// PresetLocal is for processes on one machine (some 3 s).
+	// PresetLocal is for processes on a single machine (some 3 s).
 	PresetLocal Preset = "local"
-	// PresetLAN is for one region (some 4 s).
+	// PresetLAN is for a single region (some 4 s).
 	PresetLAN Preset = "lan"
 	// PresetWAN is for regions far apart (some 30 s).
 	PresetWAN Preset = "wan"
 )
 
-// Config says how a node takes part in gossip.
+// Config configures a node's part in gossip.
 type Config struct {
 	// Self is this node.
 	Self Node
-	// Bind is the IP:port to listen on, with UDP and TCP; port 0 picks one.
+	// Bind is the IP:port to listen on, with UDP and TCP; port 0 picks a free port.
 	Bind string
-	// Advertise is the IP:port where others reach this node; empty: Bind's.
+	// Advertise is the IP:port at which others reach this node; empty: the address of
+	// Bind.
 	Advertise string
-	// Join are seeds, host:port each. This node may be among them, and none of
-	// them need be up.
+	// Join are seeds, host:port each. This node may be a seed too, and no seed need be
+	// up.
 	Join []string
 	// Preset is local, lan or wan; empty: wan.
 	Preset Preset
 	// KeyFile has the keys that encrypt and authenticate gossip with AES, as ReadKeys
-	// takes them; empty: gossip in clear. The first encrypts, and all are accepted. It
-	// is looked at every ten seconds, so that keys can be exchanged: first everybody
-	// accepts the new one, then everybody uses it, then nobody accepts the old one.
+	// takes them; empty: gossip in clear. The first key encrypts, and all keys are
+	// accepted. The file is read again every ten seconds, so that keys can be exchanged.
+	// First all nodes accept the new key, then all nodes use it, then no node accepts the
+	// old key.
 	KeyFile string
 	// Logger gets the log; nil: none.
 	Logger *slog.Logger
@@ -96,8 +98,8 @@ func (c Config) preset() Preset {
 	return c.Preset
 }
 
-// ipPort parses "IP:port"; memberlist would take a host name it cannot parse
-// for "all interfaces".
+// ipPort parses "IP:port". A host name must be refused: memberlist would take it for "all
+// interfaces".
 func ipPort(s string) (net.IP, int, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
@@ -119,8 +121,8 @@ type pace struct {
 	base func() *memberlist.Config
 	// first and most bound the back-off while this node is alone.
 	first, most time.Duration
-	// steady is the interval while it is not: a state sync with the seeds and
-	// with lost members joins the halves of a partition again.
+	// steady is the interval otherwise: a state sync with the seeds and with lost members
+	// joins the halves of a partition again.
 	steady time.Duration
 }
 

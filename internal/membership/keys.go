@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// keyInterval is how often a file of keys is looked at for changes.
+	// keyInterval is the time between two looks at a file of keys.
 	keyInterval = 10 * time.Second
 	// maxKeys bounds the keys of a file, and maxKeyFile its size in bytes.
 	maxKeys, maxKeyFile = 16, 4 << 10
 )
 
-// ReadKeys reads a file of keys: one a line, in base64, of 16, 24 or 32 bytes. Empty
-// lines and those that begin with # do not count.
+// ReadKeys reads a file of keys, each on a line, in base64, of 16, 24 or 32 bytes. It
+// skips empty lines and lines that begin with #.
 func ReadKeys(path string) ([][]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func parseKeys(b []byte) ([][]byte, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		// No part of what may be a key is told.
+		// No error tells any part of a possible key.
 		key, err := base64.StdEncoding.DecodeString(line)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: no base64", n)
@@ -88,8 +88,8 @@ func (m *Membership) followKeys(ctx context.Context) {
 	}
 }
 
-// lookAtKeys takes up the file of keys if it has changed. One that is not in order is
-// told once, and the keys there are stay.
+// lookAtKeys takes up the file of keys if it has changed. A bad file is logged once, and
+// the present keys stay.
 func (m *Membership) lookAtKeys() {
 	m.keyMu.Lock()
 	defer m.keyMu.Unlock()
@@ -107,7 +107,7 @@ func (m *Membership) lookAtKeys() {
 	m.keyProblem = text
 }
 
-// exchange makes the keys of a ring these: the first encrypts, all are accepted.
+// exchange replaces the keys of a ring by keys: the first encrypts, all are accepted.
 func exchange(ring *memberlist.Keyring, keys [][]byte) error {
 	for _, k := range keys {
 		if err := ring.AddKey(k); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// ErrClosed is what a closed Membership answers.
+// ErrClosed is the error of a closed Membership.
 var ErrClosed = errors.New("membership is closed")
 
 // Membership is this node's part in gossip. Its methods may be called from
@@ -34,23 +34,23 @@ type Membership struct {
 	stop   func() bool
 	loop   sync.WaitGroup
 
-	// keyFile and keyring are the keys of gossip; keyProblem is what the last look at
-	// the file failed with.
+	// keyFile and keyring are the keys of gossip; keyProblem is the error of the last
+	// look at the file.
 	keyFile    string
 	keyring    *memberlist.Keyring
 	keyMu      sync.Mutex
 	keyProblem string
 
-	// mu serializes what memberlist does not allow side by side: updates of
+	// mu serializes operations that memberlist does not allow side by side: updates of
 	// this node, leaving and shutting down.
 	mu     sync.Mutex
 	closed bool
 }
 
-// Start begins to listen and to gossip. It does not wait for a seed: those are
-// called in the background, with back-off, until one answers, and again from
-// time to time so that the halves of a partition find each other. The end of
-// ctx has the effect of Close. Errors: a bad Config, an address in use.
+// Start begins to listen and to gossip. It does not wait for a seed. The seeds are called
+// in the background, with back-off, until a seed answers. They are called again from time
+// to time, so that the halves of a partition find each other. The end of ctx has the
+// effect of Close. Errors: a bad Config, an address in use.
 func Start(ctx context.Context, c Config) (*Membership, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("membership settings: %w", err)
@@ -87,8 +87,8 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 		conf.Keyring = keyring
 	}
 	conf.Logger = log.New(lineWriter{logger}, "", 0)
-	// A process that died and came back at another address takes its name over
-	// as soon as it is known to be dead.
+	// A process that died and came back at another address takes its name over as soon as
+	// the old process is known to be dead.
 	conf.DeadNodeReclaimTime = time.Millisecond
 	if c.tune != nil {
 		c.tune(conf)
@@ -119,26 +119,26 @@ func Start(ctx context.Context, c Config) (*Membership, error) {
 	return m, nil
 }
 
-// Addr returns the host:port where others reach this node's gossip.
+// Addr returns the host:port at which others reach this node's gossip.
 func (m *Membership) Addr() string { return m.addr }
 
-// Nodes returns the nodes heard of, this one included, ordered by role and
-// name. Dead nodes stay for ten minutes.
+// Nodes returns the nodes heard of, this node included, ordered by role and name. Dead
+// nodes stay for ten minutes.
 func (m *Membership) Nodes() []Member { return m.table.members(time.Now()) }
 
-// Sites returns those of Nodes that are sites. It is not the cluster's member
-// set; see the package comment.
+// Sites returns the sites among Nodes. It is not the cluster's member set; see the
+// package comment.
 func (m *Membership) Sites() []Member {
 	return slices.DeleteFunc(m.Nodes(), func(n Member) bool { return n.Role != RoleSite })
 }
 
-// Changed returns a channel that is closed at the next change of Nodes: a node
-// joined, died or says something new of itself.
+// Changed returns a channel that is closed at the next change of Nodes: a node joined,
+// died or tells something new of itself.
 func (m *Membership) Changed() <-chan struct{} { return m.table.changed() }
 
-// UpdateSelf makes this node say n of itself from now on: other addresses,
-// region or load. Name, role and cluster cannot change. It waits up to timeout
-// for the news to leave this process; they spread even if that took longer.
+// UpdateSelf replaces the node's own description by n: other addresses, region or load.
+// Name, role and cluster cannot change. It waits up to timeout for the news to leave this
+// process; they spread even if that takes longer.
 func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	if err := n.Validate(); err != nil {
 		return fmt.Errorf("update own node: %w", err)
@@ -157,8 +157,8 @@ func (m *Membership) UpdateSelf(n Node, timeout time.Duration) error {
 	return nil
 }
 
-// Leave tells the others that this node leaves, so that they need not find
-// out, and waits up to timeout for the word to go out. Close must follow.
+// Leave tells the other nodes that this node leaves, so that they need not find out. It
+// waits up to timeout for the word to go out. Close must follow.
 func (m *Membership) Leave(timeout time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,8 +171,8 @@ func (m *Membership) Leave(timeout time.Duration) error {
 	return nil
 }
 
-// Close ends gossip and frees the listeners. Without Leave the others take
-// this node for dead after a while. It may be called more than once.
+// Close ends gossip and frees the listeners. Without Leave the other nodes take this node
+// for dead after a while. Close may be called more than once.
 func (m *Membership) Close() error {
 	m.stop()
 	err := m.shutdown()
@@ -194,8 +194,8 @@ func (m *Membership) shutdown() error {
 	return nil
 }
 
-// keepJoined calls the seeds, and members lost, until ctx ends: with back-off
-// while this node is alone, steadily once it is not.
+// keepJoined calls the seeds, and lost members, until ctx ends: with back-off while this
+// node is alone, steadily otherwise.
 func (m *Membership) keepJoined(ctx context.Context) {
 	backoff := m.pace.first
 	for {

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// Role is what a node is in its cluster.
+// Role is the kind of a node in its cluster.
 type Role string
 
 // The roles.
@@ -20,25 +20,25 @@ const (
 	RoleAppMgr Role = "appmgr"
 )
 
-// Node is what a node says of itself.
+// Node is a node's description of itself.
 type Node struct {
 	// Name is the node's name, unique among the nodes of its role: 1 to 63
 	// lower-case letters, digits and '-'.
 	Name string
-	// Region is where it stands, with the same bounds.
+	// Region is where the node stands, with the same bounds.
 	Region string
-	// Role is what it is.
+	// Role is the node's role.
 	Role Role
-	// Cluster is the cluster it belongs to, with the same bounds.
+	// Cluster is the node's cluster, with the same bounds.
 	Cluster string
-	// GRPC and HTTP are the host:port of its listeners, at most 128 bytes;
-	// empty where it has none.
+	// GRPC and HTTP are the host:port of its listeners, at most 128 bytes; empty for no
+	// listener.
 	GRPC, HTTP string
-	// Load is how busy it says it is: 0 idle to 255 refusing work.
+	// Load is how busy the node says it is: 0 idle to 255 refusing work.
 	Load uint8
 }
 
-// ID is the node's name in gossip: role and name, unique in the cluster.
+// ID returns the node's name in gossip: role and name, unique in the cluster.
 func (n Node) ID() string { return string(n.Role) + "/" + n.Name }
 
 // Validate checks n; the error names every field at fault.
@@ -57,8 +57,8 @@ func (n Node) Validate() error {
 	)
 }
 
-// maxAddress is the longest host:port, in bytes: two of them and three names
-// must fit the 512 bytes that gossip has for a node.
+// maxAddress is the longest host:port, in bytes: two addresses and three names must fit
+// the 512 bytes that gossip has for a node.
 const maxAddress = 128
 
 func hostPort(field, s string) error {
@@ -78,11 +78,11 @@ func hostPort(field, s string) error {
 	return nil
 }
 
-// Health is what gossip knows of a node.
+// Health is whether gossip thinks a node alive.
 type Health uint8
 
-// The healths. Memberlist keeps to itself which nodes it merely suspects, and
-// which of the dead said that they leave.
+// The healths. Memberlist does not tell which nodes it merely suspects, and which dead
+// nodes said that they leave.
 const (
 	// Alive: the node answers probes, or is suspected for less than the preset's
 	// suspicion time.
@@ -107,26 +107,26 @@ type Member struct {
 	Node
 	// Gossip is the host:port of its gossip listener.
 	Gossip string
-	// Health is what gossip knows of it.
+	// Health is the node's health according to gossip.
 	Health Health
-	// LastSeen is when this process last had word of it: a probe that it
-	// answered, or a change that was gossiped. It is not when it last lived:
-	// another node may have probed it since.
+	// LastSeen is when this process last heard of the node: the node answered a probe, or
+	// a change of it was gossiped. The node may have lived longer: another node may have
+	// probed it since.
 	LastSeen time.Time
-	// Self reports whether it is this process.
+	// Self reports whether the node is this process.
 	Self bool
 }
 
-// metaVersion is the first byte of an encoded Node. Bytes after the fields
-// known are skipped, so fields can be added without a new version; a new
-// version is for what an old node must not read.
+// metaVersion is the first byte of an encoded Node. Bytes after the known fields are
+// skipped, so fields can be added without a new version. A new version is for metadata
+// that an old node must not read.
 const metaVersion = 1
 
 // errMeta is in the chain of every error of decode.
 var errMeta = errors.New("malformed node metadata")
 
-// encode returns n for gossip: the version, the load, and the texts, each
-// behind its length as an unsigned varint.
+// encode returns n for gossip: the version, the load, and the texts, each after its
+// length as an unsigned varint.
 func (n Node) encode() []byte {
 	b := make([]byte, 0, 256)
 	b = append(b, metaVersion, n.Load)
@@ -137,7 +137,7 @@ func (n Node) encode() []byte {
 	return b
 }
 
-// decode is encode's inverse. It takes no node that Validate refuses.
+// decode is encode's inverse. It refuses every node that Validate refuses.
 func decode(b []byte) (Node, error) {
 	if len(b) < 2 {
 		return Node{}, fmt.Errorf("%w: %d bytes", errMeta, len(b))

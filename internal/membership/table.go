@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// maxNodes bounds the nodes remembered; a further one is refused.
+	// maxNodes bounds the nodes remembered; any more are refused.
 	maxNodes = 1024
 	// forgetAfter is how long a dead node is remembered.
 	forgetAfter = 10 * time.Minute
-	// maxLost bounds the lost members called in one round of joining.
+	// maxLost bounds the lost members called in a round of joining.
 	maxLost = 16
 )
 
@@ -29,8 +29,8 @@ var (
 	errFull    = errors.New("too many nodes")
 )
 
-// table is what is known of the nodes. Memberlist tells it by callbacks, some
-// under memberlist's own lock, so table never calls memberlist.
+// table holds the known nodes. Memberlist reports them by callbacks, some under
+// memberlist's own lock, so table never calls memberlist.
 type table struct {
 	mu      sync.Mutex
 	self    Node
@@ -48,7 +48,7 @@ func (t *table) changed() <-chan struct{} {
 	return t.changes
 }
 
-// notify wakes those who wait for a change; t.mu is held.
+// notify wakes the waiters for a change; t.mu is held.
 func (t *table) notify() {
 	close(t.changes)
 	t.changes = make(chan struct{})
@@ -64,7 +64,7 @@ func (t *table) setSelf(n Node) error {
 	return nil
 }
 
-// members returns copies of the nodes, in order, without those to be forgotten.
+// members returns copies of the remembered nodes, in order of role and name.
 func (t *table) members(now time.Time) []Member {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *table) members(now time.Time) []Member {
 	return ms
 }
 
-// forget drops what died long ago; t.mu is held.
+// forget drops nodes that died long ago; t.mu is held.
 func (t *table) forget(now time.Time) {
 	maps.DeleteFunc(t.nodes, func(_ string, m *Member) bool {
 		return m.Health != Alive && now.Sub(m.LastSeen) > forgetAfter
@@ -116,7 +116,7 @@ func (t *table) targets(seeds []string, self string) []string {
 	return slices.DeleteFunc(targets, func(a string) bool { return a == self })
 }
 
-// put takes over what memberlist says of a node.
+// put stores a node that memberlist reports.
 func (t *table) put(n *memberlist.Node, h Health) {
 	node, err := decode(n.Meta)
 	if err != nil || node.ID() != n.Name {
@@ -153,8 +153,8 @@ func (t *table) NotifyLeave(n *memberlist.Node) {
 	t.notify()
 }
 
-// NotifyAlive implements memberlist.AliveDelegate: it refuses nodes that are
-// not of this cluster or not what they call themselves.
+// NotifyAlive implements memberlist.AliveDelegate: it refuses nodes of other clusters,
+// and nodes whose metadata has another name.
 func (t *table) NotifyAlive(n *memberlist.Node) error {
 	node, err := decode(n.Meta)
 	if err != nil {
@@ -177,9 +177,9 @@ func (t *table) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// NotifyMerge implements memberlist.MergeDelegate: one foreign node among those
-// that a peer knows refuses them all. A node that cannot be read may be of a
-// later version; NotifyAlive keeps that one out alone.
+// NotifyMerge implements memberlist.MergeDelegate: a foreign node among a peer's nodes
+// refuses them all. A node that cannot be read may be of a later version; NotifyAlive
+// keeps out only this node.
 func (t *table) NotifyMerge(ns []*memberlist.Node) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,8 +191,7 @@ func (t *table) NotifyMerge(ns []*memberlist.Node) error {
 	return nil
 }
 
-// NodeMeta implements memberlist.Delegate. A node that Validate takes fits the
-// limit.
+// NodeMeta implements memberlist.Delegate. A node that Validate accepts fits the limit.
 func (t *table) NodeMeta(int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,16 +8,15 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// transport is memberlist's own, but for its dials and their connections,
-// which end with ctx: closing must not wait out the time-out of a seed that
-// does not answer.
+// transport is memberlist's own, except that its dials and their connections end with
+// ctx. Closing must not wait out the time-out of a seed that does not answer.
 type transport struct {
 	*memberlist.NetTransport
 	ctx context.Context
 }
 
-// portTries is how often a free port is looked for: one that is free for TCP
-// may be taken for UDP.
+// portTries bounds the tries to find a free port: a port that is free for TCP may be
+// taken for UDP.
 const portTries = 10
 
 func newTransport(ctx context.Context, c *memberlist.Config) (*transport, error) {
@@ -34,7 +33,7 @@ func newTransport(ctx context.Context, c *memberlist.Config) (*transport, error)
 	return &transport{NetTransport: t, ctx: ctx}, nil
 }
 
-// onPort listens on a port: once on one that is given, portTries times at most on any
+// onPort listens on a port: once on a given port, at most portTries times on any port
 // (0). It returns the last error.
 func onPort[T any](port int, listen func() (T, error)) (T, error) {
 	t, err := listen()

@@ -2,19 +2,19 @@ package mux
 
 import "time"
 
-// state is where a call is; guarded by the lock of its Mux.
+// state is the state of a call; guarded by the lock of its Mux.
 type state uint8
 
 const (
-	// idle: it is its caller's alone, before it is queued and after its end.
+	// idle: only its caller uses the call, before it is queued and after its end.
 	idle state = iota
-	// queued: it waits to be sent.
+	// queued: the call waits to be sent.
 	queued
-	// sent: it was handed to the transport and is in the stream's table.
+	// sent: the call was handed to the transport and is in the stream's table.
 	sent
 )
 
-// call is one operation under way. Calls are used again.
+// call is an operation under way. Calls are used again.
 type call struct {
 	// operation is the encoded operation; its memory is kept.
 	operation []byte
@@ -59,11 +59,11 @@ func (c *call) expire(d time.Duration) <-chan time.Time {
 	return c.timer.C
 }
 
-// finish notes an end without an answer.
+// finish sets an end without an answer.
 func (c *call) finish(f Fate, err error) { c.state, c.fate, c.err = idle, f, err }
 
-// queue is a list of calls in the order they came. A call can leave from the
-// middle, so that those given up take no room.
+// queue is a list of calls in the order they came. A call can leave from the middle, so
+// that calls given up take no room.
 type queue struct {
 	first, last *call
 	count       int
@@ -80,7 +80,7 @@ func (q *queue) push(c *call) {
 	q.count++
 }
 
-// pop takes the first call; nil if there is none.
+// pop removes and returns the first call; nil if there is none.
 func (q *queue) pop() *call {
 	c := q.first
 	if c != nil {
@@ -104,9 +104,9 @@ func (q *queue) remove(c *call) {
 	q.count--
 }
 
-// table holds the calls of one stream that have no answer, by tag. A tag is a
-// slot's index and, above it, how often the slot was used, so that an answer to an
-// earlier use is told apart.
+// table holds the calls of a stream without an answer, by tag. A tag is a slot's index
+// and, above it, how often the slot was used. So an answer to an earlier use can be told
+// apart.
 type table struct {
 	slots []slot
 	free  []uint32
@@ -136,7 +136,7 @@ func (t *table) add(c *call) {
 	c.tag = uint64(s.uses)<<32 | uint64(i)
 }
 
-// at returns the slot of a tag; nil if none in use has it.
+// at returns the slot in use with a tag; nil if there is none.
 func (t *table) at(tag uint64) *slot {
 	if i := tag & 0xffffffff; i < uint64(len(t.slots)) {
 		if s := &t.slots[i]; s.busy && s.uses == uint32(tag>>32) {
@@ -146,8 +146,8 @@ func (t *table) at(tag uint64) *slot {
 	return nil
 }
 
-// take takes out the call that was answered: nil if it was given up, false if
-// there is no such call.
+// take removes an answered call and returns it: nil if it was given up, false if there is
+// no such call.
 func (t *table) take(tag uint64) (*call, bool) {
 	s := t.at(tag)
 	if s == nil {
@@ -160,7 +160,7 @@ func (t *table) take(tag uint64) (*call, bool) {
 	return c, true
 }
 
-// drain empties the table and returns the calls that somebody waits for.
+// drain empties the table and returns the calls with a waiting caller.
 func (t *table) drain() []*call {
 	var left []*call
 	for _, s := range t.slots {

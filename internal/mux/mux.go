@@ -1,10 +1,10 @@
-// Package mux carries the operations of many callers to one server over one
-// stream (TokenService.Stream), and refuses to decide anything about them: it
-// chooses no server, makes no request ids and repeats nothing.
+// Package mux carries the operations of many callers to a server over a single stream
+// (TokenService.Stream). It decides nothing about them: it chooses no server, makes no
+// request ids and repeats nothing.
 //
-// Callers share messages without waiting for the server or a timer: what they hand
-// over while one message is being sent, or while others of them are being woken
-// with their answers, leaves together in the next.
+// Callers share messages without waiting for the server or a timer. While a message is
+// being sent, or callers are being woken with their answers, further operations gather;
+// they leave together in the next message.
 package mux
 
 import (
@@ -20,13 +20,13 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Fate is what became of a call.
+// Fate is the fate of a call.
 type Fate uint8
 
 const (
-	// Unsent: provably the server began nothing of it.
+	// Unsent: provably the server began nothing of the call.
 	Unsent Fate = iota
-	// Lost: the server may have begun it, and no answer came.
+	// Lost: the server may have begun the call, and no answer came.
 	Lost
 	// Answered: the server answered, with a response or a failure.
 	Answered
@@ -34,33 +34,33 @@ const (
 
 func (f Fate) String() string { return [...]string{"unsent", "lost", "answered"}[f] }
 
-// ErrClosed is the error of calls to a Mux that was closed before their answers
-// came.
+// ErrClosed is the error of calls that had no answer when the Mux was closed.
 var ErrClosed = errors.New("mux: closed")
 
-// ErrGone is the error of calls whose caller has given up the server.
+// ErrGone is the error of calls to a server that their caller has given up.
 var ErrGone = errors.New("mux: the server was given up")
 
 const (
-	// maxMessage bounds one message of several calls, in bytes: half of what an app
-	// manager takes in one by default.
+	// maxMessage bounds a message of several calls, in bytes: far below the bounds of app
+	// managers (1 MiB by default) and sites.
 	maxMessage = 32 << 10
-	// maxOperation bounds one operation, in bytes: above it no field can be valid.
+	// maxOperation bounds an operation, in bytes: beyond it no field can be valid.
 	maxOperation = 16 << 10
-	// manyCalls are worth a message, whoever else may join. More share fewer messages,
-	// but then callers and server work in turns: with 64 callers this cost the least.
+	// manyCalls calls are worth a message, whoever else may join. A larger number needs
+	// fewer messages, but then callers and server work in turns: with 64 callers this
+	// number cost the least.
 	manyCalls = 32
 )
 
 // Options change how a Mux works. The zero Options are the defaults.
 type Options struct {
-	// CallOptions are those of the stream, and of the unary calls in its stead.
+	// CallOptions are the options of the stream, and of the unary calls in its stead.
 	CallOptions []grpc.CallOption
 }
 
-// Mux carries operations of many callers over one stream to one server. It opens
-// the stream when there is something to send. Its methods may be called from
-// several goroutines at once.
+// Mux carries operations of many callers over a single stream to a server. It opens the
+// stream when there is something to send. Its methods may be called from several
+// goroutines at once.
 type Mux struct {
 	conn    grpc.ClientConnInterface
 	options []grpc.CallOption
@@ -68,18 +68,18 @@ type Mux struct {
 	cancel  context.CancelFunc
 	loop    sync.WaitGroup
 	calls   sync.Pool    // of *call
-	telling atomic.Int64 // callers that are being woken with their answers
+	telling atomic.Int64 // callers being woken with their answers
 
 	mu      sync.Mutex
 	work    sync.Cond // something to send, or an end, may have come
 	queue   queue     // calls not handed to the transport
-	stream  *stream   // nil while none is open
+	stream  *stream   // nil while no stream is open
 	running bool      // run has been started
 	closed  bool
 	unary   bool // the server has no Stream
 }
 
-// New returns a Mux to the server behind conn, which remains its maker's.
+// New returns a Mux to the server behind conn. Close does not close conn.
 func New(conn grpc.ClientConnInterface, o Options) *Mux {
 	m := &Mux{conn: conn, options: o.CallOptions}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -87,27 +87,24 @@ func New(conn grpc.ClientConnInterface, o Options) *Mux {
 	return m
 }
 
-// Do makes one operation and waits for its result, until ctx ends. The deadline
-// of ctx is told to the server. The error is nil only if the fate is Answered, and
-// the result may then be a failure. Otherwise the error is that of ctx, of the
-// stream (a gRPC status), ErrClosed, or an *apierr.Error about an operation that
-// cannot be sent.
+// Do makes an operation and waits for its result, until ctx ends. The server is told the
+// deadline of ctx. The error is nil only if the fate is Answered, and the result may then
+// be a failure. Otherwise the error comes from ctx, is a gRPC status of the stream,
+// ErrClosed, or an *apierr.Error about an operation that cannot be sent.
 //
-// Calls made while the connection is being set up wait for it; once setting it up
-// has failed they are Unsent.
+// Calls made while the connection is being set up wait for it; if setting it up fails
+// they are Unsent.
 func (m *Mux) Do(ctx context.Context, op *samyav1.Operation) (*samyav1.Result, Fate, error) {
 	return m.DoBy(ctx, op, time.Time{})
 }
 
-// DoBy is Do, and waits until the time by as well, unless it is zero. Then the
-// error is context.DeadlineExceeded. It is cheaper than a context of the call's
-// own.
+// DoBy is Do, but waits until the time by at most, unless by is zero. The error is then
+// context.DeadlineExceeded. It is cheaper than a separate context for the call.
 func (m *Mux) DoBy(ctx context.Context, op *samyav1.Operation, by time.Time) (*samyav1.Result, Fate, error) {
 	return m.DoWhile(ctx, op, by, nil)
 }
 
-// DoWhile is DoBy, and waits until gone is closed as well. Then the error is
-// ErrGone.
+// DoWhile is DoBy, but waits until gone is closed at most. The error is then ErrGone.
 func (m *Mux) DoWhile(
 	ctx context.Context, op *samyav1.Operation, by time.Time, gone <-chan struct{},
 ) (*samyav1.Result, Fate, error) {
@@ -147,7 +144,7 @@ func (m *Mux) DoWhile(
 			m.free(c)
 			return nil, fate, end
 		}
-		// Its answer was on its way.
+		// The answer of c was on its way.
 		<-c.done
 	}
 	fate, err, answer := c.fate, c.err, c.answer
@@ -168,7 +165,7 @@ func (m *Mux) DoWhile(
 	return result, Answered, nil
 }
 
-// enqueue hands c over to be sent. It is false if the server has no Stream.
+// enqueue queues c to be sent. It reports false if the server has no Stream.
 func (m *Mux) enqueue(c *call) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,8 +186,8 @@ func (m *Mux) enqueue(c *call) (bool, error) {
 	return true, nil
 }
 
-// told notes that a caller was woken with its answer. The last to be has what
-// others asked for meanwhile sent.
+// told notes that a caller was woken with its answer. The last such caller wakes the
+// sender for calls queued meanwhile.
 func (m *Mux) told() {
 	if m.telling.Add(-1) > 0 {
 		return
@@ -202,8 +199,8 @@ func (m *Mux) told() {
 	}
 }
 
-// leave takes c out because nobody waits for it any more. It is false if c has
-// come to its end by itself.
+// leave removes c because nobody waits for it any more. It reports false if c has ended
+// by itself.
 func (m *Mux) leave(c *call) (Fate, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,8 +216,8 @@ func (m *Mux) leave(c *call) (Fate, bool) {
 	return 0, false
 }
 
-// Break ends the stream that is open, if any, with an error for its calls: their
-// server has fallen silent.
+// Break ends the open stream, if any, with err for its calls: their server has fallen
+// silent.
 func (m *Mux) Break(err error) {
 	m.mu.Lock()
 	s := m.stream
@@ -242,7 +239,7 @@ func (m *Mux) Close() error {
 	return nil
 }
 
-// run opens a stream whenever there are calls and none is open, until Close.
+// run opens a stream whenever there are calls and no stream is open, until Close.
 func (m *Mux) run() {
 	for m.awaitCalls() {
 		s, err := m.open()
@@ -255,7 +252,7 @@ func (m *Mux) run() {
 	m.end(nil, ErrClosed)
 }
 
-// awaitCalls waits for a call; it is false once the Mux is closed.
+// awaitCalls waits for a call. It reports false once the Mux is closed.
 func (m *Mux) awaitCalls() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,8 +262,8 @@ func (m *Mux) awaitCalls() bool {
 	return !m.closed
 }
 
-// end gives every call its end after the stream has broken, or was not opened.
-// What waits in the queue was never handed over.
+// end ends every call after the stream has broken, or was not opened. Queued calls were
+// never handed over.
 func (m *Mux) end(s *stream, err error) {
 	m.mu.Lock()
 	m.stream = nil
@@ -281,10 +278,10 @@ func (m *Mux) end(s *stream, err error) {
 		fate := Lost
 		switch apierr.ReasonOf(err) {
 		case apierr.ShuttingDown:
-			// A server that ends a stream so has begun nothing that it has not answered.
+			// A server that ends a stream so has begun no call without an answer.
 			fate = Unsent
 		case apierr.Unauthenticated, apierr.PermissionDenied:
-			// One that has said nothing before has not let the stream in.
+			// A server that has sent nothing before has not let the stream in.
 			if !s.heard {
 				fate = Unsent
 			}
@@ -304,7 +301,7 @@ func (m *Mux) end(s *stream, err error) {
 	}
 }
 
-// tooLarge is the error of an operation that is too large to be sent.
+// tooLarge returns the error of an operation that is too large to be sent.
 func tooLarge(size int) error {
 	return apierr.New(apierr.BodyTooLarge, "an operation of %d bytes, at most %d", size, maxOperation)
 }

@@ -16,21 +16,21 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// errNoStream is the end of calls on a stream that the server does not serve:
-// they are made as unary calls.
+// errNoStream ends the calls on a stream that the server does not serve: they are made as
+// unary calls.
 var errNoStream = errors.New("mux: the server has no Stream")
 
 var streamDesc = grpc.StreamDesc{StreamName: "Stream", ClientStreams: true, ServerStreams: true}
 
-// stream is one stream while it is open. What is not said to be another's is
-// guarded by the lock of the Mux.
+// stream is an open stream. Unless another guard is named, the lock of the Mux guards its
+// fields.
 type stream struct {
 	m      *Mux
 	client grpc.ClientStream
 	cancel context.CancelFunc
 
 	table   table
-	window  int      // how many calls may be without an answer
+	window  int      // how many calls may lack an answer
 	cancels []uint64 // tags to be cancelled, at most as many as the window
 	broken  bool
 	heard   bool // the server has sent something
@@ -39,7 +39,8 @@ type stream struct {
 	out []byte // the sender's: the message being made
 }
 
-// open opens a stream. Until it is told more it carries one call.
+// open opens a stream. Until the server tells its window, the stream carries a single
+// call.
 func (m *Mux) open() (*stream, error) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	opts := append([]grpc.CallOption{grpc.ForceCodecV2(codec{})}, m.options...)
@@ -61,7 +62,7 @@ func (s *stream) run() error {
 	receiver.Go(func() { s.fail(s.receive()) })
 	for s.gather() {
 		if err := s.client.SendMsg(&frame{s.out}); err != nil {
-			// The receiver is told why the stream ended.
+			// The receiver gets the reason why the stream ended.
 			if !errors.Is(err, io.EOF) {
 				s.fail(err)
 			}
@@ -83,7 +84,7 @@ func (s *stream) closing() bool {
 	return s.m.closed || s.broken
 }
 
-// fail notes why the stream has broken; the first reason counts.
+// fail sets why the stream has broken; the first reason counts.
 func (s *stream) fail(err error) {
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
@@ -94,14 +95,14 @@ func (s *stream) fail(err error) {
 	s.cancel()
 }
 
-// gather waits for something to send and makes a message of all there is, as far
-// as window and size allow. It is false once the stream has broken or the Mux is
-// closed.
+// gather waits for something to send and makes a message of all waiting calls and
+// cancels, as far as window and size allow. It reports false once the stream has broken
+// or the Mux is closed.
 func (s *stream) gather() bool {
 	if !s.await() {
 		return false
 	}
-	// Callers about to hand something over go first: it leaves with this message.
+	// Let callers that are about to queue a call go first: it leaves with this message.
 	runtime.Gosched()
 	now := time.Now()
 	m := s.m
@@ -124,8 +125,9 @@ func (s *stream) gather() bool {
 	return true
 }
 
-// await waits for something to send. While callers are being woken with answers,
-// which may ask again, it waits until there are manyCalls.
+// await waits for something to send. While callers are being woken with answers, and may
+// ask again, it waits until there are manyCalls. It reports false once the stream has
+// broken or the Mux is closed.
 func (s *stream) await() bool {
 	m := s.m
 	m.mu.Lock()
@@ -137,15 +139,14 @@ func (s *stream) await() bool {
 	return !s.broken && !m.closed
 }
 
-// abandon notes that nobody waits for c any more. The server answers it all the
-// same; until then it counts towards the window.
+// abandon notes that nobody waits for c any more. The server still answers c; until then
+// c counts towards the window.
 func (s *stream) abandon(c *call) {
 	s.table.at(c.tag).call = nil
 	s.cancels = append(s.cancels, c.tag)
 }
 
-// receive gives answers to their callers until the stream has ended, and returns
-// why.
+// receive gives answers to their callers until the stream has ended, and returns why.
 func (s *stream) receive() error {
 	var replies []reply
 	var answered []*call
@@ -173,8 +174,8 @@ func (s *stream) receive() error {
 	}
 }
 
-// settle takes the calls answered out of the table and appends those that
-// somebody waits for.
+// settle removes the answered calls from the table and appends the calls with a waiting
+// caller to answered.
 func (s *stream) settle(replies []reply, window uint32, answered []*call) ([]*call, error) {
 	m := s.m
 	m.mu.Lock()
@@ -201,7 +202,7 @@ func (s *stream) settle(replies []reply, window uint32, answered []*call) ([]*ca
 	return answered, nil
 }
 
-// verdict returns the error that the calls of a broken stream end with.
+// verdict returns the error for the calls of a broken stream.
 func (s *stream) verdict(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):

@@ -16,9 +16,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// doUnary makes an operation as a call by itself, to a server that has no Stream.
-// Once such a call is not answered another server may be behind the connection:
-// the stream is tried again.
+// doUnary makes an operation as a separate call, to a server that has no Stream. Once
+// such a call gets no answer another server may be behind the connection: the stream is
+// tried again.
 func (m *Mux) doUnary(
 	ctx context.Context, op *samyav1.Operation, by time.Time, gone <-chan struct{},
 ) (*samyav1.Result, Fate, error) {
@@ -77,8 +77,8 @@ func (m *Mux) doUnary(
 	return result, Answered, nil
 }
 
-// Invoke makes a unary call and tells what became of it. Unlike that of Do its
-// error is also that of a call which was answered with a failure.
+// Invoke makes a unary call and returns its fate. Unlike the error of Do, its error is
+// set also if the call was answered with a failure.
 func Invoke(
 	ctx context.Context, conn grpc.ClientConnInterface, method string, req, resp proto.Message, opts ...grpc.CallOption,
 ) (Fate, error) {
@@ -88,15 +88,15 @@ func Invoke(
 	case err == nil || ofServer(status.Convert(err)):
 		return Answered, err
 	case reached.Addr == nil:
-		// It never had a connection to be sent on.
+		// The call never had a connection to be sent on.
 		return Unsent, err
 	}
 	return Lost, err
 }
 
-// ofServer reports whether the status is provably the server's own: gRPC makes
-// none that carries a reason of samya's. A call that the server does not know was
-// not done either.
+// ofServer reports whether the status is provably the server's own: gRPC itself makes no
+// status with a reason of samya's. A call that the server does not know was not done
+// either.
 func ofServer(st *status.Status) bool {
 	for _, d := range st.Details() {
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetDomain() == apierr.Domain {

@@ -14,10 +14,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Fields of the messages of proto/samya/v1/tokens.proto. Only the outer messages
-// are written and read here: operations and results are encoded by their callers,
-// each for itself, so that one that cannot be encoded hurts nobody else and the
-// work is spread over their goroutines.
+// Fields of the messages of proto/samya/v1/tokens.proto. Only the outer messages are
+// written and read here. Each caller encodes its own operation and decodes its own
+// result. So an operation that cannot be encoded hurts nobody else, and the work is
+// spread over the callers' goroutines.
 const (
 	fieldCalls     = 1 // StreamRequest
 	fieldCancels   = 2
@@ -45,8 +45,8 @@ func (c *call) encode(op *samyav1.Operation) error {
 	return nil
 }
 
-// isText reports whether the texts of an operation are UTF-8, as protobuf wants them.
-// A server may take a message with one that is not for broken, with all calls in it.
+// isText reports whether the texts of an operation are UTF-8, as protobuf requires. For a
+// bad text a server may reject the whole message, with all calls in it.
 func isText(op *samyav1.Operation) bool {
 	var texts [4]string
 	var tried []string
@@ -114,8 +114,8 @@ type reply struct {
 	result []byte
 }
 
-// readResponse reads a StreamResponse and appends its replies. The results are
-// parts of b. The window is 0 where none is told.
+// readResponse reads a StreamResponse and appends its replies to into. The results are
+// parts of b. The window is 0 if the response tells none.
 func readResponse(b []byte, into []reply) (_ []reply, window uint32, _ error) {
 	err := fields(b, func(f field) error {
 		switch {
@@ -151,8 +151,8 @@ type field struct {
 	number uint64
 }
 
-// fields calls each for every field of a message. Those of kinds that the messages
-// here do not have are left empty.
+// fields calls each for every field of a message. A field of a kind other than bytes and
+// varint has no value.
 func fields(b []byte, each func(field) error) error {
 	for len(b) > 0 {
 		var f field
@@ -195,14 +195,14 @@ func decodeResult(b []byte) (*samyav1.Result, error) {
 // frame is an encoded message.
 type frame struct{ data []byte }
 
-// codec hands encoded messages through to the transport.
+// codec passes encoded messages to the transport and back.
 type codec struct{}
 
-// Name implements encoding.CodecV2: on the wire it is protobuf.
+// Name implements encoding.CodecV2: the wire format is protobuf.
 func (codec) Name() string { return "proto" }
 
-// Marshal implements encoding.CodecV2. The transport may hold on to the bytes
-// after it returned, so they are copied into memory that it gives back.
+// Marshal implements encoding.CodecV2. The transport may hold on to the bytes after it
+// returned, so they are copied into memory that the transport gives back.
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	f, ok := v.(*frame)
 	if !ok {

@@ -1,7 +1,6 @@
-// Package name checks the names and counts that cross samya's public API, so
-// that every process draws the same bounds. It refuses to repair: a value is
-// good as it stands or answered with an [Error] that names the field and the
-// bound it breaks.
+// Package name checks the names and counts that cross samya's public API, so that every
+// process has the same bounds. It repairs nothing: a value is good as it is, or answered
+// with an [Error] that names the field and the broken bound.
 //
 // Good values cost no allocation; the checks sit on the path of every request.
 package name
@@ -22,17 +21,17 @@ const (
 	MaxRequestID = 128
 	// MaxSite is the longest name of a site or a region, in bytes: a DNS label.
 	MaxSite = 63
-	// MaxTokens bounds tokens in one request and the limit of an entity. It is
-	// the largest integer that every JSON client can hold exactly, and sums of a
-	// thousand such numbers fit 64 bits.
+	// MaxTokens bounds the tokens in a request and the limit of an entity. It is the
+	// largest integer that every JSON client can hold exactly, and sums of a thousand
+	// such numbers fit 64 bits.
 	MaxTokens = 1<<53 - 1
-	// MaxPageSize is the most entities a page.
+	// MaxPageSize is the most entities in a page.
 	MaxPageSize = 1000
-	// MaxOperations is the most operations a batch.
+	// MaxOperations is the most operations in a batch.
 	MaxOperations = 1000
 	// MaxWait is how long a request may wait for tokens.
 	MaxWait = 60 * time.Second
-	// MaxAge is how old figures may be at most that a read is content with.
+	// MaxAge is the greatest age of figures that a read can allow.
 	MaxAge = time.Hour
 	// MaxHolder is the longest name of a lease's holder, in bytes.
 	MaxHolder = 128
@@ -43,21 +42,21 @@ const (
 	MaxAttempt = 1<<20 - 1
 )
 
-// Error says what is wrong with one field. It holds no part of the value that
-// is longer than one character, so that it can be logged and sent back.
+// Error describes a fault in a field. It holds no part of the value longer than a
+// character, so that it can be logged and sent back.
 type Error struct {
 	// Field is the field's name as the caller of the API knows it.
 	Field string
-	// Problem tells what is wrong, with the bound that is broken.
+	// Problem is the fault, with the broken bound.
 	Problem string
 }
 
 // Error returns "field: problem".
 func (e *Error) Error() string { return e.Field + ": " + e.Problem }
 
-// Entity checks the name of an entity: 1 to [MaxEntity] characters; segments
-// of letters, digits, '.', '_' and '-', separated by single slashes; no segment
-// "." or "..", which HTTP clients and proxies resolve away.
+// Entity checks the name of an entity: 1 to [MaxEntity] characters, in segments of
+// letters, digits, '.', '_' and '-', separated by single slashes. No segment may be "."
+// or "..", which HTTP clients and proxies resolve away.
 func Entity(field, s string) error {
 	if err := length(field, s, MaxEntity); err != nil {
 		return err
@@ -69,8 +68,7 @@ func Entity(field, s string) error {
 	return segment(field, last)
 }
 
-// Parent checks the name of an entity to stand below: empty for none, or as
-// [Entity].
+// Parent checks the name of a parent entity: empty for none, or as [Entity].
 func Parent(field, s string) error {
 	if s == "" {
 		return nil
@@ -78,8 +76,8 @@ func Parent(field, s string) error {
 	return Entity(field, s)
 }
 
-// Prefix checks what entity names are filtered by: empty, or the beginning of
-// a name that [Entity] takes.
+// Prefix checks a filter of entity names: empty, or the beginning of a name that [Entity]
+// accepts.
 func Prefix(field, s string) error {
 	if s == "" {
 		return nil
@@ -98,7 +96,7 @@ func RequestID(field, s string) error {
 	return printable(field, s, MaxRequestID)
 }
 
-// Holder checks whose a lease is: empty, or up to [MaxHolder] printable ASCII
+// Holder checks the name of a lease's holder: empty, or up to [MaxHolder] printable ASCII
 // characters, no space.
 func Holder(field, s string) error {
 	if s == "" {
@@ -107,8 +105,8 @@ func Holder(field, s string) error {
 	return printable(field, s, MaxHolder)
 }
 
-// Lease checks the name of a lease, the site that granted it, a slash and the
-// id of the acquire, and returns its parts.
+// Lease checks the name of a lease and returns its parts: the site that granted it and,
+// after a slash, the id of the acquire.
 func Lease(field, s string) (site, requestID string, err error) {
 	site, requestID, ok := strings.Cut(s, "/")
 	if !ok || Site(field, site) != nil || RequestID(field, requestID) != nil {
@@ -151,7 +149,7 @@ func Site(field, s string) error {
 // the order of their names.
 func Modes() []string { return []string{"auto", "majority", "star"} }
 
-// Mode checks a protocol: one of [Modes].
+// Mode checks that a protocol is in [Modes].
 func Mode(field, s string) error {
 	if slices.Contains(Modes(), s) {
 		return nil
@@ -167,7 +165,7 @@ func Forecasts() []string {
 	}
 }
 
-// Forecast checks a forecasting model: one of [Forecasts].
+// Forecast checks that a forecasting model is in [Forecasts].
 func Forecast(field, s string) error {
 	if slices.Contains(Forecasts(), s) {
 		return nil
@@ -184,15 +182,14 @@ func Released(field string, n, least int64) error { return within(field, n, leas
 // Limit checks the limit of an entity: 0 to [MaxTokens].
 func Limit(field string, n int64) error { return within(field, n, 0, MaxTokens) }
 
-// PageSize checks a page size: 0, which stands for the default, to
-// [MaxPageSize].
+// PageSize checks a page size: 0, which stands for the default, to [MaxPageSize].
 func PageSize(field string, n int64) error { return within(field, n, 0, MaxPageSize) }
 
 // Operations checks the number of operations of a batch: 1 to [MaxOperations].
 func Operations(field string, n int) error { return within(field, int64(n), 1, MaxOperations) }
 
-// MinTokens checks the fewest tokens that an acquire of tokens is content with:
-// 0, which stands for all of them, to tokens.
+// MinTokens checks the fewest tokens that an acquire of tokens accepts: 0, which stands
+// for all of them, to tokens.
 func MinTokens(field string, n, tokens int64) error { return within(field, n, 0, max(1, tokens)) }
 
 // Attempt checks the number of a caller's attempt: 0, which stands for the
@@ -207,7 +204,7 @@ func TTL(field string, d time.Duration) error {
 	return period(field, d, MinTTL, MaxTTL, "1s", "168h (7 days)")
 }
 
-// period checks a duration against bounds, which its error calls low and high.
+// period checks a duration against bounds; low and high name the bounds in its error.
 func period(field string, d, least, most time.Duration, low, high string) error {
 	switch {
 	case d < least:
@@ -218,7 +215,7 @@ func period(field string, d, least, most time.Duration, low, high string) error 
 	return nil
 }
 
-// Age checks how old figures may be that a read is content with: 0 to [MaxAge].
+// Age checks the greatest age of figures that a read allows: 0 to [MaxAge].
 func Age(field string, d time.Duration) error { return period(field, d, 0, MaxAge, "0s", "1h") }
 
 func length(field, s string, most int) error {
@@ -241,8 +238,8 @@ func within(field string, n, least, most int64) error {
 	return nil
 }
 
-// segments checks all that stands before the last slash, and the characters of
-// what follows it, which it returns.
+// segments checks all segments before the last slash, and the characters of the segment
+// after it. It returns this last segment.
 func segments(field, s string) (last string, err error) {
 	start := 0
 	for i := range len(s) {
@@ -273,7 +270,7 @@ func segment(field, s string) error {
 func badCharacter(field string, c byte, at int, allowed string) error {
 	shown := strconv.QuoteRune(rune(c))
 	if c > '~' {
-		// Delete, or one byte of a longer character.
+		// Delete, or a byte of a longer character.
 		shown = "byte 0x" + strconv.FormatUint(uint64(c), 16)
 	}
 	return &Error{field, shown + " at position " + strconv.Itoa(at+1) + ", allowed are " + allowed}

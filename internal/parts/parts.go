@@ -1,5 +1,5 @@
-// Package parts checks the operations of batches, so that every process draws the
-// same bounds; whether what they ask for can be done is for others to say.
+// Package parts checks the operations of batches, so that every process has the same
+// bounds. It does not check whether the operations can be done.
 package parts
 
 import (
@@ -10,8 +10,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Field is the field of a batch that holds those of its operation i, with a dot
-// behind it.
+// Field returns the name of the field of a batch that holds the fields of its operation
+// i, with a dot at the end.
 func Field(i int, op *samyav1.Operation) string {
 	switch op.GetOperation().(type) {
 	case *samyav1.Operation_Acquire:
@@ -22,8 +22,9 @@ func Field(i int, op *samyav1.Operation) string {
 	return fmt.Sprintf("operations[%d].", i)
 }
 
-// Check checks what a batch as a whole must hold to: how many operations it has, and
-// of an atomic one what each says. Its error is made of those of package name.
+// Check checks the rules for a batch as a whole: the number of its operations, and the
+// fields of each operation of an atomic batch. Its error is made of errors of package
+// name.
 func Check(r *samyav1.BatchRequest) error {
 	errs := []error{name.Operations("operations", len(r.GetOperations()))}
 	if !r.GetAtomic() {
@@ -48,7 +49,7 @@ func Check(r *samyav1.BatchRequest) error {
 	return err
 }
 
-// alone checks that a batch which is not atomic says nothing as a whole.
+// alone checks that a batch that is not atomic has no fields of the whole batch.
 func alone(r *samyav1.BatchRequest) error {
 	var errs []error
 	for _, f := range []struct {
@@ -70,7 +71,7 @@ func alone(r *samyav1.BatchRequest) error {
 	return errors.Join(errs...)
 }
 
-// part checks one acquire of an atomic batch.
+// part checks an acquire of an atomic batch.
 func part(a *samyav1.AcquireRequest, prefix string) error {
 	errs := []error{name.Entity(prefix+"entity", a.GetEntity()), name.Tokens(prefix+"tokens", a.GetTokens())}
 	for _, f := range []struct {
@@ -94,16 +95,16 @@ func part(a *samyav1.AcquireRequest, prefix string) error {
 	return errors.Join(errs...)
 }
 
-// Of makes an operation of an atomic batch. A server that knows none would take it
-// for one by itself: that one refuses it, since it has a relay and no id.
+// Of makes an operation of an atomic batch. A server without atomic batches would take it
+// for a separate acquire, but refuses that, because it has a relay and no id.
 func Of(entity string, tokens int64) *samyav1.Operation {
 	return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{
 		Entity: entity, Tokens: tokens, Relay: 1,
 	}}}
 }
 
-// Foreign reports whether a response is none to an atomic batch: the server is one
-// that knows none, or answers what it was not asked.
+// Foreign reports whether a response is not an answer to an atomic batch: the server has
+// no atomic batches, or answers another request.
 func Foreign(r *samyav1.BatchRequest, resp *samyav1.BatchResponse) bool {
 	if resp.GetSite() == "" || len(resp.GetResults()) != len(r.GetOperations()) {
 		return true

@@ -1,20 +1,20 @@
-// Package portion divides a bound among those that share it, such as the tenants of a
-// site or the callers of an app manager: one that takes all it can get must leave room
-// for the others. It counts and decides, and refuses to know what is counted. It takes
-// no lock: its caller does.
+// Package portion divides a bound among its holders, such as the tenants of a site or the
+// callers of an app manager. A holder that takes all it can get must leave room for the
+// other holders. It counts and decides, and does not know the things counted. It takes no
+// lock: its caller does.
 package portion
 
 import "maps"
 
-// LastPart is what part of a bound is kept for holders that have little: the last
+// LastPart is the part of a bound that is kept for holders that have little: the last
 // eighth.
 const LastPart = 8
 
-// Fits reports whether a holder may take n more of a bound. Until the last eighth of the
-// bound everybody may. From then on a holder may that has less than an equal part of the
-// bound; a part is left for who comes next. Nobody gets beyond the bound. all is what is
-// taken of the bound, mine what the holder has of that, and others counts the other
-// holders.
+// Fits reports whether a holder may take n more of a bound. Up to the last eighth of the
+// bound, every holder may. From then on, a holder may if it has less than an equal part
+// of the bound. A part is left for the next new holder. No holder gets beyond the bound.
+// all is the amount taken of the bound, mine the holder's part of all, and others the
+// number of other holders.
 func Fits(bound, all, mine, others, n int) bool {
 	switch {
 	case n > bound-all:
@@ -25,47 +25,48 @@ func Fits(bound, all, mine, others, n int) bool {
 	return mine < Equal(bound, others)
 }
 
-// Equal is an equal part of a bound for a holder beside others and one that comes next; 1
-// at least.
+// Equal returns an equal part of a bound for a holder, beside others and the next new
+// holder; at least 1.
 func Equal(bound, others int) int { return max(1, bound/(others+2)) }
 
-// Slot says where a holder is counted, while it has something. Slots are used again.
+// Slot is a holder's place in Counts while the holder has something. Slots are used
+// again.
 type Slot uint32
 
-// Nobody is the slot of what is counted for no holder.
+// Nobody is the slot of amounts counted for no holder.
 const Nobody Slot = 0
 
-// Counts tells how much each holder has. A holder that has nothing takes no memory. The
+// Counts counts how much each holder has. A holder that has nothing takes no memory. The
 // zero value is ready to use.
 type Counts struct {
-	// slots begins with one that is not used, that of Nobody.
+	// slots begins with the unused slot of Nobody.
 	slots []slot
 	// at finds the slots of the holders that have something.
 	at map[string]Slot
-	// free are the slots without a holder, and some that are no more.
+	// free are the slots without a holder, and some that no longer exist.
 	free []Slot
-	// all is what all have, Nobody included.
+	// all is the amount of all holders, Nobody included.
 	all int
-	// peak is the most holders since the memory was last given back.
+	// peak is the highest number of holders since memory was last given back.
 	peak int
 }
 
-// slot is one holder's; held is 0 if there is none.
+// slot is a holder's slot; held is 0 in a free slot.
 type slot struct {
 	name string
 	held int
 }
 
-// fewHolders is how many holders' memory is not worth giving back.
+// fewHolders: the memory of so few holders is not worth giving back.
 const fewHolders = 64
 
-// All is what all holders have, and nobody.
+// All returns the amount of all holders, Nobody included.
 func (c *Counts) All() int { return c.all }
 
-// Holders counts the holders that have something.
+// Holders returns the number of holders that have something.
 func (c *Counts) Holders() int { return len(c.at) }
 
-// Held is what a holder has.
+// Held returns the amount of a holder.
 func (c *Counts) Held(name string) int {
 	at, ok := c.at[name]
 	if !ok {
@@ -74,7 +75,7 @@ func (c *Counts) Held(name string) int {
 	return c.slots[at].held
 }
 
-// Name is that of the holder of a slot in use; empty for Nobody.
+// Name returns the name of the holder of a slot in use; empty for Nobody.
 func (c *Counts) Name(at Slot) string {
 	if at == Nobody {
 		return ""
@@ -82,7 +83,7 @@ func (c *Counts) Name(at Slot) string {
 	return c.slots[at].name
 }
 
-// Fits reports whether a holder may take n more of a bound of all that is counted.
+// Fits reports whether a holder may take n more of a bound on the amount of all.
 func (c *Counts) Fits(name string, bound, n int) bool {
 	if n <= bound-bound/LastPart-c.all {
 		return true
@@ -95,7 +96,7 @@ func (c *Counts) Fits(name string, bound, n int) bool {
 	return Fits(bound, c.all, mine, others, n)
 }
 
-// Take counts n more for a holder, 1 at least, and returns the slot.
+// Take counts n more for a holder, at least 1, and returns the holder's slot.
 func (c *Counts) Take(name string, n int) Slot {
 	at, ok := c.at[name]
 	if !ok {
@@ -106,7 +107,7 @@ func (c *Counts) Take(name string, n int) Slot {
 	return at
 }
 
-// More counts n more in a slot that is in use, or for nobody.
+// More counts n more in a slot in use, or for Nobody.
 func (c *Counts) More(at Slot, n int) {
 	if at != Nobody {
 		c.slots[at].held += n
@@ -129,7 +130,7 @@ func (c *Counts) Give(at Slot, n int) {
 	c.vacate(at)
 }
 
-// vacant returns a slot that is free.
+// vacant returns a free slot.
 func (c *Counts) vacant() Slot {
 	for n := len(c.free); n > 0; n = len(c.free) {
 		at := c.free[n-1]
@@ -141,8 +142,8 @@ func (c *Counts) vacant() Slot {
 	return Slot(len(c.slots) - 1) //nolint:gosec // far fewer
 }
 
-// vacate frees a slot, and gives back memory: that of maps and slices stays otherwise. A
-// slot in use stays where it is.
+// vacate frees a slot, and gives memory back that maps and slices would keep. A slot in
+// use stays where it is.
 func (c *Counts) vacate(at Slot) {
 	if last := len(c.slots) - 1; int(at) < last {
 		c.free = append(c.free, at)

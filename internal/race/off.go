@@ -2,5 +2,5 @@
 
 package race
 
-// Enabled tells that this is built with the race detector.
+// Enabled reports whether the program was built with the race detector.
 const Enabled = false

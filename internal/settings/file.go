@@ -19,14 +19,14 @@ import (
 // maxFile bounds a file, in bytes.
 const maxFile = 1 << 20
 
-// File is a file whose keys are all known, with values of the right types. What
-// more they must be the command knows.
+// File is a file with known keys only, and with values of the right types. The command
+// checks all further rules.
 type File struct {
 	name     string
 	sections map[string][]entry
 }
 
-// entry is one key of a section.
+// entry is a key of a section.
 type entry struct {
 	key    string
 	line   int
@@ -34,14 +34,14 @@ type entry struct {
 	list   bool
 }
 
-// Read reads a file. Its error tells all that is wrong with it, each with its
-// line; it matches [*Error], or what reading fails with.
+// Read reads a file. Its error tells all faults of the file, each with its line; it
+// matches [*Error], or the error of reading.
 func Read(path string, kinds []Kind) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
@@ -49,7 +49,7 @@ func Read(path string, kinds []Kind) (*File, error) {
 	return Parse(path, text, kinds)
 }
 
-// Parse is [Read] for the text of a file; name is what errors call it.
+// Parse is [Read] for the text of a file; name is its name in errors.
 func Parse(name string, text []byte, kinds []Kind) (*File, error) {
 	p := parser{file: &File{name: name, sections: make(map[string][]entry)}}
 	if len(text) > maxFile {
@@ -65,7 +65,7 @@ func Parse(name string, text []byte, kinds []Kind) (*File, error) {
 	return p.file, nil
 }
 
-// Sections returns which of the kinds the file has settings of.
+// Sections returns the kinds that the file has settings of.
 func (f *File) Sections(kinds []Kind) []Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k Kind) bool {
 		_, ok := f.sections[k.Name]
@@ -73,12 +73,12 @@ func (f *File) Sections(kinds []Kind) []Kind {
 	})
 }
 
-// missing says that a file has nothing of a kind.
+// missing returns the error of a file without a section of a kind.
 func (f *File) missing(kind Kind) error {
 	return &Error{File: f.name, Key: kind.Name, Problem: "no such key, and this process takes its settings from there"}
 }
 
-// parser collects what is wrong with a file.
+// parser collects the faults of a file.
 type parser struct {
 	file *File
 	errs []error
@@ -88,11 +88,11 @@ func (p *parser) bad(line int, key, format string, args ...any) {
 	p.errs = append(p.errs, &Error{File: p.file.name, Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
 }
 
-// yamlLine is how the library tells where the syntax is wrong.
+// yamlLine matches the place that the library puts before a syntax error.
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// document returns the mapping that the text is; nil, with an error noted, if it
-// is none.
+// document returns the mapping of the text; nil, with an error noted, if the text is no
+// mapping.
 func (p *parser) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, more yaml.Node
@@ -126,12 +126,12 @@ func (p *parser) syntax(err error) {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	line := 0
 	if m != nil && m[1] != "" {
-		line, _ = strconv.Atoi(m[1]) // digits; one that is too long names no line
+		line, _ = strconv.Atoi(m[1]) // digits; a number that is too long names no line
 	}
 	p.bad(line, "", "%s", yamlLine.ReplaceAllString(err.Error(), ""))
 }
 
-// root takes the file's sections.
+// root reads the file's sections.
 func (p *parser) root(root *yaml.Node, kinds []Kind) {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -150,7 +150,7 @@ func (p *parser) root(root *yaml.Node, kinds []Kind) {
 	})
 }
 
-// section takes the keys of one kind.
+// section reads the keys of a kind.
 func (p *parser) section(kind Kind, node *yaml.Node) {
 	names := make([]string, 0, 64)
 	for _, f := range kind.Keys() {
@@ -195,8 +195,8 @@ func (p *parser) section(kind Kind, node *yaml.Node) {
 	p.file.sections[kind.Name] = entries
 }
 
-// mapping calls each for the keys of a mapping that are names and stand there
-// once.
+// mapping calls each for the keys of a mapping, and notes an error for a key that is no
+// name or is repeated.
 func (p *parser) mapping(node *yaml.Node, before string, each func(key string, k, v *yaml.Node)) {
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -214,10 +214,10 @@ func (p *parser) mapping(node *yaml.Node, before string, each func(key string, k
 	}
 }
 
-// plainTags are the types that YAML finds in values without being told.
+// plainTags are the types that YAML gives to values without a tag.
 var plainTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!timestamp"}
 
-// scalar returns a value as it is written: what type it is the flag says.
+// scalar returns a value as it is written: the flag determines its type.
 func (p *parser) scalar(node *yaml.Node, path string) (string, bool) {
 	switch {
 	case node.Kind == yaml.AliasNode:
@@ -236,7 +236,7 @@ func (p *parser) scalar(node *yaml.Node, path string) (string, bool) {
 	return node.Value, true
 }
 
-// kindName says what a node is.
+// kindName names the kind of a node.
 func kindName(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -268,7 +268,7 @@ func (e entry) set(flags *pflag.FlagSet, f *pflag.Flag) error {
 	return nil
 }
 
-// clip bounds what of a file stands in a message.
+// clip bounds the part of a file in a message.
 func clip(key string) string {
 	if len(key) > 64 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' }) {
 		return fmt.Sprintf("%.64q", key)
@@ -276,7 +276,7 @@ func clip(key string) string {
 	return key
 }
 
-// alternatives says what of a kind might have been meant.
+// alternatives suggests the known key that may have been meant, or lists the keys.
 func alternatives(key, kind string, known []string) string {
 	key = strings.ReplaceAll(strings.ToLower(key), "_", "-")
 	if len(key) <= 64 && len(known) > 0 {
@@ -291,8 +291,7 @@ func alternatives(key, kind string, known []string) string {
 	return "there are " + strings.Join(known, ", ")
 }
 
-// distance counts the letters to put in, leave away and change to make one word
-// of the other.
+// distance counts the letters to insert, delete and change to make a of b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -30,7 +30,7 @@ func Reference(w io.Writer, kinds []Kind) error {
 	return nil
 }
 
-// defaultOf is what stands for a flag that nobody sets.
+// defaultOf returns the default of a flag, as a cell of the reference.
 func defaultOf(f *pflag.Flag) string {
 	if f.DefValue == "" || f.DefValue == "[]" {
 		return ""
@@ -38,7 +38,7 @@ func defaultOf(f *pflag.Flag) string {
 	return "`" + f.DefValue + "`"
 }
 
-// cell escapes what would end a cell of a table.
+// cell escapes characters that would end a cell of a table.
 func cell(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "|", `\|`), "\n", " ")
 }

@@ -1,11 +1,10 @@
-// Package settings gives the flags of a command their values: from the command
-// line, else from the environment, else from a file, and it remembers where each
-// value is from. It refuses to know what a setting means: the flags that a command
-// defines are the keys, so that there is no second list of them, and what a value
-// must be is for the command to say.
+// Package settings gives the flags of a command their values: from the command line, else
+// from the environment, else from a file. It remembers where each value is from. It does
+// not know the meaning of a setting. The flags that a command defines are the keys, so
+// that there is no second list of them; the command checks the values.
 //
-// A file is YAML. Its top-level keys are kinds of process; below each stand keys
-// named as the flags. What is not known is an error that tells where it stands.
+// A file is YAML. Its top-level keys are kinds of process; below each are keys named like
+// the flags. An unknown key is an error that tells its place.
 package settings
 
 import (
@@ -18,20 +17,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Kind is a kind of process whose settings a file can hold.
+// A Kind is a kind of process with settings in a file.
 type Kind struct {
 	// Name is the top-level key.
 	Name string
-	// About says in a few words what takes its settings from there.
+	// About names, in a few words, the processes that take their settings from there.
 	About string
-	// Flags are the flags of the process. The hidden ones are no keys, nor are
-	// --help and --config. Reading a file tries its values on them, so they are
-	// nobody's.
+	// Flags are the flags of the process. Hidden flags are no keys, nor are --help and
+	// --config. Reading a file tries its values on these flags, so no process may use
+	// them.
 	Flags *pflag.FlagSet
-	// Optional says that a file may be used without a word of this kind.
+	// Optional: a file may lack this kind.
 	Optional bool
-	// Prefix stands before the flag's name in a variable; "" is SAMYA_. With a
-	// prefix of its own a kind reads SAMYA_ as well, for flags that are not Reserved.
+	// Prefix stands before the flag's name in a variable; "" is SAMYA_. A kind with a
+	// prefix of its own reads SAMYA_ as well, for flags that are not Reserved.
 	Prefix string
 	// Reserved are flags of other kinds that share an environment with this kind.
 	Reserved map[string]bool
@@ -40,8 +39,8 @@ type Kind struct {
 // defaultPrefix begins the variables of a kind without a prefix of its own.
 const defaultPrefix = "SAMYA_"
 
-// EnvNames returns the environment variables of a flag. The first that is set and
-// not empty counts. --config has a single variable for all kinds.
+// EnvNames returns the environment variables of a flag. The first that is set and not
+// empty counts. --config has a single variable for all kinds.
 func (k Kind) EnvNames(flag string) []string {
 	shared := envName(defaultPrefix, flag)
 	switch {
@@ -84,14 +83,14 @@ func (k Kind) key(name string) *pflag.Flag {
 	return nil
 }
 
-// envName is the environment variable of a flag.
+// envName returns the environment variable of a flag.
 func envName(prefix, flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// FromEnvironment sets a flag that the command line leaves alone from the
-// environment. It returns the name of the variable, or "" if none is set. An empty
-// variable counts as none.
+// FromEnvironment sets a flag from the environment, unless the command line has set it.
+// It returns the name of the variable, or "" if none is set. An empty variable counts as
+// not set.
 func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(string) (string, bool)) (string, error) {
 	if f.Changed || f.Hidden || f.Name == "help" {
 		return "", nil
@@ -109,7 +108,7 @@ func (k Kind) FromEnvironment(flags *pflag.FlagSet, f *pflag.Flag, env func(stri
 	return "", nil
 }
 
-// set gives a flag its value, and says of a bad one what is wrong with it alone.
+// set gives a flag its value. The error of a bad value tells only its fault.
 func set(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 	err := flags.Set(f.Name, value)
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -118,7 +117,7 @@ func set(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 	return err
 }
 
-// plain leaves away which function of the standard library failed.
+// plain removes the name of the failed function of the standard library.
 func plain(err error) string {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
@@ -130,7 +129,7 @@ func plain(err error) string {
 type Settled struct {
 	kind    Kind
 	flags   *pflag.FlagSet
-	file    string // as it was named; empty without one
+	file    string // as it was named; empty without a file
 	origins map[string]origin
 }
 
@@ -141,12 +140,12 @@ type origin struct {
 	line     int // in the file
 }
 
-// Settle gives the flags that the command line leaves alone their values: from
-// the environment, and those that are keys of the kind from the file, which is
-// nil if there is none. It tells all that is wrong at once.
+// Settle sets the flags that the command line leaves alone from the environment.
+// Remaining flags that are keys of the kind are set from the file. file may be nil. The
+// error tells all faults at once.
 //
-// Flags may hold more than the kind's: commands that talk to a cluster have flags
-// of their own beside those that they share.
+// flags may hold more than the flags of the kind: commands that talk to a cluster have
+// flags of their own beside shared flags.
 func Settle(flags *pflag.FlagSet, kind Kind, file *File, env func(string) (string, bool)) (*Settled, error) {
 	s := &Settled{kind: kind, flags: flags, origins: make(map[string]origin)}
 	var errs []error
@@ -173,7 +172,7 @@ func Settle(flags *pflag.FlagSet, kind Kind, file *File, env func(string) (strin
 	return s, errors.Join(errs...)
 }
 
-// take sets the flags that are still free from the section of a file.
+// take sets the flags that are not set yet from the section of a file.
 func (s *Settled) take(section []entry) []error {
 	var errs []error
 	for _, e := range section {
@@ -190,8 +189,8 @@ func (s *Settled) take(section []entry) []error {
 	return errs
 }
 
-// Origin says where the value of a flag is from: "--data", "SAMYA_DATA",
-// "site.yaml:3" or "default".
+// Origin says where the value of a flag is from: "--data", "SAMYA_DATA", "site.yaml:3" or
+// "default".
 func (s *Settled) Origin(flag string) string {
 	switch o := s.origins[flag]; {
 	case o.flag:
@@ -204,9 +203,9 @@ func (s *Settled) Origin(flag string) string {
 	return "default"
 }
 
-// Locate says of an error about settings where they stand: of each of its parts
-// that begins with the name of a setting from the file or from the environment.
-// What it returns matches what err matches.
+// Locate tells in an error where the settings at fault were set. It does so in each part
+// of err that begins with the name of a setting from the file or the environment. The
+// result matches every error that err matches.
 func (s *Settled) Locate(err error) error {
 	if s == nil || err == nil {
 		return err
@@ -224,7 +223,7 @@ func (s *Settled) Locate(err error) error {
 	return &locatedError{text: strings.Join(lines, "\n"), err: err}
 }
 
-// place returns an error's text with the place of the setting that it is about.
+// place returns an error's text with the place of its setting.
 func (s *Settled) place(text string) string {
 	key, problem := s.field(text)
 	if key == "" {
@@ -238,15 +237,15 @@ func (s *Settled) place(text string) string {
 	case o.line != 0:
 		return fmt.Sprintf("%s:%d: %s.%s: %s", s.file, o.line, s.kind.Name, key, problem)
 	case !set && s.file != "":
-		// Nobody has set it, and in the file it could be.
+		// The setting is not set, and could be set in the file.
 		return fmt.Sprintf("%s: %s.%s: %s", s.file, s.kind.Name, key, problem)
 	}
 	return text
 }
 
-// field finds the key that an error is about, with the index in a list. Errors
-// begin with their field and a colon, and fields of parts with that of the whole:
-// "join[0]: …", and "gossip: preset: …" for gossip-preset.
+// field finds the key that an error is about, with the index in a list. Errors begin with
+// their field and a colon, as "join[0]: …". A part of a setting follows the name of the
+// whole: "gossip: preset: …" is about gossip-preset.
 func (s *Settled) field(text string) (key, problem string) {
 	words := strings.SplitN(text, ": ", 4)
 	for n := len(words) - 1; n > 0; n-- {
@@ -264,7 +263,7 @@ func (s *Settled) field(text string) (key, problem string) {
 	return "", ""
 }
 
-// parts takes errors apart that are joined, with what is said before all of them.
+// parts splits joined errors, each with the text before all of them.
 func parts(err error, before string) []string {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []string
@@ -281,7 +280,7 @@ func parts(err error, before string) []string {
 	return []string{before + err.Error()}
 }
 
-// locatedError is an error with a text that tells where its cause stands.
+// locatedError is an error with a text that tells where its setting was set.
 type locatedError struct {
 	text string
 	err  error
@@ -290,15 +289,15 @@ type locatedError struct {
 func (e *locatedError) Error() string { return e.text }
 func (e *locatedError) Unwrap() error { return e.err }
 
-// Error says what is wrong with a key of a file.
+// Error describes a fault of a key of a file.
 type Error struct {
 	// File is the file's name, as it was given.
 	File string
 	// Line counts from 1; 0 if no line is at fault.
 	Line int
-	// Key is the path of the key, as "site.data"; empty if it is the whole file.
+	// Key is the path of the key, as "site.data"; empty if the whole file is at fault.
 	Key string
-	// Problem says what is wrong.
+	// Problem is the fault.
 	Problem string
 }
 

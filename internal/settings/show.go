@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 )
 
-// Show writes the values in force, as a file that sets all of them, with where
-// each is from beside it.
+// Show writes the values in force, as a file that sets all of them, with the origin of
+// each beside it.
 func (s *Settled) Show(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	text := &strings.Builder{}

@@ -10,8 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// SizeVar defines a flag that is a number of bytes: "67108864", "64MiB" or
-// "64MB".
+// SizeVar defines a flag with a number of bytes: "67108864", "64MiB" or "64MB".
 func SizeVar(f *pflag.FlagSet, p *int64, name string, value int64, usage string) {
 	*p = value
 	f.Var((*size)(p), name, usage)
@@ -20,7 +19,8 @@ func SizeVar(f *pflag.FlagSet, p *int64, name string, value int64, usage string)
 // size is a number of bytes, printed in the largest unit that is exact.
 type size int64
 
-// units are what a number of bytes can be told in, the largest first.
+// units are the units of a number of bytes. String uses the first four, which are binary,
+// largest first. "B" is last, because it ends all other names.
 var units = []struct {
 	name  string
 	bytes int64
@@ -71,7 +71,7 @@ func (s *size) String() string {
 // Type implements [pflag.Value].
 func (s *size) Type() string { return "size" }
 
-// typeName says what the values of a flag are.
+// typeName names the type of a flag's values.
 func typeName(f *pflag.Flag) string {
 	switch t := f.Value.Type(); t {
 	case "stringSlice", "stringArray":
@@ -95,7 +95,7 @@ func typeName(f *pflag.Flag) string {
 	}
 }
 
-// yamlValue writes a flag's value as it would stand in a file.
+// yamlValue returns a flag's value as written in a file.
 func yamlValue(f *pflag.Flag) string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		quoted := make([]string, 0, 8)
@@ -110,7 +110,7 @@ func yamlValue(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// yamlText quotes what would not be text as it stands.
+// yamlText quotes a text that YAML would not read as text.
 func yamlText(s string) string {
 	if s == "" {
 		return `""`
@@ -124,7 +124,7 @@ func yamlText(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// isWord reports whether YAML, of some version, reads s as something but text.
+// isWord reports whether YAML, of some version, reads s as something other than text.
 func isWord(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "y", "n", "null":

@@ -1,20 +1,20 @@
-// Package shares adds up what the sites tell of one entity, each of its own
-// share, and says whether that is a consistent cut: every token is counted
-// exactly once, those between sites included. If it is none, it says which sites
-// to ask again.
+// Package shares adds up the sites' shares of an entity, and reports whether they form a
+// consistent cut. In a consistent cut every token is counted exactly once, tokens between
+// sites included. If not, it tells which sites to ask again.
 //
-// It refuses to ask anybody, to wait, and to guess: a cut that does not account
+// The package asks no site, does not wait, and never guesses. A cut that does not account
 // for every token of the limit is not called consistent.
 //
-// # What a consistent cut is
+// # Consistent cuts
 //
-// Each share is what was durable at its site at some moment between the start
-// and the end of the read. Left, set aside and out together change at a site only
-// by a move between sites: an instance applied, a transfer sent or taken. The
-// shares fit together if each move is in all of the books that it concerns or in
-// none, but for transfers that are under way: those are counted once, as in
-// transit. What is out of each site is of its own moment, so their sum lies
-// between the sums of the least and of the most that was out of each meanwhile. It
-// need not be what was out of all at any one instant: a quota is not linearizable
-// as a whole.
+// Each share is the durable state of its site at some moment between the start and the
+// end of the read. At a site, the sum of tokens left, set aside and out changes only by a
+// move between sites. A move is an instance applied, or a transfer sent or taken. The
+// shares fit together if each move is in all books that it concerns, or in none.
+// Transfers under way are the exception: they are counted once, as in transit.
+//
+// The tokens out at each site are of the moment of its own share. So their sum lies
+// between the sum of the least and the sum of the most tokens out at each site during the
+// read. It need not equal the tokens out of all sites at any single instant: a quota is
+// not linearizable as a whole.
 package shares

@@ -2,29 +2,29 @@ package shares
 
 import "slices"
 
-// Share is what one site told of its part of an entity.
+// Share is a site's part of an entity, as the site told it.
 type Share struct {
-	// Site is its name.
+	// Site is the site's name.
 	Site string
-	// Round orders the shares of a read: all shares of lower rounds had been
-	// answered before this one was asked for.
+	// Round orders the shares of a read: all shares of lower rounds were answered before
+	// this share was asked for.
 	Round int
-	// Absent: the site knows no such entity. All below is empty.
+	// Absent: the site knows no such entity. All fields below are empty.
 	Absent bool
-	// Generation is the entity's that it tells of.
+	// Generation is the generation of the site's entity.
 	Generation uint64
-	// Limit and Surplus are those after Applied instances that a majority decides.
+	// Limit and Surplus are the values after Applied instances decided by a majority.
 	Limit, Surplus int64
 	Applied        uint64
-	// Owed is by how much the tokens in circulation exceed Limit less Surplus then.
+	// Owed is by how much the tokens in circulation then exceed Limit less Surplus.
 	Owed int64
-	// Pledged: the site has a part in the next such instance. Without one it is in
-	// no value of it that was decided by then.
+	// Pledged: the site has a part in the next such instance. Without such a part, the
+	// site is in no value of the instance that was decided by then.
 	Pledged bool
-	// Left, Offered and Net are its books: what may be handed out, what is set
-	// aside, and what is out. All may be negative.
+	// Left, Offered and Net are the site's books: the tokens it may hand out, the tokens
+	// set aside, and the tokens out. All may be negative.
 	Left, Offered, Net int64
-	// Stars are its parts in instances that their members decide.
+	// Stars are its parts in instances decided by their members.
 	Stars []Star
 	// Sent and Received are the last transfers to and from other sites.
 	Sent, Received []Transfer
@@ -34,47 +34,47 @@ type Share struct {
 type Star struct {
 	Leader  string
 	Counter uint64
-	// Applied: it was decided, and is in the books.
+	// Applied: the instance was decided, and is in the books.
 	Applied bool
 }
 
 // Transfer is the last transfer that a site knows of between itself and another.
 type Transfer struct {
-	// Site is the other one.
+	// Site is the other site.
 	Site string
 	// Seq numbers the transfers of the pair in one direction from 1; 0 for none.
 	Seq uint64
-	// Tokens are those of one that was sent and is not acknowledged; 0 else.
+	// Tokens are the tokens of a transfer that was sent and is not acknowledged; 0
+	// otherwise.
 	Tokens int64
 }
 
-// Sums are what shares add up to.
+// Sums are the sums of shares.
 type Sums struct {
-	// Limit and Surplus are those of the share that has applied most.
+	// Limit and Surplus are taken from the share that has applied most.
 	Limit, Surplus int64
-	// Available is what is left, less the debts; Acquired is what is out.
+	// Available is the tokens left, less Owed; Acquired is the tokens out.
 	Available, Acquired int64
-	// InTransit is all of the limit but the surplus that is neither available nor
-	// acquired. Of a consistent cut it is what is set aside and what is under way
-	// in transfers.
+	// InTransit is the limit less surplus, available and acquired tokens. In a consistent
+	// cut it is the tokens set aside and the tokens under way in transfers.
 	InTransit int64
-	// Debt is what the share that has applied most owes, and what sites are below
-	// zero, as a positive number.
+	// Debt is Owed of the share that has applied most, plus the amounts by which sites
+	// are below zero.
 	Debt int64
 }
 
-// Cut is what a read has found.
+// Cut is the result of a read.
 type Cut struct {
 	Sums
 	// Consistent: every token of the limit is counted exactly once.
 	Consistent bool
-	// Again are the sites to ask again, in the order of the shares, if the cut is
-	// not consistent. They lag behind what the figures of others already contain.
+	// Again are the sites to ask again, in the order of the shares, if the cut is not
+	// consistent. These sites lag behind the figures of other sites.
 	Again []string
 }
 
-// Merge adds up the shares of an entity: one of each member site for a cut that
-// may be consistent, or of some, for the sums alone.
+// Merge adds up the shares of an entity. all has a share of each member site for a cut
+// that may be consistent, or of some sites, for the sums alone.
 func Merge(all []Share) Cut {
 	m := merger{all: all, again: make([]bool, len(all))}
 	newest := m.newest()
@@ -94,8 +94,8 @@ func Merge(all []Share) Cut {
 		}
 	}
 	if !slices.Contains(m.again, true) {
-		// What shows in no pair of shares shows in the sum: a move that is in some
-		// of the books alone and that nobody remembers any more.
+		// The sum shows an error that no pair of shares shows: a move in only some of its
+		// books that no site remembers any more.
 		if cut.Consistent = cut.InTransit == accounted; !cut.Consistent {
 			for i := range m.again {
 				m.again[i] = true
@@ -132,8 +132,8 @@ type merger struct {
 	again []bool
 }
 
-// newest is where the share is that has applied most of the last generation,
-// or -1.
+// newest returns the index of the share of the last generation that has applied most, or
+// -1.
 func (m *merger) newest() int {
 	newest := -1
 	for i := range m.all {
@@ -149,9 +149,9 @@ func (m *merger) newest() int {
 	return newest
 }
 
-// generations asks again whoever tells of an earlier generation. A site that
-// knows no such entity has missed its creation, or knows already that it was
-// deleted: then the others lag.
+// generations asks every site of an earlier generation again. A site that knows no such
+// entity has missed its creation, or knows already of its deletion; then the other sites
+// lag.
 func (m *merger) generations(last uint64) {
 	absent := slices.ContainsFunc(m.all, func(s Share) bool { return s.Absent })
 	for i := range m.all {
@@ -159,10 +159,10 @@ func (m *merger) generations(last uint64) {
 	}
 }
 
-// majority asks again the sites that have not applied all that others have. One
-// that has no part in its next instance, and was asked after the others had
-// answered, is in none of the values that it has missed: else what it offered
-// would still be set aside.
+// majority asks the sites again that have applied fewer instances than other sites. It
+// leaves a lagging site out if the site has no part in its next instance and was asked
+// after the other sites had answered. Such a site is in none of the values that it has
+// missed; otherwise its offer would still be set aside.
 func (m *merger) majority(applied uint64) {
 	first, found := 0, false
 	for i := range m.all {
@@ -177,9 +177,9 @@ func (m *merger) majority(applied uint64) {
 	}
 }
 
-// stars asks again the sites that may lack an instance, decided by its members,
-// which another has applied: one that has set tokens aside for it, and one that
-// does not tell of it and was not asked later.
+// stars asks the sites again that may lack an instance, decided by its members, that
+// another site has applied. Such a site has set tokens aside for the instance, or does
+// not tell of the instance and was not asked later.
 func (m *merger) stars() {
 	for i := range m.all {
 		for _, st := range m.all[i].Stars {
@@ -197,8 +197,8 @@ func (m *merger) stars() {
 	}
 }
 
-// transfers asks again whichever side of a pair lags, and returns what is under
-// way. A donor sends the next one only after the one before was taken.
+// transfers asks the lagging side of each pair again, and returns the tokens under way. A
+// donor sends its next transfer only after the last was taken.
 func (m *merger) transfers() (flying int64) {
 	for d := range m.all {
 		for r := range m.all {
@@ -208,7 +208,7 @@ func (m *merger) transfers() (flying int64) {
 			case sent.Seq < taken.Seq:
 				m.again[d] = true
 			case sent.Seq > taken.Seq+1 || sent.Tokens == 0:
-				// An earlier one was taken meanwhile, or this one.
+				// Meanwhile an earlier transfer was taken, or this last transfer.
 				m.again[r] = true
 			default:
 				flying += sent.Tokens

@@ -1,7 +1,7 @@
-// Package simdisk is one directory of files in memory that loses, tears and
-// spoils what a real disk may, as a seed decides. It refuses to be kinder than
-// a disk promises to be: what was not synced may be there after a loss of power
-// or not, sector by sector, and a name that was not synced as well.
+// Package simdisk is a directory of files in memory that loses, tears and spoils data as
+// a real disk may; a seed decides. It is no kinder than a disk promises to be. Data not
+// synced may or may not survive a loss of power, sector by sector. So may a name not
+// synced.
 package simdisk
 
 import (
@@ -18,7 +18,7 @@ import (
 // Sector is how many bytes a disk writes whole or not at all.
 const Sector = 512
 
-// ErrCut is what calls return from a loss of power on.
+// ErrCut is the error of calls in and after a loss of power.
 var ErrCut = errors.New("the power is gone")
 
 // Op is a kind of call that changes the disk.
@@ -32,7 +32,7 @@ const (
 	Rename
 	Remove
 	SyncNames
-	// Other is what a program does to the disk by other means, see [Disk.Do].
+	// Other is a change of data kept elsewhere, see [Disk.Do].
 	Other
 	ops
 )
@@ -42,64 +42,63 @@ func (o Op) String() string {
 	return [ops]string{"write", "sync", "create", "rename", "remove", "sync of names", "other"}[o]
 }
 
-// Disk is one directory on a disk. It is used by one goroutine.
+// Disk is a directory on a disk. A Disk must not be used by several goroutines.
 type Disk struct {
 	r *rand.Rand
-	// names are the files as running programs see them, stable those whose names
-	// survive whatever happens; renamed are the changes in between.
+	// names are the files as running programs see them; stable are the files with durable
+	// names; renamed are the changes in between.
 	names, stable map[string]*inode
 	renamed       []renaming
-	// power counts the losses of power: files opened before one are of no use.
+	// power counts the losses of power: files opened before a loss are of no use.
 	power int
-	// cutIn, if not 0, is which call from now on the power is lost in.
+	// cutIn, if above 0, counts down the calls until the power is lost; -1: it is lost.
 	cutIn int
-	// fail are the errors that the next call of a kind returns.
+	// fail has the error for the next call of each kind.
 	fail [ops]error
-	// full refuses to let files grow.
+	// full keeps files from growing.
 	full  bool
 	calls [ops]int
-	// takeBack, if not nil, takes back what [Disk.Do] did and a loss of power undoes.
+	// takeBack, if not nil, undoes changes of [Disk.Do] at a loss of power.
 	takeBack func()
 }
 
-// renaming changes a name: a creation if from is empty, a removal if to is.
+// renaming changes a name: a creation if from is empty, a removal if to is empty.
 type renaming struct {
 	from, to string
 	file     *inode
 }
 
-// New makes an empty one that draws from r.
+// New makes an empty disk that draws from r.
 func New(r *rand.Rand) *Disk {
 	return &Disk{r: r, names: make(map[string]*inode), stable: make(map[string]*inode)}
 }
 
-// CutIn has the power lost in the n-th call from now on that changes the disk,
-// the first being 1. Whether that call still has its effect is left to [Disk.Cut].
-// 0 takes it back.
+// CutIn makes the power fail in the n-th call from now on that changes the disk; the
+// first call is 1. [Disk.Cut] decides whether that call still takes effect. 0 takes the
+// loss back.
 func (d *Disk) CutIn(n int) { d.cutIn = n }
 
-// Fail has the next call of a kind return an error. A sync that fails leaves it
-// open what it made durable, and no later one makes up for it.
+// Fail makes the next call of a kind return an error. A failed sync leaves undecided
+// which data is durable, and no later sync makes up for it.
 func (d *Disk) Fail(o Op, err error) { d.fail[o] = err }
 
 // Failing reports whether a call is still to fail.
 func (d *Disk) Failing() bool { return d.fail != [ops]error{} }
 
-// Fill makes the disk full, or gives it space again. Files keep the space that
-// they have.
+// Fill makes the disk full, or gives it space again. Files keep the space that they have.
 func (d *Disk) Fill(full bool) { d.full = full }
 
 // Full reports whether the disk is full.
 func (d *Disk) Full() bool { return d.full }
 
-// Dead reports whether the power is lost, and [Disk.Cut] has to be called before
-// the disk can be used again.
+// Dead reports whether the power is lost, so that [Disk.Cut] has to be called before the
+// disk can be used again.
 func (d *Disk) Dead() bool { return d.cutIn < 0 }
 
-// Calls counts the calls of a kind.
+// Calls returns the number of calls of a kind.
 func (d *Disk) Calls(o Op) int { return d.calls[o] }
 
-// begin counts a call and tells whether it fails.
+// begin counts a call and returns its error, if it fails.
 func (d *Disk) begin(o Op) error {
 	if d.Dead() {
 		return ErrCut
@@ -118,11 +117,12 @@ func (d *Disk) begin(o Op) error {
 	return nil
 }
 
-// Do has the disk carry out what is kept elsewhere and is durable at once, whole
-// or not at all: a transaction of a database. If its sync fails it may have been; or
-// it is there for programs to see, also after they were started again, and a loss of
-// power takes it back. The next one that succeeds makes it durable as well. save
-// keeps what there is before such a transaction, and returns what brings it back.
+// Do carries out a change of data that is kept elsewhere, such as a transaction of a
+// database. The change is durable at once, whole or not at all. If its sync fails, the
+// change may be durable or not made. Or programs see it, also after a restart, until a
+// loss of power takes it back. In this case the next successful Do makes it durable as
+// well. save keeps the data before such a change, and returns the function that brings it
+// back.
 func (d *Disk) Do(what func(), save func() (takeBack func())) error {
 	if d.Dead() {
 		return ErrCut
@@ -149,13 +149,13 @@ func (d *Disk) Do(what func(), save func() (takeBack func())) error {
 	return err
 }
 
-// outcomes are what may have become of a transaction.
+// outcomes are the possible outcomes of a transaction.
 type outcomes uint8
 
 const (
 	notAtAll outcomes = iota
 	durably
-	// cached: programs see it, and the disk does not have it.
+	// cached: programs see the change, and the disk does not have it.
 	cached
 )
 
@@ -200,7 +200,7 @@ func (d *Disk) open(name string) *File {
 	return &File{d: d, name: name, file: d.names[name], power: d.power}
 }
 
-// Rename gives a file another name, in place of a file that has it.
+// Rename gives a file another name, and replaces a file of that name.
 func (d *Disk) Rename(from, to string) error {
 	f := d.names[from]
 	if f == nil {
@@ -213,7 +213,7 @@ func (d *Disk) Rename(from, to string) error {
 	return naming("rename", from, err)
 }
 
-// Remove takes a file away.
+// Remove removes a file.
 func (d *Disk) Remove(name string) error {
 	f := d.names[name]
 	if f == nil {
@@ -244,7 +244,7 @@ func (d *Disk) change(c renaming) {
 	d.renamed = append(d.renamed, c)
 }
 
-// apply changes a name, if that is what it was when the change was asked for.
+// apply changes a name, unless the name now has another file.
 func (c *renaming) apply(names map[string]*inode) {
 	if c.from != "" {
 		if names[c.from] != c.file {
@@ -267,16 +267,15 @@ func (d *Disk) settleNames(keep keeping) {
 	d.renamed = nil
 }
 
-// Cut loses the power and comes back with what the disk has: all that was
-// synced, and of the rest whatever the seed decides. Open files are of no use
-// afterwards.
+// Cut loses the power and comes back with the data on the disk. The disk has all synced
+// data, and as much of the rest as the seed decides. Open files are of no use afterwards.
 func (d *Disk) Cut() { d.cut(d.draw()) }
 
-// CutHard loses all that was not synced.
+// CutHard loses the power and all data that was not synced.
 func (d *Disk) CutHard() { d.cut(keeping{style: nothing}) }
 
-// Kill ends the program that uses the disk, and no more: what it wrote is there
-// to read, and what it did not sync can still be lost.
+// Kill ends only the program that uses the disk: its writes can still be read, and its
+// unsynced writes can still be lost.
 func (d *Disk) Kill() {
 	d.power++
 	d.cutIn, d.fail = 0, [ops]error{}
@@ -303,7 +302,7 @@ func (d *Disk) cut(keep keeping) {
 	d.cutIn, d.fail = 0, [ops]error{}
 }
 
-// Clone copies what the disk has. Nothing may be unsynced on it: it comes after
+// Clone copies the disk. The disk must hold no unsynced data: Clone comes after
 // [Disk.Cut]. The copy draws from r.
 func (d *Disk) Clone(r *rand.Rand) *Disk {
 	c := New(r)
@@ -319,7 +318,7 @@ func (d *Disk) Same(other *Disk) bool {
 	return maps.EqualFunc(d.names, other.names, func(a, b *inode) bool { return bytes.Equal(a.data, b.data) })
 }
 
-// Size returns how long a file is, 0 if there is none.
+// Size returns the length of a file, 0 if there is no such file.
 func (d *Disk) Size(name string) int64 {
 	if f := d.names[name]; f != nil {
 		return int64(len(f.data))
@@ -327,7 +326,7 @@ func (d *Disk) Size(name string) int64 {
 	return 0
 }
 
-// Used returns how long a file is without the zeros at its end.
+// Used returns the length of a file without the zeros at its end.
 func (d *Disk) Used(name string) int64 {
 	f := d.names[name]
 	if f == nil {
@@ -336,10 +335,10 @@ func (d *Disk) Used(name string) int64 {
 	return int64(len(bytes.TrimRight(f.data, "\x00")))
 }
 
-// Flip turns one bit of a file, durably.
+// Flip changes a bit of a file, durably.
 func (d *Disk) Flip(name string, bit int64) { d.names[name].data[bit/8] ^= 1 << (bit % 8) }
 
-// Truncate cuts a file off, durably.
+// Truncate shortens a file to size, durably.
 func (d *Disk) Truncate(name string, size int64) {
 	f := d.names[name]
 	f.settle(keeping{style: everything})

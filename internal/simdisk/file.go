@@ -8,24 +8,23 @@ import (
 	"syscall"
 )
 
-// inode is a file, whatever its name.
+// inode is a file without its names.
 type inode struct {
-	// data is what running programs read.
+	// data is the content that running programs read.
 	data []byte
-	// unsynced are the sectors written since the last sync, in the order of their
-	// first writes, and where they stand in that list.
+	// unsynced are the sectors written since the last sync, in the order of their first
+	// writes. at maps a sector to its index in unsynced.
 	unsynced []sector
 	at       map[int]int
-	// sizes are those that the file had since then, the first of them then. It is
-	// empty if the size did not change.
+	// sizes are the sizes that the file has had since then, the first at the last sync.
+	// It is empty if the size did not change.
 	sizes []int
-	// under, if not nil, is what is on the disk after a sync that failed: what
-	// programs read is not, and later syncs make durable what was written since.
+	// under, if not nil, is the content on the disk after a failed sync. Programs do not
+	// read it; later syncs make only writes since then durable.
 	under []byte
 }
 
-// sector is one that was written: what it held when it was last synced, and
-// after each write since.
+// sector is a written sector: its content at the last sync, and after each write since.
 type sector struct {
 	index  int
 	states [][]byte
@@ -36,7 +35,7 @@ func newInode() *inode { return new(inode) }
 // zeros is a sector of a file that was made longer.
 var zeros [Sector]byte
 
-// synced is what is on the disk, but for sectors that were written since.
+// synced returns the content on the disk, without sectors written since.
 func (f *inode) synced() []byte {
 	if f.under != nil {
 		return f.under
@@ -44,7 +43,7 @@ func (f *inode) synced() []byte {
 	return f.data
 }
 
-// state copies what a sector holds; behind the end of the file that is zeros.
+// state copies the content of a sector; beyond the end of the file it is zeros.
 func state(data []byte, index int) []byte {
 	from := index * Sector
 	if from >= len(data) {
@@ -59,8 +58,7 @@ func state(data []byte, index int) []byte {
 	return s
 }
 
-// touch notes what the sectors of a range hold before they are written for the
-// first time.
+// touch keeps the content of the sectors of a range before their first write.
 func (f *inode) touch(from, to int) {
 	if f.at == nil {
 		f.at = make(map[int]int)
@@ -73,7 +71,7 @@ func (f *inode) touch(from, to int) {
 	}
 }
 
-// wrote notes what they hold after a write.
+// wrote keeps the content of the sectors of a range after a write.
 func (f *inode) wrote(from, to int) {
 	for i := from / Sector; i*Sector < to; i++ {
 		s := &f.unsynced[f.at[i]]
@@ -102,7 +100,7 @@ func (f *inode) grow(size int) {
 	clear(f.data[was:])
 }
 
-// sync makes all durable that was written since the last one.
+// sync makes all writes since the last sync durable.
 func (f *inode) sync() {
 	if f.under != nil {
 		f.under = f.decide(keeping{style: everything})
@@ -115,7 +113,7 @@ func (f *inode) forget() {
 	clear(f.at)
 }
 
-// decide returns what is on the disk, with what is kept of the unsynced.
+// decide returns the content on the disk, with the kept part of the unsynced writes.
 func (f *inode) decide(keep keeping) []byte {
 	synced := f.synced()
 	size := len(synced)
@@ -132,7 +130,8 @@ func (f *inode) decide(keep keeping) []byte {
 	return disk[:size]
 }
 
-// settle decides what of the unsynced is on the disk, which programs read then.
+// settle decides which unsynced writes are on the disk. Programs then read the content on
+// the disk.
 func (f *inode) settle(keep keeping) {
 	if f.under == nil && len(f.unsynced) == 0 && len(f.sizes) == 0 {
 		return
@@ -141,7 +140,7 @@ func (f *inode) settle(keep keeping) {
 	f.forget()
 }
 
-// spoil decides it in a sync that fails. Programs go on to read what they wrote.
+// spoil decides it in a failed sync. Programs go on to read their own writes.
 func (f *inode) spoil(keep keeping) {
 	f.under = f.decide(keep)
 	f.forget()
@@ -155,7 +154,7 @@ type File struct {
 	power int
 }
 
-// dead reports whether the file was opened before the power was lost.
+// dead reports whether the power was lost after the file was opened.
 func (f *File) dead() bool { return f.power != f.d.power || f.d.Dead() }
 
 // ReadAt implements io.ReaderAt.
@@ -176,7 +175,7 @@ func (f *File) ReadAt(b []byte, from int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt implements io.WriterAt. What it wrote is durable after the next Sync.
+// WriteAt implements io.WriterAt. The bytes are durable after the next Sync.
 func (f *File) WriteAt(b []byte, from int64) (int, error) {
 	if from < 0 {
 		return 0, naming("write", f.name, fs.ErrInvalid)
@@ -203,7 +202,7 @@ func (f *File) WriteAt(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// Sync makes what was written durable, and the size.
+// Sync makes the written bytes and the size durable.
 func (f *File) Sync() error {
 	if f.dead() {
 		return naming("sync", f.name, ErrCut)
@@ -218,7 +217,7 @@ func (f *File) Sync() error {
 	return naming("sync", f.name, err)
 }
 
-// Size returns how long the file is.
+// Size returns the length of the file.
 func (f *File) Size() (int64, error) {
 	if f.dead() {
 		return 0, naming("stat", f.name, ErrCut)
@@ -226,5 +225,5 @@ func (f *File) Size() (int64, error) {
 	return int64(len(f.file.data)), nil
 }
 
-// Close lets go of the file. It makes nothing durable.
+// Close closes the file. It makes nothing durable.
 func (f *File) Close() error { return nil }

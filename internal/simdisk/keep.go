@@ -2,37 +2,36 @@ package simdisk
 
 import "math/rand/v2"
 
-// keeping decides what survives of what was not synced.
+// keeping decides which unsynced changes survive.
 type keeping struct {
 	style style
 	r     *rand.Rand
-	// thousandths is how likely a sector or name is kept in style some, or how
-	// many of the first of them are in style first.
+	// thousandths is the probability of each sector and name to be kept, in style some.
+	// In style first it is the share of the first changes that are kept.
 	thousandths int
 }
 
 type style uint8
 
 const (
-	// nothing survives: what programs wrote had not left the system's memory.
+	// nothing survives: no write had left the system's memory.
 	nothing style = iota
 	// everything survives.
 	everything
-	// some survives, each sector and each name by itself.
+	// some survives: each sector and each name may survive by itself.
 	some
-	// first survives: what was written first.
+	// first survives: the first changes do.
 	first
 )
 
-// drawn are the styles as often as they are drawn.
+// drawn has each style as often as it is drawn.
 var drawn = [...]style{nothing, everything, some, some, some, first}
 
 func (d *Disk) draw() keeping {
 	return keeping{style: drawn[d.r.IntN(len(drawn))], r: d.r, thousandths: d.r.IntN(1001)}
 }
 
-// sector returns which of its states a sector has, the first being the synced
-// one.
+// sector returns which of its states a sector has; state 0 is the synced content.
 func (k keeping) sector(i, n, states int) int {
 	switch k.style {
 	case everything:
@@ -53,7 +52,7 @@ func (k keeping) sector(i, n, states int) int {
 	return 0
 }
 
-// size returns which size a file has.
+// size returns the size of a file.
 func (k keeping) size(sizes []int) int {
 	switch k.style {
 	case everything:

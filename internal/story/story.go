@@ -1,7 +1,7 @@
-// Package story runs the stories of the protocols' tests: files of commands to the sites of
-// a cluster, with the sites' steps as the output. The package knows the commands that all
-// protocols share: messages arrive, get lost, arrive again; time passes; sites crash and
-// are cut off. It refuses to know a protocol: a Cluster shows it one.
+// Package story runs the stories of the protocols' tests: files of commands to the sites
+// of a cluster, with the sites' steps as the output. The package has the commands that
+// all protocols share: messages arrive, get lost, arrive again; time passes; sites crash
+// and are cut off. It knows no protocol: a Cluster implements one.
 package story
 
 import (
@@ -58,7 +58,8 @@ type Cluster[M any] interface {
 // Story is a story in the course of being told.
 type Story[M any] struct {
 	Cluster[M]
-	// held are the sites of which nothing becomes durable, side the sides of a partition.
+	// held are the sites that make nothing durable; side is the side of each site in a
+	// partition.
 	held map[string]bool
 	side map[string]int
 	out  strings.Builder

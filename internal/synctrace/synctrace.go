@@ -1,7 +1,7 @@
-// Package synctrace has a test run itself under strace, and finds in the trace what a
-// loss of power could take back: writes to files that no sync followed, and names of
-// files whose directory was not synced. A process that is killed shows nothing of
-// this, as the system keeps what was written.
+// Package synctrace makes a test run itself under strace. In the trace it finds the data
+// that a loss of power could take back. Such data are writes to files without a later
+// sync, and names in directories that were not synced. Killing a process would show none
+// of this, as the system keeps its writes.
 package synctrace
 
 import (
@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// childDir tells the child the directory that is watched.
+	// childDir is the variable that tells the child the watched directory.
 	childDir = "SAMYA_SYNCTRACE_DIR"
 	mark     = "synctrace: durable\n"
 	calls    = "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,unlink,unlinkat,rmdir," +
 		"write,writev,pwrite64,pwritev,pwritev2,ftruncate,fallocate,fsync,fdatasync"
 )
 
-// Run has child do things in a new directory, in a process of its own. Whenever child
-// calls durable, all that was written in the directory has to be synced, and the
-// names in it, but for files that ignore tells; ignore may be nil. A file is whole
-// before it gets another name, and nothing is removed from a directory with a new
-// name before that is durable. It returns how often durable was called. Without strace the test is skipped, unless CI=true.
+// Run calls child with a new directory, in a process of its own. Whenever child calls
+// durable, all writes and names in the directory must be synced, except for files that
+// ignore tells; ignore may be nil. A file must be synced before it gets another name.
+// Nothing may be removed from a renamed directory before the new name is durable. Run
+// returns how often durable was called. Without strace the test is skipped, unless
+// CI=true.
 func Run(t *testing.T, ignore func(path string) bool, child func(dir string, durable func())) int {
 	t.Helper()
 	if dir := os.Getenv(childDir); dir != "" {
@@ -72,17 +73,17 @@ func Run(t *testing.T, ignore func(path string) bool, child func(dir string, dur
 	return marks
 }
 
-// judge is the state of a directory by what a trace has told so far.
+// judge is the state of a directory according to the trace so far.
 type judge struct {
 	dir    string
 	ignore func(string) bool
-	// written are the lines of the last writes to files that were not synced since;
-	// named those of the changes of names, by directory and name.
+	// written are the lines of the last writes to files without a later sync. named are
+	// the lines of the unsynced changes of names, by directory and name.
 	written map[string]int
 	named   map[string]map[string]int
 	// moved are the names that came by a rename that was not synced since.
 	moved map[string]bool
-	// known are the files that were seen.
+	// known are the files seen so far.
 	known map[string]bool
 	marks int
 	wrong []string
@@ -102,8 +103,8 @@ type begun struct {
 	line int
 }
 
-// Judge reads a trace of strace -f -y. It returns how often the process said that all
-// in a directory is durable, and what was wrong.
+// Judge reads a trace of strace -f -y. It returns how often the process called all data
+// in dir durable, and the faults it found.
 func Judge(trace, dir string, ignore func(path string) bool) (marks int, wrong []string) {
 	j := &judge{
 		dir: dir, ignore: ignore, written: make(map[string]int), named: make(map[string]map[string]int),
@@ -132,8 +133,7 @@ func Judge(trace, dir string, ignore func(path string) bool) (marks int, wrong [
 	return j.marks, j.wrong
 }
 
-// call takes up a call that succeeded, from the line where it began to that where it
-// ended.
+// call handles a call that succeeded; it began at line from and ended at line to.
 func (j *judge) call(name, args string, from, to int) {
 	var paths []string
 	for _, q := range quoted.FindAllStringSubmatch(args, -1) {
@@ -198,7 +198,7 @@ func (j *judge) name(path string, line int) {
 	j.named[dir][path] = line
 }
 
-// move notes that a file got another name: what it holds has to be synced before.
+// move notes that a file got another name: its content has to be synced before.
 func (j *judge) move(from, to string, line int) {
 	if at, dirty := j.written[from]; dirty {
 		j.wrong = append(j.wrong, fmt.Sprintf("line %d: %s gets the name %s before the write of line %d is synced", line, from, to, at))
@@ -206,7 +206,7 @@ func (j *judge) move(from, to string, line int) {
 	j.name(to, line)
 }
 
-// synced notes a sync that began at a line: what had ended by then is durable.
+// synced notes a sync that began at a line: calls that had ended by then are durable.
 func (j *judge) synced(file string, from int) {
 	if at, dirty := j.written[file]; dirty && at < from {
 		delete(j.written, file)
@@ -219,7 +219,7 @@ func (j *judge) synced(file string, from int) {
 	}
 }
 
-// durable checks that nothing is left that a loss of power could take back.
+// durable notes a fault for all data that a loss of power could take back.
 func (j *judge) durable(line int) {
 	j.marks++
 	for file, at := range j.written {
@@ -230,7 +230,7 @@ func (j *judge) durable(line int) {
 			j.wrong = append(j.wrong, fmt.Sprintf("line %d: %s has its name since line %d, and %s is not synced", line, path, at, dir))
 		}
 	}
-	// Each is told once.
+	// Each fault is told once.
 	clear(j.written)
 	clear(j.named)
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// mostEdits bounds the changes of a mutation to each text, mostInserted the bytes that an
+// mostEdits bounds the edits of each text in a mutation, mostInserted the bytes that an
 // edit adds.
 const (
 	mostEdits    = 4
@@ -22,7 +22,7 @@ const telling = "\x00\x01\x7f\x80\xff \t\n\"'\\{}[]()<>,:;=/.-+%#&?*09aZ_"
 // source draws mutations.
 type source struct{ *rand.Rand }
 
-// mutation returns a copy of a seed with at least one changed value.
+// mutation returns a copy of a seed with some value changed, maybe several.
 func (s *source) mutation(seeds [][]any) []any {
 	seed := slices.Clone(seeds[s.IntN(len(seeds))])
 	other := seeds[s.IntN(len(seeds))]
@@ -91,7 +91,7 @@ func (s *source) edit(b, other []byte) []byte {
 	return b
 }
 
-// span draws a part of n bytes, mostly a short one.
+// span draws a part of n bytes, mostly a short part.
 func (s *source) span(n int) (from, to int) {
 	if n == 0 {
 		return 0, 0
@@ -111,7 +111,7 @@ func (s *source) byte() byte {
 	return byte(s.IntN(256))
 }
 
-// special draws a number near a bound of some width, or any.
+// special draws a number near a bound of some width, or any number.
 func (s *source) special() int64 {
 	switch s.IntN(4) {
 	case 0:

@@ -93,7 +93,7 @@ func try(t *testing.T, target reflect.Value, input []any) {
 	ended = true
 }
 
-// file is an input as Go keeps it in a corpus.
+// file returns an input in the form of a file of Go's corpus.
 func file(input []any) string {
 	var b strings.Builder
 	b.WriteString("go test fuzz v1\n")

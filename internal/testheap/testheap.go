@@ -1,11 +1,11 @@
-// Package testheap lets the binary of a test collect garbage less often: it has the
-// memory, and a quarter of the processor's time went there. Import it for its effect:
+// Package testheap makes the binary of a test collect garbage less often: the memory is
+// there, and collections took a quarter of the processor's time. Import it for its
+// effect:
 //
 //	import _ "github.com/samya-db/samya/internal/testheap"
 //
-// It is for tests that keep to their own process. The environment stays as it is, so
-// that the programs that tests run collect as they do for users. It is not for tests of
-// memory.
+// It is for tests that keep to their own process. The environment stays as it is, so that
+// programs started by tests collect as they do for users. It is not for tests of memory.
 package testheap
 
 import (

@@ -15,25 +15,25 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// ServerCredentials are those of a gRPC listener. A connection is closed when the
-// certificate of its caller is not good any more.
+// ServerCredentials returns the credentials of a gRPC listener. A connection is closed
+// when the certificate of its caller is no longer good.
 func (s *Store) ServerCredentials() credentials.TransportCredentials {
 	return &transport{credentials.NewTLS(s.Server()), s}
 }
 
-// ClientCredentials are those of gRPC connections to the one that is named. A
-// connection is closed when the certificate of its server is not good any more.
+// ClientCredentials returns the credentials of gRPC connections to the named holder. A
+// connection is closed when the certificate of its server is no longer good.
 func (s *Store) ClientCredentials(to Identity) credentials.TransportCredentials {
 	return &transport{credentials.NewTLS(s.Client(to)), s}
 }
 
-// DialCredentials are those of gRPC connections to hosts; see Dial. The host is that
-// of the address unless it is given.
+// DialCredentials returns the credentials of gRPC connections to hosts; see Dial. If host
+// is empty, it is the host of the address.
 func (s *Store) DialCredentials(host string) credentials.TransportCredentials {
 	return &dialed{credentials.NewTLS(s.Dial(host)), s, host}
 }
 
-// dialed holds each connection against the host that it is for.
+// dialed checks each connection's certificate against the connection's host.
 type dialed struct {
 	credentials.TransportCredentials
 	store *Store
@@ -64,8 +64,8 @@ func (d *dialed) Clone() credentials.TransportCredentials {
 	return &dialed{d.TransportCredentials.Clone(), d.store, d.host}
 }
 
-// DialHTTP connects to a server of HTTP over TLS, for http.Transport.DialTLSContext.
-// The certificate must be for host; for that of the address if it is empty.
+// DialHTTP connects to a server of HTTP over TLS, for http.Transport.DialTLSContext. The
+// certificate must be for host, or for the host of the address if host is empty.
 func (s *Store) DialHTTP(host string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		to := host
@@ -86,7 +86,7 @@ func (s *Store) DialHTTP(host string) func(ctx context.Context, network, addr st
 	}
 }
 
-// transport keeps an eye on the connections that were made.
+// transport watches its connections for certificates that are no longer good.
 type transport struct {
 	credentials.TransportCredentials
 	store *Store
@@ -115,7 +115,7 @@ func (t *transport) Clone() credentials.TransportCredentials {
 	return &transport{t.TransportCredentials.Clone(), t.store}
 }
 
-// watched is a connection whose other end has a certificate.
+// watched is a connection to a peer with a certificate.
 type watched struct {
 	net.Conn
 	store *Store
@@ -145,7 +145,7 @@ func (w *watched) Close() error {
 	return w.Conn.Close()
 }
 
-// sweep closes the connections whose other end's certificate is not good any more.
+// sweep closes the connections to peers with certificates that are no longer good.
 func (s *Store) sweep() {
 	s.mu.Lock()
 	open := make([]*watched, 0, len(s.conns))
@@ -161,9 +161,9 @@ func (s *Store) sweep() {
 	}
 }
 
-// Listen has a listener speak TLS. The time handshake bounds each handshake, even where
-// the server allows more. It is for servers of HTTP, which ask Good before every request
-// themselves.
+// Listen returns a listener that speaks TLS over l. handshake bounds the time of each
+// handshake, even if the server allows more. It is for servers of HTTP, which ask Good
+// before every request themselves.
 func (s *Store) Listen(l net.Listener, handshake time.Duration) net.Listener {
 	cfg := s.Server()
 	cfg.NextProtos = []string{"http/1.1"}

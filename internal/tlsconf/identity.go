@@ -14,26 +14,26 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// Kind is what the holder of a certificate is.
+// Kind is the kind of a certificate's holder.
 type Kind string
 
 // The kinds.
 const (
 	// Site is a site of the cluster.
 	Site Kind = "site"
-	// AppManager is an app manager, or one of a group that share a certificate.
+	// AppManager is an app manager, or a group of app managers with a common certificate.
 	AppManager Kind = "appmgr"
 	// Client is a caller of the API.
 	Client Kind = "client"
 )
 
-// scheme is that of the URIs that name holders.
+// scheme is the scheme of URIs that name holders.
 const scheme = "samya"
 
-// Identity is who holds a certificate.
+// Identity is the holder of a certificate.
 type Identity struct {
 	Kind Kind
-	// Name is a name of a site or app manager, or that of a caller.
+	// Name is the name of a site, an app manager or a caller.
 	Name string
 }
 
@@ -45,8 +45,8 @@ func (i Identity) URI() *url.URL {
 	return &url.URL{Scheme: scheme, Host: string(i.Kind), Path: "/" + i.Name}
 }
 
-// Validate checks the name: that of a site or app manager is 1 to 63 lower-case
-// letters, digits and '-', that of a caller has the characters of an entity's.
+// Validate checks the name. The name of a site or app manager is 1 to 63 lower-case
+// letters, digits and '-'. The name of a caller has the characters of an entity's name.
 func (i Identity) Validate() error {
 	switch i.Kind {
 	case Site, AppManager:
@@ -57,11 +57,11 @@ func (i Identity) Validate() error {
 	return &name.Error{Field: "kind", Problem: "must be site, appmgr or client"}
 }
 
-// ErrIdentity is in the chain of every error of a certificate that names nobody, or
-// somebody else than the one that was called.
+// ErrIdentity is in the chain of every error of a certificate that names no holder, or
+// another holder than the called one.
 var ErrIdentity = errors.New("wrong identity")
 
-// IdentityOf returns whom a certificate names. It vouches for nothing: the
+// IdentityOf returns the holder that a certificate names. It verifies nothing: the
 // certificate must have been verified.
 func IdentityOf(c *x509.Certificate) (Identity, error) {
 	var found []Identity
@@ -79,7 +79,7 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 	case len(found) > 1:
 		return Identity{}, fmt.Errorf("%w: the certificate has %d names", ErrIdentity, len(found))
 	case len(found) == 0:
-		// Nobody but a caller: a name that a CA writes for people opens no link.
+		// Only a caller may lack a URI: a name that a CA writes for people opens no link.
 		found = []Identity{{Kind: Client, Name: c.Subject.CommonName}}
 	}
 	if err := found[0].Validate(); err != nil {
@@ -88,9 +88,9 @@ func IdentityOf(c *x509.Certificate) (Identity, error) {
 	return found[0], nil
 }
 
-// PeerCertificates returns the certificate of whoever is at the other end of a gRPC
-// call's connection, with those between it and its CA; none if it gave none. The
-// handshake has verified it.
+// PeerCertificates returns the certificate of the peer of a gRPC call, with the
+// certificates between it and its CA; none if the peer gave none. The handshake has
+// verified it.
 func PeerCertificates(ctx context.Context) []*x509.Certificate {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -103,8 +103,8 @@ func PeerCertificates(ctx context.Context) []*x509.Certificate {
 	return info.State.PeerCertificates
 }
 
-// PeerIdentity returns whom the certificate at the other end of a gRPC call's
-// connection names.
+// PeerIdentity returns the holder that the certificate of the peer of a gRPC call names.
+// The error wraps ErrNone or ErrIdentity.
 func PeerIdentity(ctx context.Context) (Identity, error) {
 	chain := PeerCertificates(ctx)
 	if len(chain) == 0 {

@@ -2,8 +2,8 @@ package tlsconf
 
 import "net"
 
-// Loopback reports whether only this machine can reach a host:port. Of host names
-// localhost alone is taken for such.
+// Loopback reports whether only this machine can reach a host:port. The only host name it
+// accepts is localhost.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// reloads counts the looks at the files that found something.
+// reloads counts the looks at the files that found changes or faults.
 type reloads struct{ done, failed atomic.Uint64 }
 
-// Expiry is when something of the files ends.
+// Expiry is the end of a certificate or of a revocation list.
 type Expiry struct {
-	// What is own, ca or crl: the own certificate, that of a CA, or the first of the
-	// revocation lists that is due.
+	// What is own, ca or crl: the own certificate, the certificate of a CA, or the
+	// revocation list that is due first.
 	What string
-	// Subject is the certificate's; empty for lists.
+	// Subject is the subject of the certificate; empty for lists.
 	Subject string
-	// Left is how long that is from now; below 0 if it has ended.
+	// Left is the time until the end; below 0 if it has passed.
 	Left time.Duration
 }
 
-// Stats is what there is to watch of a Store.
+// Stats are the figures of a Store.
 type Stats struct {
 	Expiries []Expiry
-	// Reloaded and Failed count the looks at the files that found changed ones, and
-	// such as were not in order.
+	// Reloaded counts the looks that found good changed files; Failed counts the looks
+	// that found bad files.
 	Reloaded, Failed uint64
 }
 
-// Stats returns what there is to watch now. Of two CAs of one name, while they are
-// exchanged, the first is told.
+// Stats returns the present figures. Of two CAs with the same name, while they are
+// exchanged, it tells only the first.
 func (s *Store) Stats() Stats {
 	snap, now := s.current.Load(), s.now()
 	st := Stats{Reloaded: s.reloads.done.Load(), Failed: s.reloads.failed.Load()}

@@ -17,29 +17,29 @@ import (
 	"time"
 )
 
-// PollInterval is how often files are looked at for changes.
+// PollInterval is the time between two looks at the files.
 const PollInterval = 10 * time.Second
 
-// maxFile bounds a file that is read, in bytes.
+// maxFile bounds the size of a file, in bytes.
 const maxFile = 8 << 20
 
-// Files are where keys and certificates stand, in PEM.
+// Files names the files of keys and certificates, in PEM.
 type Files struct {
-	// Cert and Key are this process's own certificate, with the intermediate ones
-	// behind it, and its key. A client may have neither.
+	// Cert and Key are this process's own certificate, followed by the intermediate
+	// certificates, and its key. A client may have neither.
 	Cert, Key string
-	// CA holds the certificates of the CAs that are trusted: the cluster's own, and
-	// while it is exchanged the next one as well.
+	// CA holds the certificates of the trusted CAs: the cluster's own CA, and the next CA
+	// as well while the CAs are exchanged.
 	CA string
-	// CRL holds revocation lists that these CAs have signed; empty for none.
+	// CRL holds revocation lists signed by these CAs; empty for none.
 	CRL string
 }
 
 // Set reports whether any file is named.
 func (f Files) Set() bool { return f != Files{} }
 
-// Store holds what the files say, as of the last look at which all of them were in
-// order. Its methods may be called from several goroutines.
+// Store holds the content of the files, as of the last look at which all files were good.
+// Its methods may be called from several goroutines.
 type Store struct {
 	files Files
 	log   *slog.Logger
@@ -49,23 +49,23 @@ type Store struct {
 	reloads reloads
 
 	mu sync.Mutex
-	// failing is what the last look failed with, so that it is logged once.
+	// failing is the error of the last look, so that it is logged once.
 	failing string
-	// conns are the connections that were made with a certificate at their other end.
+	// conns are the connections to peers with a certificate.
 	conns map[*watched]struct{}
-	// judged are certificates that were verified, by the snapshot that they were
-	// verified with.
+	// judged are the verdicts on certificates; judgedBy is the snapshot that verified
+	// them.
 	judged   map[*x509.Certificate]verdict
 	judgedBy *snapshot
 }
 
-// snapshot is what the files said together. It is not changed once made.
+// snapshot is the content of all files. It never changes once made.
 type snapshot struct {
 	raw  [][]byte
 	own  *tls.Certificate
 	cas  []*x509.Certificate
 	pool *x509.CertPool
-	// revoked has the serial numbers that are revoked, by their issuer's subject.
+	// revoked has the revoked serial numbers, by their issuer's subject.
 	revoked map[revocation]struct{}
 	// oldest is when the first of the revocation lists ends; zero for none.
 	oldest time.Time
@@ -73,8 +73,8 @@ type snapshot struct {
 
 type revocation struct{ issuer, serial string }
 
-// Open reads the files. A server needs its own certificate and the CAs, a client the
-// CAs alone.
+// Open reads the files. A server needs its own certificate and the CAs, a client only the
+// CAs.
 func Open(files Files, log *slog.Logger) (*Store, error) {
 	s := &Store{
 		files: files, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now,
@@ -92,9 +92,9 @@ func Open(files Files, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// Run takes up changes of the files until ctx ends, and closes connections whose
-// other end's certificate is not good any more. Files that are not in order are
-// logged, and what was read before stands.
+// Run takes up changes of the files until ctx ends, and closes connections to peers with
+// certificates that are no longer good. Bad files are logged, and the content read before
+// stays in force.
 func (s *Store) Run(ctx context.Context) {
 	tick := time.NewTicker(PollInterval)
 	defer tick.Stop()
@@ -147,7 +147,7 @@ func (s *Store) reload() (changed bool, err error) {
 	return true, nil
 }
 
-// read returns what stands in the files: certificate, key, CAs and lists.
+// read returns the content of the files: certificate, key, CAs and lists.
 func (s *Store) read() ([][]byte, error) {
 	raw := make([][]byte, 4)
 	for i, f := range []struct{ field, what, path string }{
@@ -180,7 +180,7 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// parse makes a snapshot of what stands in the files.
+// parse makes a snapshot of the content of the files.
 func parse(raw [][]byte) (*snapshot, error) {
 	snap := &snapshot{raw: raw, pool: x509.NewCertPool(), revoked: make(map[revocation]struct{})}
 	if (raw[0] == nil) != (raw[1] == nil) {
@@ -212,7 +212,7 @@ func parse(raw [][]byte) (*snapshot, error) {
 	return snap, nil
 }
 
-// certificates reads all certificates that stand in PEM.
+// certificates reads all certificates in PEM.
 func certificates(b []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
@@ -228,7 +228,7 @@ func certificates(b []byte) ([]*x509.Certificate, error) {
 	return all, nil
 }
 
-// revoke takes in revocation lists. One that no CA of ours has signed is an error.
+// revoke takes revocation lists in. A list that none of the CAs has signed is an error.
 func (s *snapshot) revoke(b []byte) error {
 	found := false
 	for block, rest := pem.Decode(b); block != nil; block, rest = pem.Decode(rest) {
@@ -256,7 +256,7 @@ func (s *snapshot) revoke(b []byte) error {
 	return nil
 }
 
-// Own returns whom the own certificate names; false without one.
+// Own returns the holder of the own certificate; false without an own certificate.
 func (s *Store) Own() (Identity, bool) {
 	own := s.current.Load().own
 	if own == nil {
@@ -266,7 +266,7 @@ func (s *Store) Own() (Identity, bool) {
 	return id, err == nil
 }
 
-// expiry returns when the own certificate ends; zero without one.
+// expiry returns when the own certificate ends; zero without an own certificate.
 func (s *Store) expiry() time.Time {
 	if own := s.current.Load().own; own != nil {
 		return own.Leaf.NotAfter

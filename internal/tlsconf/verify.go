@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// Why a certificate is refused, beside what package x509 says.
+// Why a certificate is refused, in addition to the errors of package x509.
 var (
-	// ErrRevoked: a revocation list has it.
+	// ErrRevoked: the certificate is in a revocation list.
 	ErrRevoked = errors.New("the certificate is revoked")
-	// ErrNone: there is none.
+	// ErrNone: there is no certificate.
 	ErrNone = errors.New("no certificate")
 )
 
-// maxJudged bounds the certificates that are remembered as verified.
+// maxJudged bounds the remembered verdicts on certificates.
 const maxJudged = 16384
 
-// Server returns the settings of a listener: callers may have no certificate, and
-// one that they have must be good. Who may do what is not judged here.
+// Server returns the settings of a listener. A caller may have no certificate, but a
+// certificate that it shows must be good. Server does not judge the rights of callers.
 func (s *Store) Server() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS13,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate() },
-		// The chain is verified below, with what the files say by then.
+		// The chain is verified below, with the content of the files at that time.
 		ClientAuth: tls.RequestClientCert,
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			if len(cs.PeerCertificates) == 0 {
@@ -34,13 +34,13 @@ func (s *Store) Server() *tls.Config {
 			_, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageClientAuth, "", s.now())
 			return err
 		},
-		// A session that is taken up again would leave out what may have changed.
+		// A resumed session would skip the checks against changed files.
 		SessionTicketsDisabled: true,
 	}
 }
 
-// Client returns the settings of a connection to the one that is named, by whatever
-// address: an address out of gossip proves nothing, the certificate does.
+// Client returns the settings of a connection to the named holder, by whatever address:
+// an address from gossip proves nothing, the certificate does.
 func (s *Store) Client(to Identity) *tls.Config {
 	return s.client(func(cs tls.ConnectionState) error {
 		leaf, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageServerAuth, "", s.now())
@@ -58,8 +58,8 @@ func (s *Store) Client(to Identity) *tls.Config {
 	})
 }
 
-// Dial returns the settings of a connection to a host, by its name or IP address,
-// which the certificate must be for. They are for callers of the API.
+// Dial returns the settings of a connection to a host, by its name or IP address. The
+// certificate must be for this host. The settings are for callers of the API.
 func (s *Store) Dial(host string) *tls.Config {
 	cfg := s.client(func(cs tls.ConnectionState) error {
 		_, err := s.current.Load().verify(cs.PeerCertificates, x509.ExtKeyUsageServerAuth, host, s.now())
@@ -72,7 +72,7 @@ func (s *Store) Dial(host string) *tls.Config {
 func (s *Store) client(verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
-		// The chain is verified by verify, with what the files say by then.
+		// The chain is verified by verify, with the content of the files at that time.
 		InsecureSkipVerify: true,
 		VerifyConnection:   verify,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -91,8 +91,8 @@ func (s *Store) certificate() (*tls.Certificate, error) {
 	return nil, ErrNone
 }
 
-// Good reports whether the certificate of a chain that a handshake let in is still
-// good: nil, or why not. Servers ask before every call of a connection.
+// Good returns nil if the certificate of a chain that a handshake let in is still good,
+// and the reason if not. Servers ask before every call of a connection.
 func (s *Store) Good(chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return ErrNone
@@ -106,15 +106,15 @@ func (s *Store) Good(chain []*x509.Certificate) error {
 	}
 	v, known := s.judged[leaf]
 	if !known || v.err == nil && now.After(v.until) {
-		// What it may be used for does not change.
+		// The allowed uses of a certificate do not change.
 		v.until, v.err = snap.judge(chain, x509.ExtKeyUsageAny, "", now)
 		s.judged[leaf] = v
 	}
 	return v.err
 }
 
-// verdict is what became of verifying a certificate: why it is not good, or until when
-// it is.
+// verdict is the result of verifying a certificate: why it is not good, or until when it
+// is good.
 type verdict struct {
 	err   error
 	until time.Time
@@ -131,8 +131,8 @@ func (s *snapshot) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, host 
 	return chain[0], nil
 }
 
-// judge says why the CAs do not vouch for the first of the certificates, or until when
-// they do: the end of a certificate between it and its CA counts as well.
+// judge returns why the CAs do not vouch for the first of the certificates, or until when
+// they do. The end of a certificate between it and its CA counts as well.
 func (s *snapshot) judge(chain []*x509.Certificate, use x509.ExtKeyUsage, host string, now time.Time) (until time.Time, err error) {
 	between := x509.NewCertPool()
 	for _, c := range chain[1:] {
@@ -169,7 +169,7 @@ func endOf(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// isRevoked reports whether a list has any certificate of the chain.
+// isRevoked reports whether any certificate of the chain is revoked.
 func (s *snapshot) isRevoked(chain []*x509.Certificate) bool {
 	for _, c := range chain {
 		if _, ok := s.revoked[revocation{string(c.RawIssuer), string(c.SerialNumber.Bytes())}]; ok {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// DelayLine delivers values some time after they were sent, in the order they
-// were sent, without holding up the sender: it is the cable under a stream. The
-// zero DelayLine is not usable; make one with NewDelayLine.
+// DelayLine delivers values some time after they were sent, in the order they were sent,
+// without holding up the sender. It is the cable under a stream. The zero DelayLine is
+// not usable; use NewDelayLine.
 type DelayLine[T any] struct {
 	deliver  func(T)
 	capacity int
@@ -27,9 +27,9 @@ type delayed[T any] struct {
 	due   time.Time
 }
 
-// NewDelayLine returns a line on which at most capacity values are under way,
-// at least 1. It calls deliver from a goroutine of its own, one value at a time;
-// while deliver runs, the values behind it wait.
+// NewDelayLine returns a line that carries at most capacity values at a time, at least 1.
+// It calls deliver from its own goroutine, value by value; while deliver runs, the later
+// values wait.
 func NewDelayLine[T any](capacity int, deliver func(T)) *DelayLine[T] {
 	d := &DelayLine[T]{
 		deliver:  deliver,
@@ -66,8 +66,8 @@ func (d *DelayLine[T]) Len() int {
 	return len(d.queue)
 }
 
-// Close drops what is under way and returns once no delivery runs any more; so
-// deliver must not call it. Closing twice is allowed.
+// Close drops the values under way and returns once no delivery runs any more; so deliver
+// must not call Close. Closing twice is allowed.
 func (d *DelayLine[T]) Close() {
 	d.mu.Lock()
 	if !d.closed {
@@ -105,8 +105,8 @@ func (d *DelayLine[T]) run() {
 	}
 }
 
-// next returns when the oldest value is due. Later ones wait behind it, however
-// early they are due themselves.
+// next returns when the oldest value is due. Later values wait for it, even if they are
+// due earlier.
 func (d *DelayLine[T]) next() (due time.Time, waiting bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *DelayLine[T]) next() (due time.Time, waiting bool) {
 	return d.queue[0].due, true
 }
 
-// take removes the oldest value; there is none once the line is closed.
+// take removes and returns the oldest value; ok is false if the line is empty or closed.
 func (d *DelayLine[T]) take() (value T, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

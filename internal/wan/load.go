@@ -31,8 +31,8 @@ func Load(file string) (_ *Matrix, err error) {
 	return m, nil
 }
 
-// Parse reads a latency matrix: one line for each pair of regions, with the
-// round trip between them.
+// Parse reads a latency matrix: a line for each pair of regions, with the round trip
+// between them.
 //
 //	# round trips
 //	us, as, 131ms
@@ -40,11 +40,10 @@ func Load(file string) (_ *Matrix, err error) {
 //	as, eu, 262ms
 //	eu,eu, 1ms
 //
-// A line of a region with itself replaces [IntraRegion] there. Empty lines and
-// those that begin with '#' do not count. Round trips are 0s to [MaxRoundTrip],
-// with their unit. A pair may stand in both orders if the round trips are the
-// same; every pair of regions has to be there. What is wrong is told by a
-// [ParseError].
+// A line of a region with itself replaces [IntraRegion] there. Empty lines and lines that
+// begin with '#' are skipped. Round trips are 0s to [MaxRoundTrip], with their unit. A
+// pair may appear in both orders if the round trips are the same; every pair of regions
+// must appear. A fault is reported as a [ParseError].
 func Parse(r io.Reader) (*Matrix, error) {
 	m := &Matrix{roundTrips: map[pair]time.Duration{}}
 	regions := map[string]bool{}

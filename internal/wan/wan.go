@@ -1,7 +1,7 @@
-// Package wan makes one machine feel as wide as the world: it knows the delays
-// between regions and holds messages back by them. It refuses to touch a
-// network: loss and partitions are the transport's fault hook's business, and a
-// program that injects no delay needs nothing of it.
+// Package wan makes a single machine feel as wide as the world: it knows the delays
+// between regions and holds messages back by them. It touches no network: loss and
+// partitions belong to the fault hook of the transport. A program that injects no delay
+// needs nothing of it.
 package wan
 
 import (
@@ -58,8 +58,8 @@ func Samya() *Matrix {
 	}
 }
 
-// Open returns the matrix that a flag names: one that delays nothing for "none"
-// and "", Table 5 for "samya", and otherwise the one in the file of that name.
+// Open returns the matrix that a flag names. "none" and "" name a matrix without delays,
+// "samya" names Table 5, and any other name is the name of a file.
 func Open(name string) (*Matrix, error) {
 	switch name {
 	case "", "none":
@@ -73,9 +73,8 @@ func Open(name string) (*Matrix, error) {
 // Regions returns the names of all regions, sorted.
 func (m *Matrix) Regions() []string { return slices.Clone(m.regions) }
 
-// RoundTrip returns the round trip between two regions: IntraRegion within a
-// region unless the matrix gives another, and zero if it does not know one of
-// them.
+// RoundTrip returns the round trip between two regions. Within a region it is IntraRegion
+// unless the matrix gives another. It is zero if the matrix does not know both regions.
 func (m *Matrix) RoundTrip(a, b string) time.Duration {
 	if d, known := m.roundTrips[pairOf(a, b)]; known {
 		return d
@@ -114,11 +113,11 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ParseError says what is wrong with a latency matrix.
+// ParseError describes a fault in a latency matrix.
 type ParseError struct {
 	// Line is the line, from 1; 0 if the matrix as a whole is wrong.
 	Line int
-	// Problem tells what is wrong.
+	// Problem is the fault.
 	Problem string
 }
 

@@ -1,9 +1,8 @@
-// Package control decides when the keys of a scheduler are assigned anew, and
-// does it: it tracks a sample of the requests in a graph of what is used together,
-// has that cut, and switches the scheduler's map where that pays (Luiz and
-// Mendizabal, "Lightweight asynchronous repartitioning for local state partitioned
-// systems"). It refuses to touch what a key holds, and to use more processor time
-// than it was given.
+// Package control decides when the keys of a scheduler are assigned anew, and assigns
+// them. It tracks a sample of the requests in a graph of keys used together, cuts the
+// graph, and switches the scheduler's map where that pays (Luiz and Mendizabal,
+// "Lightweight asynchronous repartitioning for local state partitioned systems"). It does
+// not touch the values of keys, nor use more processor time than its share.
 package control
 
 import (
@@ -15,33 +14,33 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// ErrOptions says that an option is out of its range; it is wrapped with which.
+// ErrOptions says that an option is out of its range; it is wrapped with the option.
 var ErrOptions = errors.New("bad option")
 
-// Entry names a key of a scheduler. The zero value is none.
+// Entry names a key of a scheduler. The zero value is no entry.
 type Entry interface {
 	comparable
 	Key() string
 }
 
-// Unplaced is the partition of a key that is placed as if new when it is used next.
+// Unplaced is the partition of a key that is placed as if new at its next use.
 const Unplaced = -1
 
-// Scheduler is what this package needs of a scheduler. Its methods may be called
-// at the same time as any others.
+// Scheduler is the scheduler as this package needs it. All methods may be called at the
+// same time.
 type Scheduler[E Entry] interface {
-	// Partitions is how many there are.
+	// Partitions returns the number of partitions.
 	Partitions() int
-	// Look tells where e belongs at present, or Unplaced, whether it left the
-	// scheduler or is not to count for as long as that is so, and where this package
-	// keeps a number of its own, which is 0 in a new entry.
+	// Look returns the present partition of e, or Unplaced. gone reports that e has left
+	// the scheduler or is not to count at present. slot holds a number for this package,
+	// 0 in a new entry.
 	Look(e E) (partition int, gone bool, slot *atomic.Int32)
 	// Entries appends the first limit entries not below from to dst, ascending.
 	Entries(dst []E, from string, limit int) []E
-	// Assign says that from the next switch on e belongs to partition, or is
-	// Unplaced, and tells whether that moves it.
+	// Assign makes e belong to partition from the next switch on, or to none if Unplaced.
+	// It reports whether that moves e.
 	Assign(e E, partition int) (bool, error)
-	// Switch makes what was assigned count, or fails and leaves the map as it is.
+	// Switch makes all assignments count. If it fails the map stays as it is.
 	Switch() error
 	// Hold runs fn while no request is dispatched. fn may use Assign and Switch.
 	Hold(fn func())
@@ -54,42 +53,43 @@ type Kind uint8
 const (
 	// Async cuts while requests go on (paper, section 4).
 	Async Kind = iota
-	// Base stops the dispatch of requests every so many and cuts meanwhile (paper,
-	// section 3). It keeps to no Share and no Every.
+	// Base stops the dispatch of requests every Operations requests and cuts meanwhile
+	// (paper, section 3). It ignores Share and Every.
 	Base
 )
 
 // Policy says when keys are assigned anew.
 type Policy struct {
 	Kind Kind
-	// Operations is Δp, Base's interval, at least 1.
+	// Operations is Δp, the requests between two cuts of Base, at least 1.
 	Operations int64
-	// Window is W, how many of the last tracked requests the graph is of, up to
-	// workload.MaxWindow; 0 for no bound but those of Vertices and Edges.
+	// Window is W: the graph covers the last Window tracked requests, up to
+	// workload.MaxWindow. With 0 only Vertices and Edges bound the graph.
 	Window int
 	// Every is the least time between the beginnings of two cuts.
 	Every time.Duration
-	// Gain is by what share of the present cut or imbalance a new map must be better
-	// to be applied: DefaultGain if 0. Below 0 each is applied, and there is a cut as
-	// often as Every and Share allow, whatever they bring.
+	// Gain is the least share by which a new map must lower the present cut or imbalance
+	// to be applied: DefaultGain if 0. Below 0 every map is applied, and cuts happen as
+	// often as Every and Share allow.
 	Gain float64
 	// Share bounds the processor time of tracking and cutting, as a share of one
 	// core: DefaultShare if 0, unbounded if 1 or more.
 	Share float64
-	// Sample is the share of requests tracked, up to 1: 0 adapts it to Share and to
-	// what cuts bring.
+	// Sample is the share of requests tracked, up to 1: 0 adapts it to Share and to the
+	// gains of cuts.
 	Sample float64
 	// Vertices and Edges bound the graph: DefaultVertices and DefaultEdges if 0.
 	Vertices, Edges int
-	// Imbalance is that of cut.Options.
+	// Imbalance is cut.Options.Imbalance: the tolerated weight above the mean, as a
+	// share; DefaultImbalance if 0.
 	Imbalance float64
-	// Replace makes a new map replace the present one: keys it does not have are
-	// Unplaced. Otherwise they stay, but for those between two keys of one partition,
-	// which follow them.
+	// Replace makes a new map replace the present map: keys missing from the new map
+	// become Unplaced. Otherwise they stay, except that keys between two keys of the same
+	// partition follow both.
 	Replace bool
 }
 
-// What an option is if it is 0.
+// The defaults of options that are 0.
 const (
 	DefaultGain      = .02
 	DefaultShare     = .1
@@ -98,48 +98,47 @@ const (
 	DefaultEdges     = 1 << 21
 )
 
-// Options says what to control, and how.
+// Options configures a controller.
 type Options[E Entry] struct {
 	Scheduler Scheduler[E]
 	Policy    Policy
 	Seed      uint64
 	// Now is a clock that does not go back.
 	Now func() time.Duration
-	// CPU is the processor time used so far, of whoever calls it: that of the thread
-	// if nil.
+	// CPU returns the processor time used so far by its caller; nil measures the caller's
+	// thread.
 	CPU func() time.Duration
-	// Rand returns random bits, and may be called at the same time: those of
-	// math/rand/v2 if nil.
+	// Rand returns random bits, and may be called at the same time; nil means
+	// math/rand/v2.
 	Rand func() uint64
-	// Yield gives the processor to others, about every 100 us of a cut:
-	// runtime.Gosched if nil.
+	// Yield gives the processor to others, about every 100 us of a cut: runtime.Gosched
+	// if nil.
 	Yield func()
-	// Rest waits for a time, or until the context ends, so that a cut takes little of
-	// a core: by a timer if nil.
+	// Rest waits for a time, or until the context ends, so that a cut takes little of a
+	// core. nil uses a timer.
 	Rest func(context.Context, time.Duration)
 	// Cut is cut.Partition if nil.
 	Cut func(context.Context, *cut.Graph, cut.Options) (*cut.Result, error)
-	// Failed is told of cuts and switches that failed, after which all is as before,
-	// if not nil.
+	// Failed, if not nil, is told of failed cuts and switches. They change nothing.
 	Failed func(error)
 }
 
-// Stats is what was done so far.
+// Stats counts the work done so far.
 type Stats struct {
 	Tracked         int64         // requests recorded in the graph
-	Dropped         int64         // requests that should have been, for want of room
+	Dropped         int64         // requests sampled, but not recorded for want of room
 	Sample          float64       // share of requests tracked, at present
 	Interval        time.Duration // least time between two cuts, at present
 	Vertices, Edges int
-	TrackingTime    time.Duration // processor time; that of the dispatchers estimated
+	TrackingTime    time.Duration // processor time; the dispatchers' part is estimated
 	CuttingTime     time.Duration // processor time
-	Computed        int64         // maps
-	Applied         int64         // of those, applied
-	Skipped         int64         // of those, not worth it
+	Computed        int64         // maps computed
+	Applied         int64         // maps applied
+	Skipped         int64         // maps not worth applying
 	Failed          int64         // cuts and switches that failed
-	Moved           int64         // keys assigned elsewhere
+	Moved           int64         // keys assigned to another partition
 	LastCut         float64       // share of edge weight cut, by the last map, in its graph
 	LastBalance     float64
-	LastCutTime     time.Duration // from its snapshot to the map
+	LastCutTime     time.Duration // from the snapshot to the map
 	Hubs            []string      // keys that outweigh a partition, as of the last map
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// Controller tracks requests and has keys assigned anew. Two loops do that: one
-// around Step, one around Cut. A simulator calls these itself.
+// Controller tracks requests and assigns keys anew. It has two loops, around Step and
+// around Cut. A simulator calls Step and Cut itself.
 type Controller[E Entry] struct {
 	opt     Options[E]
 	tracker *tracker[E]
@@ -28,11 +28,11 @@ type Controller[E Entry] struct {
 	loops  sync.WaitGroup
 
 	mu        sync.Mutex
-	stats     Stats // the controller's own
+	stats     Stats // of the controller
 	published Stats // guarded by mu
 }
 
-// New makes a controller whose loops do not run, or fails with ErrOptions.
+// New makes a controller. Its loops do not run before Start. It fails with ErrOptions.
 func New[E Entry](o Options[E]) (*Controller[E], error) {
 	if err := o.Policy.check(); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func New[E Entry](o Options[E]) (*Controller[E], error) {
 	return c, nil
 }
 
-// Observe takes the entries of a request; elements may be none. It may be called
-// at the same time, and is quick.
+// Observe takes the entries of a request; zero elements are ignored. It may be called at
+// the same time, and is quick.
 func (c *Controller[E]) Observe(entries []E) { c.tracker.observe(entries) }
 
 // Start runs the loops until Close.
@@ -106,34 +106,34 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close ends the loops, and a cut under way with them.
+// Close ends the loops, and with them a cut under way.
 func (c *Controller[E]) Close() {
 	c.cancel()
 	c.loops.Wait()
 }
 
-// Stats tells what was done as of the last Step.
+// Stats returns the counts as of the last Step.
 func (c *Controller[E]) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.published
 }
 
-// How long Step may wait for its next call: while requests come, and while none do.
+// The longest wait of Step for its next call: while requests come, and while none come.
 const (
 	busyStep = 10 * time.Millisecond
 	idleStep = 100 * time.Millisecond
 )
 
-// What tracking costs whoever dispatches, about, which is not measured.
+// The approximate cost of tracking to a dispatcher, which is not measured.
 const (
 	observeTime    = 40 * time.Nanosecond
 	observeKeyTime = 2 * time.Nanosecond
 )
 
-// Step records what was observed, begins a cycle if it is time for one, and ends
-// the one that is done. It returns after how long it is to be called again, if it
-// is not nudged before. It does not wait for a cut.
+// Step records the observed requests, begins a cycle if it is time, and ends a cycle that
+// is done. It returns the time until its next call, unless it is nudged earlier. It does
+// not wait for a cut of Async; a cycle of Base runs within Step.
 func (c *Controller[E]) Step() time.Duration {
 	wait := idleStep
 	if c.record() {
@@ -163,12 +163,12 @@ func (c *Controller[E]) Step() time.Duration {
 	return wait
 }
 
-// Cut does the job that is waiting, if there is one, and tells whether there was.
+// Cut does the waiting job, and reports whether there was a job.
 func (c *Controller[E]) Cut() bool {
 	return c.handoff.do(func(j *job[E]) *result { return c.cycle(c.ctx, j) })
 }
 
-// record takes what was observed into the graph, and tells whether there was any.
+// record takes the observed requests into the graph, and reports whether there were any.
 func (c *Controller[E]) record() bool {
 	dropped := c.tracker.dropped
 	c.meter.start()
@@ -192,8 +192,8 @@ func (c *Controller[E]) begin(now time.Duration) {
 	c.job.began = now
 	c.job.number = c.stats.Computed
 	c.job.pace = c.pace()
-	// The first map is not worth keeping to; and where cuts that start from the
-	// present map bring nothing, one from nothing may.
+	// The first map is not worth keeping to. And where cuts that start from the present
+	// map bring nothing, a cut from scratch may.
 	c.job.cold = c.job.number == 0 || c.policy.level > 0
 }
 
@@ -204,7 +204,7 @@ func (c *Controller[E]) baseCycle() {
 	c.finish(c.cycle(c.ctx, &c.job))
 }
 
-// publish makes the figures seen by Stats.
+// publish copies the counts for Stats.
 func (c *Controller[E]) publish() {
 	s, t := &c.stats, c.tracker
 	s.Tracked, s.Dropped = t.tracked, t.dropped

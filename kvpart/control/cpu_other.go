@@ -4,6 +4,6 @@ package control
 
 import "time"
 
-// threadTime is the processor time that the calling thread used; here, where there
-// is no such clock, wall time.
+// threadTime returns wall time, for want of a clock of the calling thread's processor
+// time.
 func threadTime() time.Duration { return time.Since(started) }

@@ -10,53 +10,53 @@ import (
 	"github.com/samya-db/samya/kvpart/workload"
 )
 
-// job is a snapshot to be cut. Its memory is used again by the next one.
+// job is a snapshot to cut. The next job reuses its memory.
 type job[E Entry] struct {
 	began  time.Duration
 	number int64
-	cold   bool    // the cut is to begin from nothing
-	pace   float64 // how much of a core it may take, while it is under way
+	cold   bool    // the cut starts from scratch
+	pace   float64 // share of a core that the cut may take, while it is under way
 	snap   workload.Snapshot
 	owners []E         // by vertex of the snapshot's graph
 	index  map[E]int32 // of owners
 	start  []int32
-	run    []E // what ascend looks at
+	run    []E // the entries that ascend looks at
 	order  order
 }
 
-// result is what became of a job. A map that is worth it is prepared: it counts
-// from the next switch on.
+// result is the outcome of a job. If apply is set the map is prepared: it counts from the
+// next switch on.
 type result struct {
 	err   error
 	apply bool
 	next  quality
-	took  time.Duration // from the snapshot on
+	took  time.Duration // since the snapshot
 	spent time.Duration // processor time
 	moved int64
 	hubs  []string
 }
 
-// mostHubs is how many hubs are told by name.
+// mostHubs is the most hubs reported by name.
 const mostHubs = 16
 
-// A cut gives way to others each time it may, where these are soon done: requests
-// that come and go hardly notice it. Where others always want the processor, and
-// have it for long, it would come to nothing so: then it runs for a share of the
-// time that it waited before it gives way again.
+// A cut yields each time it may, as long as others are soon done: short requests then
+// hardly notice it. Where others always want the processor, and for long, the cut would
+// get nowhere. Then it runs for a giveWay-th of the time it waited, at most mostAtOnce,
+// before it yields again.
 const (
 	giveWay    = 4
 	mostAtOnce = 10 * time.Millisecond
 )
 
-// Once there is a map by use, a cut takes no more than leastPace of a core while it
-// is under way, or twice the share if that is more: requests lose no more than that
-// to it. It rests for leastRest at least.
+// Once a map was applied, a cut under way takes at most leastPace of a core, or twice the
+// share if that is more. Requests lose no more of the core. A rest takes at least
+// leastRest.
 const (
 	leastPace = .3
 	leastRest = time.Millisecond
 )
 
-// pace is how much of a core a cut may take while it is under way.
+// pace returns the share of a core that a cut may take while it is under way.
 func (c *Controller[E]) pace() float64 {
 	if p := &c.opt.Policy; p.Kind != Base && p.Share < 1 && c.stats.Applied > 0 {
 		return min(1, max(leastPace, 2*p.Share))
@@ -74,13 +74,13 @@ func (t *tracker[E]) snapshot(j *job[E]) {
 	}
 }
 
-// cycle does a job: it builds the graph, cuts it, and prepares the map if it is
-// better than the present one.
+// cycle does a job: it builds the graph, cuts it, and prepares the map if it is better
+// than the present map.
 func (c *Controller[E]) cycle(ctx context.Context, j *job[E]) *result {
 	m := c.opt.meter()
 	m.start()
 	began := m.wall
-	next := time.Duration(0) // when to give way again
+	next := time.Duration(0) // when to yield again
 	yield := func() {
 		now := c.opt.Now()
 		if now < next {
@@ -124,7 +124,7 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// A map that is half as bad as one by chance is not worth keeping to.
+	// A map at least half as bad as a random map is not worth keeping to.
 	j.cold = j.cold || present.share() > (1-1/float64(k))/2
 	parts, err := c.cut(ctx, j, c.neighbors(j, g, yield), k, yield)
 	if err != nil {
@@ -145,8 +145,8 @@ func (c *Controller[E]) compute(ctx context.Context, j *job[E], yield func()) (*
 	return r, nil
 }
 
-// cut cuts the graph, from the present map on or from nothing; then parts are named
-// after the present ones they are most like.
+// cut cuts the graph, from the present map or from scratch. After a cut from scratch it
+// names each part after the present part it resembles most.
 func (c *Controller[E]) cut(ctx context.Context, j *job[E], g *cut.Graph, k int, yield func()) (*cut.Result, error) {
 	o := cut.Options{
 		Parts: k, Imbalance: c.opt.Policy.Imbalance, Seed: c.opt.Seed + uint64(j.number), Yield: yield,
@@ -162,7 +162,7 @@ func (c *Controller[E]) cut(ctx context.Context, j *job[E], g *cut.Graph, k int,
 	return r, err
 }
 
-// prepare assigns every key of the map, and what else follows from it.
+// prepare assigns every key of the map, and further keys by fill.
 func (c *Controller[E]) prepare(j *job[E], g *cut.Graph, parts []int32, yield func()) (moved int64, err error) {
 	assign := func(e E, p int) error {
 		moves, err := c.opt.Scheduler.Assign(e, p)
@@ -182,20 +182,20 @@ func (c *Controller[E]) prepare(j *job[E], g *cut.Graph, parts []int32, yield fu
 			yield()
 		}
 	}
-	// Where requests have one key, what is near says nothing.
+	// Where all requests have a single key, neighbours say nothing.
 	if c.opt.Policy.Replace || len(g.Neighbors) > 0 {
 		err = c.fill(j, parts, assign, yield)
 	}
 	return moved, err
 }
 
-// fill deals with the keys that the map does not have. With Replace they are
-// unplaced. Otherwise those between two keys that the map puts into one partition
-// follow them, lest a scan of those leave it; all others stay.
+// fill deals with the keys missing from the map. With Replace they become unplaced.
+// Otherwise keys between two keys of the same new partition follow both, lest a scan
+// cross partitions. All other keys stay.
 func (c *Controller[E]) fill(j *job[E], parts []int32, assign func(E, int) error, yield func()) error {
-	const most = 1 << 12 // keys of a gap that is closed
+	const most = 1 << 12 // longest gap that is closed, in keys
 	var gap []E
-	before := int32(Unplaced) // where the last key of the map went
+	before := int32(Unplaced) // new partition of the last key of the map
 	return c.ascend(j, func(e E) error {
 		p := int32(Unplaced)
 		if v := j.vertex(e); v >= 0 {
@@ -241,8 +241,8 @@ func (c *Controller[E]) ascend(j *job[E], visit func(E) error, yield func()) err
 	}
 }
 
-// vertex is e's in the snapshot's graph, or -1. The number in the entry would not
-// do: it may be another vertex's by then.
+// vertex returns the vertex of e in the snapshot's graph, or -1. The number in the entry
+// would not do: by now it may name the vertex of another entry.
 func (j *job[E]) vertex(e E) int32 {
 	if v, ok := j.index[e]; ok {
 		return v
@@ -250,7 +250,7 @@ func (j *job[E]) vertex(e E) int32 {
 	return -1
 }
 
-// finish deals with the result of a cycle: what is prepared is switched to.
+// finish deals with the result of a cycle: it switches to a prepared map.
 func (c *Controller[E]) finish(r *result) {
 	now := c.opt.Now()
 	c.policy.cut(now, r.spent)
@@ -263,7 +263,7 @@ func (c *Controller[E]) finish(r *result) {
 	}
 	switch {
 	case r.err != nil && c.ctx.Err() != nil:
-		// It was given up by Close.
+		// Close gave the cycle up.
 	case r.err != nil:
 		s.Failed++
 		if c.opt.Failed != nil {
@@ -283,5 +283,5 @@ func (c *Controller[E]) finish(r *result) {
 	c.policy.done(now, r.err == nil && r.apply, &c.tracker.signal)
 }
 
-// rateOf is a share of requests as the tracker takes it.
+// rateOf converts a share of requests for the tracker.
 func rateOf(share float64) uint64 { return uint64(math.Round(share * whole)) }

@@ -2,9 +2,9 @@ package control
 
 import "sync/atomic"
 
-// handoff hands a job to the cutter and what became of it back, one at a time.
-// That a cycle is under way is the controller's to know: it gives no job before it
-// took the result of the last one.
+// handoff hands a job to the cutter and its result back, a single job at a time. The
+// controller knows whether a cycle is under way: it gives no job before it has taken the
+// result of the last job.
 type handoff[E Entry] struct {
 	job    atomic.Pointer[job[E]]
 	result atomic.Pointer[result]
@@ -15,7 +15,7 @@ type handoff[E Entry] struct {
 // give hands a job to the cutter.
 func (h *handoff[E]) give(j *job[E]) { h.job.Store(j) }
 
-// do has work done if there is some, and tells whether there was.
+// do works on the waiting job, and reports whether there was a job.
 func (h *handoff[E]) do(work func(*job[E]) *result) bool {
 	j := h.job.Load()
 	if j == nil {
@@ -23,7 +23,7 @@ func (h *handoff[E]) do(work func(*job[E]) *result) bool {
 	}
 	r := work(j)
 	// First the job is cleared, then its result is seen. In the other order the
-	// controller could take the result and give the next job in between: that one
+	// controller could take the result and give the next job in between. Then the new job
 	// would be cleared undone, and no cycle would ever begin again.
 	h.job.Store(nil)
 	h.result.Store(r)

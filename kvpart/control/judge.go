@@ -2,14 +2,14 @@ package control
 
 import "github.com/samya-db/samya/kvpart/cut"
 
-// quality is what a map makes of a graph.
+// quality is the cut and balance of a map in a graph.
 type quality struct {
 	cut, total int64   // edge weight between partitions, and in all
-	balance    float64 // of the worst dimension: heaviest / mean
+	balance    float64 // heaviest / mean, in the worst dimension
 	weight     int64   // of all vertices, in that dimension
 }
 
-// share is the part of the edge weight that is cut.
+// share returns the part of the edge weight that is cut.
 func (q quality) share() float64 {
 	if q.total == 0 {
 		return 0
@@ -17,11 +17,11 @@ func (q quality) share() float64 {
 	return float64(q.cut) / float64(q.total)
 }
 
-// stride is how many vertices are worked on between two yields.
+// stride is the number of vertices worked on between two yields.
 const stride = 1024
 
-// weigh tells what parts, below k or negative for none, make of g. A vertex in no
-// part weighs nowhere, and is used together with others in no other part.
+// weigh judges the map parts of g; its elements are below k, or negative for no part. A
+// vertex in no part weighs nowhere, and no edge to it counts as cut.
 func weigh(g *cut.Graph, parts []int32, k int, yield func()) quality {
 	q := quality{balance: 1}
 	load := make([]int64, k*g.Dims)
@@ -63,17 +63,17 @@ func weigh(g *cut.Graph, parts []int32, k int, yield func()) quality {
 	return q
 }
 
-// What a gain weighs at least, and what one respect may lose for the other.
+// The least gain that counts, and the exchange rate of cut and balance.
 const (
 	leastCut = .001 // share of the edge weight
-	// multiCost is by how many times the work of a request that runs on one partition
-	// one on several exceeds it. It only decides between balance and cut.
+	// multiCost is the additional work of a request on several partitions, in units of
+	// the work on a single partition. It only decides between balance and cut.
 	multiCost = 4
 )
 
-// better tells whether next is better than present by the share gain: in its cut
-// where the balance stays within imbalance or gets no worse, or in a balance that
-// is off by more than chance where that costs less than it brings.
+// better reports whether next is better than present by the share gain. Either the cut
+// is, and the balance stays within imbalance or gets no worse. Or the present balance is
+// off by more than chance, and improving it costs less than it brings.
 func better(present, next quality, k int, gain, imbalance float64) bool {
 	if gain < 0 {
 		return true
@@ -89,6 +89,5 @@ func better(present, next quality, k int, gain, imbalance float64) bool {
 		next.cost() < present.cost()*(1-gain)
 }
 
-// cost is about how long the work takes, compared with that of even partitions
-// that are never crossed.
+// cost is about how long the work takes, compared with balanced partitions and no cut.
 func (q quality) cost() float64 { return q.balance * (1 + multiCost*q.share()) }

@@ -8,10 +8,10 @@ import (
 // meter measures the processor time of a goroutine between start and stop.
 type meter struct {
 	now, cpu func() time.Duration
-	// thread tells that cpu is of the calling thread: the goroutine stays on one
-	// while it is measured.
+	// thread says that cpu measures the calling thread: the goroutine is locked to its
+	// thread while it is measured.
 	thread bool
-	wall   time.Duration // when it was started
+	wall   time.Duration // when the meter was started
 	used   time.Duration
 	sum    time.Duration
 }
@@ -30,7 +30,7 @@ func (m *meter) start() {
 	m.wall, m.used = m.now(), m.cpu()
 }
 
-// stop counts what was used since start, and no more than passed.
+// stop adds the time used since start, but no more than wall time.
 func (m *meter) stop() {
 	used := m.cpu() - m.used
 	m.sum += max(0, min(used, m.now()-m.wall))
@@ -39,12 +39,12 @@ func (m *meter) stop() {
 	}
 }
 
-// total returns what was counted since it was last called.
+// total returns the time counted since its last call.
 func (m *meter) total() time.Duration {
 	sum := m.sum
 	m.sum = 0
 	return sum
 }
 
-// started is when the process did, for threadTime where there is no better clock.
+// started is about when the process started, for threadTime without a better clock.
 var started = time.Now()

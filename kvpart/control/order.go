@@ -7,27 +7,26 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// dataWeight is how many times an edge of the graph outweighs one between two keys
-// for being next to each other alone.
+// dataWeight is the weight of an edge of the graph relative to an edge between two
+// neighbouring keys.
 const dataWeight = 8
 
 // order is the vertices of a graph in the order of their keys.
 type order struct {
 	vertices []int32
-	// touching tells of each vertex whether no other key lies between it and the one
-	// before it.
+	// touching tells for each vertex whether no other key lies between it and the
+	// previous vertex.
 	touching []bool
 	graph    cut.Graph
 	before   []int32
 	after    []int32
 }
 
-// neighbors gives the cut a reason to keep what lies together together. Scans that
-// were not seen yet begin anywhere: where two runs of used keys are put into two
-// partitions, what begins between them crosses from one to the other. A light edge
-// between each two keys that follow each other makes each partition a few long
-// ranges, where that costs no edge of the graph. It returns g itself if requests
-// are not of ranges.
+// neighbors gives the cut a reason to keep neighbouring keys together. A scan not seen
+// yet may begin anywhere: between two runs of used keys in two partitions it crosses from
+// the first to the second. A light edge between each two successive keys makes each
+// partition a few long ranges, as long as that costs no edge of the graph. neighbors
+// returns g itself if requests are not of ranges.
 func (c *Controller[E]) neighbors(j *job[E], g *cut.Graph, yield func()) *cut.Graph {
 	if c.opt.Policy.Replace || len(g.Neighbors) == 0 {
 		return g
@@ -49,8 +48,8 @@ func (c *Controller[E]) neighbors(j *job[E], g *cut.Graph, yield func()) *cut.Gr
 	return o.add(g, yield)
 }
 
-// ranges tells whether requests are of ranges: of the keys that touch most were
-// used together, more than pairs would be.
+// ranges reports whether requests are of ranges: most touching keys were used together,
+// more than pairs would be.
 func (o *order) ranges(g *cut.Graph) bool {
 	pairs, together := 0, 0
 	degree := func(v int32) int32 { return g.Offsets[v+1] - g.Offsets[v] }
@@ -62,7 +61,7 @@ func (o *order) ranges(g *cut.Graph) bool {
 		if degree(a) > degree(b) {
 			a, b = b, a
 		}
-		if degree(a) == 0 { // used alone: it tells nothing
+		if degree(a) == 0 { // used alone: tells nothing
 			continue
 		}
 		pairs++

@@ -9,56 +9,58 @@ import (
 )
 
 const (
-	// look is how often the signal is judged, at least; with fewer requests than
-	// enough it waits for them, but not longer than patience if there are some.
+	// look is the least time between two judgements of the signal. A judgement waits for
+	// enough requests, but after patience it makes do with some.
 	look     = 100 * time.Millisecond
 	enough   = 4000
 	patience = 5 * time.Second
 	some     = 100
-	// fresh is how many requests since the last cut make another one worthwhile.
+	// fresh is the number of requests since the last cut that make another cut
+	// worthwhile.
 	fresh = 10_000
-	// mostBacking is how often backing off doubles the interval, from Every or
-	// leastInterval on; each time a quarter of the requests is tracked, but not fewer
-	// than calm in a second.
+	// mostBacking bounds how often backing off doubles the interval, from Every or
+	// leastInterval on. Each time it also quarters the share of requests tracked, but
+	// calm requests a second stay.
 	mostBacking   = 5
 	leastInterval = 50 * time.Millisecond
 	calm          = 4000
-	// noCut is the share of requests on several partitions that is not worth a cut.
+	// noCut is the largest share of requests on several partitions not worth a cut.
 	noCut = .005
-	// saved is for how long the budget saves what is not spent.
+	// saved is for how long the budget saves unspent time.
 	saved = time.Second
 )
 
-// policy decides when to cut and how much to track: a state machine that is handed
-// the time, what was spent and what was seen.
+// policy decides when to cut and how much to track: a state machine that is handed the
+// time, the time spent and the requests seen.
 //
-// A cycle begins with start and ends with done. What its map is worth shows only
-// afterwards: the outcome under it is compared with the one before. Cuts that do
-// not pay, and maps with which all is well, make it back off; a worse outcome than
-// when it did makes it come back.
+// A cycle begins with start and ends with done. The worth of its map shows only
+// afterwards: the outcome under the map is compared with the outcome before. Cuts that do
+// not pay, and maps under which all is well, make the policy back off. An outcome worse
+// than at that time makes it come back.
 type policy struct {
 	Policy
 	budget budget
 	busy   bool
-	began  time.Duration // of the last cycle
+	began  time.Duration // when the last cycle began
 	ever   bool          // there was a cycle
 
 	judged  time.Duration // when the signal was last judged
-	need    bool          // a cut may bring something, as of then
-	level   int           // of backing off
-	basis   outcome       // when it last backed off
-	last    outcome       // as last judged
+	need    bool          // a cut may bring something, as of judged
+	level   int           // of backing off, 0 to mostBacking
+	basis   outcome       // outcome when the policy last backed off
+	last    outcome       // outcome when last judged
 	applied bool          // a map was applied and has not shown its worth
-	before  outcome       // of the map before it
+	before  outcome       // outcome under the previous map
 
 	fits    float64 // share of requests that can be tracked within the budget
-	few     float64 // share of requests that is calm
+	few     float64 // share of requests that amounts to calm a second
 	adapted time.Duration
-	spent   time.Duration // on tracking since then
-	tracked int           // since then
+	spent   time.Duration // time spent on tracking since adapted
+	tracked int           // requests tracked since adapted
 }
 
-// check sets what is 0 and fails with ErrOptions if something is out of its range.
+// check sets defaults for fields that are 0. It fails with ErrOptions if a field is out
+// of its range.
 func (p *Policy) check() error {
 	set := func(v *float64, to float64) {
 		if *v == 0 {
@@ -103,8 +105,8 @@ func newPolicy(p Policy, now time.Duration) *policy {
 	return &policy{Policy: p, budget: b, fits: 1, few: 1, judged: now, adapted: now}
 }
 
-// track accounts for requests that were tracked and the processor time of that, and
-// adapts the sampling to it: tracking takes no more than half of the share.
+// track accounts for tracked requests and the processor time of tracking. It adapts the
+// sampling: tracking takes at most half of the share.
 func (p *policy) track(now, spent time.Duration, requests int, dropped bool) {
 	p.budget.spend(now, spent)
 	p.spent += spent
@@ -128,7 +130,7 @@ func (p *policy) track(now, spent time.Duration, requests int, dropped bool) {
 	p.spent, p.tracked, p.adapted = 0, 0, now
 }
 
-// sample is the share of requests to track.
+// sample returns the share of requests to track.
 func (p *policy) sample() float64 {
 	switch {
 	case p.Sample > 0:
@@ -139,7 +141,7 @@ func (p *policy) sample() float64 {
 	return min(p.fits, max(p.few, math.Ldexp(1, -2*p.level)))
 }
 
-// interval is the least time between the beginnings of two cycles.
+// interval returns the least time between the beginnings of two cycles.
 func (p *policy) interval() time.Duration {
 	if p.level == 0 {
 		return p.Every
@@ -147,12 +149,12 @@ func (p *policy) interval() time.Duration {
 	return max(p.Every, leastInterval) << p.level
 }
 
-// always tells that there is a cut whatever it brings.
+// always reports whether to cut whatever a cut brings.
 func (p *policy) always() bool { return p.Gain < 0 }
 
-// start tells whether to begin a cycle; if it says so it has begun. tracked is how
-// many requests were recorded since the last one began. It resets the signal when
-// it judged it.
+// start reports whether to begin a cycle; if so the cycle has begun. tracked is the
+// number of requests recorded since the last cycle began. start resets the signal after
+// judging it.
 func (p *policy) start(now time.Duration, s *signal, tracked int64) bool {
 	if p.Kind != Async {
 		return false
@@ -169,7 +171,7 @@ func (p *policy) start(now time.Duration, s *signal, tracked int64) bool {
 	return true
 }
 
-// due tells whether the signal is worth judging.
+// due reports whether the signal is worth judging.
 func (p *policy) due(now time.Duration, s *signal) bool {
 	over := now - p.judged
 	if p.always() {
@@ -178,7 +180,7 @@ func (p *policy) due(now time.Duration, s *signal) bool {
 	return over >= look && s.requests >= min(enough, p.window()) || over >= patience && s.requests >= some
 }
 
-// collected tells whether enough requests came since the last cut.
+// collected reports whether enough requests came since the last cut.
 func (p *policy) collected(now time.Duration, tracked int64) bool {
 	return tracked >= min(fresh, p.window()) || now-p.began >= patience && tracked >= some
 }
@@ -190,7 +192,7 @@ func (p *policy) window() int64 {
 	return int64(p.Window)
 }
 
-// judge takes in what the present map does.
+// judge takes in the outcome of the present map.
 func (p *policy) judge(o outcome) {
 	p.last = o
 	if p.always() {
@@ -220,7 +222,7 @@ func (p *policy) back(o outcome) {
 // cut accounts for processor time of a cut.
 func (p *policy) cut(now, spent time.Duration) { p.budget.spend(now, spent) }
 
-// done ends a cycle whose map was applied or not.
+// done ends a cycle; applied says whether its map was applied.
 func (p *policy) done(now time.Duration, applied bool, s *signal) {
 	p.busy = false
 	if p.Kind != Async || p.always() {
@@ -230,16 +232,16 @@ func (p *policy) done(now time.Duration, applied bool, s *signal) {
 		p.back(p.last)
 		return
 	}
-	// What the map did until it was replaced is known best up to that time.
+	// p.last is the best knowledge of the replaced map.
 	p.before, p.applied = p.last, true
 	p.need = false
 	p.judged = now
 	s.reset()
 }
 
-// budget is the processor time that may be spent: share of the time that passes.
-// What is begun while it is not overdrawn may overdraw it, and is paid back before
-// anything else begins: by any time no more than the share was spent, and one cut.
+// budget is the processor time that may be spent: share of the time that passes. Work
+// begun within the budget may overdraw it; the debt is paid back before other work
+// begins. So at any time no more than the share plus the time of a single cut was spent.
 type budget struct {
 	share  float64
 	credit time.Duration
@@ -257,7 +259,7 @@ func (b *budget) spend(now, d time.Duration) {
 	b.credit -= d
 }
 
-// ok tells whether something may begin.
+// ok reports whether work may begin.
 func (b *budget) ok(now time.Duration) bool {
 	b.accrue(now)
 	return b.share >= 1 || b.credit >= 0

@@ -2,7 +2,7 @@ package control
 
 import "math"
 
-// signal is what requests show of the map they ran under.
+// signal counts, over requests, the partitions that they ran on.
 type signal struct {
 	requests int64
 	multi    int64 // requests on several partitions
@@ -61,21 +61,20 @@ func (s *signal) outcome() outcome {
 	return o
 }
 
-// balanceNoise is how far chance moves the balance of k equal parts that share n
-// uses: so many deviations of one of them, as the heaviest of k is looked at again
-// and again.
+// balanceNoise is how far chance moves the balance of k equal parts that share n uses. It
+// takes 4.5 deviations of a part, as the heaviest of k is looked at again and again.
 func balanceNoise(k int, n int64) float64 {
 	return 4.5 * math.Sqrt(float64(k-1)/float64(max(n, 1)))
 }
 
-// worse tells whether o is worse than before by more than chance.
+// worse reports whether o is worse than before by more than chance.
 func (o outcome) worse(before outcome) bool {
 	return o.multi > before.multi+.02+o.multiNoise+before.multiNoise ||
 		o.balance > before.balance+.05+o.balanceNoise+before.balanceNoise
 }
 
-// better tells whether o is better than before by the share gain and not worse in
-// the other respect.
+// better reports whether o is better than before by the share gain, and not worse in the
+// other respect.
 func (o outcome) better(before outcome, gain float64) bool {
 	return !o.worse(before) &&
 		(o.multi < before.multi*(1-gain)-o.multiNoise || o.balance-1 < (before.balance-1)*(1-gain)-o.balanceNoise)

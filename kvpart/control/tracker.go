@@ -9,19 +9,19 @@ import (
 	"github.com/samya-db/samya/kvpart/workload"
 )
 
-// tracker takes requests from whoever dispatches them and records them in the
-// graph. Observe may be called by all; the rest is the controller's alone.
+// tracker takes requests from dispatchers and records them in the graph. Anybody may call
+// observe; the rest belongs to the controller alone.
 type tracker[E Entry] struct {
 	sched  Scheduler[E]
 	random func() uint64
 	wake   chan struct{}
 
 	_      [64]byte
-	rate   atomic.Uint64 // of 1<<32 requests, how many are tracked
-	base   int64         // Base's interval in requests, or 0
+	rate   atomic.Uint64 // requests tracked, of each 1<<32
+	base   int64         // requests between two cuts of Base, or 0
 	shards []shard[E]
 	_      [64]byte
-	count  atomic.Int64 // of requests since Base's last cut
+	count  atomic.Int64 // requests since Base's last cut
 	_      [64]byte
 
 	graph   *workload.Graph
@@ -34,7 +34,7 @@ type tracker[E Entry] struct {
 	swept   int // where sweeping goes on
 }
 
-// shard is a buffer of one share of the requests, so that dispatchers seldom meet.
+// shard is a buffer of a share of the requests, so that dispatchers seldom meet.
 type shard[E Entry] struct {
 	mu      sync.Mutex
 	filling *batch[E]
@@ -43,13 +43,13 @@ type shard[E Entry] struct {
 	_       [64]byte
 }
 
-// batch is requests one after the other; ends are where each ends in entries.
+// batch is requests in sequence; ends holds the end of each in entries.
 type batch[E Entry] struct {
 	entries []E
 	ends    []int32
 }
 
-// looked is what the scheduler said of an entry.
+// looked is the scheduler's answer on an entry.
 type looked struct {
 	slot      *atomic.Int32
 	partition int32
@@ -60,7 +60,7 @@ type looked struct {
 const (
 	shardKeys     = 1 << 12
 	shardRequests = 1 << 12
-	whole         = 1 << 32 // the rate at which all is tracked
+	whole         = 1 << 32 // the rate at which every request is tracked
 )
 
 func newTracker[E Entry](o *Options[E]) (*tracker[E], error) {
@@ -87,7 +87,8 @@ func newBatch[E Entry]() *batch[E] {
 	return &batch[E]{make([]E, 0, shardKeys), make([]int32, 0, shardRequests)}
 }
 
-// observe takes a request, or one in so many; what finds no room is counted.
+// observe takes a request, if it is sampled. It counts a sampled request that finds no
+// room.
 func (t *tracker[E]) observe(entries []E) {
 	if t.base > 0 && t.count.Add(1) == t.base {
 		t.nudge()
@@ -105,7 +106,7 @@ func (t *tracker[E]) observe(entries []E) {
 	}
 }
 
-// add takes a request and tells whether that made the buffer half full.
+// add takes a request. It reports whether that made the buffer half full.
 func (s *shard[E]) add(entries []E) bool {
 	entries = entries[:min(len(entries), workload.MaxKeys)]
 	b := s.filling
@@ -124,7 +125,7 @@ func (s *shard[E]) add(entries []E) bool {
 	return before < shardKeys/2 && len(b.entries) >= shardKeys/2
 }
 
-// nudge has the controller look soon.
+// nudge makes the controller look soon.
 func (t *tracker[E]) nudge() {
 	select {
 	case t.wake <- struct{}{}:
@@ -132,7 +133,7 @@ func (t *tracker[E]) nudge() {
 	}
 }
 
-// drain records what was observed, and returns how many requests and keys.
+// drain records the observed requests, and returns their number and their keys.
 func (t *tracker[E]) drain() (requests, keys int) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -157,7 +158,7 @@ func (t *tracker[E]) drain() (requests, keys int) {
 
 // take records a batch and empties it.
 func (t *tracker[E]) take(b *batch[E]) {
-	// All entries are looked at before any is used: so memory brings several at a time.
+	// All entries are looked at before any is used, so that memory loads overlap.
 	t.looked = t.looked[:0]
 	for _, e := range b.entries {
 		p, gone, slot := t.sched.Look(e)
@@ -201,7 +202,7 @@ func (t *tracker[E]) own(v workload.Vertex, e E) {
 	t.owners[v] = e
 }
 
-// freed is told of a vertex whose last request left the window.
+// freed frees the vertex after its last request left the window.
 func (t *tracker[E]) freed(v workload.Vertex) {
 	_, _, slot := t.sched.Look(t.owners[v])
 	slot.Store(0)
@@ -209,7 +210,7 @@ func (t *tracker[E]) freed(v workload.Vertex) {
 	t.owners[v] = none
 }
 
-// sweep looks at the next n vertices, and takes out those of keys that are gone.
+// sweep looks at the next n vertices, and removes vertices of keys that are gone.
 func (t *tracker[E]) sweep(n int) {
 	var none E
 	for range min(n, len(t.owners)) {
@@ -221,7 +222,7 @@ func (t *tracker[E]) sweep(n int) {
 		if _, gone, slot := t.sched.Look(e); gone {
 			t.graph.Remove(workload.Vertex(t.swept))
 			t.owners[t.swept] = none
-			slot.Store(0) // it may come back
+			slot.Store(0) // the key may come back
 		}
 	}
 }

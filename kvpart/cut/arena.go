@@ -1,7 +1,7 @@
 package cut
 
-// arena hands out memory in the order of a stack, so that the many levels and
-// subgraphs of a partition reuse each other's. What it hands out is not cleared.
+// arena hands out memory in stack order, so that the many levels and subgraphs of a
+// partition share it. The memory handed out is not cleared.
 type arena[T any] struct {
 	chunks [][]T
 	at     mark
@@ -39,5 +39,5 @@ func (a *arena[T]) shrink(s []T, n int) []T {
 	return s[:n:n]
 }
 
-// release gives back all that was taken since the stack was m high.
+// release gives back all memory taken since the stack was m high.
 func (a *arena[T]) release(m mark) { a.at = m }

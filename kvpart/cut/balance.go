@@ -2,8 +2,8 @@ package cut
 
 import "math"
 
-// rebalance moves vertices out of parts that weigh too much, those first by which
-// the cut rises least for their weight, until no part does or no move helps.
+// rebalance moves vertices out of overweight parts, until no part is overweight or no
+// move helps. It starts with the vertices that raise the cut least for their weight.
 func (st *state) rebalance() {
 	if st.over <= epsilon {
 		return
@@ -21,7 +21,7 @@ func (st *state) rebalance() {
 	}
 }
 
-// empty moves vertices out of part p until it weighs no more than it may.
+// empty moves vertices out of part p until p is within its bound.
 func (st *state) empty(p int32) {
 	q := &st.queue
 	for v := range int32(st.l.n) {
@@ -59,7 +59,7 @@ func (st *state) empty(p int32) {
 	q.reset()
 }
 
-// relieves reports whether p weighs less of what it has too much without v.
+// relieves reports whether p without v weighs less in a dimension of its excess.
 func (st *state) relieves(v, p int32) bool {
 	for d := range st.dims {
 		i := int(p)*st.dims + d
@@ -70,8 +70,8 @@ func (st *state) relieves(v, p int32) bool {
 	return false
 }
 
-// escape returns the part to which v should go from one that weighs too much, and
-// how much that is to be preferred. Only moves that lower the excess count.
+// escape returns the best part for v to leave its overweight part for, and the priority
+// of the move. Only moves that lower the excess count.
 func (st *state) escape(v int32) (to int32, key int64, ok bool) {
 	from := st.part[v]
 	to = -1
@@ -122,7 +122,7 @@ func (st *state) helps(v, from, to int32) bool {
 
 func ratio(w, limit int64) float64 { return float64(w) / float64(max(limit, 1)) }
 
-// lightest is the part with most room, but for p.
+// lightest returns the part with most room other than p, or -1.
 func (st *state) lightest(p int32) int32 {
 	best, least := int32(-1), math.Inf(1)
 	for q := range int32(st.k) {

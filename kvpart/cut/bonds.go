@@ -2,23 +2,23 @@ package cut
 
 import "math"
 
-// bonds hold vertices where they are at: to move one costs as much as an edge of
-// some weight (Schloegel, Karypis and Kumar, "A unified algorithm for load-balancing
+// bonds tie vertices to their parts in a slice at: a move away costs as much as an edge
+// of some weight (Schloegel, Karypis and Kumar, "A unified algorithm for load-balancing
 // adaptive scientific simulations", 2000).
 type bonds struct {
 	s *solver
 	p *problem
-	// bound is p with bonds, and with edges that weigh scale times as much.
+	// bound is p with bonds, and with edge weights multiplied by scale.
 	bound *problem
 	scale int64
 	start []int32
 }
 
-// mostScale is by how much the weights of edges are multiplied, so that bonds may
-// be fractions of one.
+// mostScale is the largest factor for edge weights, so that bonds may weigh less than an
+// edge of weight 1.
 const mostScale = 1 << 12
 
-// bind returns bonds to where vertices are at, for those that start in a part.
+// bind returns bonds to the parts in at, for vertices that start in a part.
 func (s *solver) bind(p *problem, at, start []int32) *bonds {
 	sum := int64(0)
 	for _, w := range p.l.ew {
@@ -37,7 +37,8 @@ func (s *solver) bind(p *problem, at, start []int32) *bonds {
 	return b
 }
 
-// weigh makes each bond as heavy as an edge of weight, within what sums may be.
+// weigh makes each bond as heavy as an edge of weight, as far as sums of bonds do not
+// overflow.
 func (b *bonds) weigh(weight float64) {
 	l := b.bound.l
 	bond := max(1, min(weight*float64(b.scale), float64(math.MaxInt32/4/l.n)))
@@ -49,8 +50,8 @@ func (b *bonds) weigh(weight float64) {
 	}
 }
 
-// cycle refines part by a cycle through the levels. They are contracted within the
-// parts of it and, if not nil, of other.
+// cycle refines part by a cycle through the levels. Vertices are contracted only within a
+// part of part and, if other is not nil and there are at most 1024 parts, of other.
 func (b *bonds) cycle(part, other []int32, w way) found {
 	s, p := b.s, b.bound
 	b.weigh(w.bond)

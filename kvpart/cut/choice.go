@@ -2,29 +2,29 @@ package cut
 
 import "slices"
 
-// What a warm start is to keep to: it moves less than mostMoved of what a cold one
-// moves, and cuts at most mostMore more.
+// The bounds of a warm start. It moves fewer than mostMoved times the vertices that a
+// cold start moves. It cuts at most mostMore times the cold cut in addition.
 const mostMoved, mostMore = .2, .05
 
-// rate is what moving a vertex may cost in edges: what a warm start may cut more,
-// shared among all that it may move.
+// rate is the price of moving a vertex, in edge weight: the additional cut allowed to a
+// warm start, divided by its allowed moves.
 func rate(cut int64, moves int) float64 {
 	return mostMore / mostMoved * float64(cut) / float64(max(1, moves))
 }
 
-// way is how a cycle through the levels is made.
+// way parametrizes a cycle through the levels.
 type way struct {
-	// bond is what moving a vertex costs, in edges.
+	// bond is the cost of moving a vertex, in edge weight.
 	bond float64
-	// flat stays on the finest level; deep goes to levels of fewer vertices than a cold
+	// flat stays on the finest level. deep goes to levels of fewer vertices than a cold
 	// start does.
 	flat, deep bool
-	// spread shifts borders before it moves what is too much to wherever there is room.
+	// spread shifts borders first. Only the excess left moves to wherever there is room.
 	spread bool
 }
 
-// ways are tried one after another: which one does best differs by graph, and is
-// partly luck. Bonds are multiples of rate.
+// ways are tried in turn. The best way differs by graph, and partly depends on luck.
+// Bonds are multiples of rate.
 var ways = []way{
 	{bond: 4, flat: true, spread: true},
 	{bond: 1, spread: true, deep: true},
@@ -35,15 +35,15 @@ var ways = []way{
 	{bond: 64, deep: true},
 }
 
-// After enoughKept ways no more is tried if both bounds are kept to, after enoughFew
-// if the cut is next to nothing.
+// No more ways are tried after enoughKept if both bounds are kept, and after enoughFew if
+// the cut is next to nothing.
 const enoughKept, enoughFew = 1, 3
 
-// tight and slack are the bonds of a cycle from the best so far: where that moves
-// too much, and where it cuts too much.
+// tight and slack are the bonds of a cycle from the best partition so far. tight is for a
+// partition that moves too much, slack for a partition that cuts too much.
 const tight, slack = 4, .05
 
-// choice is one among partitions near a start.
+// choice chooses among partitions near a start.
 type choice struct {
 	s         *solver
 	p         *problem
@@ -64,8 +64,8 @@ type rank struct {
 type class int
 
 const (
-	kept       class = iota // to both bounds
-	nearlyKept              // but for a cut of next to nothing
+	kept       class = iota // within both bounds
+	nearlyKept              // within the bound on moves; the additional cut is next to nothing
 	missed
 	unbalanced
 )
@@ -83,10 +83,10 @@ func newChoice(s *solver, p *problem, start, at []int32, cold found) *choice {
 	return c
 }
 
-// most is what may be cut.
+// most returns the bound on the cut.
 func (c *choice) most() int64 { return int64((1 + mostMore) * float64(c.cold.cut)) }
 
-// shares are how much f cuts more and moves, each of what it may.
+// shares returns the additional cut of f and its moves, each as a share of its bound.
 func (c *choice) shares(f found) (cut, moves float64) {
 	cut = float64(f.cut-c.cold.cut) / mostMore / max(epsilon, float64(c.cold.cut))
 	if m := moved(f.part, c.start); m > 0 {
@@ -95,8 +95,9 @@ func (c *choice) shares(f found) (cut, moves float64) {
 	return cut, moves
 }
 
-// rankOf prefers what is within both bounds; there a twentieth of the cut is worth
-// a fifth of the moves. Of others it prefers the one that is least beyond either.
+// rankOf prefers partitions within both bounds. Among them it weighs a twentieth of the
+// cold cut like a fifth of the cold moves. Among others it prefers the partition that is
+// least beyond either bound.
 func (c *choice) rankOf(f found) rank {
 	cut, moves := c.shares(f)
 	switch {
@@ -119,7 +120,7 @@ func (c *choice) consider(f found) {
 	}
 }
 
-// enough reports whether so many ways were.
+// enough reports whether no further way need be tried after so many ways.
 func (c *choice) enough(ways int) bool {
 	if c.s.err != nil {
 		return true
@@ -129,7 +130,7 @@ func (c *choice) enough(ways int) bool {
 		c.rank.class == nearlyKept && few && ways >= enoughFew
 }
 
-// run looks for the best.
+// run looks for the best partition.
 func (c *choice) run(o *Options) {
 	c.consider(found{part: c.at, cut: c.p.l.cut(c.at), over: c.p.over(c.at)})
 	c.components(o)
@@ -144,7 +145,7 @@ func (c *choice) run(o *Options) {
 		c.consider(f)
 		return f
 	}
-	// Small graphs are tried again, as in trials.
+	// Small graphs get several rounds, as in trials.
 	rounds := max(1, min(4, trialWork/(c.p.l.n+len(c.p.l.adj)+1)))
 	for i, w := range slices.Repeat(ways, rounds) {
 		if c.enough(i) {
@@ -154,8 +155,8 @@ func (c *choice) run(o *Options) {
 		if i == 0 || c.enough(i) {
 			continue
 		}
-		// Borders of both this one and the best are kept while levels are made, so that
-		// the next one may take from either.
+		// Levels keep the borders of both f and the best partition, so that the next
+		// partition may take from either.
 		w := way{bond: slack, spread: true, deep: true}
 		if cut, moves := c.shares(c.best); moves >= cut {
 			w.bond = tight
@@ -167,7 +168,7 @@ func (c *choice) run(o *Options) {
 	}
 }
 
-// goHome considers f with vertices moved back, if it moves too much and may cut more.
+// goHome considers f with vertices moved back, if f moves too much and may cut more.
 func (c *choice) goHome(f found) {
 	if c.s.err != nil {
 		return

@@ -3,11 +3,11 @@ package cut
 // clusterRounds is how often each vertex chooses its cluster.
 const clusterRounds = 3
 
-// cluster groups vertices for contraction: each joins the group among its
-// neighbours to which its edges weigh most, and may change its mind. It finds what
-// is dense, in graphs that matchings do not shrink well. No group weighs more than
-// heavy, nor is it of two parts of keep (which may be nil). It sets l.up and
-// returns the number of groups.
+// cluster groups vertices for contraction. Each vertex joins the group among its
+// neighbours to which its edges weigh most, and may change its mind. Groups follow dense
+// regions, in graphs that matchings do not shrink well. No group weighs more than heavy,
+// nor spans two parts of keep (which may be nil). cluster sets l.up and returns the
+// number of groups.
 func (s *solver) cluster(l *level, keep []int32, heavy []int64) int {
 	l.up = s.ints.take(l.n)
 	h := s.mark()

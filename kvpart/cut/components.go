@@ -1,7 +1,7 @@
 package cut
 
-// components numbers the connected components of l. It returns how many there are
-// and the one of each vertex.
+// components numbers the connected components of l. It returns their number and the
+// component of each vertex.
 func (s *solver) components(l *level) (int, []int32) {
 	of := s.filled(l.n, -1)
 	h := s.mark()
@@ -34,8 +34,8 @@ func (s *solver) components(l *level) (int, []int32) {
 	return int(n), of
 }
 
-// packComponents puts whole components into parts and reports whether they are
-// balanced so. The heaviest of them may not fit any part; whole says that each does.
+// packComponents puts whole components into parts and reports whether the parts are
+// balanced. A component may be too heavy for any part; whole reports that each fits.
 func (s *solver) packComponents(p *problem, part []int32) (balanced, whole bool) {
 	return s.placeComponents(p, part, func(b *bins, it items, home, _ []int32) {
 		s.packAll(b, it, it.heaviestFirst(b.scale, nil), home)
@@ -45,11 +45,11 @@ func (s *solver) packComponents(p *problem, part []int32) (balanced, whole bool)
 	})
 }
 
-// moveComponents is the same, but leaves components where most of their vertices
-// are, if that is balanced, and moves few if it is not.
+// moveComponents is packComponents, but leaves each component in the part of most of its
+// vertices, if that is balanced. Otherwise it moves few components.
 func (s *solver) moveComponents(p *problem, part []int32) (balanced, whole bool) {
 	return s.placeComponents(p, part, func(b *bins, it items, home, of []int32) {
-		// The vote of Boyer and Moore finds the part of more than half.
+		// The vote of Boyer and Moore finds the part that has more than half.
 		votes := make([]int32, it.len())
 		for v, c := range of {
 			switch {
@@ -73,8 +73,8 @@ func (s *solver) moveComponents(p *problem, part []int32) (balanced, whole bool)
 	})
 }
 
-// placeComponents puts each component where place says. They are the items of
-// place; of is the one of each vertex.
+// placeComponents puts each component where place says. The items of place are the
+// components; of is the component of each vertex.
 func (s *solver) placeComponents(p *problem, part []int32, place func(b *bins, it items, home, of []int32)) (balanced, whole bool) {
 	h := s.mark()
 	defer s.release(h)

@@ -18,8 +18,8 @@ func (s *solver) contract(l *level, nc int) *level {
 			c.bond[x] += l.bond[v]
 		}
 	}
-	// What is measured by the finer graph is taken first, so that what is too much
-	// can be given back.
+	// Memory sized by the finer graph is taken first, so that the surplus can be given
+	// back.
 	room := s.ints.take(2 * len(l.adj))
 	h := s.mark()
 	first, members := s.members(l.up, nc)

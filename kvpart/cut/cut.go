@@ -1,17 +1,17 @@
-// Package cut partitions a weighted graph into k parts of about equal weight
-// such that the edges between parts weigh little. It is multilevel: the graph is
-// coarsened by matchings, the coarsest one is partitioned, and that is refined
-// while it is projected back (Karypis and Kumar, SIAM J. Sci. Comput. 20(1),
-// 1998, and J. Parallel Distrib. Comput. 48(1), 1998). It refuses to know what a
-// vertex stands for, to read a clock, and to draw randomness but from the seed:
-// the same graph, options and seed give the same parts.
+// Package cut partitions a weighted graph into k parts of about equal weight such that
+// the edges between parts weigh little. The method is multilevel. It coarsens the graph
+// by clusters or matchings and partitions the coarsest graph. It refines the partition
+// while projecting it back (Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998, and J.
+// Parallel Distrib. Comput. 48(1), 1998). The package does not know the meaning of a
+// vertex, reads no clock, and draws randomness only from the seed. The same graph,
+// options and seed give the same parts.
 package cut
 
 import (
 	"errors"
 )
 
-// The errors of this package; they are wrapped with what was wrong and where.
+// The errors of this package. They are wrapped with the fault and its place.
 var (
 	// ErrGraph says that a graph is malformed: not symmetric, a negative weight, a
 	// neighbour out of range.
@@ -20,49 +20,48 @@ var (
 	ErrOptions = errors.New("bad option")
 )
 
-// Graph is undirected and weighted, in compressed sparse rows: the neighbours of
-// vertex v are Neighbors[Offsets[v]:Offsets[v+1]]. Each edge stands in the rows
-// of both its ends with the same weight; a vertex is not its own neighbour.
+// Graph is undirected and weighted, in compressed sparse rows: the neighbours of vertex v
+// are Neighbors[Offsets[v]:Offsets[v+1]]. Each edge stands in the rows of both its ends
+// with the same weight. A vertex is not its own neighbour.
 type Graph struct {
-	// Offsets has one more element than there are vertices.
+	// Offsets has an element more than there are vertices.
 	Offsets []int32
-	// Neighbors and EdgeWeights are of the same length; weights are positive.
+	// Neighbors and EdgeWeights have the same length; weights are positive.
 	Neighbors   []int32
 	EdgeWeights []int32
-	// Dims is how many weights a vertex has: 1, or 2 (processor time and I/O).
+	// Dims is the number of weights of a vertex: 1, or 2 (processor time and I/O).
 	Dims int
-	// VertexWeights has Dims weights a vertex, none negative, those of one vertex
-	// side by side.
+	// VertexWeights has Dims weights a vertex, side by side and not negative.
 	VertexWeights []int64
 }
 
-// Options says what is asked for.
+// Options configures a partition.
 type Options struct {
-	// Parts is into how many parts, from 1 to MaxParts.
+	// Parts is the number of parts, from 1 to MaxParts.
 	Parts int
-	// Imbalance is how much the heaviest part may weigh above the mean, as a share
-	// of the mean, in each dimension: .03 if 0.
+	// Imbalance bounds the weight of the heaviest part above the mean, as a share of the
+	// mean, in each dimension: .03 if 0, at most MaxImbalance.
 	Imbalance float64
-	// Loose is how much it may weigh above the mean where the graph falls apart into
-	// components that could each be kept whole, but not balanced within Imbalance,
-	// if that cuts half as much at most: .1 if 0, and no less than Imbalance. Between
-	// the two, .05 is tried first, which need not save as much.
+	// Loose replaces Imbalance for graphs of components that each fit a part whole, but
+	// cannot be balanced within Imbalance: .1 if 0, and no less than Imbalance. It
+	// applies only if it at most halves the cut. A bound of .05, if between Imbalance and
+	// Loose, is tried first, and need not save as much.
 	Loose float64
-	// Seed decides what is left to chance.
+	// Seed seeds all random choices.
 	Seed uint64
-	// Start is the part of each vertex at present, or -1 where it has none; nil for
-	// a cold start. A warm start keeps vertices where they are unless moving them
+	// Start is the present part of each vertex, or -1 for a vertex without a part; nil
+	// for a cold start. A warm start keeps vertices where they are unless moving them
 	// pays.
 	Start []int32
-	// Yield is called about every hundred microseconds of work, if not nil, so that
-	// others get the processor.
+	// Yield, if not nil, is called after about every hundred microseconds of work, so
+	// that others get the processor.
 	Yield func()
 }
 
 // MaxParts bounds Options.Parts.
 const MaxParts = 1 << 12
 
-// MaxImbalance bounds Options.Imbalance.
+// MaxImbalance bounds Options.Imbalance and Options.Loose.
 const MaxImbalance = 1e3
 
 // Result is a partition.
@@ -71,13 +70,13 @@ type Result struct {
 	Parts []int32
 	// Cut is the weight of the edges between parts, each counted once.
 	Cut int64
-	// Balance is the weight of the heaviest part divided by the mean, by dimension;
-	// 1 where all weigh nothing.
+	// Balance is the weight of the heaviest part divided by the mean, by dimension; 1 if
+	// all vertices weigh nothing.
 	Balance []float64
-	// Hubs are the vertices that alone outweigh a part, Imbalance included: no
-	// placement balances them. They are placed all the same.
+	// Hubs are the vertices that alone outweigh a part, Imbalance included: no placement
+	// balances them. They are placed all the same.
 	Hubs []int32
-	// Moved is how many vertices are in another part than Options.Start says, after
-	// the labels of a cold start were matched.
+	// Moved is the number of vertices in another part than in Options.Start, after the
+	// labels of a cold start were matched.
 	Moved int
 }

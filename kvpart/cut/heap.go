@@ -1,10 +1,10 @@
 package cut
 
-// heap is a queue of vertices, the one of the greatest key first. A vertex is in
-// it at most once.
+// heap is a queue of vertices, the greatest key first. A vertex is in the queue at most
+// once.
 type heap struct {
 	items []item
-	at    []int32 // where each vertex stands, or -1
+	at    []int32 // place of each vertex in items, or -1
 }
 
 type item struct {
@@ -31,7 +31,7 @@ func (h *heap) set(v int32, key int64) {
 	}
 }
 
-// pop takes the first out.
+// pop takes the first vertex out.
 func (h *heap) pop() (v int32, key int64) {
 	top := h.items[0]
 	h.drop(0)

@@ -20,9 +20,9 @@ func (j *job) findHubs() {
 	}
 }
 
-// placeHubs puts each hub into a part of its own, the one that it starts in if it
-// can, and returns the parts that are left. If there are more hubs than parts less
-// one, which two dimensions make possible, they share parts by weight.
+// placeHubs puts each hub into a part of its own, if possible the part it starts in, and
+// returns the parts left. With two dimensions there may be more hubs than parts less 1:
+// the hubs then share parts by weight.
 func (j *job) placeHubs() (open []int32) {
 	j.findHubs()
 	d := j.l.dims
@@ -58,7 +58,7 @@ func (j *job) placeHubs() (open []int32) {
 	return open
 }
 
-// lowestWithin is lowestWith among the bins that are taken.
+// lowestWithin is lowestWith, restricted to the taken bins.
 func (b *bins) lowestWithin(w []int64, taken []bool) int {
 	best, least := -1, 0.
 	for p := range b.k {
@@ -75,7 +75,7 @@ func (b *bins) lowestWithin(w []int64, taken []bool) int {
 	return best
 }
 
-// withoutHubs returns the graph of the other vertices, and which they are.
+// withoutHubs returns the graph of the other vertices, and their numbers.
 func (j *job) withoutHubs() (*level, []int32) {
 	s := j.s
 	side, ids := s.filled(j.n, 0), s.ints.take(j.n)
@@ -88,7 +88,8 @@ func (j *job) withoutHubs() (*level, []int32) {
 	return s.extract(j.l, ids, side, 0)
 }
 
-// startOf returns where the vertices ids start, as indices of open.
+// startOf returns the parts in which the vertices ids start, as indices of open; -1 for
+// none of open.
 func (j *job) startOf(ids, open []int32) []int32 {
 	if j.o.Start == nil {
 		return nil

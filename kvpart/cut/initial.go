@@ -5,12 +5,12 @@ import "math"
 const (
 	// bisectTo is how many vertices a graph is coarsened to before it is cut in two.
 	bisectTo = 80
-	// seedsTried is from how many vertices a half is grown.
+	// seedsTried is the number of vertices from which a half is grown.
 	seedsTried = 6
 )
 
-// recurse cuts l in two, and each half again, until every part from lo to hi-1 is
-// one. out is set for the vertices named by ids, which are those of l.
+// recurse cuts l in two, and each half again, down to the single parts lo to hi-1. It
+// sets out for the vertices of l, which ids names.
 func (s *solver) recurse(l *level, ids, out []int32, lo, hi int, room, maxw []int64) {
 	if hi-lo == 1 || l.n == 0 {
 		for _, v := range ids {
@@ -39,13 +39,14 @@ func (s *solver) recurse(l *level, ids, out []int32, lo, hi int, room, maxw []in
 	}
 }
 
-// goal is what the two sides of a bisection should weigh, and may, by dimension.
+// goal holds the intended and the largest weight of the two sides of a bisection, by
+// dimension.
 type goal struct {
 	want, maxw []int64 // side 0, then side 1
 }
 
-// halves shares the weight of l among the parts lo to mid-1 and mid to hi-1 by
-// their room. What they may weigh more is shared among the bisections to come.
+// halves shares the weight of l among the parts lo to mid-1 and mid to hi-1 by their
+// room. The bisections to come share the tolerance.
 func (s *solver) halves(l *level, lo, mid, hi int, room, maxw []int64) goal {
 	d := l.dims
 	g := goal{make([]int64, 2*d), make([]int64, 2*d)}
@@ -80,7 +81,7 @@ func (s *solver) halves(l *level, lo, mid, hi int, room, maxw []int64) goal {
 	return g
 }
 
-// extract returns the part of l that lies on a side.
+// extract returns the subgraph of l on a side.
 func (s *solver) extract(l *level, ids, side []int32, half int32) (*level, []int32) {
 	at := s.ints.take(l.n)
 	n, edges := int32(0), 0
@@ -167,8 +168,8 @@ func (s *solver) grown(l *level, st *state, g goal) {
 	st.load(l, nil)
 }
 
-// grow makes side 0 of vertices around one that chance picks, until it weighs what
-// it should in some dimension.
+// grow grows side 0 around a random vertex, until it has its intended weight in some
+// dimension.
 func (s *solver) grow(l *level, part []int32, g goal) {
 	h := s.mark()
 	defer s.release(h)
@@ -198,7 +199,7 @@ func (s *solver) grow(l *level, part []int32, g goal) {
 		} else {
 			v, _ = q.pop()
 		}
-		// The last one may be too much.
+		// The last vertex may be too heavy.
 		fits := true
 		for i := range l.dims {
 			x := l.vw[int(v)*l.dims+i]

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// hungarianTo is up to how many parts labels are matched exactly.
+// hungarianTo is the most parts for which labels are matched exactly.
 const hungarianTo = 128
 
-// Relabel renames the k parts so that as few vertices as can be are in another
-// part than start says (-1 for none), and returns how many are. With more than 128
-// parts it is the largest overlaps first.
+// Relabel renames the k parts so that as few vertices as possible change their part of
+// start (-1 for none), and returns how many do. With more than 128 parts it is greedy,
+// the largest overlaps first, and may move more.
 func Relabel(parts, start []int32, k int) int {
 	name := matchLabels(parts, start, k)
 	moved := 0
@@ -24,7 +24,7 @@ func Relabel(parts, start []int32, k int) int {
 	return moved
 }
 
-// overlap is how many vertices are in part new and were in part old.
+// overlap is the number of vertices in part now that were in part old.
 type overlap struct {
 	now, old int32
 	count    int64
@@ -79,8 +79,8 @@ func matchLabels(parts, start []int32, k int) []int32 {
 	return name
 }
 
-// hungarian returns the column of each row such that the sum of cost is least
-// (Kuhn and Munkres, with potentials: O(n^3)).
+// hungarian returns the column of each row such that the sum of cost is least (Kuhn and
+// Munkres, with potentials: O(n^3)).
 func hungarian(cost [][]int64) []int32 {
 	n := len(cost)
 	u, v := make([]int64, n+1), make([]int64, n+1)

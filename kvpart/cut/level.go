@@ -11,14 +11,14 @@ type level struct {
 	dims int
 	vw   []int64 // dims a vertex
 	up   []int32 // the vertex of the next coarser level that holds each vertex
-	// home is the part to which a vertex is bound, bond how much, as if by an edge to
-	// a vertex that stays there; nil if none is.
+	// home is the part to which a vertex is bound. bond is the weight of the bond, as of
+	// an edge to a vertex that stays there. Both are nil in a level without bonds.
 	home, bond []int32
 }
 
 func (l *level) degree(v int32) int { return int(l.off[v+1] - l.off[v]) }
 
-// row is where the neighbours of v stand.
+// row returns the range of v's neighbours in adj.
 func (l *level) row(v int32) (from, to int32) { return l.off[v], l.off[v+1] }
 
 // weights sums the weights of the vertices by dimension.
@@ -30,7 +30,7 @@ func (l *level) weights() []int64 {
 	return sum
 }
 
-// cut is the weight of the edges between parts.
+// cut returns the weight of the edges between parts.
 func (l *level) cut(part []int32) int64 {
 	sum := int64(0)
 	for v := range int32(l.n) {
@@ -43,7 +43,8 @@ func (l *level) cut(part []int32) int64 {
 	return sum
 }
 
-// solver is what all steps of a partition share: memory, chance, and the pace.
+// solver is the state that all steps of a partition share: memory, randomness, and the
+// pace.
 type solver struct {
 	pace
 	rng    *rand.Rand
@@ -52,7 +53,7 @@ type solver struct {
 	states []*state // for reuse
 }
 
-// height is how much memory is taken.
+// height measures the memory taken.
 type height struct{ ints, wides mark }
 
 func (s *solver) mark() height     { return height{s.ints.at, s.wides.at} }
@@ -67,8 +68,8 @@ func (s *solver) filled(n int, x int32) []int32 {
 	return a
 }
 
-// order returns the vertices from 0 to n-1 in an order left to chance. Blocks are
-// shuffled, and the vertices in them: neighbours in memory stay near each other.
+// order returns the vertices from 0 to n-1 in random order. It shuffles blocks, and the
+// vertices in each block: neighbours in memory stay near each other.
 func (s *solver) order(n int) []int32 {
 	const block = 64
 	blocks := (n + block - 1) / block

@@ -7,19 +7,19 @@ import (
 	"math"
 )
 
-// eof is what peek returns behind the last byte.
+// eof is the result of peek behind the last byte.
 const eof = -1
 
 // lexer reads numbers from lines, which may be of any length.
 type lexer struct {
 	r io.Reader
-	// buf[at:end] is what was read and not yet passed.
+	// buf[at:end] was read and not yet passed.
 	buf     []byte
 	at, end int
-	// line is the number of the line that is being read, from 1.
+	// line is the number of the present line, from 1.
 	line int
-	// err is what reading failed with, but for the end of the file, and done says
-	// that nothing more comes.
+	// err is the error of the reader, except the end of the file. done says that no more
+	// bytes come.
 	err  error
 	done bool
 }
@@ -36,7 +36,7 @@ func (l *lexer) peek() int {
 	return eof
 }
 
-// fill reads on once all was passed, and reports whether there is more.
+// fill reads on once all bytes were passed, and reports whether there are more.
 func (l *lexer) fill() bool {
 	for !l.done {
 		n, err := l.r.Read(l.buf)
@@ -96,8 +96,8 @@ func (l *lexer) number() (n int64, ok bool, err error) {
 
 func isBlank(c int) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// endLine goes to the beginning of the next line, and fails if the present one
-// holds another number.
+// endLine goes to the beginning of the next line. It fails if the present line holds
+// another number.
 func (l *lexer) endLine() error {
 	_, more, err := l.number()
 	switch {
@@ -128,7 +128,7 @@ func (l *lexer) skipComments() {
 	}
 }
 
-// fail returns ErrFormat at the present line, or what reading failed with.
+// fail returns ErrFormat at the present line, or the error of the reader.
 func (l *lexer) fail(format string, args ...any) error {
 	if l.err != nil {
 		return l.err

@@ -1,10 +1,10 @@
 package cut
 
-// match pairs vertices for contraction: each with the free neighbour to which its
-// edge weighs most, vertices of few neighbours first. Where that leaves many alone
-// (stars), those with a neighbour in common are paired. No pair weighs more than
-// heavy, nor is it of two parts of keep (which may be nil). It sets l.up and
-// returns the number of vertices of the coarser graph.
+// match pairs vertices for contraction: each with the free neighbour to which its edge
+// weighs most, vertices of few neighbours first. If many stay alone (stars), vertices
+// with a common neighbour are paired too. No pair weighs more than heavy, nor spans two
+// parts of keep (which may be nil). match sets l.up and returns the number of vertices of
+// the coarser graph.
 func (s *solver) match(l *level, keep []int32, heavy []int64) int {
 	l.up = s.ints.take(l.n)
 	h := s.mark()
@@ -73,8 +73,8 @@ func (l *level) light(v, u int32, heavy []int64) bool {
 	return true
 }
 
-// byDegree returns the vertices by number of neighbours, up to a bound, and by
-// chance.
+// byDegree returns the vertices by number of neighbours, up to a bound; vertices of equal
+// number in random order.
 func (s *solver) byDegree(l *level) []int32 {
 	const buckets = 64
 	perm := s.order(l.n)
@@ -96,8 +96,8 @@ func (s *solver) byDegree(l *level) []int32 {
 	return sorted
 }
 
-// matchTwoHop pairs vertices without a mate that have a neighbour in common, and
-// those without neighbours.
+// matchTwoHop pairs vertices without a mate that have a common neighbour, and vertices
+// without neighbours.
 func (s *solver) matchTwoHop(l *level, mate, keep []int32, heavy []int64) {
 	island := int32(-1)
 	for v := range int32(l.n) {
@@ -130,6 +130,6 @@ func (s *solver) matchTwoHop(l *level, mate, keep []int32, heavy []int64) {
 	}
 }
 
-// maxTwoHop is how many neighbours a vertex may have to be paired with one that is
-// not among them.
+// maxTwoHop is the most neighbours of a vertex that is paired with a vertex not among
+// them.
 const maxTwoHop = 8

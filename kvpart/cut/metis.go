@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// ErrFormat says that a file is none of a graph or of parts; it is wrapped with
-// the number of the line, from 1, and what is wrong there.
+// ErrFormat says that a file of a graph or of parts is malformed. It is wrapped with the
+// line number, from 1, and the fault in the line.
 var ErrFormat = errors.New("bad file")
 
-// The bounds of a graph that is read: its offsets are of 32 bits.
+// The bounds of a graph that is read: its offsets have 32 bits.
 const (
 	MaxVertices = math.MaxInt32 - 1
 	MaxEdges    = math.MaxInt32 / 2
 )
 
-// ReadMETIS reads a graph in the format of METIS (manual of version 5, section
-// 4.1): a line "vertices edges [fmt [ncon]]", then one line a vertex, numbered
-// from 1, with its size (fmt 1xx), its weights (fmt x1x, as many as ncon, at most
-// 2), and its neighbours, each followed by the edge's weight (fmt xx1). Lines
-// that begin with % are comments.
+// ReadMETIS reads a graph in the format of METIS (manual of version 5, section 4.1). The
+// first line is "vertices edges [fmt [ncon]]". Then follows a line a vertex, numbered
+// from 1, with its size (fmt 1xx), its weights (fmt x1x, as many as ncon, at most 2), and
+// its neighbours, each followed by the edge's weight (fmt xx1). Lines that begin with %
+// are comments.
 //
-// The sizes, nil if there are none, are what moving a vertex costs; nothing here
-// looks at them. A file that is not in the format fails with ErrFormat, also if
-// its graph is not symmetric. Rows keep the order of the file.
+// The sizes, nil if the file has none, are the costs of moving vertices; this package
+// does not use them. A file that is not in the format fails with ErrFormat, also if its
+// graph is not symmetric. Rows keep the order of the file.
 func ReadMETIS(r io.Reader) (g *Graph, sizes []int64, err error) {
 	f := &metisReader{lex: newLexer(r)}
 	if err := f.header(); err != nil {
@@ -47,19 +47,19 @@ func ReadMETIS(r io.Reader) (g *Graph, sizes []int64, err error) {
 	return f.g, f.sizes, nil
 }
 
-// metisReader is a file that is being read. Nothing is allocated for what the
-// header merely claims.
+// metisReader is a file that is being read. Its allocations follow the data, not the
+// claims of the header.
 type metisReader struct {
 	lex                *lexer
 	vertices, edges    int32
 	sized, edgeWeights bool
-	// dims is how many weights the file has for a vertex, 0 for none.
+	// dims is the number of weights the file has for a vertex, 0 for none.
 	dims  int
 	g     *Graph
 	sizes []int64
-	// sums are the vertex weights so far, in all, by dimension.
+	// sums are the sums of the vertex weights so far, by dimension.
 	sums [2]int64
-	// lines are where the vertices stand.
+	// lines are the line numbers of the vertices.
 	lines []int
 }
 
@@ -95,12 +95,12 @@ func (f *metisReader) header() error {
 	return f.lex.endLine()
 }
 
-// kinds reads fmt and ncon, of which the numbers of each vertex follow.
+// kinds reads fmt and ncon, which say which numbers follow for each vertex.
 func (f *metisReader) kinds(fields []int64) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	// fmt is three digits, of which those on the left may be missing.
+	// fmt has three digits. Leading digits may be missing.
 	code := fields[0]
 	if code < 0 || code > 111 || code%10 > 1 || code/10%10 > 1 {
 		return f.lex.fail("fmt %d, want three digits 0 or 1: sizes, vertex weights, edge weights", code)
@@ -177,7 +177,7 @@ func (f *metisReader) weights(v int32) error {
 	return nil
 }
 
-// neighbour reads the next neighbour of vertex v, if there is one.
+// neighbour reads the next neighbour of vertex v, if any.
 func (f *metisReader) neighbour(v int32) (more bool, err error) {
 	u, ok, err := f.lex.number()
 	if err != nil || !ok {
@@ -227,7 +227,7 @@ func (f *metisReader) end() error {
 	return nil
 }
 
-// symmetric checks that each edge stands at both ends, once, with one weight.
+// symmetric checks that each edge stands at both ends, once, with the same weight.
 func (f *metisReader) symmetric() error {
 	back := f.g.transposed()
 	forth := back.transposed() // the rows of f.g, sorted
@@ -267,8 +267,8 @@ func (g *Graph) row(v int32) (neighbors, weights []int32) {
 	return g.Neighbors[from:to], g.EdgeWeights[from:to]
 }
 
-// transposed returns g with all edges turned round and rows sorted, and without
-// weights of vertices.
+// transposed returns g with all edges reversed and rows sorted, and without vertex
+// weights.
 func (g *Graph) transposed() *Graph {
 	t := &Graph{
 		Offsets:     make([]int32, len(g.Offsets)),

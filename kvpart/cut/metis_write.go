@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteMETIS writes g in the format of METIS, with sizes if not nil, one a
-// vertex. Weights that are all 1 are left out.
+// WriteMETIS writes g in the format of METIS. sizes, if not nil, has a size a vertex;
+// another number of sizes fails with ErrGraph. Weights that are all 1 are left out.
 func WriteMETIS(w io.Writer, g *Graph, sizes []int64) error {
 	n := len(g.Offsets) - 1
 	if sizes != nil && len(sizes) != n {

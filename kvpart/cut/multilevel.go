@@ -3,17 +3,18 @@ package cut
 import "math"
 
 const (
-	// tries is how often the coarsest graph is cut from the start.
+	// tries is the number of times the coarsest graph is cut from scratch.
 	tries = 3
-	// rounds and patience bound how a partition of one level is refined; see apart.
+	// rounds and patience bound the refinement of a level; see apart.
 	rounds   = 6
 	patience = 40
-	// togetherTo is up to how many vertices the whole border is climbed from at once.
+	// togetherTo is the most vertices of a level that is climbed from the whole border at
+	// once.
 	togetherTo = 5000
 )
 
-// coarsen contracts l until it has no more than about small vertices or does not
-// shrink well. The finest level, l, comes first.
+// coarsen contracts l until it has at most about small vertices or shrinks no longer
+// well. The finest level, l, comes first.
 func (s *solver) coarsen(l *level, keep []int32, heavy []int64, small int) []*level {
 	levels := []*level{l}
 	for l.n > small {
@@ -52,7 +53,7 @@ func (s *solver) project(st *state, l *level) {
 	s.release(h)
 }
 
-// solve partitions p anew into part. It returns the cut.
+// solve partitions p from scratch into part. It returns the cut.
 func (s *solver) solve(p *problem, part []int32) (cut int64, over float64) {
 	h := s.mark()
 	defer s.release(h)
@@ -74,8 +75,8 @@ func (s *solver) solve(p *problem, part []int32) (cut int64, over float64) {
 	return st.cut, st.over
 }
 
-// again refines the partition part of p by another cycle through the levels, which
-// are contracted within its parts.
+// again refines the partition part of p by another cycle through the levels, which are
+// contracted within its parts.
 func (s *solver) again(p *problem, part []int32) (cut int64, over float64) {
 	h := s.mark()
 	defer s.release(h)
@@ -112,13 +113,13 @@ func (s *solver) descend(p *problem, levels []*level, part []int32, refine func(
 	return st
 }
 
-// coarsest is how many vertices the coarsest graph should have: enough for parts
-// to be cut well, few enough for that to be quick.
+// coarsest is the intended size of the coarsest graph: enough vertices for a good cut,
+// and few enough for a quick cut.
 func coarsest(n, k int) int {
 	return max(30*k, min(n/(20*max(1, int(math.Log2(float64(k))))), 4000), 400)
 }
 
-// refine improves the partition of one level.
+// refine improves the partition of a level.
 func (st *state) refine() {
 	st.rebalance()
 	if st.l.n <= togetherTo {
@@ -157,8 +158,8 @@ func (s *solver) initial(p *problem, l *level, st *state) {
 	st.load(l, nil)
 }
 
-// units looks for groups that are best kept whole and packs them: clusters as
-// heavy as a part may be.
+// units looks for groups that are best kept whole, clusters as heavy as a part may be,
+// and packs them.
 func (s *solver) units(p *problem, l *level, st *state, consider func()) {
 	h := s.mark()
 	defer s.release(h)
@@ -184,8 +185,8 @@ func (s *solver) units(p *problem, l *level, st *state, consider func()) {
 	}
 }
 
-// group decides which vertices of l become one: clusters, or where those are few
-// and small (stars, islands), pairs.
+// group decides which vertices of l are contracted: clusters, or pairs where clusters are
+// few and small (stars, islands).
 func (s *solver) group(l *level, keep []int32, heavy []int64) int {
 	nc := s.cluster(l, keep, heavy)
 	if nc > l.n*3/4 && s.err == nil {

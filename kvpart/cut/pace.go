@@ -2,12 +2,12 @@ package cut
 
 import "context"
 
-// slice is how much work is done between two looks at the context: neighbours
-// visited, at some nanoseconds each.
+// slice is the work done between two looks at the context, in visited neighbours of some
+// nanoseconds each.
 const slice = 1 << 15
 
-// pace counts work, so that others get the processor every hundred microseconds
-// or so and the end of a context is seen.
+// pace counts work, so that others get the processor about every hundred microseconds and
+// the end of a context is seen.
 type pace struct {
 	ctx   context.Context
 	yield func()
@@ -15,8 +15,8 @@ type pace struct {
 	err   error
 }
 
-// spend takes n steps of work and reports whether to go on. Once it said no, it
-// does so for ever; what is half done then is thrown away.
+// spend takes n steps of work and reports whether to go on. Once it has reported false it
+// always does; half-done work is then thrown away.
 func (p *pace) spend(n int) bool {
 	p.left -= n
 	if p.left > 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// items are what is packed whole: dims weights each.
+// items are the things packed whole: dims weights each.
 type items struct {
 	dims int
 	w    []int64
@@ -19,7 +19,7 @@ type bins struct {
 	k, dims int
 	load    []int64 // dims a bin
 	count   []int
-	maxw    []int64 // what each may weigh
+	maxw    []int64 // bound on load
 	scale   []float64
 }
 
@@ -37,7 +37,7 @@ func newBins(k int, sum, maxw []int64) *bins {
 	return b
 }
 
-// height is the share of the weight that p has, of the dimension of which it has most.
+// height returns p's share of the total weight, in the dimension of its largest share.
 func (b *bins) height(p int) float64 {
 	most := 0.
 	for d := range b.dims {
@@ -60,7 +60,7 @@ func (b *bins) take(p int, w []int64) {
 	b.count[p]--
 }
 
-// fits reports whether p may weigh w more.
+// fits reports whether p has room for weight w.
 func (b *bins) fits(p int, w []int64) bool {
 	for d, x := range w {
 		if x > 0 && b.load[p*b.dims+d]+x > b.maxw[p*b.dims+d] {
@@ -89,7 +89,7 @@ func (b *bins) anyOver() bool {
 	return false
 }
 
-// heaviestFirst lists those of which use says so (all if nil).
+// heaviestFirst lists the items that use selects (all if nil), the heaviest first.
 func (it items) heaviestFirst(scale []float64, use func(i int) bool) []int32 {
 	n := it.len()
 	list := make([]int32, 0, n)
@@ -119,8 +119,8 @@ func (it items) heaviestFirst(scale []float64, use func(i int) bool) []int32 {
 
 func (it items) of(i int32) []int64 { return it.w[int(i)*it.dims : int(i+1)*it.dims] }
 
-// packAll puts the items of list, in that order, each into the bin that is lowest
-// with it. Of equals it takes the one of fewest items.
+// packAll puts the items of list, in order, each into the bin that is lowest with it.
+// Among equal bins it takes the bin with fewest items.
 func (s *solver) packAll(b *bins, it items, list, part []int32) {
 	q := binHeap{b: b}
 	q.init()
@@ -202,8 +202,8 @@ func (q *binHeap) sink(i int) {
 	}
 }
 
-// repack moves as few items as it can out of bins that weigh too much: the
-// heaviest first that fit elsewhere.
+// repack moves as few items as it can out of overweight bins: the heaviest first that fit
+// elsewhere.
 func (s *solver) repack(b *bins, it items, part []int32) {
 	if !b.anyOver() {
 		return
@@ -227,8 +227,8 @@ func (s *solver) repack(b *bins, it items, part []int32) {
 	}
 }
 
-// swap evens out bins by exchanging items of the highest bin with items of the
-// others, as long as that helps. It is for few items of one weight.
+// swap evens out bins by exchanging items of the highest bin with items of the others, as
+// long as that helps. It works only with few items, of a single dimension.
 func (s *solver) swap(b *bins, it items, part []int32) {
 	const most, rounds = 1 << 10, 100
 	if b.dims != 1 || it.len() > most {
@@ -295,8 +295,8 @@ func (s *solver) swap(b *bins, it items, part []int32) {
 	}
 }
 
-// unswap returns items to the bins where they were, alone or two against each other,
-// as long as no bin weighs too much for it.
+// unswap returns items to their former bins, alone or two against each other, as long as
+// no bin becomes overweight.
 func (s *solver) unswap(b *bins, it items, part, was []int32) {
 	const most = 1 << 10
 	if it.len() > most || b.anyOver() {
@@ -323,7 +323,7 @@ func (s *solver) unswap(b *bins, it items, part, was []int32) {
 				changed = true
 				continue
 			}
-			// Another one has to leave for it: it had better been elsewhere.
+			// Another item has to leave for i: an item that is away from home as well.
 			other := int32(-1)
 			for j := range int32(it.len()) {
 				if j == i || part[j] != was[i] || !away(j) {

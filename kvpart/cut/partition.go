@@ -13,9 +13,9 @@ const (
 	defaultLoose     = .1
 )
 
-// Partition partitions g. A graph without edges is packed by weight alone
-// (longest processing time first). It fails with ErrGraph or ErrOptions, or if
-// ctx ends before it is done.
+// Partition partitions g. A graph without edges is packed by weight alone (longest
+// processing time first). It fails with ErrGraph or ErrOptions, or with the error of ctx
+// if ctx ends before the work is done.
 func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	if err := g.Validate(); err != nil {
 		return nil, err
@@ -45,16 +45,16 @@ func Partition(ctx context.Context, g *Graph, o Options) (*Result, error) {
 	return j.result(), nil
 }
 
-// chance returns the source of all that is left to it.
+// chance returns the source of all random choices.
 func (o *Options) chance() *rand.Rand { return rand.New(rand.NewPCG(o.Seed, 0x5eed)) }
 
-// job is one call of Partition.
+// job is a call of Partition.
 type job struct {
 	s    *solver
 	g    *Graph
 	o    *Options
 	n, k int
-	l    *level // g, with weights whose sums do not overflow
+	l    *level // g, with weights scaled so that sums do not overflow
 	part []int32
 	hubs []int32
 }
@@ -69,7 +69,7 @@ func newJob(s *solver, g *Graph, o *Options) *job {
 	return j
 }
 
-// run places the hubs, then what is left of the graph around them.
+// run places the hubs, then the rest of the graph around them.
 func (j *job) run() {
 	if j.k == 1 || j.n == 0 {
 		j.findHubs()
@@ -95,7 +95,7 @@ func (j *job) run() {
 	}
 }
 
-// fitEdges returns weights in proportion whose sum is an int32.
+// fitEdges returns weights in proportion, with a sum that is an int32.
 func fitEdges(ws []int32) []int32 {
 	sum := int64(0)
 	for _, w := range ws {
@@ -105,7 +105,7 @@ func fitEdges(ws []int32) []int32 {
 	if sum <= most {
 		return ws
 	}
-	// One of at least 1 is left of each.
+	// Each weight stays at least 1.
 	shift := bits.Len64(uint64(sum / (most - int64(len(ws)))))
 	fit := make([]int32, len(ws))
 	for i, w := range ws {
@@ -114,7 +114,7 @@ func fitEdges(ws []int32) []int32 {
 	return fit
 }
 
-// fitVertices returns weights in proportion whose sums are far from overflow.
+// fitVertices returns weights in proportion, with sums far from overflow.
 func fitVertices(ws []int64, dims int) []int64 {
 	fit := ws
 	for d := range dims {

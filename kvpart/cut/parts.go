@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// ReadParts reads the parts of so many vertices, one a line, as gpmetis writes
-// them; -1 stands for a vertex in no part. It fails with ErrFormat.
+// ReadParts reads the parts of so many vertices, a line each, as gpmetis writes them; -1
+// stands for a vertex in no part. A file not in this format fails with ErrFormat.
 func ReadParts(r io.Reader, vertices int) ([]int32, error) {
 	lex := newLexer(r)
 	var parts []int32
@@ -36,7 +36,7 @@ func ReadParts(r io.Reader, vertices int) ([]int32, error) {
 	return parts, nil
 }
 
-// WriteParts writes the parts of vertices, one a line.
+// WriteParts writes the parts of vertices, a line each.
 func WriteParts(w io.Writer, parts []int32) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	var line []byte

@@ -2,17 +2,17 @@ package cut
 
 import "math"
 
-// problem is what to cut: a graph without hubs, and what each part should and may
-// weigh.
+// problem is a graph without hubs to cut, with the intended and the largest weight of
+// each part.
 type problem struct {
 	l    *level
 	k    int
-	room []int64 // what each part should weigh, dims a part
-	maxw []int64 // what it may
+	room []int64 // intended weight of each part, dims a part
+	maxw []int64 // largest weight of each part, dims a part
 }
 
-// limit sets what parts should and may weigh. Where vertices are too heavy to be
-// packed into that, it is what packing them takes.
+// limit sets the intended and the largest weights of parts. Where vertices are too heavy
+// to be packed within the bounds, the bounds become the weights that packing takes.
 func (p *problem) limit(s *solver, imbalance float64) {
 	d := p.l.dims
 	sum := p.l.weights()
@@ -53,7 +53,7 @@ func (p *problem) limit(s *solver, imbalance float64) {
 	}
 }
 
-// heavy is what a contracted vertex may weigh.
+// heavy returns the largest weight of a contracted vertex, by dimension.
 func (p *problem) heavy() []int64 {
 	heavy := p.l.weights()
 	for i := range heavy {
@@ -62,14 +62,14 @@ func (p *problem) heavy() []int64 {
 	return heavy
 }
 
-// looser is p with parts that may weigh more.
+// looser returns p with parts that may weigh more.
 func (p *problem) looser(s *solver, imbalance float64) *problem {
 	q := &problem{l: p.l, k: p.k}
 	q.limit(s, imbalance)
 	return q
 }
 
-// over is by how much parts weigh too much.
+// over returns the total excess of the parts; see state.excess.
 func (p *problem) over(part []int32) float64 {
 	d := p.l.dims
 	st := &state{k: p.k, dims: d, maxw: p.maxw, pw: make([]int64, p.k*d)}

@@ -1,9 +1,10 @@
 package cut
 
-// epsilon is what float sums of excess may be off.
+// epsilon is the tolerated error in float sums of excess.
 const epsilon = 1e-9
 
-// key is by how much the cut falls if v goes where it is drawn most, room or not.
+// key returns the fall of the cut if v goes to the part that attracts it most, room or
+// not.
 func (st *state) key(v int32) int64 {
 	most := int32(0)
 	for _, c := range st.linksOf(v) {
@@ -12,8 +13,8 @@ func (st *state) key(v int32) int64 {
 	return int64(most) - int64(st.inner[v])
 }
 
-// best returns the part with room for v to which it is drawn most, and by how much
-// the cut falls; -1 if there is none. Of equals the one with most room is taken.
+// best returns the part with room for v that attracts it most, and the fall of the cut;
+// -1 if no part has room. Among equal parts it takes the part with most room.
 func (st *state) best(v int32) (to int32, gain int64) {
 	to = -1
 	most := int32(-1)
@@ -33,10 +34,10 @@ func (st *state) room(p int32) int64 {
 	return st.maxw[i] - st.pw[i]
 }
 
-// climb moves vertices one at a time, the one that lowers the cut most first, even
-// if none does, from those seeds on over their neighbours. It ends after patience
-// moves without a better partition than the best, to which it returns. Each vertex
-// is moved once a round at most. It reports whether the partition is better.
+// climb moves single vertices, starting from seeds and going on over their neighbours.
+// The vertex that lowers the cut most goes first, even if none lowers it. climb ends
+// after patience moves without a new best partition, and returns to the best. It moves
+// each vertex at most once a round. It reports whether the partition is better.
 func (st *state) climb(seeds []int32, patience int) bool {
 	q := &st.queue
 	for _, v := range seeds {
@@ -48,7 +49,7 @@ func (st *state) climb(seeds []int32, patience int) bool {
 	better := false
 	bestLog, bestOver, gained := 0, st.over, int64(0)
 	since := 0
-	var sum, squares float64 // of the gains since the best
+	var sum, squares float64 // of the gains since the best partition
 	for !q.empty() && since < patience {
 		v, key := q.pop()
 		to, gain := st.best(v)
@@ -75,8 +76,8 @@ func (st *state) climb(seeds []int32, patience int) bool {
 			bestLog, bestOver, gained, since = len(st.log), st.over, 0, 0
 			sum, squares = 0, 0
 		} else if n := float64(since); sum < 0 && sum*sum/n > squares/n-sum*sum/(n*n)+st.doubt {
-			// It is as good as certain that no better one is ahead, if gains go on to be
-			// drawn as they were (Osipov and Sanders, "n-level graph partitioning", 2010).
+			// Almost certainly no better partition is ahead, if gains go on as before
+			// (Osipov and Sanders, "n-level graph partitioning", 2010).
 			break
 		}
 		lo, hi := st.l.row(v)
@@ -124,7 +125,8 @@ func (st *state) apart(rounds, patience int) {
 			if !st.s.spend(8) {
 				break
 			}
-			// One that is bound more than twice as much to where it is leads nowhere.
+			// A vertex leads nowhere if its own part attracts it more than twice as much
+			// as any other part.
 			if st.key(seeds[i]) < -int64(st.inner[seeds[i]])/2 {
 				continue
 			}

@@ -1,7 +1,7 @@
 package cut
 
-// enough is what share of the edge weight more may be cut for a tighter balance, or
-// to move less.
+// enough is the share of the edge weight that may be cut in addition for a tighter
+// balance, or for fewer moves.
 const enough = .002
 
 // found is a partition.
@@ -9,7 +9,7 @@ type found struct {
 	part []int32
 	cut  int64
 	over float64
-	in   *problem // whose balance it keeps, if not that of what was asked
+	in   *problem // the problem with a looser balance, if part keeps only that
 }
 
 // better reports whether f is to be preferred to g: balance first.
@@ -59,7 +59,7 @@ func (s *solver) packVertices(p *problem, part, start []int32) {
 	}
 }
 
-// cold partitions p without regard to what was.
+// cold partitions p without regard to the former partition.
 func (s *solver) cold(p *problem, o *Options) found {
 	var f found
 	f.part = make([]int32, p.l.n)
@@ -81,9 +81,9 @@ func (s *solver) cold(p *problem, o *Options) found {
 	})
 }
 
-// loosened returns f, or what cut makes of p at a looser balance if that cuts
-// less: at the loosest, not half as much. Components fit into parts, but not
-// together.
+// loosened returns f, or a partition that cut makes at a looser balance if it cuts less.
+// At the loosest balance it must cut at most half as much. Each component fits a part,
+// but all together do not fit.
 func (s *solver) loosened(p *problem, o *Options, f found, cut func(*problem) found) found {
 	for _, imbalance := range []float64{.05, o.Loose} {
 		if imbalance <= o.Imbalance || imbalance > o.Loose {
@@ -102,8 +102,8 @@ func (s *solver) loosened(p *problem, o *Options, f found, cut func(*problem) fo
 	return f
 }
 
-// cutsMore reports whether f cuts so much more than g that a looser balance, or
-// moving more, is worth it.
+// cutsMore reports whether f cuts so much more than g that a looser balance, or more
+// moves, are worth it.
 func (f found) cutsMore(g found, p *problem) bool {
 	return float64(f.cut-g.cut) > enough*float64(p.l.edgeWeight())
 }
@@ -117,12 +117,12 @@ func (l *level) edgeWeight() int64 {
 	return sum / 2
 }
 
-// trialWork is how many vertices and neighbours small graphs may be visited for in
-// trials from the start.
+// trialWork is the number of vertices and neighbours visited in the trials of a small
+// graph, before refinement.
 const trialWork = 1 << 19
 
-// trials returns the best of several partitions of a small graph, or the one of a
-// large graph.
+// trials returns the best of several partitions of a small graph, or the only partition
+// of a large graph.
 func (s *solver) trials(p *problem) found {
 	n := max(1, min(8, trialWork/(p.l.n+len(p.l.adj)+1)))
 	var best found

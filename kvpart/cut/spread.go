@@ -1,11 +1,11 @@
 package cut
 
-// spreadTo is up to how many parts a way for their excess is looked for.
+// spreadTo is the most parts for which spread looks for paths.
 const spreadTo = 256
 
-// spread moves what parts weigh too much to parts that have room, from part to
-// neighbouring part where those beside them have none, so that borders shift and
-// none is added. What no way leads for is left where it is.
+// spread moves excess weight to parts with room. Where the neighbours of a part have no
+// room it moves weight from part to neighbouring part, so that borders shift and none is
+// added. Excess without a path stays where it is.
 func (st *state) spread() {
 	if st.over <= epsilon || st.k > spreadTo {
 		return
@@ -65,8 +65,8 @@ func (st *state) flow(d int) {
 	st.pushAll(d, flow)
 }
 
-// nearest returns the part with room that is fewest parts away from p, or -1; from
-// tells the way.
+// nearest returns the part with room that is fewest parts away from p, or -1; from holds
+// the path.
 func nearest(p int, left []int64, beside func(p, q int) bool, from, queue []int) int {
 	for q := range from {
 		from[q] = -1
@@ -88,8 +88,7 @@ func nearest(p int, left []int64, beside func(p, q int) bool, from, queue []int)
 	return -1
 }
 
-// pushAll moves flow from part to part, out of those first that nothing flows into
-// any more.
+// pushAll moves flow from part to part. Parts that no flow enters any more go first.
 func (st *state) pushAll(d int, flow []int64) {
 	k := st.k
 	for p := range k {
@@ -123,8 +122,8 @@ func (st *state) pushAll(d int, flow []int64) {
 	}
 }
 
-// push moves vertices from part p to part q, which lie beside each other, that
-// weigh about w: those first by which the cut rises least for their weight.
+// push moves vertices of about weight w from part p to part q beside it. It starts with
+// the vertices that raise the cut least for their weight.
 func (st *state) push(p, q int32, d int, w int64) {
 	h := &st.queue
 	enter := func(u int32) {
@@ -156,14 +155,13 @@ func (st *state) push(p, q int32, d int, w int64) {
 	h.reset()
 }
 
-// spare is how much more of dimension d part p may weigh.
+// spare returns how much more of dimension d part p may weigh.
 func (st *state) spare(p int32, d int) int64 {
 	i := int(p)*st.dims + d
 	return max(0, st.maxw[i]-st.pw[i])
 }
 
-// pull is by how much the cut falls if v goes to part q; false if it has no edge
-// there.
+// pull returns the fall of the cut if v goes to part q; false if v has no edge there.
 func (st *state) pull(v, q int32) (int32, bool) {
 	for _, c := range st.linksOf(v) {
 		if c.part == q {
@@ -173,7 +171,7 @@ func (st *state) pull(v, q int32) (int32, bool) {
 	return 0, false
 }
 
-// perWeight orders gains by what they are for a weight.
+// perWeight ranks gains relative to a weight.
 func perWeight(gain int32, w float64) int64 {
 	rel := float64(gain)
 	if gain > 0 {

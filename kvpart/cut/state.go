@@ -1,17 +1,17 @@
 package cut
 
-// state is a partition of a level and what refinement must know of it. Vertices
-// all of whose neighbours are in their part ("inner") have no list of links; one is
-// made when a neighbour leaves.
+// state is a partition of a level, with the sums that refinement needs. A vertex with all
+// its neighbours in its own part ("inner") has no list of links. It gets a list when a
+// neighbour leaves.
 type state struct {
 	s    *solver
 	l    *level
 	k    int
 	part []int32
 	pw   []int64 // weight of each part, dims a part
-	maxw []int64 // what each part may weigh
-	cut  int64   // and the bonds of vertices that are away from home
-	over float64 // by how much parts weigh too much; see excess
+	maxw []int64 // bound on the weight of each part, dims a part
+	cut  int64   // includes the bonds of vertices away from home
+	over float64 // total excess of the parts; see excess
 
 	inner []int32 // weight of a vertex's edges within its part, if it has a list
 	list  []int32 // where its list begins in links, or -1
@@ -22,12 +22,12 @@ type state struct {
 	borderAt []int32
 
 	queue heap
-	moved []int32 // the round in which a vertex was moved last
+	moved []int32 // the round in which a vertex was last moved
 	round int32
 	slot  []int32 // by part, for makeList
 	log   []step
 	dims  int
-	doubt float64 // variance of gains that is assumed at least; see climb
+	doubt float64 // least assumed variance of gains; see climb
 }
 
 // link is the weight of a vertex's edges to a part other than its own.
@@ -37,7 +37,8 @@ type link struct {
 
 type step struct{ v, from int32 }
 
-// newState makes a state for graphs of up to n vertices. The parts may weigh maxw.
+// newState makes a state for graphs of up to n vertices. maxw bounds the weights of
+// parts.
 func (s *solver) newState(n, k int, maxw []int64) *state {
 	var st *state
 	if l := len(s.states); l > 0 {
@@ -63,8 +64,8 @@ func resize[T any](a []T, n int) []T {
 	return a[:n]
 }
 
-// load makes st the partition st.part[:l.n] of l. Vertices that inner (if not nil)
-// says are inner are taken to be.
+// load makes st the partition st.part[:l.n] of l. isInner, if not nil, names vertices
+// known to be inner.
 func (st *state) load(l *level, isInner func(v int32) bool) {
 	st.l, st.dims = l, l.dims
 	mean := 2 * float64(l.edgeWeight()) / float64(max(1, len(l.adj)))
@@ -116,7 +117,7 @@ func (st *state) makeList(v int32) int64 {
 		if h := l.home[v]; h == p {
 			inner = l.bond[v]
 		} else {
-			out = 2 * int64(l.bond[v]) // it is seen from this end alone
+			out = 2 * int64(l.bond[v]) // a bond is seen from this end alone
 			st.slot[h] = base
 			st.links = append(st.links, link{h, l.bond[v]})
 		}
@@ -141,7 +142,7 @@ func (st *state) makeList(v int32) int64 {
 	st.inner[v] = inner
 	st.list[v] = base
 	st.size[v] = int32(len(st.links)) - base
-	// Room for the parts that neighbours may yet move to.
+	// Leave room for the parts that neighbours may yet move to.
 	room := int(hi - lo)
 	if l.bond != nil {
 		room++
@@ -206,7 +207,7 @@ func (st *state) add(v, p, w int32) {
 	st.size[v]++
 }
 
-// innerOf is the weight of the edges of v within its part.
+// innerOf returns the weight of the edges of v within its part, bond included.
 func (st *state) innerOf(v int32) int32 {
 	if st.list[v] >= 0 {
 		return st.inner[v]
@@ -221,7 +222,7 @@ func (st *state) innerOf(v int32) int32 {
 	return sum
 }
 
-// move puts v into part to. It returns by how much the cut fell.
+// move puts v into part to. It returns the fall of the cut.
 func (st *state) move(v, to int32) int64 {
 	l := st.l
 	from := st.part[v]
@@ -234,7 +235,7 @@ func (st *state) move(v, to int32) int64 {
 	}
 	st.over += st.excess(from) + st.excess(to)
 
-	// A vertex without a list may get one below, by the parts as they are then.
+	// A vertex without a list may get a list below, by the parts as they are then.
 	inner := st.innerOf(v)
 	st.part[v] = to
 	gain := -int64(inner)
@@ -282,7 +283,8 @@ func (st *state) move(v, to int32) int64 {
 	return gain
 }
 
-// excess is by how much a part weighs too much, as a share of what it may weigh.
+// excess returns the weight of a part above its bound, as a share of the bound, summed
+// over dimensions.
 func (st *state) excess(p int32) float64 {
 	if st.dims == 1 {
 		if x := st.pw[p] - st.maxw[p]; x > 0 {
@@ -300,7 +302,7 @@ func (st *state) excess(p int32) float64 {
 	return sum
 }
 
-// weigh sets st.over anew.
+// weigh computes st.over from scratch.
 func (st *state) weigh() {
 	st.over = 0
 	for p := range int32(st.k) {

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Validate fails with ErrGraph and the place if g is not what Graph says. It takes
-// time in proportion to the size of g.
+// Validate fails with ErrGraph and the place if g is not as Graph says. It takes time in
+// proportion to the size of g.
 func (g *Graph) Validate() error {
 	if g.Dims != 1 && g.Dims != 2 {
 		return fmt.Errorf("%w: a vertex has %d weights, not 1 or 2", ErrGraph, g.Dims)
@@ -44,9 +44,9 @@ func (g *Graph) Validate() error {
 	return g.symmetric()
 }
 
-// symmetric checks the edges. Each is hashed in both directions; the sums agree if
-// every edge stands in the rows of both its ends. Only where they do not is the
-// graph turned round to find out where.
+// symmetric checks the edges. It hashes each edge in both directions; the sums agree if
+// every edge stands in the rows of both its ends. If they differ, it transposes the graph
+// to find the place.
 func (g *Graph) symmetric() error {
 	var up, down uint64
 	n := int32(len(g.Offsets) - 1)
@@ -81,7 +81,7 @@ func edgeHash(u, v, w int32) uint64 {
 	return x * 0xff51afd7ed558ccd
 }
 
-// oneWay names an edge that stands in the row of one of its ends alone.
+// oneWay names an edge that stands in the row of only one of its ends.
 func (g *Graph) oneWay() error {
 	in := transpose(g)
 	out := transpose(in) // g with its rows sorted
@@ -104,7 +104,7 @@ func (g *Graph) oneWay() error {
 	return fmt.Errorf("%w: not symmetric", ErrGraph)
 }
 
-// transpose turns the edges of g round; its rows are sorted.
+// transpose reverses the edges of g; its rows are sorted.
 func transpose(g *Graph) *Graph {
 	n := len(g.Offsets) - 1
 	t := &Graph{
@@ -131,7 +131,7 @@ func transpose(g *Graph) *Graph {
 	return t
 }
 
-// check fails with ErrOptions if o is not for g.
+// check fails with ErrOptions if o is not valid for g.
 func (o *Options) check(g *Graph) error {
 	switch {
 	case o.Parts < 1 || o.Parts > MaxParts:

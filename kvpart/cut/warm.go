@@ -1,14 +1,14 @@
 package cut
 
-// few is what share of the vertices may have been in no part for a start to be
-// trusted, and what share a poor one may cut more than a cold start: 1 in few.
+// few bounds two shares at 1 in few. In a trusted start it bounds the vertices without a
+// part, in a poor start the additional cut over a cold start.
 const few = 10
 
-// steady is how much less a cycle through the levels has to cut, as a share, for a
-// start in balance to be doubted.
+// steady is the share by which a cycle through the levels has to lower the cut, for a
+// balanced start to be doubted.
 const steady = .01
 
-// warm partitions p near start into part. It reports false if start says nothing.
+// warm partitions p near start into part. It reports false if start places no vertex.
 func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
 	had := 0
 	for _, q := range start {
@@ -35,7 +35,7 @@ func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
 			return true
 		}
 	}
-	// What a cold start finds, however much was left to chance before.
+	// The result of a cold start, independent of earlier random choices.
 	s.rng = o.chance()
 	cold := s.cold(p, o)
 	if s.err != nil {
@@ -52,8 +52,8 @@ func (s *solver) warm(p *problem, part, start []int32, o *Options) bool {
 	return true
 }
 
-// settled returns what to make of a start that is in balance and in which a cycle
-// through the levels finds little to improve; false for any other.
+// settled returns the partition for a balanced start in which a cycle through the levels
+// finds little to improve. It returns false for other starts.
 func (s *solver) settled(p *problem, at, start []int32) (found, bool) {
 	f := found{part: at, cut: p.l.cut(at), over: p.over(at)}
 	if f.over > epsilon {
@@ -75,13 +75,13 @@ func (s *solver) settled(p *problem, at, start []int32) (found, bool) {
 	return f, true
 }
 
-// poor reports whether part cuts more than half of what chance would.
+// poor reports whether part cuts more than half as much as a random partition.
 func (p *problem) poor(part []int32) bool {
 	chance := float64(p.l.edgeWeight()) * float64(p.k-1) / float64(p.k)
 	return float64(p.l.cut(part)) > chance/2
 }
 
-// moved is how many vertices are not where they were.
+// moved returns how many vertices have left their part of start.
 func moved(part, start []int32) int {
 	n := 0
 	for v, q := range start {
@@ -103,8 +103,8 @@ func (s *solver) mend(p *problem, part []int32) (cut int64, over float64) {
 	return st.cut, st.over
 }
 
-// goHome moves vertices of f back to where they are at, those first that it costs
-// least, as long as it cuts no more than most.
+// goHome moves vertices of f back to their parts in at, cheapest first, as long as the
+// cut is at most most.
 func (s *solver) goHome(p *problem, f found, at []int32, most int64) found {
 	st := s.newState(p.l.n, p.k, p.maxw)
 	defer s.free(st)
@@ -143,7 +143,7 @@ func (s *solver) goHome(p *problem, f found, at []int32, most int64) found {
 	return found{part: append([]int32(nil), st.part[:p.l.n]...), cut: st.cut, over: st.over}
 }
 
-// toward is by how much the cut falls if v goes to part p.
+// toward returns the fall of the cut if v goes to part p.
 func (st *state) toward(v, p int32) int64 {
 	gain := int64(0)
 	lo, hi := st.l.row(v)
@@ -158,8 +158,8 @@ func (st *state) toward(v, p int32) int64 {
 	return gain
 }
 
-// adopt places the vertices that are in no part: with most of their neighbours, or
-// where there is most room.
+// adopt places vertices without a part: with most of their neighbours, or in the part
+// with most room.
 func (s *solver) adopt(p *problem, part []int32) {
 	b := newBins(p.k, p.l.weights(), p.maxw)
 	it := items{p.l.dims, p.l.vw}
@@ -180,7 +180,7 @@ func (s *solver) adopt(p *problem, part []int32) {
 			}
 		}
 	}
-	// Those beside vertices with a place come first, then those beside them, and so on.
+	// Vertices beside placed vertices come first, then their neighbours, and so on.
 	for v, q := range part {
 		if q >= 0 {
 			continue
@@ -205,7 +205,7 @@ func (s *solver) adopt(p *problem, part []int32) {
 	}
 }
 
-// adopter returns the part for v; score is of zeros.
+// adopter returns the part for v; score holds zeros.
 func (s *solver) adopter(l *level, part []int32, v int32, b *bins, score []int64) int32 {
 	w := l.vw[int(v)*l.dims : int(v+1)*l.dims]
 	lo, hi := l.row(v)

@@ -22,29 +22,30 @@ var (
 )
 
 const (
-	// boltPatience is how long to wait for who has the file open.
+	// boltPatience is how long to wait for another user of the file to close it.
 	boltPatience = time.Second
-	// boltGroup bounds the bytes of one transaction.
+	// boltGroup bounds the bytes of a transaction.
 	boltGroup = 8 << 20
 )
 
-// bolted is a bbolt file. Each of its transactions is synced; writes that come
-// while one is being synced share the next.
+// bolted is a bbolt file. Each transaction is synced. Writes that come during a sync
+// share the next transaction.
 type bolted struct {
 	db   *bolt.DB
 	path string
 
 	mu      sync.Mutex
 	busy    bool      // a transaction is being written
-	waiting []*commit // in the order they came
+	waiting []*commit // in the order of their arrival
 	broken  error
 }
 
-// commit is what waits for a transaction.
+// commit is a call that waits for a transaction.
 type commit struct {
 	writes []Write
 	err    error
-	// wake tells that it is done, or that its caller is to write the next transaction.
+	// wake gets true when the transaction is done, and false to make the caller write the
+	// next transaction.
 	wake chan bool
 }
 
@@ -62,8 +63,8 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 	}
 	db, err := bolt.Open(path, 0o600, &bolt.Options{
 		Timeout: boltPatience,
-		// The list of free pages is rebuilt at start instead of being written with
-		// every transaction.
+		// The list of free pages is rebuilt at start instead of being written with every
+		// transaction.
 		NoFreelistSync: true,
 		FreelistType:   bolt.FreelistMapType,
 		OpenFile:       open,
@@ -71,8 +72,8 @@ func openBoltFile(dir string, open func(string, int, os.FileMode) (*os.File, err
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, boltInUse(err))
 	}
-	// Of a file that exists this writes and syncs the meta page again, before all else:
-	// the one that was read may be in the system's cache alone, if its sync failed.
+	// In an existing file this writes and syncs the meta page again, before all else. The
+	// page just read may be in the system's cache alone, if its sync failed.
 	err = db.Update(func(tx *bolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(bucketValues)
 		return err
@@ -93,8 +94,8 @@ func boltInUse(err error) error {
 	return err
 }
 
-// boltWhole refuses a file that was cut off or is damaged: it is mapped into memory
-// and trusted, and would end the process.
+// boltWhole refuses a truncated or damaged file. bbolt would map it into memory, trust
+// it, and crash the process.
 func boltWhole(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -138,8 +139,9 @@ func (e *bolted) Delete(key string) error { return e.commit(Write{Key: key, Dele
 // Apply implements Engine.
 func (e *bolted) Apply(writes []Write) error { return e.commit(writes...) }
 
-// commit returns once writes are durable. Whoever finds no transaction under way
-// writes one, for all who wait, and hands over to the first who came meanwhile.
+// commit returns once writes are durable. A caller that finds no transaction under way
+// writes a transaction for all who wait. Then it hands over to the first call that came
+// meanwhile.
 func (e *bolted) commit(writes ...Write) error {
 	if len(writes) == 0 {
 		return nil
@@ -188,8 +190,8 @@ func (c *commit) end() error {
 	return err
 }
 
-// take takes those who waited longest, of at most boltGroup bytes but one at
-// least. e.mu is held.
+// take takes the calls that waited longest: at least one, and at most boltGroup bytes if
+// more. e.mu is held.
 func (e *bolted) take() []*commit {
 	size := 0
 	for i, c := range e.waiting {

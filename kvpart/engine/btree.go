@@ -9,7 +9,7 @@ import (
 
 // ordered is an ordered map in memory.
 type ordered struct {
-	// mu guards which cells there are, not what they hold.
+	// mu guards the set of cells, not the values in them.
 	mu    sync.RWMutex
 	cells btree.Map[string, *Cell]
 }
@@ -74,8 +74,8 @@ func (e *ordered) Give(key string, c *Cell) {
 	e.mu.Unlock()
 }
 
-// Apply implements Engine. Nobody else is on these keys, so that nobody sees a
-// part of them.
+// Apply implements Engine. The caller is alone on these keys, so nobody sees a part of
+// the writes.
 func (e *ordered) Apply(writes []Write) error { return applyEach(e, writes) }
 
 // applyEach is Apply for engines in memory, which cannot fail.
@@ -95,8 +95,8 @@ func applyEach(e Engine, writes []Write) error {
 	return nil
 }
 
-// Gather implements Engine. The keys of a scan mostly lie side by side: the next
-// one is looked for beside the last.
+// Gather implements Engine. The keys of a scan mostly lie side by side, so the search for
+// each key begins beside the previous key.
 func (e *ordered) Gather(keys []string, visit func(i int, value []byte) error) error {
 	if len(keys) == 0 {
 		return nil

@@ -1,14 +1,14 @@
 package engine
 
-// Cell is a value in memory. It is written in place: who writes a key is alone on
-// it, so that a write of a key that exists takes no lock of the engine's.
+// Cell is a value in memory. It is written in place: the writer of a key is alone on the
+// key, so that overwriting takes no lock of the engine.
 type Cell struct{ value []byte }
 
-// Holder is an engine in memory whose values can be reached without a search, and
-// handed over to another one without a copy. Who uses a cell uses its key, as with
-// the methods of Engine.
+// Holder is an engine in memory that gives access to its values without a search, and
+// hands them to another engine without a copy. Using a cell counts as using its key,
+// under the rules of Engine.
 type Holder interface {
-	// Cell returns the cell of key, nil if there is none. It is the key's until that is
+	// Cell returns the cell of key, nil if the key has none. It is valid until key is
 	// removed or taken.
 	Cell(key string) *Cell
 	// Take removes key and returns its cell, nil if there was none.
@@ -17,8 +17,8 @@ type Holder interface {
 	Give(key string, c *Cell)
 }
 
-// wasteful is from how many bytes on memory is given back when a value of less
-// than a quarter takes its place.
+// wasteful is the least capacity, in bytes, that is given back when a new value takes
+// less than a quarter of it.
 const wasteful = 256
 
 func newCell(value []byte) *Cell { return &Cell{append([]byte(nil), value...)} }
@@ -26,7 +26,7 @@ func newCell(value []byte) *Cell { return &Cell{append([]byte(nil), value...)} }
 // Get appends the value to dst.
 func (c *Cell) Get(dst []byte) []byte { return append(dst, c.value...) }
 
-// Value returns the value, which is the engine's.
+// Value returns the value, which belongs to the engine.
 func (c *Cell) Value() []byte { return c.value }
 
 // Set sets the value.

@@ -1,6 +1,6 @@
-// Package engine is what a partitioned store keeps its values in: one small
-// interface, and the backends behind it by name. An engine refuses to know of
-// partitions, and to order concurrent use of one key: its caller does both.
+// Package engine keeps the values of a partitioned store: a small interface, and the
+// backends behind it by name. An engine does not know partitions, nor order concurrent
+// use of the same key: its caller does both.
 package engine
 
 import (
@@ -12,44 +12,43 @@ import (
 	"strings"
 )
 
-// The errors of engines; they are wrapped with what was being done.
+// The errors of engines. They are wrapped with the operation that failed.
 var (
-	// ErrNotFound says that an engine has no value of a key.
+	// ErrNotFound says that a key has no value in the engine.
 	ErrNotFound = errors.New("key not found")
-	// ErrBackend says that there is no backend of a name.
+	// ErrBackend says that no backend has a name.
 	ErrBackend = errors.New("unknown backend")
 	// ErrInUse says that another engine, maybe of another process, has the directory.
 	ErrInUse = errors.New("directory in use")
-	// ErrBroken says that an engine could not write, so that it is open what its disk
-	// holds of that write. It refuses all further writes until it is opened again.
+	// ErrBroken says that an engine could not write: whether the write is on disk is
+	// unknown. The engine refuses all further writes until it is opened again.
 	ErrBroken = errors.New("engine broken")
 )
 
-// Engine keeps values by key. Its methods may be called at the same time, but
-// for one key: no other method with a key runs while Put, Delete or Apply with
-// that key do. What a method is handed stays the caller's, and is copied. Keys are
-// not empty, and at most 4 KiB long.
+// Engine keeps values by key. Its methods may be called at the same time. But while Put,
+// Delete or Apply runs with a key, no other method with that key may run. Arguments stay
+// the caller's, and are copied. Keys are not empty, and at most 4 KiB long.
 type Engine interface {
-	// Get appends the value of key to dst and returns that, or dst and ErrNotFound.
+	// Get appends the value of key to dst and returns the result, or dst and ErrNotFound.
 	Get(key string, dst []byte) ([]byte, error)
-	// Put sets the value of key. A durable engine returns once it is on the disk.
+	// Put sets the value of key. A durable engine returns once the value is on disk.
 	Put(key string, value []byte) error
-	// Delete removes key; it is no error if there is none. A durable engine returns
-	// once that is on the disk.
+	// Delete removes key; removing a missing key is no error. A durable engine returns
+	// once the removal is on disk.
 	Delete(key string) error
-	// Apply carries writes out in their order, all or none of them, also over a crash
-	// if the engine is durable.
+	// Apply carries writes out in their order, all or none of them; with a durable engine
+	// also over a crash.
 	Apply(writes []Write) error
-	// Gather visits the values of keys, which ascend, in their order; absent ones are
-	// left out. A value is visit's until it returns; visit does not use the engine. No
-	// other key is looked at. An error of visit ends it and is returned.
+	// Gather visits the values of keys, which ascend, in their order, and skips absent
+	// keys. It looks at no other key. A value is valid until visit returns. visit must
+	// not use the engine. An error of visit ends Gather, which returns it.
 	Gather(keys []string, visit func(i int, value []byte) error) error
-	// Each visits all keys and values, in no certain order. A value is visit's until
-	// it returns. An error of visit ends it and is returned. Nothing else may run.
+	// Each visits all keys and values, in no certain order. A value is valid until visit
+	// returns. An error of visit ends Each, which returns it. Nothing else may run.
 	Each(visit func(key string, value []byte) error) error
-	// DiskBytes tells how much of the disk the engine takes, about; 0 for one in memory.
+	// DiskBytes returns about how much of the disk the engine takes; 0 in memory.
 	DiskBytes() int64
-	// Close releases what the engine holds; nothing else may run or follow.
+	// Close releases the resources of the engine; nothing else may run or follow.
 	Close() error
 }
 
@@ -60,25 +59,25 @@ type Write struct {
 	Delete bool
 }
 
-// Config is what an engine is opened with.
+// Config configures an engine.
 type Config struct {
-	// Dir is a directory of the engine's own that exists; not for engines in memory.
+	// Dir is an existing directory of the engine's own; engines in memory ignore it.
 	Dir string
-	// Cache is how many bytes a backend with a cache of its own may keep in memory:
+	// Cache bounds the bytes that a backend with a cache of its own keeps in memory:
 	// DefaultCache if 0.
 	Cache int64
-	// Log is told what a backend does by itself; nowhere if nil.
+	// Log is told of a backend's own activities; nil discards them.
 	Log *slog.Logger
 }
 
-// DefaultCache is the cache of an engine, in bytes, unless Config says otherwise.
+// DefaultCache is the cache of an engine, in bytes, if Config.Cache is 0.
 const DefaultCache = 8 << 20
 
-// Factory opens engines of one kind.
+// Factory opens engines of a kind.
 type Factory struct {
-	// Durable tells that what Put said to be done outlives the process.
+	// Durable says that completed writes outlive the process.
 	Durable bool
-	// Open opens the engine that its directory holds, or a new one if that is empty.
+	// Open opens the engine in its directory, or a new engine if the directory is empty.
 	Open func(Config) (Engine, error)
 }
 
@@ -98,5 +97,5 @@ func Lookup(name string) (Factory, error) {
 	return f, nil
 }
 
-// Names are those of all backends, in ascending order.
+// Names returns the names of all backends, in ascending order.
 func Names() []string { return slices.Sorted(maps.Keys(factories)) }

@@ -52,8 +52,8 @@ func (e *hashed) Take(key string) *Cell {
 // Give implements Holder.
 func (e *hashed) Give(key string, c *Cell) { e.cells.Store(key, c) }
 
-// Apply implements Engine. Nobody else is on these keys, so that nobody sees a
-// part of them.
+// Apply implements Engine. The caller is alone on these keys, so nobody sees a part of
+// the writes.
 func (e *hashed) Apply(writes []Write) error { return applyEach(e, writes) }
 
 // Gather implements Engine.

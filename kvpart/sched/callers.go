@@ -52,8 +52,8 @@ func (s *Scheduler[V]) runLocked(r *Request[V], share bool) (vacated bool, err e
 	return !share && s.vacate(r), err
 }
 
-// callOne is call for one given entry: what call does, with nothing that more entries,
-// keys or a Classer may need.
+// callOne is call for a single given entry, without the steps that more entries, keys or
+// a Classer may need.
 func (s *Scheduler[V]) callOne(ctx context.Context, r *Request[V], share bool) error {
 	e := r.entries[0]
 	for {
@@ -94,7 +94,7 @@ func (s *Scheduler[V]) callOne(ctx context.Context, r *Request[V], share bool) e
 	}
 }
 
-// runOne is runLocked for one entry.
+// runOne is runLocked for a single entry.
 func (s *Scheduler[V]) runOne(r *Request[V], e *Entry[V], p *partition[V], share bool) (vacated bool, err error) {
 	defer p.release(share) // also if the job ends the goroutine
 	s.guard(r, &err)

@@ -8,15 +8,15 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// directory finds entries by key, and in the order of keys. What it holds changes
-// with index locked.
+// directory finds entries by key, and in the order of keys. Its contents change with
+// index locked.
 type directory[V any] struct {
 	seed   maphash.Seed
 	shards [shards]shard[V]
 
 	index sync.RWMutex
 	keys  btree.Map[string, *Entry[V]]
-	// version counts the entries that came.
+	// version counts the entries ever added.
 	version atomic.Uint64
 }
 
@@ -36,7 +36,7 @@ func (d *directory[V]) shard(key string) *shard[V] {
 	return &d.shards[maphash.String(d.seed, key)%shards]
 }
 
-// get returns the entry of key, nil if there is none.
+// get returns the entry of key, nil if the key has none.
 func (d *directory[V]) get(key string) *Entry[V] {
 	sh := d.shard(key)
 	sh.RLock()
@@ -45,7 +45,7 @@ func (d *directory[V]) get(key string) *Entry[V] {
 	return e
 }
 
-// add adds an entry with index locked. There must be none of its key.
+// add adds an entry, with index locked. The key must not have an entry.
 func (d *directory[V]) add(e *Entry[V]) {
 	d.keys.Set(e.key, e)
 	sh := d.shard(e.key)
@@ -55,8 +55,8 @@ func (d *directory[V]) add(e *Entry[V]) {
 	}
 	sh.entries[e.key] = e
 	sh.Unlock()
-	// After it can be found: whoever did not find it sees another version once a
-	// request that made it goes on.
+	// Only now, with the entry visible: a goroutine that missed the entry sees another
+	// version once the request that made it goes on.
 	d.version.Add(1)
 }
 
@@ -69,8 +69,8 @@ func (d *directory[V]) remove(e *Entry[V]) {
 	sh.Unlock()
 }
 
-// collect appends the entries of the first limit keys not below from, with index
-// locked for reading at least.
+// collect appends the entries of the first limit keys not below from. index must be
+// locked, at least for reading.
 func (d *directory[V]) collect(dst []*Entry[V], from string, limit int) []*Entry[V] {
 	if limit <= 0 {
 		return dst
@@ -83,10 +83,11 @@ func (d *directory[V]) collect(dst []*Entry[V], from string, limit int) []*Entry
 	return dst
 }
 
-// Entry returns the entry of key, nil if there is none. It may be removed at any time.
+// Entry returns the entry of key, nil if the key has none. The entry may be removed at
+// any time.
 func (s *Scheduler[V]) Entry(key string) *Entry[V] { return s.dir.get(key) }
 
-// Keys returns how many entries there are, vacant ones included.
+// Keys returns the number of entries, vacant entries included.
 func (s *Scheduler[V]) Keys() int {
 	s.dir.index.RLock()
 	defer s.dir.index.RUnlock()
@@ -101,9 +102,9 @@ func (s *Scheduler[V]) Entries(dst []*Entry[V], from string, limit int) []*Entry
 	return s.dir.collect(dst, from, limit)
 }
 
-// Insert adds a key at any time: on the partition, or where a new key goes if that is
-// Unplaced. It fails with ErrOptions if the partition is out of range or the key has
-// an entry, vacant ones included.
+// Insert adds a key at any time: on the partition, or where a new key goes if partition
+// is Unplaced. It fails with ErrOptions if the partition is out of range or the key has
+// an entry, even a vacant entry.
 func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error) {
 	if err := s.valid(partition); err != nil {
 		return nil, err
@@ -122,25 +123,26 @@ func (s *Scheduler[V]) Insert(key string, partition int, v V) (*Entry[V], error)
 	return e, nil
 }
 
-// Restore is Insert of a key that is there before requests are.
+// Restore is Insert for a key that exists before any request.
 func (s *Scheduler[V]) Restore(key string, partition int, v V) error {
 	_, err := s.Insert(key, partition, v)
 	return err
 }
 
-// Remove takes an entry out of the scheduler for good, at any time. It does not wait
-// for requests that use it: those that were dispatched run, and learn from Gone if
-// they must know. None is dispatched from then on: one of Of fails with ErrNoEntry, one
-// of keys does not find it. The key may be inserted at once, as another entry, which
-// keeps no order with the one before. An entry that is gone is left alone.
+// Remove takes an entry out of the scheduler for good, at any time. It does not wait for
+// requests that use the entry. Requests dispatched before still run; Gone tells them if
+// they must know. No request is dispatched later: a request of Of fails with ErrNoEntry,
+// a request of keys does not find the entry. The key may be inserted at once, as another
+// entry, without an order between the requests of the two entries. Removing an entry that
+// is gone does nothing.
 func (s *Scheduler[V]) Remove(e *Entry[V]) {
 	s.dir.index.Lock()
 	defer s.dir.index.Unlock()
 	if e.dead.Load() {
 		return
 	}
-	// First out of reach: whoever finds it dead and looks the key up again does not
-	// come upon it once more.
+	// First out of reach: a goroutine that finds e dead and looks the key up again does
+	// not get e once more.
 	s.dir.remove(e)
 	e.dead.Store(true)
 }

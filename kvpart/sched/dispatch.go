@@ -9,12 +9,11 @@ import (
 // patience is how often a request is tried without keeping new keys away.
 const patience = 4
 
-// Do runs r and waits for its end. If ctx ends before it ran, it is not done and Do
-// fails with the context's error; if ctx ends while it runs, Do fails with ErrUnknown
-// as well. In both cases the request is the scheduler's until its End was called,
-// perhaps before Do returns: its job must not use memory of a caller that is gone.
-// In all others it is the caller's again. A job that panics makes Do fail with a
-// PanicError.
+// Do runs r and waits for its end. If ctx ends before r runs, r is not done and Do fails
+// with the context's error. If ctx ends while r runs, Do fails with ErrUnknown as well.
+// In both cases the scheduler owns r until its End is called, perhaps before Do returns.
+// The job must not use memory of a caller that is gone. In all other cases the caller
+// owns r again. If the job panics, Do fails with a PanicError.
 func (s *Scheduler[V]) Do(ctx context.Context, r *Request[V]) error {
 	r.async = false
 	if s.mode == Callers {
@@ -48,15 +47,14 @@ func (s *Scheduler[V]) Do(ctx context.Context, r *Request[V]) error {
 	return r.err
 }
 
-// Start hands r over without waiting for its end, after which its End is called; it
-// waits while a queue is full. An error means that it was not handed over, and is
-// the caller's. A request without entries is run by the caller. In Callers mode it
-// fails with ErrOptions.
+// Start hands r over without waiting for its end, at which End is called. It waits while
+// a queue is full. If it fails, r was not handed over and still belongs to the caller.
+// The caller runs a request without entries. In Callers mode Start fails with ErrOptions.
 func (s *Scheduler[V]) Start(ctx context.Context, r *Request[V]) error {
 	return s.start(ctx, r, true)
 }
 
-// TryStart is Start, but fails with ErrFull where that would wait.
+// TryStart is Start, but fails with ErrFull where Start would wait.
 func (s *Scheduler[V]) TryStart(r *Request[V]) error {
 	return s.start(context.Background(), r, false)
 }
@@ -79,8 +77,8 @@ func (s *Scheduler[V]) lost(r *Request[V], doing string, err error) error {
 	return err
 }
 
-// resolve finds the entries of a request, and the partitions it runs on by the
-// state it returns. With pin it keeps new keys away until unpin.
+// resolve finds the entries of a request, and its partitions by the returned state. With
+// pin it keeps new keys away until unpin.
 func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin bool) (uint64, error) {
 	state := s.state.Load()
 	if state&(held|closed) != 0 {
@@ -134,7 +132,7 @@ func (s *Scheduler[V]) resolve(ctx context.Context, r *Request[V], wait, pin boo
 			return 0, ErrNoEntry
 		}
 	}
-	// An absent key must be absent still, and a range complete, when it is dispatched.
+	// At dispatch an absent key must still be absent, and a range complete.
 	r.versioned = missing || r.kind == ranging
 	r.epoch = epoch
 	s.class(r, &b)
@@ -197,7 +195,7 @@ func (s *Scheduler[V]) class(r *Request[V], b *batch) {
 	}
 }
 
-// home returns the partition of e at an epoch, and places it if it has none.
+// home returns the partition of e at an epoch. It places an unplaced entry.
 func (s *Scheduler[V]) home(e *Entry[V], epoch Epoch, b *batch) int {
 	for {
 		w := e.where.Load()
@@ -210,7 +208,7 @@ func (s *Scheduler[V]) home(e *Entry[V], epoch Epoch, b *batch) int {
 	}
 }
 
-// current tells whether what resolve found is so still, with the partitions locked.
+// current reports whether the findings of resolve still hold, with the partitions locked.
 func (s *Scheduler[V]) current(r *Request[V], state uint64) bool {
 	if s.state.Load() != state || r.versioned && s.dir.version.Load() != r.version {
 		return false
@@ -223,8 +221,8 @@ func (s *Scheduler[V]) current(r *Request[V], state uint64) bool {
 	return true
 }
 
-// enqueue hands r to workers. It tells whether they have it; if they do not and
-// there is no error, it has run.
+// enqueue hands r to workers, and reports whether they have it. If not, r has run or
+// enqueue returns an error.
 func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, s.lost(r, "hand over", err)
@@ -272,8 +270,8 @@ func (s *Scheduler[V]) enqueue(ctx context.Context, r *Request[V], wait bool) (b
 	}
 }
 
-// append appends r to the queues of its partitions. Otherwise it returns what to wait
-// for, nil if r must be resolved anew.
+// append appends r to the queues of its partitions. Otherwise it returns a channel to
+// wait for, nil if r must be resolved anew.
 func (s *Scheduler[V]) append(r *Request[V], state uint64) (<-chan struct{}, bool) {
 	if len(r.parts) == 1 {
 		return s.appendOne(r, state)
@@ -298,7 +296,7 @@ func (s *Scheduler[V]) append(r *Request[V], state uint64) (<-chan struct{}, boo
 		}
 		s.appendAll(r)
 	}
-	// r is not finished before: that takes all the locks one by one.
+	// r is not finished before: finishing r takes these locks in turn.
 	for _, i := range r.parts {
 		s.parts[i].mu.Unlock()
 	}

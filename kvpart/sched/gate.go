@@ -18,16 +18,16 @@ const (
 
 // gate is where requests wait for the end of a hold.
 type gate struct {
-	hold sync.Mutex // one Hold or Close at a time
+	hold sync.Mutex // a single Hold or Close at a time
 	mu   sync.Mutex
-	open chan struct{} // closed when the hold ends; nil if there is none
+	open chan struct{} // closed when the hold ends; nil without a hold
 	// met is closed when the workers have come to the last switch; assign guards it.
 	met chan struct{}
 }
 
-// Hold runs fn while no request is dispatched: those that come wait until it is
-// done, or their contexts are. In Callers mode none runs either; workers go on with
-// their queues. fn may use Assign and Switch.
+// Hold runs fn while no request is dispatched: new requests wait until fn is done, or
+// their contexts are. In Callers mode no request runs either; workers go on with their
+// queues. fn may use Assign and Switch.
 func (s *Scheduler[V]) Hold(fn func()) {
 	s.gate.hold.Lock()
 	defer s.gate.hold.Unlock()
@@ -61,7 +61,8 @@ func (s *Scheduler[V]) opened(ctx context.Context, r *Request[V], wait bool) (ui
 	}
 }
 
-// pass waits until the gate is open. It fails if the scheduler is closed or ctx ends.
+// pass waits until the gate is open. It fails if the scheduler is closed or ctx ends, or
+// with ErrFull if it must not wait.
 func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error {
 	for {
 		s.gate.mu.Lock()
@@ -87,13 +88,13 @@ func (s *Scheduler[V]) pass(ctx context.Context, r *Request[V], wait bool) error
 	}
 }
 
-// rounds is how often lockAll tries to take all locks at once before it queues up
-// for them one by one.
+// rounds is how often lockAll tries to take all locks at once before it queues up for
+// each in turn.
 const rounds = 64
 
-// lockAll locks all partitions, and returns since when nothing is dispatched. Who
-// has a lock may have lost the processor for many milliseconds: meanwhile the other
-// partitions are not kept waiting.
+// lockAll locks all partitions, and returns when dispatch stopped. The holder of a lock
+// may have lost the processor for many milliseconds: lockAll does not keep the other
+// partitions waiting meanwhile.
 func (s *Scheduler[V]) lockAll() (since time.Duration) {
 	callers := s.mode == Callers
 	for range rounds {

@@ -7,17 +7,17 @@ import (
 	"sync/atomic"
 )
 
-// Placement says on which partition a new key goes.
+// Placement says to which partition a new key goes.
 type Placement uint8
 
 // The placements.
 const (
 	// Hash places a key by its hash, the same in each process.
 	Hash Placement = iota
-	// RoundRobin places each new key on the partition after that of the one before.
+	// RoundRobin places each new key on the partition after its predecessor's.
 	RoundRobin
-	// Together places all new keys of one request on one partition, and those of the
-	// next request on the partition after it.
+	// Together places all new keys of a request on the same partition, and the new keys
+	// of the next request on the following partition.
 	Together
 )
 
@@ -47,7 +47,7 @@ func (p *placer) hash(key string) int {
 	return int(x % uint64(p.partitions))
 }
 
-// batch places the new keys of one request.
+// batch places the new keys of a request.
 type batch struct {
 	at     int
 	placed bool

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// partition is a partition: its lock in Callers mode, its queue and worker in the
-// others.
+// partition is a partition: its lock in Callers mode, its queue and worker in the other
+// modes.
 type partition[V any] struct {
 	s  *Scheduler[V]
 	id int
@@ -18,25 +18,25 @@ type partition[V any] struct {
 	ran atomic.Int64
 	_   [64]byte // the parts below have cache lines of their own
 
-	// mu guards what follows, in the other modes. It is never held for long.
+	// mu guards the fields up to wake, in modes with queues. It is never held for long.
 	mu       sync.Mutex
 	queue    []*Request[V]
 	parked   bool // the worker has nothing to do, and wants to be woken
 	stopping bool
-	// room is closed when it is worth another try to enqueue; nil if nobody waits.
+	// room is closed when another try to enqueue is worthwhile; nil if nobody waits.
 	room   chan struct{}
 	wanted atomic.Bool // room is not nil
-	// count is how many requests wait here: it grows with mu held.
+	// count is the number of requests that wait here. It grows only with mu held.
 	count atomic.Int64
 	wake  chan struct{}
 	_     [64]byte
 
-	// What follows is the worker's, and is whoever's holds mu while it is parked.
+	// The fields below belong to the worker, or while it is parked to the holder of mu.
 	taken []*Request[V]
 	next  int
 	held  *Request[V] // popped, and not yet arrived at
 	tries int
-	// at is the request of several partitions the worker waits at.
+	// at is the request of several partitions at which the worker waits.
 	at atomic.Pointer[Request[V]]
 }
 
@@ -67,7 +67,7 @@ func (p *partition[V]) unlock(callers bool) {
 	}
 }
 
-// acquire takes the lock of Callers mode, or fails if ctx ends before.
+// acquire takes the lock of Callers mode. It fails if ctx ends before.
 func (p *partition[V]) acquire(ctx context.Context, share bool) error {
 	if p.try(share) {
 		return nil
@@ -86,7 +86,7 @@ func (p *partition[V]) try(share bool) bool {
 	return p.run.TryLock()
 }
 
-// contend waits for a lock that somebody has.
+// contend waits for a lock that somebody holds.
 func (p *partition[V]) contend(ctx context.Context, share bool) error {
 	// Jobs are short as a rule.
 	for range 4 {
@@ -128,8 +128,8 @@ func (p *partition[V]) release(share bool) {
 	}
 }
 
-// full returns what to wait for if nothing more may wait here, with mu held; nil if
-// there is room.
+// full returns a channel to wait for if the queue is full, nil if there is room. mu is
+// held.
 func (p *partition[V]) full() <-chan struct{} {
 	if p.count.Load() < p.s.queue {
 		return nil
@@ -138,15 +138,15 @@ func (p *partition[V]) full() <-chan struct{} {
 		p.room = make(chan struct{})
 		p.wanted.Store(true)
 	}
-	// The worker lowers the count before it looks whether room is wanted. If it has
-	// taken the last request meanwhile it does not look again.
+	// The worker lowers the count before it looks whether room is wanted. If it has taken
+	// the last request meanwhile it does not look again.
 	if p.count.Load() < p.s.queue {
 		return nil
 	}
 	return p.room
 }
 
-// push appends a request, with mu held. It tells whether the worker must be woken.
+// push appends a request, with mu held. It reports whether the worker must be woken.
 func (p *partition[V]) push(r *Request[V]) bool {
 	p.queue = append(p.queue, r)
 	if !r.synch {
@@ -159,7 +159,7 @@ func (p *partition[V]) push(r *Request[V]) bool {
 	return false
 }
 
-// signal wakes the worker, which has been parked.
+// signal wakes a parked worker.
 func (p *partition[V]) signal() {
 	select {
 	case p.wake <- struct{}{}:
@@ -167,7 +167,7 @@ func (p *partition[V]) signal() {
 	}
 }
 
-// stop has the worker end when it has nothing left to do, with mu held.
+// stop makes the worker end when it has nothing left to do, with mu held.
 func (p *partition[V]) stop() {
 	p.stopping = true
 	if p.parked && p.at.Load() == nil {
@@ -176,9 +176,9 @@ func (p *partition[V]) stop() {
 	}
 }
 
-// appendAll appends a request to the queues of its partitions, all locked. A worker
-// that is parked without anything to do arrives at once, unseen, so that it need
-// not be woken; if that were all of them, the last is woken to run it.
+// appendAll appends a request to the queues of its partitions, all locked. A parked
+// worker without work arrives at once, unseen, so that nobody need wake it. If that were
+// all its workers, the last is woken to run the request.
 func (s *Scheduler[V]) appendAll(r *Request[V]) {
 	absent := 0
 	for _, i := range r.parts {

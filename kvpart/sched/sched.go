@@ -1,7 +1,7 @@
-// Package sched runs requests over keys on partitions: those that share a
-// partition one after the other in the order of their arrival, the others at the
-// same time. Which partition a key belongs to may change while requests run. It
-// refuses to know what a request does, what a key holds, and why a key should move.
+// Package sched runs requests over keys on partitions. Requests that share a partition
+// run in the order of their arrival, others at the same time. A key's partition may
+// change while requests run. The package does not know the work of a request, the value
+// of a key, nor why a key should move.
 package sched
 
 import (
@@ -15,25 +15,26 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The errors of a scheduler; they are wrapped with what was being done.
+// The errors of a scheduler. They are wrapped with the operation that failed.
 var (
 	// ErrOptions says that an option is out of its range.
 	ErrOptions = errors.New("bad option")
 	// ErrClosed says that the scheduler is closed or closing; nothing was done.
 	ErrClosed = errors.New("scheduler closed")
-	// ErrNoEntry says that there is no entry of a key; nothing was done.
+	// ErrNoEntry says that a key has no entry, or a given entry is gone; nothing was
+	// done.
 	ErrNoEntry = errors.New("no such entry")
-	// ErrFull says that the queue of a worker is full; nothing was done.
+	// ErrFull says that TryStart would have to wait; nothing was done.
 	ErrFull = errors.New("queue full")
 	// ErrGivenUp says that a request was given up before it ran; nothing was done.
 	ErrGivenUp = errors.New("given up")
-	// ErrUnknown says that a request was given up while it ran: it takes effect, or
-	// fails as its job does.
+	// ErrUnknown says that a request was given up while it ran: it takes effect, or fails
+	// as its job does.
 	ErrUnknown = errors.New("outcome unknown")
 )
 
-// PanicError says that a job panicked, or ended its goroutine. What it did until
-// then stands; the partition goes on with the next request.
+// PanicError says that a job panicked, or ended its goroutine. Its earlier effects stand;
+// the partition goes on with the next request.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -41,17 +42,17 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("job panicked: %v", e.Value) }
 
-// Mode says who runs requests.
+// Mode says which goroutines run requests.
 type Mode uint8
 
 // The modes.
 const (
-	// Callers run their requests themselves, under the locks of the partitions:
-	// those that are read-only side by side.
+	// Callers run their own requests, under the locks of the partitions; requests of
+	// Access Share run side by side.
 	Callers Mode = iota
-	// Workers run them, one for each partition, from its queue.
+	// Workers run the requests, a worker for each partition, from its queue.
 	Workers
-	// Manual is Workers without their goroutines: Step stands for them.
+	// Manual is Workers without their goroutines: the caller calls Step instead.
 	Manual
 )
 
@@ -62,21 +63,21 @@ const (
 	DefaultQueue  = 1 << 16
 )
 
-// Options says what scheduler to make.
+// Options configures a scheduler.
 type Options[V any] struct {
-	// Partitions is how many there are, from 1 to MaxPartitions.
+	// Partitions is the number of partitions, from 1 to MaxPartitions.
 	Partitions int
 	Mode       Mode
-	// Queue is how many requests may wait at a worker, up to MaxQueue: DefaultQueue
+	// Queue bounds the requests that wait at a worker, from 1 to MaxQueue: DefaultQueue
 	// if 0.
 	Queue int
 	// Place says where new keys go.
 	Place Placement
-	// Observer is told of requests, if not nil.
+	// Observer, if not nil, is told of requests.
 	Observer Observer[V]
-	// Classer says which partitions a request runs on: those of its entries if nil.
+	// Classer chooses the partitions of a request: the partitions of its entries if nil.
 	Classer Classer[V]
-	// Meeting is what workers do when they wait: a Barrier if nil.
+	// Meeting decides how workers wait: a Barrier if nil.
 	Meeting Meeting[V]
 	// Now is a clock that does not go back, for the pauses of switches; nil measures
 	// none.
@@ -85,16 +86,16 @@ type Options[V any] struct {
 
 // Observer is told which entries requests use.
 type Observer[V any] interface {
-	// Observe is called for each request that has entries, once, by whoever handed
-	// it over, without an order and by several at the same time: it must be quick. An
-	// element may be nil. The slice is valid during the call.
+	// Observe is called once for each request that has entries, by the goroutine that
+	// handed it over. Calls come in no order and at the same time: Observe must be quick.
+	// An element may be nil. The slice is valid during the call.
 	Observe(entries []*Entry[V])
 }
 
 // Scheduler runs requests on partitions. Its methods may be called at the same time.
 type Scheduler[V any] struct {
-	// state is the epoch and two flags, see gate.go. It changes with the locks of
-	// all partitions held, but for the end of a hold.
+	// state is the epoch and two flags, see gate.go. It changes only with the locks of
+	// all partitions held, except at the end of a hold.
 	state atomic.Uint64
 	parts []*partition[V]
 	all   []int32 // the numbers of parts
@@ -105,7 +106,7 @@ type Scheduler[V any] struct {
 	observer Observer[V]
 	classer  Classer[V]
 	meeting  Meeting[V]
-	parks    bool // workers never wait but parked
+	parks    bool // workers always park to wait
 	now      func() time.Duration
 
 	place  placer
@@ -114,7 +115,8 @@ type Scheduler[V any] struct {
 	// assign orders preparations of the next map and its switch.
 	assign sync.Mutex
 	gate   gate
-	// multi counts requests of several partitions, extra their partitions but one.
+	// multi counts requests of several partitions. extra counts their partitions beyond
+	// the first.
 	multi, extra atomic.Int64
 	pauses       struct {
 		sync.Mutex
@@ -123,7 +125,7 @@ type Scheduler[V any] struct {
 	running sync.WaitGroup
 }
 
-// New returns a scheduler without keys, its workers running.
+// New returns a scheduler without keys, its workers running. It fails with ErrOptions.
 func New[V any](o Options[V]) (*Scheduler[V], error) {
 	if o.Partitions < 1 || o.Partitions > MaxPartitions {
 		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", ErrOptions, o.Partitions, MaxPartitions)
@@ -165,11 +167,12 @@ func New[V any](o Options[V]) (*Scheduler[V], error) {
 	return s, nil
 }
 
-// Partitions returns how many partitions there are.
+// Partitions returns the number of partitions.
 func (s *Scheduler[V]) Partitions() int { return len(s.parts) }
 
-// Close refuses new requests, and waits until those under way have ended. It may
-// be called again. In Manual mode it does not wait: call Step until nothing is left.
+// Close refuses new requests, and waits until requests under way have ended. It may be
+// called again. In Manual mode it does not wait: call Step until every worker has
+// Stopped.
 func (s *Scheduler[V]) Close() {
 	s.gate.hold.Lock()
 	s.lockAll()
@@ -182,8 +185,8 @@ func (s *Scheduler[V]) Close() {
 	s.running.Wait()
 }
 
-// guard runs the job of r. It sets failed to a PanicError if that panics or ends the
-// goroutine; in that case guard does not return, but failed is set.
+// guard runs the job of r. If the job panics or ends the goroutine, guard sets failed to
+// a PanicError. After runtime.Goexit guard does not return, but failed is set.
 func (s *Scheduler[V]) guard(r *Request[V], failed *error) {
 	returned := false
 	defer func() {

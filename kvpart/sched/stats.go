@@ -2,17 +2,17 @@ package sched
 
 import "time"
 
-// Stats is what a scheduler did since it was made.
+// Stats counts the work of a scheduler since it was made.
 type Stats struct {
 	Ran          int64   // requests that ran
-	Multi        int64   // of those, on several partitions
-	PerPartition []int64 // requests that ran there, those of several in each
+	Multi        int64   // requests that ran on several partitions
+	PerPartition []int64 // requests that ran on each partition; several partitions each count a shared request
 	Queued       []int   // requests waiting at each worker
 	Pause        Pause
 }
 
-// Pause tells how long the dispatch of requests stood still for switches, from
-// before the first lock was taken until after the last was released.
+// Pause tells how long switches stopped the dispatch of requests, from before the first
+// lock was taken until after the last was released.
 type Pause struct {
 	Count         int64
 	P50, P99, Max time.Duration
@@ -29,7 +29,7 @@ func (s *Scheduler[V]) count(r *Request[V]) {
 	}
 }
 
-// Stats tells what the scheduler did.
+// Stats returns the counts so far.
 func (s *Scheduler[V]) Stats() Stats {
 	st := Stats{Multi: s.multi.Load(), Ran: -s.extra.Load()}
 	for _, p := range s.parts {

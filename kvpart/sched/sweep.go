@@ -2,20 +2,20 @@ package sched
 
 import "sync"
 
-// vacancies are entries that were left vacant, to be removed.
+// vacancies are vacant entries to be removed.
 type vacancies[V any] struct {
 	sync.Mutex
 	entries []*Entry[V]
 }
 
-// How many vacancies there are before somebody sweeps, and how many are looked at
-// in one go.
+// sweepAt is the number of vacancies at which somebody sweeps. sweepSize is how many a
+// sweep looks at.
 const (
 	sweepAt   = 64
 	sweepSize = 128
 )
 
-// vacate notes the entries that r, which runs alone on them, leaves vacant. It tells
+// vacate notes the entries that r, which runs alone on them, leaves vacant. It reports
 // whether it is time to sweep.
 func (s *Scheduler[V]) vacate(r *Request[V]) bool {
 	due := false
@@ -54,10 +54,10 @@ func (s *Scheduler[V]) list(e *Entry[V]) bool {
 // tidy removes some vacant entries.
 func (s *Scheduler[V]) tidy() { s.sweep(sweepSize) }
 
-// Sweep removes the vacant entries that nobody waits for, and waits for a sweep that is
-// under way.
+// Sweep removes vacant entries for which nobody waits. It waits for a sweep that is under
+// way.
 func (s *Scheduler[V]) Sweep() {
-	s.dir.index.Lock() // whoever has entries in hand has it
+	s.dir.index.Lock() // a sweep holds the index while it has entries in hand
 	s.vacant.Lock()
 	n := len(s.vacant.entries)
 	s.vacant.Unlock()
@@ -67,8 +67,8 @@ func (s *Scheduler[V]) Sweep() {
 	}
 }
 
-// sweep takes the entries with the index locked: nobody who has the lock misses some
-// that another sweep has in hand.
+// sweep takes its entries with the index locked, so that no holder of the lock misses
+// entries that another sweep has in hand.
 func (s *Scheduler[V]) sweep(n int) {
 	s.dir.index.Lock()
 	defer s.dir.index.Unlock()
@@ -85,8 +85,8 @@ func (s *Scheduler[V]) sweep(n int) {
 	}
 }
 
-// busy removes e if it is vacant and nobody waits for it. It tells whether somebody
-// does. The index is locked.
+// busy removes e if it is vacant and nobody waits for it. It reports whether somebody
+// waits. The index is locked.
 func (s *Scheduler[V]) busy(e *Entry[V]) bool {
 	state := s.state.Load()
 	at := e.At(Epoch(state >> epochShift))

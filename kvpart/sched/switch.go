@@ -2,10 +2,10 @@ package sched
 
 import "time"
 
-// Assign says that from the next switch on e belongs to partition, or is placed as
-// if new if that is Unplaced. The last word before the switch counts. It tells
-// whether e will move. It waits until the workers have come to the last switch, and
-// fails with ErrOptions if the partition is out of range.
+// Assign makes e belong to partition from the next switch on. With Unplaced e is then
+// placed as if new. The last Assign before the switch counts. Assign reports whether e
+// will move. It waits until the workers have come to the last switch. It fails with
+// ErrOptions if the partition is out of range.
 func (s *Scheduler[V]) Assign(e *Entry[V], partition int) (bool, error) {
 	if err := s.valid(partition); err != nil {
 		return false, err
@@ -32,9 +32,9 @@ func (s *Scheduler[V]) settle() {
 	}
 }
 
-// Settled tells whether the workers have come to the last switch. In Manual mode,
-// where Assign and Switch do not wait for that, whoever takes the steps sees to it
-// before either.
+// Settled reports whether the workers have come to the last switch. In Manual mode Assign
+// and Switch do not wait for that: the caller of Step has to ensure it before calling
+// either.
 func (s *Scheduler[V]) Settled() bool {
 	s.assign.Lock()
 	defer s.assign.Unlock()
@@ -46,19 +46,19 @@ func (s *Scheduler[V]) Settled() bool {
 	}
 }
 
-// Switch makes what was assigned count. Requests handed over before run before
-// those after, where both use a key. Switch waits until the workers have come to the
-// one before. during, if not nil, is run while nothing is dispatched, and in Callers
-// mode nothing runs: it must be quick.
+// Switch makes all assignments count. Of two requests on a key, handed over before and
+// after the switch, the first runs first. Switch waits until the workers have come to the
+// previous switch. during, if not nil, runs while nothing is dispatched, and in Callers
+// mode while nothing runs: it must be quick.
 func (s *Scheduler[V]) Switch(during func(Epoch)) {
 	s.assign.Lock()
 	defer s.assign.Unlock()
-	s.settle() // lest meetings pile up in the queues, which they pass the bound of
+	s.settle() // lest meetings, which may exceed the bound, pile up in the queues
 	began := s.lockAll()
 	s.state.Add(1 << epochShift)
 	if s.mode != Callers && len(s.parts) > 1 && s.state.Load()&closed == 0 {
-		// The workers meet: what is dispatched from here on waits for all before it.
-		// Once closed nothing is, and some workers may have ended.
+		// The workers meet: requests dispatched from here on wait for all earlier
+		// requests. A closed scheduler dispatches none, and some workers may have ended.
 		s.gate.met = make(chan struct{})
 		s.appendAll(&Request[V]{synch: true, parts: s.all, done: s.gate.met})
 	}
@@ -76,13 +76,13 @@ func (s *Scheduler[V]) Switch(during func(Epoch)) {
 
 func (s *Scheduler[V]) epoch() Epoch { return Epoch(s.state.Load() >> epochShift) }
 
-// Epoch returns how many switches there were.
+// Epoch returns the number of switches so far.
 func (s *Scheduler[V]) Epoch() Epoch { return s.epoch() }
 
-// Partition returns the partition of e at present; Unplaced if it has none.
+// Partition returns the present partition of e, or Unplaced.
 func (s *Scheduler[V]) Partition(e *Entry[V]) int { return e.At(s.epoch()) }
 
-// clock returns the time, 0 if there is no clock.
+// clock returns the time, 0 without a clock.
 func (s *Scheduler[V]) clock() time.Duration {
 	if s.now == nil {
 		return 0

@@ -1,11 +1,11 @@
 package sched
 
-// Outcome is what came of a step of a worker.
+// Outcome is the outcome of a step of a worker.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// Ran: it ran a request, or went on from one that another worker ran.
+	// Ran: it ran a request, or went on from a request that another worker ran.
 	Ran Outcome = iota
 	// Again: there was nothing to run, and it did not park.
 	Again
@@ -17,8 +17,8 @@ const (
 	Stopped
 )
 
-// Step does what the worker of a partition does next, in Manual mode. It does not
-// wait. Steps of one partition must not be taken at the same time.
+// Step takes the next step of a partition's worker, in Manual mode. It does not wait.
+// Steps of the same partition must not be taken at the same time.
 func (s *Scheduler[V]) Step(partition int) Outcome { return s.parts[partition].step() }
 
 // loop is a worker's goroutine.
@@ -64,7 +64,7 @@ func (p *partition[V]) step() Outcome {
 	}
 	p.held = nil
 	p.at.Store(r)
-	if int(r.arrived.Add(1)) < n { // from here on it is another's, who may end it
+	if int(r.arrived.Add(1)) < n { // now another worker may run and end r
 		return p.await()
 	}
 	p.at.Store(nil)
@@ -101,7 +101,7 @@ func (p *partition[V]) depart() {
 	}
 }
 
-// pop takes the next request. If there is none it returns what to do.
+// pop takes the next request. Without a request it returns the outcome of the step.
 func (p *partition[V]) pop() (*Request[V], Outcome) {
 	if p.next == len(p.taken) {
 		if o := p.swap(); o != Ran {
@@ -113,7 +113,7 @@ func (p *partition[V]) pop() (*Request[V], Outcome) {
 	p.next++
 	if !r.synch {
 		left := p.count.Add(-1)
-		// Those who wait for room try again when it is worth it, all of them.
+		// When it is worthwhile, wake everybody who waits for room.
 		if p.wanted.Load() && (left <= p.s.queue/2 || p.next == len(p.taken)) {
 			p.mu.Lock()
 			close(p.room)
@@ -125,7 +125,7 @@ func (p *partition[V]) pop() (*Request[V], Outcome) {
 	return r, Ran
 }
 
-// swap takes what is in the queue.
+// swap takes over the requests in the queue.
 func (p *partition[V]) swap() Outcome {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +152,7 @@ func (p *partition[V]) swap() Outcome {
 	}
 }
 
-// execute runs a request that all its workers have arrived at.
+// execute runs a request at which all its workers have arrived.
 func (p *partition[V]) execute(r *Request[V]) {
 	if r.synch {
 		p.departed(r)
@@ -181,7 +181,7 @@ func (p *partition[V]) departed(r *Request[V]) {
 	}
 }
 
-// finish gives a request back. It is not used from then on.
+// finish gives a request back, and does not use it any more.
 func (p *partition[V]) finish(r *Request[V], err error) {
 	due := r.access != Share && p.s.vacate(r)
 	for _, e := range r.entries {

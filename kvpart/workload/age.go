@@ -1,7 +1,7 @@
 package workload
 
-// age halves all weights, and frees what has none left, until n new keys fit and
-// a quarter of each bound is free: it takes long, and is to be rare.
+// age halves all weights and frees vertices without weight, until n new keys fit and a
+// quarter of each bound is free. It takes long, and should be rare.
 func (g *Graph) age(n int) {
 	for !g.fits(n) || g.taken() > g.opt.Vertices/4*3 || g.edges.count > g.opt.Edges/4*3 {
 		g.halve()
@@ -27,7 +27,7 @@ func (g *Graph) halve() {
 	g.edges.halve(func(v Vertex) bool { return g.vertices[v].refs > 0 })
 }
 
-// halve halves the weights of pairs both of which are alive, and drops all others.
+// halve halves the weights of pairs with both vertices alive, and drops all others.
 func (t *edges) halve(alive func(Vertex) bool) {
 	for i := range t.slots {
 		e := &t.slots[i]
@@ -39,8 +39,7 @@ func (t *edges) halve(alive func(Vertex) bool) {
 			e.weight = 0
 		}
 	}
-	// Dropping moves what follows into the gap: a slot is looked at until what it
-	// holds stays.
+	// Dropping moves later pairs into the gap: look at a slot until its pair stays.
 	for i := range t.slots {
 		for t.slots[i].pair != 0 && t.slots[i].weight == 0 {
 			t.drop(i)

@@ -2,16 +2,16 @@ package workload
 
 import "math/bits"
 
-// edges counts pairs of vertices: a hash table with linear probing and no
+// edges counts pairs of vertices. It is a hash table with linear probing and without
 // tombstones, for pairs come and go all the time.
 type edges struct {
 	slots   []edge
-	shift   uint // of a hash, for the index of a slot
+	shift   uint // turns a hash into the index of a slot
 	count   int
-	touched uint32 // keeps touch from being left out
+	touched uint32 // keeps the compiler from removing touch
 }
 
-// edge is a pair of vertices, the lower one in the upper half; no pair is 0.
+// edge is a pair of vertices, the lower vertex in the upper half; 0 is no pair.
 type edge struct {
 	pair   uint64
 	weight uint32
@@ -25,7 +25,7 @@ func newEdges() edges {
 	return t
 }
 
-// resize makes slots for n pairs, a power of two, and puts in what there is.
+// resize makes n slots, a power of two, and puts the present pairs in.
 func (t *edges) resize(n int) {
 	old := t.slots
 	t.slots = make([]edge, n)
@@ -46,8 +46,8 @@ func pair(v, w Vertex) uint64 {
 
 func (t *edges) home(p uint64) int { return int(p * 0x9e3779b97f4a7c15 >> t.shift) }
 
-// touch asks for the slots of the pairs of a request: memory brings them all at
-// the same time, where counting pair by pair waits for each in turn.
+// touch reads the slots of all pairs of a request. Memory brings them all at the same
+// time, where counting pair by pair waits for each in turn.
 func (t *edges) touch(vs []Vertex) {
 	sum := uint32(0)
 	for i, v := range vs {
@@ -58,7 +58,7 @@ func (t *edges) touch(vs []Vertex) {
 	t.touched = sum
 }
 
-// find returns the slot of p, or the one where it belongs.
+// find returns the slot of p, or the free slot for p.
 func (t *edges) find(p uint64) int {
 	mask := len(t.slots) - 1
 	i := t.home(p)
@@ -68,7 +68,7 @@ func (t *edges) find(p uint64) int {
 	return i & mask
 }
 
-// add counts the pair of v and w once more; a weight stops at its bound.
+// add counts the pair of v and w once more, up to a weight of 1<<31-1.
 func (t *edges) add(v, w Vertex) {
 	p := pair(v, w)
 	i := t.find(p)
@@ -101,7 +101,7 @@ func (t *edges) drop(i int) {
 	t.count--
 	mask := len(t.slots) - 1
 	for j := (i + 1) & mask; t.slots[j].pair != 0; j = (j + 1) & mask {
-		// What is found from its home over the gap moves into it.
+		// A pair found from its home across the gap moves into the gap.
 		if (j-t.home(t.slots[j].pair))&mask >= (j-i)&mask {
 			t.slots[i] = t.slots[j]
 			i = j

@@ -1,13 +1,13 @@
 package workload
 
-// ring is the window: its requests one after the other in a ring of words, each
-// as how many keys, the load, and the keys.
+// ring is the window: its requests in sequence, in a ring of words. Each request is its
+// number of keys, its load, and its keys.
 type ring struct {
 	words    []uint32
 	first    uint64 // where the oldest request begins; positions only grow
-	next     uint64 // where the next one will
+	next     uint64 // where the next request will begin
 	requests int
-	out      []Vertex // what pop returned last
+	out      []Vertex // the result of the last pop
 }
 
 const (
@@ -18,12 +18,12 @@ const (
 
 func newRing() ring { return ring{words: make([]uint32, minRingWords)} }
 
-// fits tells whether a request of n keys fits, now or in a longer ring.
+// fits reports whether a request of n keys fits, now or in a longer ring.
 func (r *ring) fits(n int) bool {
 	return r.next-r.first+headWords+uint64(n) <= maxRingWords
 }
 
-// push puts a request in, for which there must be room.
+// push puts a request in. It must fit.
 func (r *ring) push(vs []Vertex, load Load) {
 	for r.next-r.first+headWords+uint64(len(vs)) > uint64(len(r.words)) {
 		r.grow()
@@ -51,7 +51,7 @@ func (r *ring) grow() {
 	r.words = words
 }
 
-// pop takes the oldest request out. The slice is its own until the next pop.
+// pop takes the oldest request out. The slice is valid until the next pop.
 func (r *ring) pop() ([]Vertex, Load) {
 	mask := uint64(len(r.words) - 1)
 	at := r.first

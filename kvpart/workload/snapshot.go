@@ -6,10 +6,10 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// Snapshot is a copy of a graph at one instant. It may be used while the graph
-// goes on, and its memory is used again by the next copy into it.
+// Snapshot is a copy of a graph at one instant. It may be used while the graph goes on.
+// The next copy into it reuses its memory.
 type Snapshot struct {
-	// Vertices are the keys: vertex i of Graph is Vertices[i].
+	// Vertices are the keys: vertex i of the built graph is Vertices[i].
 	Vertices []Vertex
 	graph    cut.Graph
 	edges    []edge
@@ -20,8 +20,8 @@ type Snapshot struct {
 // stride is how many edges are built between two yields: some 50 us.
 const stride = 2048
 
-// Copy makes s a copy of g. It takes the time of reading through the vertices and
-// edges of g once, and leaves all else to Build.
+// Copy makes s a copy of g. It only reads through the vertices and edges of g once, and
+// leaves all other work to Build.
 func (g *Graph) Copy(s *Snapshot) {
 	s.Vertices = s.Vertices[:0]
 	s.index = slices.Grow(s.index[:0], len(g.vertices))[:len(g.vertices)]
@@ -45,8 +45,8 @@ func (g *Graph) Copy(s *Snapshot) {
 	}
 }
 
-// Build makes the graph of the copy: symmetric, and without the removed. It calls
-// yield, if not nil, about every hundred microseconds. The graph is the snapshot's.
+// Build makes the graph of the copy: symmetric, and without removed vertices. It calls
+// yield, if not nil, about every hundred microseconds. The graph belongs to the snapshot.
 func (s *Snapshot) Build(yield func()) *cut.Graph {
 	if yield == nil {
 		yield = func() {}

@@ -1,7 +1,7 @@
-// Package workload is the graph of what is used together: a vertex a key,
-// weighted by its use, an edge for two keys of one request. It is windowed and
-// bounded in vertices and edges. It refuses to be used by two goroutines at a
-// time, and to know what a key is.
+// Package workload is the graph of keys used together. It has a vertex for each key,
+// weighted by use, and an edge for each two keys of the same request. The graph is
+// windowed and bounded in vertices and edges. It is not safe for concurrent use, and does
+// not know the meaning of a key.
 package workload
 
 import (
@@ -12,13 +12,13 @@ import (
 // ErrOptions says that an option is out of its range; it is wrapped with which.
 var ErrOptions = errors.New("bad option")
 
-// What is recorded of one request.
+// The bounds of a recorded request.
 const (
 	// MaxKeys bounds the keys of a request.
 	MaxKeys = 256
-	// Reach is how many of the keys that follow a key in its request it is joined
-	// with: up to Reach+1 keys make a clique. A longer request makes a band, whose
-	// edges are linear in its length and hold it together as a clique does.
+	// Reach is how many of the following keys of its request a key is joined with. Up to
+	// Reach+1 keys make a clique. A longer request makes a band: its edges are linear in
+	// its length, and hold it together as a clique does.
 	Reach = 8
 )
 
@@ -31,32 +31,33 @@ const (
 	MaxEdges    = 1 << 27
 )
 
-// Vertex is the place of a key in a graph. Places are dense, from 0 on, and one
-// that is freed is used again.
+// Vertex is the place of a key in a graph. Places are dense, from 0 on; freed places are
+// reused.
 type Vertex int32
 
 // None is no vertex.
 const None Vertex = -1
 
-// Load is what a request weighs at each of its keys, by dimension.
+// Load is the weight that a request adds to each of its keys, by dimension.
 type Load [2]uint32
 
-// Options says what a graph remembers.
+// Options bounds the memory of a graph.
 type Options struct {
-	// Window is how many requests, the last ones: from 1 to MaxWindow; 0 for as many
-	// as the bounds allow, old ones at less and less weight.
+	// Window is how many of the last requests count, from 1 to MaxWindow. With 0 as many
+	// count as the bounds allow, and the weight of old requests halves from time to time.
 	Window int
 	// Vertices and Edges bound the graph: from MinVertices to MaxVertices and from
-	// MinEdges to MaxEdges. Requests leave the window earlier where it would not fit.
+	// MinEdges to MaxEdges. Requests leave the window early if the graph would exceed
+	// these bounds.
 	Vertices, Edges int
-	// Dims is how many weights a vertex has, 1 or 2.
+	// Dims is the number of weights of a vertex, 1 or 2.
 	Dims int
-	// Freed is told of each vertex whose last request left the window, unless it was
-	// removed before. The place may be another key's afterwards.
+	// Freed is told of each vertex that leaves with its last request, unless it was
+	// removed before. The place may belong to another key afterwards.
 	Freed func(Vertex)
 }
 
-// Graph is the graph of the last requests.
+// Graph is the graph of the last requests. Create it with New.
 type Graph struct {
 	opt      Options
 	vertices []vertex
@@ -66,15 +67,15 @@ type Graph struct {
 	ring     ring
 }
 
-// vertex is one key. refs is how often it stands in the window: its place is not
-// given to another key before that is 0, for its requests name it until then.
+// vertex is a key. refs counts its occurrences in the window. Requests name the vertex
+// until refs is 0; only then may its place go to another key.
 type vertex struct {
 	load    [2]int64
 	refs    uint32
 	removed bool
 }
 
-// New makes a graph of nothing, or fails with ErrOptions.
+// New makes an empty graph, or fails with ErrOptions.
 func New(o Options) (*Graph, error) {
 	for _, b := range []struct {
 		name        string
@@ -99,9 +100,8 @@ func New(o Options) (*Graph, error) {
 	return g, nil
 }
 
-// Reserve makes room for a request of n keys, at most MaxKeys, which is to be
-// recorded next: it may free vertices, those of the request as well. It comes
-// before Add.
+// Reserve makes room for the next request to be recorded, of n keys, at most MaxKeys. It
+// may free vertices, even vertices of that request. Call it before Add.
 func (g *Graph) Reserve(n int) {
 	if g.opt.Window == 0 {
 		if !g.fits(n) {
@@ -114,15 +114,15 @@ func (g *Graph) Reserve(n int) {
 	}
 }
 
-// fits tells whether n new keys fit, none of which was used with another before.
+// fits reports whether n new keys fit, without a known edge among them.
 func (g *Graph) fits(n int) bool {
 	return g.taken()+n <= g.opt.Vertices && g.edges.count+pairs(n) <= g.opt.Edges
 }
 
-// taken is how many places are in use.
+// taken returns the number of places in use.
 func (g *Graph) taken() int { return len(g.vertices) - len(g.free) }
 
-// pairs is how many edges a request of n keys has at most.
+// pairs returns the most edges of a request of n keys.
 func pairs(n int) int {
 	if n <= Reach {
 		return n * (n - 1) / 2
@@ -130,7 +130,7 @@ func pairs(n int) int {
 	return Reach*(Reach-1)/2 + (n-Reach)*Reach
 }
 
-// Add returns a vertex for a key that has none. It is to be recorded at once.
+// Add returns a vertex for a key that has none. Record it at once.
 func (g *Graph) Add() Vertex {
 	if n := len(g.free); n > 0 {
 		v := g.free[n-1]
@@ -141,8 +141,8 @@ func (g *Graph) Add() Vertex {
 	return Vertex(len(g.vertices) - 1)
 }
 
-// Record counts a request for vs, for which there must be room, in their order; a
-// key may stand there twice.
+// Record counts a request for vs, in their order. There must be room for it; see Reserve.
+// A key may occur twice.
 func (g *Graph) Record(vs []Vertex, load Load) {
 	if g.opt.Window > 0 {
 		g.ring.push(vs, load)
@@ -180,7 +180,7 @@ func (g *Graph) expire() {
 	}
 }
 
-// release gives the place of v free.
+// release frees the place of v.
 func (g *Graph) release(v Vertex) {
 	p := &g.vertices[v]
 	if p.removed {
@@ -192,8 +192,8 @@ func (g *Graph) release(v Vertex) {
 	g.free = append(g.free, v)
 }
 
-// Remove takes a key that is no more out of the graph. Its place is kept until no
-// request of the window names it, and counts towards the bounds.
+// Remove takes a key that is gone out of the graph. Its place is kept until no request of
+// the window names it, and counts towards the bounds.
 func (g *Graph) Remove(v Vertex) {
 	if p := &g.vertices[v]; !p.removed {
 		p.removed = true
@@ -201,11 +201,12 @@ func (g *Graph) Remove(v Vertex) {
 	}
 }
 
-// Vertices is how many keys the graph has.
+// Vertices returns the number of keys in the graph.
 func (g *Graph) Vertices() int { return g.taken() - g.removed }
 
-// Edges is how many pairs of keys the window has, those of removed keys included.
+// Edges returns the number of pairs of keys in the window, pairs of removed keys
+// included.
 func (g *Graph) Edges() int { return g.edges.count }
 
-// Requests is how many requests the window has, 0 without one.
+// Requests returns the number of requests in the window, 0 without a window.
 func (g *Graph) Requests() int { return g.ring.requests }

@@ -1,5 +1,6 @@
-// Package backends finds the engines that the laboratory puts a partitioned store on: all
-// of package engine, and pebble. The product does without pebble and its modules.
+// Package backends finds the engines below the laboratory's partitioned store: all
+// engines of package engine, and pebble. The product does without pebble and its
+// modules.
 package backends
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// Lookup returns the backend of a name, or fails with engine.ErrBackend.
+// Lookup returns the backend of a name. It fails with engine.ErrBackend.
 func Lookup(name string) (engine.Factory, error) {
 	if name == "pebble" {
 		return engine.Factory{Open: openPebble, Durable: true}, nil
@@ -22,7 +23,7 @@ func Lookup(name string) (engine.Factory, error) {
 	return f, nil
 }
 
-// Names are those of all backends, in ascending order.
+// Names returns the names of all backends, in ascending order.
 func Names() []string {
 	names := append(engine.Names(), "pebble")
 	slices.Sort(names)

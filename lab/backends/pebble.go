@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// pebbleTable is the size of the table in memory; there may be a few of them.
+	// pebbleTable is the size of the table in memory, in bytes; a few tables may
+	// exist.
 	pebbleTable = 4 << 20
-	// pebbleFiles bounds the files held open.
+	// pebbleFiles bounds the open files.
 	pebbleFiles = 256
 )
 
@@ -65,8 +66,8 @@ func openPebbleOn(c engine.Config, fs vfs.FS) (*lsm, error) {
 	return &lsm{db: db, lock: lock, dir: c.Dir, broken: broken}, nil
 }
 
-// pebbleLog hands what the library logs to slog. What it deems fatal does not end
-// the process; the engine is broken from then on.
+// pebbleLog hands the library's log to slog. A fatal message does not end the
+// process: it breaks the engine.
 type pebbleLog struct {
 	log    *slog.Logger
 	broken *atomic.Pointer[error]
@@ -141,7 +142,7 @@ func (e *lsm) Apply(writes []engine.Write) (err error) {
 	return e.wrote(batch.Commit(pebble.Sync))
 }
 
-// whole fails once a write failed.
+// whole returns the error of the first failed write.
 func (e *lsm) whole() error {
 	if err := e.broken.Load(); err != nil {
 		return *err
@@ -149,8 +150,8 @@ func (e *lsm) whole() error {
 	return nil
 }
 
-// wrote judges a write: the library tells its log of an error that is fatal, and
-// then returns none.
+// wrote judges a write. The library returns nil after a fatal error: only its log
+// has the error.
 func (e *lsm) wrote(err error) error {
 	if err != nil {
 		err = fmt.Errorf("%w: writing pebble in %s: %w", engine.ErrBroken, e.dir, err)
@@ -197,7 +198,7 @@ func (e *lsm) Each(visit func(key string, value []byte) error) (err error) {
 
 // DiskBytes implements engine.Engine.
 func (e *lsm) DiskBytes() (bytes int64) {
-	// Files that go meanwhile are left out.
+	// The sum leaves out files deleted meanwhile.
 	_ = filepath.WalkDir(e.dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			if info, gone := entry.Info(); gone == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The chart's measures, in pixels.
+// The dimensions of the chart, in pixels.
 const (
 	chartWidth = 1100
 	chartLeft  = 330 // where the bars begin
@@ -40,15 +40,15 @@ func colorOf(kind Kind) string {
 	return "#000000"
 }
 
-// chartRow is one way of asking one system.
+// chartRow is a way of asking a system.
 type chartRow struct {
 	system, way string
 	kind        Kind
 	rates       map[Workload]float64
 }
 
-// WriteSVG draws the median rates as bars on a logarithmic axis: of each way the
-// hot entity above, the many entities below.
+// WriteSVG draws the median rates as bars on a logarithmic axis: for each way, the
+// hot entity above the many entities.
 func (r *Report) WriteSVG(w io.Writer) error {
 	rows := r.chartRows()
 	if len(rows) == 0 {
@@ -118,7 +118,7 @@ func (r *Report) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// chartRows are the ways of all systems in their order.
+// chartRows returns the ways of all systems, in order.
 func (r *Report) chartRows() []chartRow {
 	var rows []chartRow
 	for _, m := range r.Cells {
@@ -132,7 +132,8 @@ func (r *Report) chartRows() []chartRow {
 	return rows
 }
 
-// powers are the powers of ten between which all rates lie, at least two.
+// powers returns the exponents of the powers of ten that enclose all rates, at
+// least one apart.
 func (r *Report) powers() (low, high int) {
 	least, most := math.Inf(1), 0.0
 	for _, m := range r.Cells {

@@ -9,22 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// Errors that say that a system did not do the job.
+// Errors of a system that does not do its job.
 var (
-	// ErrLimit: more, or less, was granted than the limit.
+	// ErrLimit: more or less than the limit was granted.
 	ErrLimit = errors.New("the limit was not kept")
-	// ErrRepeat: a repeat of a request id had another answer, or moved tokens.
+	// ErrRepeat: a repeat of a request id got another answer, or moved tokens.
 	ErrRepeat = errors.New("a repeated request was not answered as the first time")
-	// ErrBooks: the tokens left are not those that the grants told of left.
+	// ErrBooks: the tokens left do not match the grants.
 	ErrBooks = errors.New("what was granted and what is left do not add up")
 )
 
-// scarce is how many tokens the entity of a check has; so many callers ask for
-// twice as many.
+// scarce is the number of tokens of a checked entity. The callers ask for twice as
+// many.
 const scarce = 150
 
-// check sees that a driver keeps a limit that is reached, and that it answers a
-// repeat as the first time.
+// check checks that a driver keeps the limit when callers ask for more, and answers
+// a repeat like the first request.
 func check(ctx context.Context, books Books, d Driver, w Way, entity string) error {
 	if err := books.Create(ctx, []string{entity}, scarce); err != nil {
 		return fmt.Errorf("create %s: %w", entity, err)
@@ -90,7 +90,7 @@ func askAll(ctx context.Context, d Driver, w Way, requests []Request, granted []
 	return context.Cause(ctx)
 }
 
-// balance sees that each entity has lost as many tokens as were granted.
+// balance checks that each entity has lost exactly the tokens granted.
 func balance(entities []string, before, after, granted []int64) error {
 	for i, name := range entities {
 		if gone := before[i] - after[i]; gone != granted[i] {

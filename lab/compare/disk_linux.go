@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// The file systems that lie in memory, by their numbers in statfs(2).
+// The file systems in memory, by their numbers in statfs(2).
 const (
 	tmpfs = 0x01021994
 	ramfs = 0x858458f6
 )
 
-// inMemory reports whether a directory's file system lies in memory.
+// inMemory reports whether a directory is on a file system in memory.
 func inMemory(dir string) (bool, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
@@ -26,7 +26,7 @@ func inMemory(dir string) (bool, error) {
 	return false, nil
 }
 
-// fdatasync syncs what was written, and of the rest no more than reading it needs.
+// fdatasync syncs the data, and only the metadata needed to read it.
 func fdatasync(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -36,7 +36,7 @@ func fdatasync(f *os.File) error {
 	}
 }
 
-// sameDisk reports whether two directories lie on one file system.
+// sameDisk reports whether two directories are on the same file system.
 func sameDisk(a, b string) (bool, error) {
 	var is [2]syscall.Stat_t
 	for i, dir := range []string{a, b} {

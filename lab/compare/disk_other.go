@@ -4,11 +4,11 @@ package compare
 
 import "os"
 
-// inMemory cannot tell here.
+// inMemory cannot tell on this system.
 func inMemory(string) (bool, error) { return false, nil }
 
-// fdatasync syncs all there is.
+// fdatasync syncs data and metadata.
 func fdatasync(f *os.File) error { return f.Sync() }
 
-// sameDisk cannot tell here.
+// sameDisk cannot tell on this system.
 func sameDisk(string, string) (bool, error) { return false, nil }

@@ -1,25 +1,25 @@
-// Package compare measures samya beside other stores that can count tokens, on
-// one machine and in one run; it refuses to compare what does not do the same
-// job: every system must keep the limit, remember each request id with its
-// outcome, and have granted exactly what it told.
+// Package compare measures samya beside other stores that can count tokens, on a
+// single machine and in a single run. It refuses to compare systems that do
+// different jobs. Every system must keep the limit, remember each request id with
+// its outcome, and have granted exactly the tokens that its answers say.
 //
 // # What is measured
 //
-// A [System] is a server, or several settings of one. It is asked in one or more
-// ways ([Way]): one operation a call, batches, a stream. A way and a workload
-// make a cell of the result. Every operation takes one token of an entity under a
-// request id of its own, and the answer to a repeat of an id is the first one.
+// A [System] is a server, or several settings of a server. Callers ask it in one or
+// more ways ([Way]): an operation a call, batches, a stream. A way and a workload
+// make a cell of the result. Every operation takes a token of an entity under its
+// own request id. A repeat of an id gets the first answer.
 //
-// Runs alternate: each round starts every system anew in an empty directory on
-// the disk under test, asks it in all its ways, checks its books, and stops it;
-// each round begins with another system. Controls bound what can be reached: a
-// file that is synced, and servers that answer at once. Figures are medians over
-// the rounds, ratios medians of the ratios within a round, so that a disk that is
-// slow for a minute is slow for both sides.
+// Runs alternate. Each round starts every system anew in an empty directory on the
+// disk under test. It asks the system in all its ways, checks its books, and stops
+// it. Each round begins with another system. Controls bound the possible rates: a
+// synced file, and servers that answer at once. Figures are medians over the
+// rounds, ratios medians of the ratios within a round: a slow minute of the disk
+// slows both sides of a ratio.
 //
 // # What is fair
 //
-// All callers are goroutines of this process, servers are processes of their
-// own, all on loopback. A system gets the fastest client, commands and settings
-// known for it, not those most alike samya's.
+// All callers are goroutines of this process. Servers are separate processes, all
+// on loopback. A system gets the fastest known client, commands and settings, not
+// the settings most like samya's.
 package compare

@@ -19,16 +19,16 @@ import (
 // addresses that follow, for gRPC and for HTTP.
 const EchoCommand = "echo"
 
-// Echo is a server that answers at once, over gRPC or over HTTP: a bound of what
-// one call an operation can reach.
+// Echo is a server that answers at once, over gRPC or HTTP: an upper bound for an
+// operation a call.
 type Echo struct {
 	// Bin is a program that knows [EchoCommand].
 	Bin string
-	// HTTP asks it over HTTP.
+	// HTTP asks the server over HTTP.
 	HTTP bool
 }
 
-// About says what it is.
+// About describes the server.
 func (e Echo) About() About {
 	a := About{
 		Name: BareGRPC, Kind: Control, Promise: "a gRPC server that answers at once",
@@ -65,7 +65,7 @@ func (e Echo) Start(ctx context.Context, env *Env) (Running, error) {
 	})
 }
 
-// poll tries until it works, the process has ended, or ctx has.
+// poll retries try until it succeeds, the process ends, or ctx ends.
 func poll(ctx context.Context, p *proc.Process, try func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -90,7 +90,7 @@ type runningEcho struct {
 	isHTTP     bool
 }
 
-// Processes is the server.
+// Processes returns the server's process.
 func (r *runningEcho) Processes() []int { return []int{r.process.PID()} }
 
 // Open connects to the server.
@@ -101,7 +101,7 @@ func (r *runningEcho) Open(context.Context, string) (Driver, error) {
 	return openUnary(r.grpc)
 }
 
-// Close has nothing to let go of.
+// Close does nothing.
 func (r *runningEcho) Close() error { return nil }
 
 // echoService grants everything.
@@ -109,16 +109,16 @@ type echoService struct {
 	samyav1.UnimplementedTokenServiceServer
 }
 
-// Acquire answers.
+// Acquire grants the tokens.
 func (echoService) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: "one", Left: tokens}, nil
 }
 
-// echoAnswer is as long as an app manager's.
+// echoAnswer is as long as an answer of an app manager.
 const echoAnswer = `{"entity":"acme/hot","tokens":1,"request_id":"hot-10-32-1a2b","site":"one","left":274877906943}
 `
 
-// maxEchoBody bounds what the HTTP control reads of a body, in bytes.
+// maxEchoBody bounds the part of a body that the HTTP control reads, in bytes.
 const maxEchoBody = 64 << 10
 
 // ServeEcho serves on both addresses until ctx ends.

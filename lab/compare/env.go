@@ -9,17 +9,17 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// logFile is where a program of an environment writes.
+// logFile returns the name of a program's log.
 func (e *Env) logFile(name string) string { return filepath.Join(e.Dir, name+".log") }
 
-// errUnreachable says that a user cannot get at a directory.
+// errUnreachable says that a user cannot reach a directory.
 var errUnreachable = errors.New("a directory above it is closed to others")
 
-// worldDir is a directory that all users can reach.
+// worldDir is a directory that every user can reach.
 const worldDir = "/var/tmp"
 
-// dirFor makes a directory that belongs to a user. It lies in Dir if the user can
-// get there, else in one that all can reach, if that is on the same file system.
+// dirFor makes a directory owned by a user. The directory is in Dir if the user can
+// reach Dir, else in worldDir, which must be on the same file system.
 func (e *Env) dirFor(u *proc.User, name string) (string, error) {
 	dir := filepath.Join(e.Dir, name)
 	if u != nil && !open(e.Dir) {
@@ -46,7 +46,8 @@ func (e *Env) dirFor(u *proc.User, name string) (string, error) {
 	return dir, nil
 }
 
-// open reports whether everybody may pass through a directory and all above it.
+// open reports whether every user may pass through a directory and all directories
+// above.
 func open(dir string) bool {
 	for {
 		info, err := os.Stat(dir)

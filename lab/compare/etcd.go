@@ -15,33 +15,33 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// The ways in which etcd is asked.
+// The ways of asking etcd.
 const (
 	WayCAS       = "compare-and-swap, 64 callers"
 	WayCoalesced = "64 callers, one transaction"
 )
 
-// The prefixes of etcd's keys. Ids are kept for good: to forget them would cost
-// etcd a lease each.
+// The prefixes of etcd's keys. Request ids stay for good: forgetting an id would
+// cost a lease.
 const (
 	etcdEntity  = "e/"
 	etcdRequest = "r/"
 )
 
 const (
-	// maxTxnOps is how many operations a transaction may have.
+	// maxTxnOps is the most operations of a transaction.
 	maxTxnOps = 4096
-	// maxTxnRequests is how many requests are put into one: each has one
-	// operation, as has each entity.
+	// maxTxnRequests is the most requests of a transaction: each request and each
+	// entity takes an operation.
 	maxTxnRequests = maxTxnOps/2 - 1
-	// mgetKeys is how many keys are written or read in one transaction by the books.
+	// mgetKeys is the most keys that the books write or read in a transaction.
 	mgetKeys = 1000
 )
 
-// EtcdSystem is an etcd server that is a cluster by itself.
+// EtcdSystem is an etcd cluster of a single server.
 type EtcdSystem struct{}
 
-// About says what it is.
+// About describes the system.
 func (EtcdSystem) About() About {
 	return About{
 		Name: Etcd, Kind: Durable, Promise: "grant and request id are in the write-ahead log, synced",
@@ -52,7 +52,7 @@ func (EtcdSystem) About() About {
 	}
 }
 
-// Installed fails if the server cannot be started here.
+// Installed fails if the server's program is missing.
 func (EtcdSystem) Installed() error {
 	_, err := find("etcd", "etcd-server")
 	return err
@@ -110,13 +110,14 @@ func (r *runningEtcd) connect() (*clientv3.Client, error) {
 	return client, nil
 }
 
-// Processes is the server.
+// Processes returns the server's process.
 func (r *runningEtcd) Processes() []int { return []int{r.process.PID()} }
 
-// Close closes the connection that the books are read by.
+// Close closes the connection of the books.
 func (r *runningEtcd) Close() error { return closeEtcd(r.client) }
 
-// closeEtcd closes a client. That its context was ended is how it ends.
+// closeEtcd closes a client. A canceled context is no error: that is how a client
+// ends.
 func closeEtcd(c *clientv3.Client) error {
 	if err := c.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
@@ -165,7 +166,7 @@ func (r *runningEtcd) Left(ctx context.Context, entities []string) ([]int64, err
 	return left, nil
 }
 
-// Open connects.
+// Open connects to the server.
 func (r *runningEtcd) Open(_ context.Context, way string) (Driver, error) {
 	client, err := r.connect()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// entityState is an entity as it was last seen.
+// entityState is the last known state of an entity.
 type entityState struct {
 	left, revision int64
 }
@@ -34,24 +34,24 @@ const (
 	etcdRefused = "0"
 )
 
-// casDriver makes a transaction for each operation: if the entity is as it was
-// last seen and the request is not known, take a token and remember the request;
-// else read both, and try again from there. The callers here take turns at an
-// entity: transactions that get in each other's way are proposed and written all
-// the same, and a hot entity would be 20 times as slow.
+// casDriver makes a transaction for each operation. If the entity is in its last
+// known state and the request is new, the transaction takes a token and remembers
+// the request. Else it reads both, and the driver tries again. The callers take
+// turns at an entity: etcd proposes and writes conflicting transactions too, and a
+// hot entity would be 20 times as slow.
 type casDriver struct {
 	client *clientv3.Client
-	seen   sync.Map // of *casEntity by name
+	seen   sync.Map // *casEntity by name
 }
 
-// casEntity is an entity as it was last seen, of revision 0 until it was: then the
-// comparison fails.
+// casEntity is the last known state of an entity. Revision 0 means unknown: the
+// comparison then fails.
 type casEntity struct {
 	turn sync.Mutex
 	entityState
 }
 
-// Acquire makes the operations one after the other.
+// Acquire makes the operations in turn.
 func (d *casDriver) Acquire(ctx context.Context, _ int, requests []Request, granted []bool) error {
 	for i, r := range requests {
 		var err error
@@ -101,18 +101,18 @@ func (d *casDriver) acquire(ctx context.Context, r Request) (bool, error) {
 // Close closes the connection.
 func (d *casDriver) Close() error { return closeEtcd(d.client) }
 
-// coalescing puts what has gathered of all callers into one transaction, and
-// makes one after the other. It takes itself for the only writer of its entities,
-// which each transaction checks.
+// coalescing gathers the requests of all callers into a transaction, and makes the
+// transactions in turn. It assumes that nobody else writes its entities; each
+// transaction checks this.
 type coalescing struct {
 	client *clientv3.Client
 	asked  chan *asking
 	stop   context.CancelFunc
 	ended  chan struct{}
-	seen   map[string]entityState // of the loop alone
+	seen   map[string]entityState // used by loop only
 }
 
-// asking is a request with a caller that waits.
+// asking is a request with a waiting caller.
 type asking struct {
 	Request
 	granted bool
@@ -159,7 +159,7 @@ func (d *coalescing) Close() error {
 	return closeEtcd(d.client)
 }
 
-// loop makes transactions.
+// loop makes transactions until ctx ends.
 func (d *coalescing) loop(ctx context.Context) {
 	defer close(d.ended)
 	for {

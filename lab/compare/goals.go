@@ -1,33 +1,33 @@
 package compare
 
-// Goal is something to be shown, and what was.
+// Goal is a figure to reach, and the figure measured.
 type Goal struct {
-	// What says what is held against what.
+	// What names the figures compared.
 	What string `json:"what"`
-	// Bound is the least, or with Below the value to stay below.
+	// Bound is the least value, or with Below the value to stay below.
 	Bound float64 `json:"bound"`
 	Below bool    `json:"below,omitempty"`
-	// Unit of Bound and Got: "×" for a ratio.
+	// Unit is the unit of Bound and Got: "×" for a ratio.
 	Unit string `json:"unit"`
-	// Got is what was measured, if anything was.
+	// Got is the measured value if Measured is set.
 	Got      float64 `json:"got"`
 	Measured bool    `json:"measured"`
-	// Met says whether Got is as it should be.
+	// Met reports whether Got is within Bound.
 	Met bool `json:"met"`
 }
 
-// goal is a goal before it is judged.
+// goal is a goal before its judgement.
 type goal struct {
 	what  string
 	cell  Cell
 	of    func(*Sample) float64
-	over  *Cell // nil: a figure by itself
+	over  *Cell // nil: an absolute figure
 	to    func(*Sample) float64
 	bound float64
 	below bool
 }
 
-// goals are what samya is to reach.
+// goals returns the goals of samya.
 func goals() []goal {
 	samya := func(way string) Cell { return Cell{Samya, way, Hot} }
 	of := func(system, way string) *Cell { return &Cell{system, way, Hot} }
@@ -46,8 +46,7 @@ func goals() []goal {
 	}
 }
 
-// Judge holds the figures against the goals. One whose cells were not measured is
-// not met.
+// Judge judges the goals by the figures. A goal with an unmeasured cell is not met.
 func (r *Report) Judge() {
 	r.Goals = nil
 	for _, g := range goals() {
@@ -69,7 +68,7 @@ func (r *Report) Judge() {
 	}
 }
 
-// Met reports whether all goals are.
+// Met reports whether all goals are met.
 func (r *Report) Met() bool {
 	for _, g := range r.Goals {
 		if !g.Met {

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// maxAnswer bounds what is read of an HTTP answer, in bytes.
+// maxAnswer bounds the part of an HTTP answer that the driver reads, in bytes.
 const maxAnswer = 64 << 10
 
 // httpDriver makes an HTTP call for each operation.
@@ -26,7 +26,7 @@ func newHTTPDriver(addr string) *httpDriver {
 	return &httpDriver{addr: addr, client: &http.Client{Transport: t}}
 }
 
-// Acquire makes the calls one after the other.
+// Acquire makes the calls in turn.
 func (d *httpDriver) Acquire(ctx context.Context, _ int, requests []Request, granted []bool) error {
 	for i, r := range requests {
 		var err error
@@ -38,7 +38,7 @@ func (d *httpDriver) Acquire(ctx context.Context, _ int, requests []Request, gra
 }
 
 func (d *httpDriver) acquire(ctx context.Context, r Request) (bool, error) {
-	// Names and ids hold nothing to be escaped.
+	// Names and ids need no escaping.
 	url := "http://" + d.addr + "/v1/entities/" + r.Entity + ":acquire"
 	body := `{"tokens":1,"wait":"0s","request_id":` + strconv.Quote(r.ID) + `}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))

@@ -12,39 +12,40 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Load is what a driver is measured with.
+// Load is the load of a measurement.
 type Load struct {
-	// Callers and Batch are those of the [Way].
+	// Callers and Batch are as in [Way].
 	Callers, Batch int
-	// Entities are the names, Draws which of them the operations ask for in turn.
+	// Entities are the names. Draws are the indices that the operations ask for in
+	// turn.
 	Entities []string
 	Draws    []uint16
-	// Prefix begins every request id; no two loads on a system have the same.
+	// Prefix begins every request id; each load on a system has its own.
 	Prefix string
-	// Warmup is made before what is measured.
+	// Warmup is the time before the measured Time.
 	Warmup, Time time.Duration
-	// Usage tells the processor time used so far; see [Usage].
+	// Usage returns the processor time so far; see [Usage].
 	Usage func() (Usage, error)
 }
 
-// Sample is one measurement of a cell.
+// Sample is a measurement of a cell.
 type Sample struct {
-	// Operations were answered within Seconds.
+	// Operations is the number of operations answered within Seconds.
 	Operations int64   `json:"operations"`
 	Seconds    float64 `json:"seconds"`
 	// Rate is operations a second.
 	Rate float64 `json:"rate"`
-	// P50, P99 and P999 are latencies of calls in µs, to 1 in 100, counted once
-	// for each operation of the call.
+	// P50, P99 and P999 are latencies of calls in µs, to 1 in 100. A call counts
+	// once for each of its operations.
 	P50  float64 `json:"p50_us"`
 	P99  float64 `json:"p99_us"`
 	P999 float64 `json:"p999_us"`
-	// ServerCPU and ClientCPU are µs of processor time an operation, of the
-	// system's processes and of this one; 0 where it is not known.
+	// ServerCPU and ClientCPU are µs of processor time an operation, of the system's
+	// processes and of this process; 0 if unknown.
 	ServerCPU float64 `json:"server_cpu_us"`
 	ClientCPU float64 `json:"client_cpu_us"`
 
-	granted []int64 // by entity, warm-up and end included
+	granted []int64 // by entity, with warm-up and end
 }
 
 // The phases of a load.
@@ -57,7 +58,7 @@ const (
 const (
 	// drainTime bounds the wait for the last answers.
 	drainTime = 30 * time.Second
-	// The latencies kept, in µs, and their precision in digits.
+	// The highest latency kept, in µs, and the precision of latencies, in digits.
 	maxLatency       = int64(60 * time.Second / time.Microsecond)
 	latencyPrecision = 2
 )
@@ -68,11 +69,12 @@ var (
 	errNone    = errors.New("no operation was answered in time")
 )
 
-// drive makes load and measures it. It fails with the first operation that does.
+// drive makes load and measures it. It returns the error of the first failed
+// operation.
 func drive(parent context.Context, d Driver, l *Load) (*Sample, error) {
 	ctx, fail := context.WithCancelCause(parent)
 	defer fail(nil)
-	// Not as a deadline: clients tell servers of those.
+	// No deadline: clients would send it to the servers.
 	stuck := time.AfterFunc(l.Warmup+l.Time+drainTime, func() { fail(errStuck) })
 	defer stuck.Stop()
 	var phase atomic.Int32
@@ -119,8 +121,8 @@ func drive(parent context.Context, d Driver, l *Load) (*Sample, error) {
 	return s, nil
 }
 
-// watch lets the phases pass, and takes the time and the processor time of the one
-// that is measured.
+// watch runs the phases, and takes the time and the processor time of the measured
+// phase.
 func (s *Sample) watch(ctx context.Context, l *Load, phase *atomic.Int32) error {
 	if err := wait(ctx, l.Warmup); err != nil {
 		return err
@@ -145,7 +147,7 @@ func (s *Sample) watch(ctx context.Context, l *Load, phase *atomic.Int32) error 
 	return nil
 }
 
-// perOperation divides what was counted by the operations.
+// perOperation divides the counts by the operations.
 func (s *Sample) perOperation() {
 	const microseconds = 1e6
 	n := float64(s.Operations)
@@ -165,7 +167,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// caller is one of those that ask.
+// caller is a caller of a load.
 type caller struct {
 	load    *Load
 	number  int
@@ -173,8 +175,8 @@ type caller struct {
 	granted []atomic.Int64
 }
 
-// run asks until the load ends and returns how many operations were answered
-// while it was measured.
+// run asks until the load ends. It returns the number of operations answered in the
+// measured phase.
 func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64, error) {
 	l := c.load
 	requests, granted, asked := make([]Request, l.Batch), make([]bool, l.Batch), make([]uint16, l.Batch)
@@ -203,7 +205,7 @@ func (c *caller) run(ctx context.Context, d Driver, phase *atomic.Int32) (int64,
 		}
 		if phase.Load() == measuring {
 			measured += int64(l.Batch)
-			// A latency above what is kept is kept as the highest.
+			// The histogram keeps a higher latency as maxLatency.
 			if err := c.latency.RecordValues(min(took.Microseconds(), maxLatency), int64(l.Batch)); err != nil {
 				return measured, fmt.Errorf("record a latency: %w", err)
 			}

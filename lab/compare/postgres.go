@@ -21,15 +21,15 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// PostgresSystem is a PostgreSQL server, or what else speaks its protocol and
+// PostgresSystem is a PostgreSQL server, or another server with its protocol and
 // SQL, such as CockroachDB.
 type PostgresSystem struct {
-	// URL is that of a running server, as postgres://user@host:port/database;
-	// empty: one is started here.
+	// URL is the URL of a running server, as postgres://user@host:port/database. If
+	// it is empty, Start starts a server.
 	URL string
 }
 
-// About says what it is.
+// About describes the system.
 func (s PostgresSystem) About() About {
 	a := About{
 		Name: Postgres, Kind: Durable, Promise: "grant and request id are committed with synchronous_commit on",
@@ -41,8 +41,8 @@ func (s PostgresSystem) About() About {
 	return a
 }
 
-// postgresBin finds the directory of the server's programs: Debian has one for
-// each version.
+// postgresBin finds the directory of the server's programs: Debian has a directory
+// for each version.
 func postgresBin() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
@@ -60,7 +60,7 @@ func postgresBin() (string, error) {
 	return filepath.Dir(newest), nil
 }
 
-// postgresVersion is the number in a path of Debian's; 0 if there is none.
+// postgresVersion returns the version in a path of Debian's; 0 for none.
 func postgresVersion(initdb string) float64 {
 	v, err := strconv.ParseFloat(filepath.Base(filepath.Dir(filepath.Dir(initdb))), 64)
 	if err != nil {
@@ -69,7 +69,7 @@ func postgresVersion(initdb string) float64 {
 	return v
 }
 
-// Installed fails if there is no server.
+// Installed fails if the server's programs are missing.
 func (s PostgresSystem) Installed() error {
 	if s.URL != "" {
 		return nil
@@ -78,8 +78,8 @@ func (s PostgresSystem) Installed() error {
 	return err
 }
 
-// postgresUser returns whom the server is to run as: it refuses to be root. Nil
-// means whoever runs this.
+// postgresUser returns the user of the server, which refuses to run as root. Nil
+// means the user of this process.
 func postgresUser() (*proc.User, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -102,8 +102,8 @@ func postgresUser() (*proc.User, error) {
 	return nil, errors.New("postgres refuses to run as root, and there is no user postgres or nobody")
 }
 
-// postgresSettings are those that are not PostgreSQL's own: what its manual
-// advises for a server that writes much. None costs it durability.
+// postgresSettings are the changed settings: the manual's advice for a server that
+// writes much. None costs durability.
 var postgresSettings = [][2]string{
 	{"shared_buffers", "512MB"},
 	{"max_wal_size", "8GB"},
@@ -113,7 +113,7 @@ var postgresSettings = [][2]string{
 	{"jit", "off"},
 }
 
-// Start starts a server, or connects to the one at the URL.
+// Start starts a server, or connects to the server at the URL.
 func (s PostgresSystem) Start(ctx context.Context, env *Env) (Running, error) {
 	r := &runningPostgres{url: s.URL, schema: fmt.Sprintf("samya_compare_%d_%d", os.Getpid(), time.Now().UnixNano())}
 	if s.URL == "" {
@@ -127,7 +127,7 @@ func (s PostgresSystem) Start(ctx context.Context, env *Env) (Running, error) {
 	return r, nil
 }
 
-// startServer makes a database and starts a server on it.
+// startServer makes a database and starts its server.
 func (r *runningPostgres) startServer(ctx context.Context, env *Env) error {
 	bin, err := postgresBin()
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *runningPostgres) startServer(ctx context.Context, env *Env) error {
 	for _, s := range postgresSettings {
 		argv = append(argv, "-c", s[0]+"="+s[1])
 	}
-	// An interrupt ends it without waiting for its clients.
+	// SIGINT ends the server without waiting for its clients.
 	p, err := env.Programs.Start(proc.Program{Name: "postgres", Log: log, User: as, Argv: argv, StopSignal: syscall.SIGINT})
 	if err != nil {
 		return err
@@ -184,17 +184,17 @@ func (r *runningPostgres) startServer(ctx context.Context, env *Env) error {
 	})
 }
 
-// errInitdb says that there is no database; why is in the log.
+// errInitdb says that initdb failed; the log says why.
 var errInitdb = errors.New("initdb failed")
 
 type runningPostgres struct {
 	url     string
 	schema  string
-	process *proc.Process // nil for a server that was there
+	process *proc.Process // nil for a server at a URL
 	pool    *pgxpool.Pool
 }
 
-// prepare makes the tables, in a schema of their own.
+// prepare makes the tables, in a new schema.
 func (r *runningPostgres) prepare(ctx context.Context) error {
 	c, err := pgxpool.ParseConfig(r.url)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *runningPostgres) prepare(ctx context.Context) error {
 	return nil
 }
 
-// Processes is the server, if it was started here.
+// Processes returns the server's process if Start started it.
 func (r *runningPostgres) Processes() []int {
 	if r.process == nil {
 		return nil
@@ -225,7 +225,7 @@ func (r *runningPostgres) Processes() []int {
 	return []int{r.process.PID()}
 }
 
-// Close drops the tables of a server that stays, and closes the connections.
+// Close drops the tables of a server at a URL, and closes the connections.
 func (r *runningPostgres) Close() error {
 	if r.pool == nil {
 		return nil
@@ -273,12 +273,13 @@ func (r *runningPostgres) Left(ctx context.Context, entities []string) ([]int64,
 	return left, nil
 }
 
-// Open takes the connections that there are.
+// Open returns a driver on the open connections.
 func (r *runningPostgres) Open(context.Context, string) (Driver, error) {
 	return &postgresDriver{pool: r.pool}, nil
 }
 
-// postgresDriver makes a statement for each operation, which is a transaction.
+// postgresDriver makes a statement for each operation, and a statement is a
+// transaction.
 type postgresDriver struct{ pool *pgxpool.Pool }
 
 // acquireSQL takes a token and remembers the request in one statement.
@@ -286,7 +287,7 @@ type postgresDriver struct{ pool *pgxpool.Pool }
 //go:embed postgres.sql
 var acquireSQL string
 
-// Acquire makes the operations one after the other.
+// Acquire makes the operations in turn.
 func (d *postgresDriver) Acquire(ctx context.Context, _ int, requests []Request, granted []bool) error {
 	for i, r := range requests {
 		var err error
@@ -305,7 +306,7 @@ func (d *postgresDriver) acquire(ctx context.Context, r Request) (granted bool, 
 			return granted, err
 		}
 		switch failed.Code {
-		case "23505", // another attempt of the request has come first
+		case "23505", // another attempt of the request came first
 			"40001", "40P01": // transactions in each other's way, of which one has to begin anew
 		default:
 			return false, err
@@ -313,5 +314,5 @@ func (d *postgresDriver) acquire(ctx context.Context, r Request) (granted bool, 
 	}
 }
 
-// Close leaves the connections to the running system.
+// Close does nothing: the connections belong to the running system.
 func (*postgresDriver) Close() error { return nil }

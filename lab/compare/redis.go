@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// The ways in which redis is asked.
+// The ways of asking redis.
 const (
 	WaySingle    = "64 callers"
 	WayShared    = "64 callers, one connection"
@@ -25,19 +25,19 @@ const (
 	WayBenchPipe = "redis-benchmark, pipelines of 100"
 )
 
-// redisScript takes tokens and remembers the request, in as few commands as it
-// can: fewer of them are fewer lines of the append-only file.
+// redisScript takes tokens and remembers the request in as few commands as
+// possible: fewer commands make fewer lines of the append-only file.
 //
 //go:embed redis.lua
 var redisScript string
 
 // Redis is a redis server with an append-only file.
 type Redis struct {
-	// Always syncs the file before each answer; else it is synced every second.
+	// Always syncs the file before each answer instead of every second.
 	Always bool
 }
 
-// About says what it is.
+// About describes the system.
 func (s Redis) About() About {
 	a := About{
 		Name: RedisEverySec, Kind: Volatile,
@@ -69,7 +69,7 @@ func find(program, debian string) (string, error) {
 	return path, nil
 }
 
-// Installed fails if the server cannot be started here.
+// Installed fails if the server's program is missing.
 func (s Redis) Installed() error {
 	_, err := find("redis-server", "redis-server")
 	return err
@@ -123,12 +123,12 @@ type runningRedis struct {
 	process *proc.Process
 	addr    string
 	env     *Env
-	script  string // its SHA-1
+	script  string // SHA-1 of the script
 	admin   rueidis.Client
 }
 
-// connect returns a client; a shared one sends what all callers want over one
-// connection, as pipelines that it makes of what has gathered.
+// connect returns a client. A shared client sends the requests of all callers over
+// a single connection, and pipelines waiting requests.
 func (r *runningRedis) connect(shared bool) (rueidis.Client, error) {
 	o := rueidis.ClientOption{
 		InitAddress: []string{r.addr}, ForceSingleClient: true, DisableCache: true,
@@ -142,10 +142,10 @@ func (r *runningRedis) connect(shared bool) (rueidis.Client, error) {
 	return client, nil
 }
 
-// Processes is the server.
+// Processes returns the server's process.
 func (r *runningRedis) Processes() []int { return []int{r.process.PID()} }
 
-// Close closes the connection that the books are read by.
+// Close closes the connection of the books.
 func (r *runningRedis) Close() error {
 	if r.admin != nil {
 		r.admin.Close()
@@ -172,7 +172,7 @@ func (r *runningRedis) Left(ctx context.Context, entities []string) ([]int64, er
 	return r.admin.Do(ctx, r.admin.B().Mget().Key(entities...).Build()).AsIntSlice()
 }
 
-// Open connects.
+// Open connects to the server.
 func (r *runningRedis) Open(_ context.Context, way string) (Driver, error) {
 	switch way {
 	case WayBenchmark, WayBenchPipe:
@@ -222,24 +222,25 @@ func (d *redisDriver) Close() error {
 	return nil
 }
 
-// redisBenchmark makes load by redis's own load generator, with the same script.
+// redisBenchmark makes load with redis's own load generator and the same script.
 type redisBenchmark struct{ running *runningRedis }
 
-// benchmarkIDs is from how many ids redis-benchmark draws: all that it can, so that
-// few are drawn twice. It takes what does not fit an int for one id.
+// benchmarkIDs is the number of ids that redis-benchmark draws from: its maximum,
+// to draw few ids twice. It takes a number that does not fit an int for a single
+// id.
 const benchmarkIDs = math.MaxInt32
 
-// errSelfmade says that a driver was asked for single operations.
+// errSelfmade says that a driver does not take single operations.
 var errSelfmade = errors.New("it makes its load by itself")
 
-// Acquire is refused: the load generator chooses what it asks for.
+// Acquire fails: the load generator chooses its requests.
 func (*redisBenchmark) Acquire(context.Context, int, []Request, []bool) error { return errSelfmade }
 
-// Close has nothing to let go of.
+// Close does nothing.
 func (*redisBenchmark) Close() error { return nil }
 
-// Measure runs the load generator twice: to learn how many operations fill the
-// time, and to measure them.
+// Measure runs the load generator twice: to learn the number of operations that
+// fill the time, and to measure them.
 func (d *redisBenchmark) Measure(ctx context.Context, l *Load) (*Sample, error) {
 	const learned = 50_000
 	s, err := d.run(ctx, l, learned)
@@ -249,10 +250,10 @@ func (d *redisBenchmark) Measure(ctx context.Context, l *Load) (*Sample, error) 
 	return d.run(ctx, l, int(s.Rate*l.Time.Seconds()))
 }
 
-// run makes n operations, from an empty database, and checks the books: ids are
-// drawn, and one that was drawn twice takes tokens once.
+// run makes n operations on an empty database and checks the books. Ids are drawn:
+// an id drawn twice takes tokens once.
 func (d *redisBenchmark) run(ctx context.Context, l *Load, n int) (*Sample, error) {
-	n = (n + l.Batch - 1) / l.Batch * l.Batch // it makes whole pipelines
+	n = (n + l.Batch - 1) / l.Batch * l.Batch // redis-benchmark makes whole pipelines
 	bin, err := find("redis-benchmark", "redis-tools")
 	if err != nil {
 		return nil, err
@@ -305,10 +306,10 @@ func (d *redisBenchmark) run(ctx context.Context, l *Load, n int) (*Sample, erro
 	return s, nil
 }
 
-// errBenchmark says that the output is not what redis-benchmark prints.
+// errBenchmark says that an output is not redis-benchmark's.
 var errBenchmark = errors.New("not the output of redis-benchmark --csv")
 
-// parseBenchmark reads rate and latencies; it prints no 99.9th percentile.
+// parseBenchmark reads rate and latencies. The output has no 99.9th percentile.
 func parseBenchmark(csv string) (*Sample, error) {
 	lines := strings.Split(strings.TrimSpace(csv), "\n")
 	if len(lines) != 2 {
@@ -320,7 +321,7 @@ func parseBenchmark(csv string) (*Sample, error) {
 		at := -1
 		for i, h := range heads {
 			if strings.Trim(h, `"`) == head {
-				// The script's words come first, without quotes of their own.
+				// The words of the script come first, without quotes.
 				at = len(values) - len(heads) + i
 			}
 		}

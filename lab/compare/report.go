@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Report is what was measured.
+// Report is the result of a run.
 type Report struct {
-	// Cores is how many processors this machine has for it all.
+	// Cores is the number of this machine's processors, shared by all processes.
 	Cores int `json:"cores"`
-	// Rounds and Seconds are how often and for how long each cell was measured.
+	// Rounds and Seconds are the number and the length of the measurements of a
+	// cell.
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"`
 	// Cells are in the order of the systems and their ways.
 	Cells []*Measured `json:"cells"`
-	// Goals are what was to be shown; set by [Report.Judge].
+	// Goals are the judged goals; [Report.Judge] sets them.
 	Goals []Goal `json:"goals,omitempty"`
 }
 
@@ -26,16 +27,16 @@ type Measured struct {
 	Promise string `json:"promise"`
 	Callers int    `json:"callers"`
 	Batch   int    `json:"batch"`
-	// Median has the median of each figure.
+	// Median holds the median of each figure.
 	Median Sample `json:"median"`
-	// Lowest and Highest are the rates between which all rounds lie.
+	// Lowest and Highest are the extreme rates of the rounds.
 	Lowest  float64 `json:"lowest_rate"`
 	Highest float64 `json:"highest_rate"`
 	// Samples are in the order of the rounds.
 	Samples []*Sample `json:"samples"`
 }
 
-// newReport returns a report of the cells asked for, without figures.
+// newReport returns a report of the wanted cells, without figures.
 func newReport(o *Options) *Report {
 	r := &Report{Cores: runtime.NumCPU(), Rounds: o.Rounds, Seconds: o.Time.Round(time.Millisecond).Seconds()}
 	for _, s := range o.Systems {
@@ -51,7 +52,7 @@ func newReport(o *Options) *Report {
 	return r
 }
 
-// find returns a cell; nil if it was not measured.
+// find returns a cell, or nil for a cell not in the report.
 func (r *Report) find(c Cell) *Measured {
 	for _, m := range r.Cells {
 		if m.Cell == c {
@@ -87,7 +88,7 @@ func rate(s *Sample) float64 { return s.Rate }
 func p99(s *Sample) float64  { return s.P99 }
 func p999(s *Sample) float64 { return s.P999 }
 
-// figures returns one figure of all samples.
+// figures returns a figure of all samples.
 func (m *Measured) figures(figure func(*Sample) float64) []float64 {
 	values := make([]float64, len(m.Samples))
 	for i, s := range m.Samples {
@@ -96,8 +97,8 @@ func (m *Measured) figures(figure func(*Sample) float64) []float64 {
 	return values
 }
 
-// median returns the middle of values, of an even number the mean of the two in
-// the middle, and leaves values as they are.
+// median returns the middle of values; for an even number, the mean of the middle
+// two. It does not change values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
@@ -107,7 +108,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// ratio returns the median over the rounds of one figure of a over one of b.
+// ratio returns the median over the rounds of a figure of a over a figure of b.
 func ratio(a *Measured, of func(*Sample) float64, b *Measured, to func(*Sample) float64) float64 {
 	ratios := make([]float64, min(len(a.Samples), len(b.Samples)))
 	for i := range ratios {

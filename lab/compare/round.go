@@ -11,17 +11,17 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// rounds is a measurement under way.
+// rounds is a run under way.
 type rounds struct {
 	options *Options
 	dir     string
 	report  *Report
 	draws   map[Workload][]uint16
-	begun   int // measurements
+	begun   int // number of measurements
 	all     int
 }
 
-// wanted returns the cells of a way that are asked for.
+// wanted returns the wanted cells of a way.
 func (o *Options) wanted(about *About, w Way) []Cell {
 	var cells []Cell
 	for _, load := range []Workload{Hot, Zipf} {
@@ -55,7 +55,7 @@ func (m *rounds) system(ctx context.Context, s System, round int) (err error) {
 	}
 	env := &Env{Dir: dir, Programs: proc.NewPrograms()}
 	defer func() {
-		// An error of a system that has died says little; its log says more.
+		// An error of a dead system says little; its log says more.
 		for _, p := range env.Programs.Processes() {
 			if death := p.Death(); err != nil && death != nil && death.Err != nil {
 				err = errors.Join(err, death)
@@ -101,7 +101,7 @@ func (m *rounds) system(ctx context.Context, s System, round int) (err error) {
 	return nil
 }
 
-// cell measures one cell once, and checks that the system did its job.
+// cell measures a cell once, and checks that the system did its job.
 func (m *rounds) cell(ctx context.Context, running Running, w Way, c Cell, round int) (s *Sample, err error) {
 	d, err := running.Open(ctx, w.Name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *rounds) cell(ctx context.Context, running Running, w Way, c Cell, round
 	return s, balance(l.Entities, before, after, s.granted)
 }
 
-// drive makes load with the observer beside it.
+// drive makes load, with the observer running beside.
 func (m *rounds) drive(ctx context.Context, d Driver, l *Load, pids []int) (*Sample, error) {
 	observing, stop := context.WithCancel(ctx)
 	var observer sync.WaitGroup
@@ -155,7 +155,7 @@ func (m *rounds) drive(ctx context.Context, d Driver, l *Load, pids []int) (*Sam
 	return s, err
 }
 
-// draw returns the draws of a workload, made once.
+// draw returns the draws of a workload; it makes them once.
 func (m *rounds) draw(w Workload) []uint16 {
 	if m.draws[w] == nil {
 		m.draws[w] = w.draws(seed)

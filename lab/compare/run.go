@@ -9,56 +9,56 @@ import (
 	"time"
 )
 
-// Options say what to measure and how.
+// Options are the options of a run.
 type Options struct {
-	// Systems are what is measured.
+	// Systems are the systems to measure.
 	Systems []System
-	// Wanted picks cells; nil: all.
+	// Wanted picks cells; nil picks all.
 	Wanted func(Cell) bool
-	// Rounds is how often each cell is measured, 1 or more.
+	// Rounds is the number of measurements of a cell, at least 1.
 	Rounds int
-	// Warmup and Time are the lengths of a measurement's parts.
+	// Warmup and Time are the lengths of a measurement's phases.
 	Warmup, Time time.Duration
-	// Dir is where a directory for the data is made, and removed. It must not be
-	// in memory.
+	// Dir is the place of a temporary directory for the data. It must not be in
+	// memory.
 	Dir string
-	// Progress is told what happens; nil: nobody is.
+	// Progress, if not nil, is called with messages of progress.
 	Progress func(string)
 
-	// observe runs beside each load until its context ends; nil: nothing does.
+	// observe, if not nil, runs beside each load until its context ends.
 	observe func(ctx context.Context, pids []int)
 }
 
-// Cell is one way of asking one system, under one workload.
+// Cell is a way of asking a system, under a workload.
 type Cell struct {
 	System   string   `json:"system"`
 	Way      string   `json:"way"`
 	Workload Workload `json:"workload"`
 }
 
-// String names the cell, as patterns and goals do.
+// String returns the name of the cell in patterns and goals.
 func (c Cell) String() string { return fmt.Sprintf("%s/%s/%s", c.System, c.Way, c.Workload) }
 
-// ErrInMemory says that the data would lie in memory, where a sync is nothing.
+// ErrInMemory says that the data would be in memory, where a sync costs nothing.
 var ErrInMemory = errors.New("the directory lies in memory (tmpfs), where a sync costs nothing: choose one on a disk")
 
 const (
-	// tokens is how many an entity has; no load comes near it, and those of all
-	// entities add up to less than a limit may be.
+	// tokens is the number of tokens of an entity. No load comes near it, and the
+	// tokens of all entities add up to less than the largest limit.
 	tokens = int64(1) << 38
-	// grace is how long a program may take to stop.
+	// grace is the longest time for a program to stop.
 	grace = 10 * time.Second
-	// startTime and closeTime bound the start of a system, and its end.
+	// startTime and closeTime bound the start and the end of a system.
 	startTime = 60 * time.Second
 	closeTime = 30 * time.Second
-	// seed makes the draws of entities, the same for all systems.
+	// seed makes the draws of entities; all systems share it.
 	seed = 1
 )
 
 var errNothing = errors.New("nothing to measure")
 
-// Run measures all cells and returns what it found. It leaves no process and no
-// file behind, also when it fails or ctx ends.
+// Run measures all cells. It leaves no process and no file behind, even when it
+// fails or ctx ends.
 func Run(ctx context.Context, o *Options) (r *Report, err error) {
 	if o.Rounds < 1 || o.Time <= 0 || o.Warmup < 0 {
 		return nil, errors.New("compare: rounds and times must be above 0")
@@ -82,7 +82,7 @@ func Run(ctx context.Context, o *Options) (r *Report, err error) {
 			err = errors.Join(err, fmt.Errorf("compare: remove the data: %w", gone))
 		}
 	}()
-	// Databases that run as a user of their own have to pass through.
+	// A database that runs as another user must pass through.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("compare: %w", err)
 	}

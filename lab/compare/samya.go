@@ -20,7 +20,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// The ways in which samya is asked.
+// The ways of asking samya.
 const (
 	WayUnary      = "gRPC unary, 64 callers"
 	WayStream64   = "SDK, 64 goroutines"
@@ -30,35 +30,36 @@ const (
 )
 
 const (
-	// manyCallers is how many callers there are where nothing else is said.
+	// manyCallers is the usual number of callers.
 	manyCallers = 64
-	// streamCallers is how many callers share a stream where it is many.
+	// streamCallers is the number of callers that share a busy stream.
 	streamCallers = 1024
-	// batchCallers is how many ask in batches or pipelines: with more redis becomes
-	// slower.
+	// batchCallers is the number of callers with batches or pipelines: with more
+	// callers redis becomes slower.
 	batchCallers = 16
-	// batchSize is how many operations batches and pipelines have.
+	// batchSize is the number of operations of a batch or a pipeline.
 	batchSize = 100
-	// retention is for how long, in seconds, systems that forget request ids
-	// have to remember them.
+	// retention is the least time in seconds for which a system must remember
+	// request ids, unless it keeps them for good.
 	retention = 60
-	// creators is how many entities are created, or read, at a time.
+	// creators is the number of entities created or read at a time.
 	creators = 64
 )
 
-// SamyaSystem is samya: a site that is a cluster by itself, and an app manager.
+// SamyaSystem is samya: a cluster of a single site, and an app manager.
 type SamyaSystem struct {
 	// Bin is the samya program.
 	Bin string
-	// Retention is for how long the site remembers request ids; 0: a minute.
+	// Retention is the time for which the site remembers request ids; 0 means a
+	// minute.
 	Retention time.Duration
 }
 
-// repeatTime is for how long after its deadline a request may be repeated, and how
-// long that is: well within the time for which the site remembers it.
+// repeatTime returns the time after its deadline during which a request may be
+// repeated, and the length of the deadline: well within the retention.
 func repeatTime(retention time.Duration) time.Duration { return retention / 6 }
 
-// About says what it is.
+// About describes the system.
 func (SamyaSystem) About() About {
 	return About{
 		Name: Samya, Kind: Durable,
@@ -73,7 +74,7 @@ func (SamyaSystem) About() About {
 	}
 }
 
-// Start starts the processes.
+// Start starts the site and the app manager.
 func (s SamyaSystem) Start(ctx context.Context, env *Env) (Running, error) {
 	keep := cmp.Or(s.Retention, retention*time.Second)
 	cluster, err := proc.Start(ctx, proc.Config{
@@ -108,7 +109,7 @@ type runningSamya struct {
 	retention time.Duration
 }
 
-// Processes are the site's and the app manager's.
+// Processes returns the processes of the site and the app manager.
 func (r *runningSamya) Processes() []int {
 	var pids []int
 	for _, p := range append(r.cluster.Sites(), r.cluster.AppManagers()...) {
@@ -127,7 +128,7 @@ func (r *runningSamya) Close() error {
 	return r.cluster.Stop(ctx)
 }
 
-// Open prepares a way.
+// Open prepares a way of asking.
 func (r *runningSamya) Open(_ context.Context, way string) (Driver, error) {
 	switch way {
 	case WayUnary:
@@ -168,7 +169,7 @@ func (r *runningSamya) Left(ctx context.Context, entities []string) ([]int64, er
 	return left, err
 }
 
-// many does something for 0 to n-1, some at a time.
+// many calls do for 0 to n-1, a few calls at a time.
 func many(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -205,7 +206,7 @@ func openUnary(addr string) (*unaryDriver, error) {
 	return &unaryDriver{conn: conn, client: samyav1.NewTokenServiceClient(conn)}, nil
 }
 
-// Acquire makes the calls one after the other.
+// Acquire makes the calls in turn.
 func (d *unaryDriver) Acquire(ctx context.Context, _ int, requests []Request, granted []bool) error {
 	for i, r := range requests {
 		_, err := d.client.Acquire(ctx, acquireOf(r))
@@ -221,10 +222,10 @@ func (d *unaryDriver) Acquire(ctx context.Context, _ int, requests []Request, gr
 	return nil
 }
 
-// noWait has a request answered at once: no tokens come from elsewhere.
+// noWait has a request answered at once, without tokens from other sites.
 var noWait = durationpb.New(0)
 
-// acquireOf is a request as samya's API has it.
+// acquireOf returns a request of samya's API.
 func acquireOf(r Request) *samyav1.AcquireRequest {
 	return &samyav1.AcquireRequest{Entity: r.Entity, Tokens: 1, RequestId: r.ID, Wait: noWait}
 }

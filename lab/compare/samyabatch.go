@@ -11,10 +11,11 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// errAnswer says that an answer is not of what was asked.
+// errAnswer says that an answer does not fit its request.
 var errAnswer = errors.New("an answer to something else")
 
-// granted reads a result; an error if it is neither a grant nor a want of tokens.
+// granted reports whether a result is a grant. It fails on a result that is neither
+// a grant nor a want of tokens.
 func granted(result *samyav1.Result) (bool, error) {
 	switch {
 	case result.GetAcquire().GetTokens() == 1:
@@ -28,7 +29,7 @@ func granted(result *samyav1.Result) (bool, error) {
 	return false, nil
 }
 
-// sdkDriver has all callers share a client, and so a stream.
+// sdkDriver has all callers share a client, and thus a stream.
 type sdkDriver struct{ client *client.Client }
 
 func openSDK(addr string, patience time.Duration) (*sdkDriver, error) {
@@ -41,7 +42,7 @@ func openSDK(addr string, patience time.Duration) (*sdkDriver, error) {
 	return &sdkDriver{client: c}, nil
 }
 
-// Acquire makes the operations one after the other.
+// Acquire makes the operations in turn.
 func (d *sdkDriver) Acquire(ctx context.Context, _ int, requests []Request, got []bool) error {
 	for i, r := range requests {
 		grant, err := d.client.Acquire(ctx, r.Entity, 1, client.RequestID(r.ID), client.Wait(0))
@@ -64,8 +65,7 @@ func (d *sdkDriver) Close() error {
 	return d.client.Close(ctx)
 }
 
-// batchDriver makes a call for each batch. Each caller has a message of its own,
-// used again and again.
+// batchDriver makes a call for each batch. Each caller reuses its own message.
 type batchDriver struct {
 	unaryDriver
 	messages []samyav1.BatchRequest
@@ -79,7 +79,7 @@ func openBatches(addr string) (*batchDriver, error) {
 	return &batchDriver{unaryDriver: *d, messages: make([]samyav1.BatchRequest, batchCallers)}, nil
 }
 
-// Acquire makes the operations in one call.
+// Acquire makes all operations in a single call.
 func (d *batchDriver) Acquire(ctx context.Context, caller int, requests []Request, got []bool) error {
 	in := &d.messages[caller]
 	for len(in.Operations) < len(requests) {

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// SoakOptions say how to watch the memory of a system under load.
+// SoakOptions are the options of a watch of a system's memory under load.
 type SoakOptions struct {
-	// System is asked in the way of that name, on the hot entity. The memory
-	// watched is that of the first of its processes.
+	// System is asked in the way named Way, on the hot entity. The watch is on the
+	// memory of its first process.
 	System System
 	Way    string
-	// Time is how long.
+	// Time is the length of the load.
 	Time time.Duration
-	// Every is how often memory is looked at; at least 5 times in a fifth of Time.
+	// Every is the interval between looks at memory, at most a 25th of Time.
 	Every time.Duration
 	// Dir and Progress are as in [Options].
 	Dir      string
 	Progress func(string)
 }
 
-// Soak is what was seen.
+// Soak is the result of a watch.
 type Soak struct {
-	// Seconds is how long the load was made, Rate its operations a second.
+	// Seconds is the length of the load, Rate its operations a second.
 	Seconds float64 `json:"seconds"`
 	Rate    float64 `json:"rate"`
 	// P999 is as in [Sample].
 	P999 float64 `json:"p999_us"`
-	// Memory is the resident memory in bytes, look by look; Mapped is what of it are
+	// Memory is the resident memory in bytes, look by look. Mapped is its part in
 	// pages of files, which the system takes back when it is short.
 	Memory []int64 `json:"memory"`
 	Mapped []int64 `json:"mapped"`
@@ -45,21 +45,21 @@ type Soak struct {
 	LastMapped float64 `json:"last_mapped_bytes"`
 	// Slope is the growth in bytes a minute, fitted to all but the first fifth.
 	Slope float64 `json:"slope_bytes_a_minute"`
-	// Flat says whether the last fifth is at most a tenth above the second.
+	// Flat reports whether the last fifth is at most a tenth above the second.
 	Flat bool `json:"flat"`
 }
 
 const (
-	// soakParts is in how many parts the time is cut: a minute each in five.
+	// soakParts is the number of parts of the time, each at least a minute in five.
 	soakParts = 5
-	// mostGrowth is how the last part may relate to the second.
+	// mostGrowth is the largest ratio of the last part to the second.
 	mostGrowth = 1.1
 )
 
 var errTooShort = errors.New("too short to tell whether memory grows")
 
 // RunSoak makes load for a while and watches the memory. It fails if the system
-// does not do its job; whether memory is flat is told by the result.
+// does not do its job. The result says whether memory is flat.
 func RunSoak(ctx context.Context, o *SoakOptions) (*Soak, error) {
 	if o.Every <= 0 || o.Time/soakParts < 5*o.Every {
 		return nil, fmt.Errorf("compare: soak for %s, a look every %s: %w", o.Time, o.Every, errTooShort)
@@ -110,7 +110,7 @@ func (s *Soak) watch(ctx context.Context, o *SoakOptions, pid int) error {
 	}
 }
 
-// judge fills in what follows from the looks at memory.
+// judge computes the figures from the looks at memory.
 func (s *Soak) judge(every time.Duration) error {
 	part := len(s.Memory) / soakParts
 	if part == 0 {
@@ -127,7 +127,7 @@ func (s *Soak) judge(every time.Duration) error {
 	return nil
 }
 
-// slope is by how much values grow from one to the next, by least squares.
+// slope returns the growth of values from a value to the next, by least squares.
 func slope(values []float64) float64 {
 	n := float64(len(values))
 	var sum, weighted float64
@@ -143,14 +143,14 @@ func slope(values []float64) float64 {
 	return (weighted - middle*sum) / spread
 }
 
-// resident reads a process's resident memory, and what of it are pages of files,
-// in bytes.
+// resident returns a process's resident memory and its part in pages of files, in
+// bytes.
 func resident(proc string, pid int) (all, mapped int64, err error) {
 	b, err := os.ReadFile(proc + "/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0, 0, fmt.Errorf("read the memory of process %d: %w", pid, err)
 	}
-	// The second and the third field, in pages.
+	// The second and the third field are in pages.
 	fields := strings.Fields(string(b))
 	if len(fields) < 3 {
 		return 0, 0, fmt.Errorf("memory of process %d: %w", pid, errStat)
@@ -168,7 +168,7 @@ func resident(proc string, pid int) (all, mapped int64, err error) {
 
 const mib = 1 << 20
 
-// WriteText writes what was seen for a terminal.
+// WriteText writes the result for a terminal.
 func (s *Soak) WriteText(w io.Writer) error {
 	verdict := "flat"
 	if !s.Flat {

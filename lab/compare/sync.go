@@ -14,20 +14,20 @@ const (
 )
 
 const (
-	// recordBytes is about what samya logs for an acquire.
+	// recordBytes is about the size of samya's log record of an acquire.
 	recordBytes = 128
-	// syncRecords is how many records are appended before each sync.
+	// syncRecords is the number of records before each sync.
 	syncRecords = 64
-	// growBytes is how far the file is extended by zeros at a time: to overwrite
-	// syncs sooner than to grow. It is within the time of one sync in 512.
+	// growBytes is the number of zeros that extend the file at a time: overwriting
+	// syncs faster than growing. An extension counts in the time of a sync in 512.
 	growBytes = 4 << 20
 )
 
-// Sync is the disk alone: records are appended to a file that was extended
-// before, and synced, one sync after the other.
+// Sync is the disk alone. It appends records to a file extended before, and syncs
+// them, sync after sync.
 type Sync struct{}
 
-// About says what it is.
+// About describes the control.
 func (Sync) About() About {
 	return About{
 		Name: BareSync, Kind: Control,
@@ -45,7 +45,7 @@ func (Sync) Start(_ context.Context, env *Env) (Running, error) {
 	return &syncedFile{file: f, records: make([]byte, recordBytes*syncRecords)}, nil
 }
 
-// syncedFile is the file; it is running system and driver in one.
+// syncedFile is the file: both a running system and, as [fileDriver], its driver.
 type syncedFile struct {
 	file      *os.File
 	records   []byte
@@ -59,7 +59,7 @@ func (f *syncedFile) Close() error                                 { return f.fi
 // fileDriver appends to a [syncedFile].
 type fileDriver syncedFile
 
-// Acquire writes as many records as there are requests, and syncs them.
+// Acquire writes a record for each request, and syncs.
 func (f *fileDriver) Acquire(_ context.Context, _ int, requests []Request, granted []bool) error {
 	b := f.records[:recordBytes*len(requests)]
 	for i, r := range requests {
@@ -81,7 +81,7 @@ func (f *fileDriver) Acquire(_ context.Context, _ int, requests []Request, grant
 	return nil
 }
 
-// extend writes zeros behind the end.
+// extend writes zeros after the end.
 func (f *fileDriver) extend() error {
 	if _, err := f.file.WriteAt(make([]byte, growBytes), f.ready); err != nil {
 		return fmt.Errorf("extend: %w", err)
@@ -90,5 +90,5 @@ func (f *fileDriver) extend() error {
 	return fdatasync(f.file)
 }
 
-// Close leaves the file to the running system.
+// Close does nothing: the file belongs to the running system.
 func (*fileDriver) Close() error { return nil }

@@ -6,20 +6,20 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// Kind says what a system's answers are worth.
+// Kind is the durability of a system's answers.
 type Kind string
 
 // The kinds of systems.
 const (
-	// Durable: what was answered outlives a crash of the machine.
+	// Durable: answers outlive a crash of the machine.
 	Durable Kind = "durable"
-	// Volatile: a crash may take back what was answered.
+	// Volatile: a crash may take back answers.
 	Volatile Kind = "volatile"
-	// Control: a bound of what can be reached; nothing is granted.
+	// Control: an upper bound; nothing is granted.
 	Control Kind = "control"
 )
 
-// The names of the systems and of samya's ways, as results and goals have them.
+// The names of the systems in results and goals.
 const (
 	Samya         = "samya"
 	RedisAlways   = "redis, always"
@@ -31,87 +31,87 @@ const (
 	BareHTTP      = "bare net/http"
 )
 
-// System is a server that is measured.
+// System is a server to measure.
 type System interface {
-	// About says what it is and how it can be asked.
+	// About describes the system and the ways of asking it.
 	About() About
-	// Start starts it in an environment of its own. When it fails what it returns
-	// is closed if it is not nil, and what was started by [Env.Programs] is stopped.
+	// Start starts the system in a new environment. If it fails, the caller closes a
+	// non-nil result and stops the processes of [Env.Programs].
 	Start(ctx context.Context, env *Env) (Running, error)
 }
 
-// About says what a system is.
+// About describes a system.
 type About struct {
-	// Name is one of the names above, or another.
+	// Name is a name from the list above, or another.
 	Name string
-	// Kind is what its answers are worth.
+	// Kind is the durability of the answers.
 	Kind Kind
-	// Promise says in words what is durable when a grant is answered.
+	// Promise describes the durability of an answered grant.
 	Promise string
-	// Ways are the ways in which it is asked, each measured by itself.
+	// Ways are the ways of asking, each measured by itself.
 	Ways []Way
 }
 
 // Way is a way of asking a system.
 type Way struct {
-	// Name tells it from the other ways of the system.
+	// Name distinguishes the ways of a system.
 	Name string
-	// Callers is how many ask at the same time, each the next when the last is answered.
+	// Callers is the number of concurrent callers. Each asks again after its answer.
 	Callers int
-	// Batch is how many operations a caller asks for at once.
+	// Batch is the number of operations that a caller asks for at once.
 	Batch int
-	// HotOnly leaves the workload of many entities out.
+	// HotOnly leaves out the workload of many entities.
 	HotOnly bool
 }
 
-// Env is where a system is started.
+// Env is the environment of a system.
 type Env struct {
 	// Dir is an empty directory on the disk under test.
 	Dir string
-	// Programs starts processes; they are stopped when the measurement ends.
+	// Programs starts processes; the end of the measurement stops them.
 	Programs *proc.Programs
 
 	elsewhere []string // directories outside of Dir
 }
 
-// Running is a system that was started.
+// Running is a started system.
 type Running interface {
-	// Processes are the ids of its processes; those that these start are theirs.
+	// Processes returns the ids of its processes, without their children.
 	Processes() []int
-	// Open prepares one of its ways.
+	// Open prepares a way of asking.
 	Open(ctx context.Context, way string) (Driver, error)
-	// Close lets go of what this process has of it.
+	// Close releases the resources of this process.
 	Close() error
 }
 
-// Books are kept by every system that is no control.
+// Books are the accounts of a system. All systems but controls keep books.
 type Books interface {
-	// Create makes entities of that many tokens each.
+	// Create makes entities with the number of tokens each.
 	Create(ctx context.Context, entities []string, tokens int64) error
-	// Left reads how many tokens each entity has left.
+	// Left returns the tokens left of each entity.
 	Left(ctx context.Context, entities []string) ([]int64, error)
 }
 
-// Driver asks a system in one way. Acquire may be called by as many goroutines
-// as the way has callers.
+// Driver asks a system in a way. As many goroutines as the way has callers may call
+// Acquire.
 type Driver interface {
-	// Acquire takes one token for each request and sets granted, which is as
-	// long, to whether it got it. caller is 0 to the way's callers less 1, and
-	// has one call under way. An error says that the outcome of some request is
-	// not known.
+	// Acquire takes a token for each request, and sets granted[i] if requests[i] got
+	// its token. Both slices have the same length. caller is in [0, callers of the
+	// way), and makes a call at a time. An error says that the outcome of some
+	// request is unknown.
 	Acquire(ctx context.Context, caller int, requests []Request, granted []bool) error
-	// Close lets go of its connections.
+	// Close closes the connections.
 	Close() error
 }
 
-// Selfmade is a driver that makes its load by another program.
+// Selfmade is a driver that makes its load with another program.
 type Selfmade interface {
 	Driver
-	// Measure makes load for about the time, in seconds, and tells of it.
+	// Measure makes load for about the time of l and returns its figures.
 	Measure(ctx context.Context, l *Load) (*Sample, error)
 }
 
-// Request asks for one token.
+// Request asks for a token.
 type Request struct {
 	// Entity is the entity's name.
 	Entity string

@@ -39,7 +39,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	return w.Flush()
 }
 
-// WriteMarkdown writes the same as tables for the documentation.
+// WriteMarkdown writes the tables of the documentation.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	table := func(heads []string, rows [][]string) {
@@ -76,7 +76,7 @@ var (
 	goalHeads  = []string{"goal", "", "wanted", "got"}
 )
 
-// rows are the figures of a workload's cells.
+// rows returns the figures of a workload's cells.
 func (r *Report) rows(load Workload) [][]string {
 	unary := r.find(Cell{Samya, WayUnary, load})
 	var rows [][]string
@@ -97,7 +97,7 @@ func (r *Report) rows(load Workload) [][]string {
 	return rows
 }
 
-// goalRows are the goals.
+// goalRows returns the goals as rows.
 func (r *Report) goalRows() [][]string {
 	rows := make([][]string, 0, len(r.Goals))
 	for _, g := range r.Goals {
@@ -126,8 +126,7 @@ func (g *Goal) figure(v float64) string {
 	return thousands(v) + g.Unit
 }
 
-// thousands writes a number with its thousands apart, rounded to three digits
-// and more.
+// thousands writes a number rounded to an integer, with its thousands apart.
 func thousands(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 0, 64)
 	for at := len(s) - 3; at > 0; at -= 3 {
@@ -136,7 +135,7 @@ func thousands(v float64) string {
 	return s
 }
 
-// milliseconds writes µs as ms; "-" for what is not known.
+// milliseconds writes µs as ms; "-" for 0, an unknown value.
 func milliseconds(v float64) string {
 	if v == 0 {
 		return "-"
@@ -144,7 +143,7 @@ func milliseconds(v float64) string {
 	return strconv.FormatFloat(v/1000, 'f', 2, 64)
 }
 
-// microseconds writes µs; "-" for what is not known.
+// microseconds writes µs; "-" for 0, an unknown value.
 func microseconds(v float64) string {
 	if v == 0 {
 		return "-"

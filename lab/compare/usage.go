@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Usage is processor time used so far.
+// Usage is processor time so far.
 type Usage struct {
-	// Server is that of the system's processes and their children, those that
-	// have ended included; Client that of this process.
+	// Server is the time of the system's processes and their children, living or
+	// ended. Client is the time of this process.
 	Server, Client time.Duration
 }
 
 // clockTick is the unit of the times in /proc, the same on all of Linux.
 const clockTick = 10 * time.Millisecond
 
-// usage reads the processor time of this process and of a system's.
+// usage reads the processor time of this process and of a system's processes.
 func usage(servers []int) (Usage, error) {
 	var self syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
@@ -37,13 +37,13 @@ func usage(servers []int) (Usage, error) {
 	return u, err
 }
 
-// stat is what is taken from /proc/PID/stat.
+// stat is the data of interest in /proc/PID/stat.
 type stat struct {
 	parent int
 	time   time.Duration
 }
 
-// treeTime adds up the processor time of processes and all below them.
+// treeTime sums the processor time of processes and all processes below.
 func treeTime(proc string, roots []int) (time.Duration, error) {
 	files, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "stat"))
 	if err != nil {
@@ -53,7 +53,7 @@ func treeTime(proc string, roots []int) (time.Duration, error) {
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended since
+			continue // the process has ended
 		}
 		if err != nil {
 			return 0, fmt.Errorf("read a process's times: %w", err)
@@ -86,10 +86,10 @@ func treeTime(proc string, roots []int) (time.Duration, error) {
 
 var errStat = errors.New("not as proc(5) says")
 
-// parseStat reads a line of /proc/PID/stat: the process's own time and that of
-// its children that have ended.
+// parseStat reads a line of /proc/PID/stat: the time of the process and of its
+// ended children.
 func parseStat(line string) (pid int, s stat, err error) {
-	// The name is in brackets, and may hold any character.
+	// The name is in brackets and may hold any character.
 	head, rest, found := strings.Cut(line, " (")
 	end := strings.LastIndexByte(rest, ')')
 	if !found || end < 0 {

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Workload says which entities are asked for.
+// Workload is a choice of entities.
 type Workload string
 
 // The workloads.
 const (
-	// Hot: one entity.
+	// Hot asks for a single entity.
 	Hot Workload = "hot"
-	// Zipf: 10,000 entities, the nth most popular asked for in proportion to n^-0.99.
+	// Zipf asks for 10,000 entities, the nth most popular in proportion to n^-0.99.
 	Zipf Workload = "zipf"
 )
 
-// The entities of the workload of many.
+// The entities of the workload Zipf.
 const (
 	zipfEntities = 10_000
 	zipfExponent = .99
-	// drawn is how many draws are made; callers go through them in turn, each
-	// from a place of its own.
+	// drawn is the number of draws. Each caller goes through the draws from its own
+	// start.
 	drawn = 1 << 20
 )
 
@@ -39,12 +39,12 @@ func (w Workload) entities() []string {
 	return names
 }
 
-// draws returns which entity each operation asks for.
+// draws returns the index of the entity of each operation.
 func (w Workload) draws(seed uint64) []uint16 {
 	if w == Hot {
 		return []uint16{0}
 	}
-	below := make([]float64, zipfEntities) // the sum of the weights through each
+	below := make([]float64, zipfEntities) // sums of the weights up to each entity
 	sum := 0.0
 	for i := range below {
 		sum += math.Pow(float64(i+1), -zipfExponent)

@@ -15,13 +15,13 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// ErrMetis says that gpmetis is missing, or refused a graph.
+// ErrMetis says that gpmetis is missing or refused a graph.
 var ErrMetis = errors.New("gpmetis")
 
 // Metis runs gpmetis (of the Debian package metis).
 type Metis struct{ path string }
 
-// FindMetis looks gpmetis up, by its name or path. It fails with ErrMetis.
+// FindMetis looks gpmetis up by name or path. It fails with ErrMetis.
 func FindMetis(name string) (*Metis, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -30,19 +30,20 @@ func FindMetis(name string) (*Metis, error) {
 	return &Metis{path}, nil
 }
 
-// MetisOptions are what gpmetis is asked for.
+// MetisOptions are the options of gpmetis.
 type MetisOptions struct {
 	Parts int
-	// Bisect says by recursive bisection, not directly into all parts.
+	// Bisect asks for recursive bisection instead of a direct cut into all parts.
 	Bisect bool
 	Seed   uint64
-	// Imbalance is as in cut.Options; 0 for gpmetis's own, which is .03 for parts at
-	// once and .001 a bisection.
+	// Imbalance is as in cut.Options. 0 takes gpmetis's own: .03 for a direct cut,
+	// .001 for each bisection.
 	Imbalance float64
 }
 
-// Beside returns what gpmetis makes of g directly, and, if that is out of balance,
-// by recursive bisection. It fails with ErrMetis if gpmetis refuses.
+// Beside returns gpmetis's direct cut of g and, if the direct cut is out of
+// balance, its cut by recursive bisection. It fails with ErrMetis if gpmetis
+// refuses.
 func (m *Metis) Beside(ctx context.Context, g *cut.Graph, o MetisOptions) (direct, bisect *Figures, err error) {
 	f, err := m.Open(g)
 	if err != nil {
@@ -55,20 +56,20 @@ func (m *Metis) Beside(ctx context.Context, g *cut.Graph, o MetisOptions) (direc
 	if direct.Balance <= 1+o.Imbalance+.005 {
 		return direct, nil, nil
 	}
-	// Each bisection has a bound of its own: gpmetis's, not that of all parts.
+	// Each bisection has its own bound: gpmetis's, not the bound of all parts.
 	o.Bisect, o.Imbalance = true, 0
 	bisect, err = theirs(ctx, g, f, o)
 	return direct, bisect, err
 }
 
-// File is a graph on the disk, for as long as gpmetis needs it.
+// File is a graph on disk for gpmetis.
 type File struct {
 	metis *Metis
 	g     *cut.Graph
 	dir   string
 }
 
-// Open writes g to a directory of its own, which Close removes.
+// Open writes g to a new directory, which Close removes.
 func (m *Metis) Open(g *cut.Graph) (*File, error) {
 	dir, err := os.MkdirTemp("", "samya-gpmetis-")
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *File) write() error {
 	return errors.Join(cut.WriteMETIS(to, f.g, nil), to.Close())
 }
 
-// Close removes what was written.
+// Close removes the directory.
 func (f *File) Close() error {
 	if err := os.RemoveAll(f.dir); err != nil {
 		return fmt.Errorf("remove the graph of gpmetis: %w", err)
@@ -99,12 +100,12 @@ func (f *File) Close() error {
 	return nil
 }
 
-// partitioning is the line of gpmetis's report that tells the processor time it
-// took, without reading and writing.
+// partitioning is the line of gpmetis's report with its processor time, without
+// reading and writing.
 var partitioning = regexp.MustCompile(`Partitioning:\s+([0-9.]+) sec`)
 
-// Partition returns gpmetis's parts, and the seconds it says it took. It fails
-// with ErrMetis if gpmetis refuses.
+// Partition returns gpmetis's parts, and the processor time in seconds from its
+// report. It fails with ErrMetis if gpmetis refuses.
 func (f *File) Partition(ctx context.Context, o MetisOptions) (parts []int32, seconds float64, err error) {
 	args := []string{"-seed=" + strconv.FormatUint(o.Seed, 10)}
 	if o.Bisect {

@@ -8,58 +8,59 @@ import (
 
 // The bounds.
 const (
-	// mostCut is what may be cut, as a multiple of what gpmetis cuts; slackCut what
-	// may be cut beyond that, as a share of all edges.
+	// mostCut bounds the cut, as a multiple of gpmetis's cut. slackCut allows more,
+	// as a share of all edges.
 	mostCut, slackCut = 1.10, .002
-	// mostBalance is how heavy the heaviest part may be, as a multiple of the mean.
+	// mostBalance bounds the weight of the heaviest part, as a multiple of the mean.
 	mostBalance = 1.05
-	// wholeCut and wholeBalance are those of the tree in 16 parts, for which its 100
-	// organisations do not come out even: whole, they leave one part 7/6.25 of the
-	// mean.
+	// wholeCut and wholeBalance bound the tree in 16 parts. Its 100 organisations do
+	// not divide evenly: whole organisations make a part of 7/6.25 of the mean.
 	wholeCut, wholeBalance = .01, 1.10
-	// mostTime is the processor time, as a multiple of gpmetis's.
+	// mostTime bounds the processor time, as a multiple of gpmetis's.
 	mostTime = 3.0
-	// looseCut is slackCut where gpmetis itself keeps no balance.
+	// looseCut replaces slackCut if gpmetis itself keeps no balance.
 	looseCut = .01
-	// mostMoved is what a warm start moves less than, as a share of what a cold one
-	// moves; mostWarmCut what it may cut, as a multiple of that (and slackCut more).
+	// mostMoved bounds the vertices that a warm start moves, as a share of the
+	// vertices that a cold start moves. mostWarmCut bounds its cut, as a multiple of
+	// the cold cut, and slackCut allows more.
 	mostMoved, mostWarmCut = .20, 1.05
-	// mostLeast is what it may move where no less than mostMoved has to leave parts that
-	// weigh too much: a multiple of that, for the heaviest vertices are rarely those
-	// on a border.
+	// mostLeast replaces mostMoved if at least mostMoved has to leave overweight
+	// parts. It is a multiple of the least number of moves: the heaviest vertices
+	// are rarely at a border.
 	mostLeast = 2.5
-	// hardMoved is mostMoved of isHard.
+	// hardMoved replaces mostMoved for isHard.
 	hardMoved = .75
-	// leastKept is how many of all warm starts keep to mostMoved and mostWarmCut
-	// without any of the allowances above and below.
+	// leastKept is the share of all warm starts that must keep to mostMoved and
+	// mostWarmCut without any other allowance.
 	leastKept = .80
-	// warmVertices is from which size on each graph is held to these bounds. Small
-	// ones are too much a matter of luck: they are in the sums.
+	// warmVertices is the least size of a graph held to these bounds. On smaller
+	// graphs luck decides; they count in the sums alone.
 	warmVertices = 10_000
-	// manyStarts is from how many on leastKept is asked for: all families.
+	// manyStarts is the least number of starts that leastKept applies to: all
+	// families.
 	manyStarts = 76
 )
 
-// Figures are those of one cut.
+// Figures are the figures of a cut.
 type Figures struct {
 	Score
-	// Seconds are of processor time: gpmetis's are those it reports for partitioning.
+	// Seconds is processor time; for gpmetis, the partitioning time of its report.
 	Seconds float64 `json:"seconds"`
-	// Elapsed are seconds on the clock: gpmetis's with reading and writing files.
+	// Elapsed is wall-clock seconds; for gpmetis, with reading and writing files.
 	Elapsed float64 `json:"elapsed_seconds"`
 	Hubs    int     `json:"hubs"`
 }
 
-// Cut is one graph in some parts.
+// Cut is a graph cut into a number of parts.
 type Cut struct {
 	Graph
 	Parts int     `json:"parts"`
 	Ours  Figures `json:"ours"`
-	// Metis and Bisect are gpmetis's, directly and by recursive bisection; nil for a
-	// graph without edges, which it refuses.
+	// Metis and Bisect are gpmetis's direct cut and its cut by recursive bisection;
+	// nil for a graph without edges, which gpmetis refuses.
 	Metis  *Figures `json:"gpmetis"`
 	Bisect *Figures `json:"gpmetis_rb"`
-	// Broken are the bounds that do not hold.
+	// Broken are the broken bounds.
 	Broken []string `json:"broken"`
 
 	bestBalance float64
@@ -70,23 +71,23 @@ type Warm struct {
 	Graph
 	Parts  int    `json:"parts"`
 	Change Change `json:"change"`
-	// Before is the balance if nothing moves.
+	// Before is the balance without any move.
 	Before    float64 `json:"before"`
 	Cold      Figures `json:"cold"`
 	Warm      Figures `json:"warm"`
 	ColdMoved int     `json:"cold_moved"`
-	// Least is how many vertices have to leave parts that weigh too much.
+	// Least is the least number of vertices that have to leave overweight parts.
 	Least     int `json:"least_moved"`
 	WarmMoved int `json:"warm_moved"`
-	// Kept says that it moves less than a fifth of what a cold one moves, and cuts
-	// 1.05 times as much at most.
+	// Kept reports whether the warm start moves less than a fifth of the cold
+	// start's vertices, and cuts at most 1.05 times as much.
 	Kept   bool     `json:"kept"`
 	Broken []string `json:"broken"`
 
 	bestBalance float64
 }
 
-// Time is how long a graph takes: medians of processor time in seconds.
+// Time is the time to cut a graph: medians of processor time, in seconds.
 type Time struct {
 	Graph
 	Parts  int      `json:"parts"`
@@ -96,7 +97,7 @@ type Time struct {
 	Broken []string `json:"broken"`
 }
 
-// Report is all that a run found.
+// Report is the result of a run.
 type Report struct {
 	Cuts  []Cut  `json:"cuts"`
 	Warm  []Warm `json:"warm"`
@@ -104,10 +105,10 @@ type Report struct {
 	Times []Time `json:"times"`
 }
 
-// isTree reports whether a family is one of trees.
+// isTree reports whether a family consists of trees.
 func isTree(family string) bool { return len(family) >= 4 && family[:4] == "tree" }
 
-// isWhole reports whether wholeCut and wholeBalance are the bounds.
+// isWhole reports whether wholeCut and wholeBalance apply.
 func isWhole(family string, parts int) bool { return family == "tree" && parts == 16 }
 
 // judge fills in Broken; all is the weight of all edges.
@@ -167,36 +168,36 @@ func (w *Warm) judge(all int64) {
 	}
 }
 
-// fewMoved reports whether a warm start moves less than a share of what a cold one
-// does, or nothing.
+// fewMoved reports whether a warm start moves nothing, or less than a share of the
+// vertices that the cold start moves.
 func (w *Warm) fewMoved(share float64) bool {
 	return w.WarmMoved == 0 || float64(w.WarmMoved) < share*float64(w.ColdMoved)
 }
 
-// isHard reports whether warm starts are known to move more than a fifth of what
-// cold ones do, though nothing proves that they must: scans of a few keys that all
-// but one part of a graph hang together by, and a ring in 4 parts, where a cold
-// start finds nearly the same parts again.
+// isHard reports whether warm starts are known to move more than a fifth of the
+// vertices that cold starts move. No proof says that they must. The first case is
+// scans of a few keys that tie nearly all of a graph together. The second is a ring
+// in 4 parts: a cold start finds nearly the same parts again.
 func isHard(family string, parts int) bool {
 	return family == "coaccess" && parts == 16 || family == "ring" && parts == 4
 }
 
-// Sum adds up all warm starts after a change.
+// Sum sums up all warm starts after a change.
 type Sum struct {
 	Change Change `json:"change"`
 	Starts int    `json:"starts"`
-	// ColdShare and WarmShare are the shares of the edges that are cut, ColdMoved and
-	// WarmMoved those of the vertices that move: means.
+	// ColdShare and WarmShare are mean shares of cut edges. ColdMoved and WarmMoved
+	// are mean shares of moved vertices.
 	ColdShare float64 `json:"cold_cut_share"`
 	WarmShare float64 `json:"warm_cut_share"`
 	ColdMoved float64 `json:"cold_moved_share"`
 	WarmMoved float64 `json:"warm_moved_share"`
-	// Kept is how many are kept to both bounds.
+	// Kept is the number of starts that keep to both bounds.
 	Kept   int      `json:"kept"`
 	Broken []string `json:"broken"`
 }
 
-// sums are those of each change there was.
+// sums returns the sum of each change that was made.
 func (r *Report) sums() []Sum {
 	var sums []Sum
 	for _, change := range Changes() {
@@ -241,7 +242,7 @@ func (t *Time) judge() {
 	}
 }
 
-// Broken is how many bounds do not hold.
+// Broken returns the number of broken bounds.
 func (r *Report) Broken() int {
 	n := 0
 	for i := range r.Cuts {
@@ -262,7 +263,7 @@ func (r *Report) Broken() int {
 // Print writes the report as tables.
 func (r *Report) Print(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // Flush tells the error
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) } // Flush returns the error
 	line("graph\tseed\tparts\tcut\tgpmetis\tbisecting\tbalance\tgpmetis\tbisecting\tCPU s\tgpmetis\thubs\t\t\n")
 	for i := range r.Cuts {
 		c := &r.Cuts[i]

@@ -7,23 +7,23 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// ErrParts says that parts are none of a graph; it is wrapped with what is wrong.
+// ErrParts says that parts do not fit a graph. It is wrapped with the reason.
 var ErrParts = errors.New("bad parts")
 
-// Score is what parts are worth, counted from the graph and the parts alone.
+// Score is the quality of parts, counted from the graph and the parts alone.
 type Score struct {
-	// Cut is the weight of the edges between parts, Share that of all edges.
+	// Cut is the weight of the edges between parts, Share its share of all edges.
 	Cut   int64   `json:"cut"`
 	Share float64 `json:"cut_share"`
-	// Balance is the heaviest part divided by the mean, of the dimension where that
-	// is highest; Balances has them all.
+	// Balance is the heaviest part over the mean, in the dimension where this ratio
+	// is highest. Balances has the ratio of every dimension.
 	Balance  float64   `json:"balance"`
 	Balances []float64 `json:"balances"`
-	// Empty is how many parts have no vertex.
+	// Empty is the number of parts without a vertex.
 	Empty int `json:"empty"`
 }
 
-// EdgeWeight is the weight of all edges of g, each counted once.
+// EdgeWeight returns the weight of all edges of g, each counted once.
 func EdgeWeight(g *cut.Graph) int64 {
 	var sum int64
 	for _, w := range g.EdgeWeights {
@@ -32,7 +32,7 @@ func EdgeWeight(g *cut.Graph) int64 {
 	return sum / 2
 }
 
-// Count returns the score of parts, k of them. It fails with ErrParts.
+// Count returns the score of k parts. It fails with ErrParts.
 func Count(g *cut.Graph, parts []int32, k int) (Score, error) {
 	n := len(g.Offsets) - 1
 	if len(parts) != n {
@@ -78,7 +78,7 @@ func Count(g *cut.Graph, parts []int32, k int) (Score, error) {
 	return s, nil
 }
 
-// Weights returns the weights of the parts, k of them, by dimension.
+// Weights returns the weights of k parts, by dimension.
 func Weights(g *cut.Graph, parts []int32, k int) [][]int64 {
 	weights := make([][]int64, g.Dims)
 	for d := range weights {
@@ -90,8 +90,8 @@ func Weights(g *cut.Graph, parts []int32, k int) [][]int64 {
 	return weights
 }
 
-// PartsOf is what a vertex weighs, in means of k parts, in the dimension where
-// that is the most.
+// PartsOf returns the weight of a vertex in means of k parts, in its heaviest
+// dimension.
 func PartsOf(g *cut.Graph, v int32, k int) float64 {
 	most := 0.0
 	for d := range g.Dims {
@@ -106,8 +106,8 @@ func PartsOf(g *cut.Graph, v int32, k int) float64 {
 	return most
 }
 
-// bestBalance returns a balance that no parts, k of them, go below: one has the
-// heaviest vertex, and none is lighter than the mean.
+// bestBalance returns a lower bound of the balance of k parts: some part has the
+// heaviest vertex, and the heaviest part is no lighter than the mean.
 func bestBalance(g *cut.Graph, k int) float64 {
 	best := 1.0
 	for d := range g.Dims {
@@ -123,7 +123,7 @@ func bestBalance(g *cut.Graph, k int) float64 {
 	return best
 }
 
-// moved counts the vertices that are in another part than before.
+// moved counts the vertices that changed parts.
 func moved(before, after []int32) int {
 	n := 0
 	for v := range after {

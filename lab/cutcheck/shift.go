@@ -7,24 +7,23 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// A Change is how the load of a graph changes.
+// A Change is a way in which the load of a graph changes.
 type Change string
 
-// The changes. A vertex's load is its weights and, half of it, those of its
-// edges.
+// The changes. A vertex's load is its weights plus half the weights of its edges.
 const (
-	// Scattered: any vertices that have a twentieth of the weight get twice theirs.
+	// Scattered doubles random vertices with a twentieth of the weight.
 	Scattered Change = "scattered"
-	// Hot: the same with vertices that are close to each other.
+	// Hot doubles neighbouring vertices with a twentieth of the weight.
 	Hot Change = "hot"
 )
 
-// Changes are all of them.
+// Changes returns all changes.
 func Changes() []Change { return []Change{Scattered, Hot} }
 
-// Shift returns g after share of its load has changed: vertices that have that
-// share of the weight (in the first dimension) have twice the weight, and the
-// edges between two of them as well.
+// Shift returns g after a change of share of its load. Vertices that hold this
+// share of the weight (in the first dimension) double their weights. The edges
+// between two such vertices double theirs.
 func Shift(g *cut.Graph, change Change, share float64, seed uint64) *cut.Graph {
 	n := len(g.Offsets) - 1
 	r := rand.New(rand.NewPCG(seed, 0x7368696674))
@@ -44,7 +43,7 @@ func Shift(g *cut.Graph, change Change, share float64, seed uint64) *cut.Graph {
 	for _, v := range order {
 		w := g.VertexWeights[v*g.Dims]
 		if w > left {
-			continue // one that alone has more
+			continue // a vertex that alone has more
 		}
 		left -= w
 		hot[v] = true
@@ -62,8 +61,8 @@ func Shift(g *cut.Graph, change Change, share float64, seed uint64) *cut.Graph {
 	return shifted
 }
 
-// near orders the vertices breadth first from the first one of order; where that
-// reaches no more, from the next one it has not reached.
+// near orders the vertices breadth first, from the first vertex of order. When no
+// more vertices are in reach, it goes on from the next vertex of order.
 func near(g *cut.Graph, order []int) []int {
 	seen := make([]bool, len(order))
 	var queue []int

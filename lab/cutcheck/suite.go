@@ -13,25 +13,25 @@ import (
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )
 
-// Options says what the suite runs over.
+// Options are the options of the suite.
 type Options struct {
-	// Families by name, all of them if empty.
+	// Families names the families; empty means all.
 	Families []string
-	// Vertices bounds the size of graphs, but those of trees; 0 for each family's
-	// own size.
+	// Vertices bounds the size of graphs other than trees; 0 means each family's own
+	// size.
 	Vertices int
-	// Seeds is how many graphs of each family are drawn, at least 1.
+	// Seeds is the number of graphs drawn of each family, at least 1.
 	Seeds int
-	// Runs is how often times are taken, ours and gpmetis's by turns; 0 for never.
+	// Runs is the number of timed runs, alternating with gpmetis; 0 takes no times.
 	Runs int
-	// Progress is told what was done, if not nil.
+	// Progress, if not nil, is called after each step.
 	Progress func(Progress)
 }
 
-// Progress is how far the suite is.
+// Progress is the progress of the suite.
 type Progress struct {
 	Done, Of int
-	// What was done last, and the bounds that do not hold there.
+	// What names the last step; Broken are its broken bounds.
 	What   string
 	Broken []string
 }
@@ -44,11 +44,11 @@ type Graph struct {
 	Edges    int    `json:"edges"`
 }
 
-// parts are into how many each graph is cut.
+// parts are the numbers of parts that each graph is cut into.
 var parts = []int{2, 4, 8, 16}
 
-// Run runs the suite. A bound that does not hold is in the report; an error means
-// that something could not be run.
+// Run runs the suite. The report has the broken bounds; an error means that the
+// suite could not run.
 func Run(ctx context.Context, m *Metis, o Options) (*Report, error) {
 	families, err := chosen(o.Families)
 	if err != nil {
@@ -66,7 +66,7 @@ func Run(ctx context.Context, m *Metis, o Options) (*Report, error) {
 		}
 	}
 	s.report.Sums = s.report.sums()
-	// Times are taken at the end, with nothing but them in memory.
+	// Times come last, with nothing else in memory.
 	if o.Runs > 0 {
 		for _, f := range families {
 			if err := s.times(ctx, f); err != nil {
@@ -77,7 +77,7 @@ func Run(ctx context.Context, m *Metis, o Options) (*Report, error) {
 	return &s.report, nil
 }
 
-// chosen returns the families of some names, all for none.
+// chosen returns the families of some names, or all families for no names.
 func chosen(names []string) ([]*graphs.Family, error) {
 	if len(names) == 0 {
 		for _, f := range graphs.Families() {
@@ -95,7 +95,7 @@ func chosen(names []string) ([]*graphs.Family, error) {
 	return families, nil
 }
 
-// suite is a run of it.
+// suite is a run of the suite.
 type suite struct {
 	metis    *Metis
 	o        Options
@@ -110,7 +110,8 @@ func (s *suite) tell(broken []string, format string, args ...any) {
 	}
 }
 
-// graph cuts one graph into all numbers of parts, and after changes of its load.
+// graph cuts a graph into all numbers of parts, and again after changes of its
+// load.
 func (s *suite) graph(ctx context.Context, f *graphs.Family, seed uint64) (err error) {
 	vertices := f.Vertices
 	if s.o.Vertices > 0 && !isTree(f.Name) {
@@ -145,7 +146,7 @@ func (s *suite) graph(ctx context.Context, f *graphs.Family, seed uint64) (err e
 	return nil
 }
 
-// against cuts g into k parts, and lets gpmetis do so.
+// against cuts g into k parts with kvpart/cut and with gpmetis.
 func (s *suite) against(ctx context.Context, is Graph, g *cut.Graph, file *File, k int) (*Cut, []int32, error) {
 	own, result, err := Ours(ctx, g, cut.Options{Parts: k, Seed: 1})
 	if err != nil {
@@ -164,10 +165,10 @@ func (s *suite) against(ctx context.Context, is Graph, g *cut.Graph, file *File,
 	return r, result.Parts, nil
 }
 
-// Ours cuts g with kvpart/cut, and counts what came out. It fails with ErrParts if
-// that is not what the result tells.
+// Ours cuts g with kvpart/cut and counts the score of the parts. It fails with
+// ErrParts if the score differs from the result of the cut.
 func Ours(ctx context.Context, g *cut.Graph, o cut.Options) (*Figures, *cut.Result, error) {
-	runtime.GC() // what others left is not for this one to collect
+	runtime.GC() // this cut must not collect the garbage of others
 	before, err := processorTime()
 	if err != nil {
 		return nil, nil, err
@@ -198,7 +199,7 @@ func Ours(ctx context.Context, g *cut.Graph, o cut.Options) (*Figures, *cut.Resu
 	return f, result, nil
 }
 
-// theirs lets gpmetis cut g, and counts what came out.
+// theirs cuts g with gpmetis and counts the score of the parts.
 func theirs(ctx context.Context, g *cut.Graph, file *File, o MetisOptions) (*Figures, error) {
 	began := time.Now()
 	parts, seconds, err := file.Partition(ctx, o)
@@ -213,7 +214,7 @@ func theirs(ctx context.Context, g *cut.Graph, file *File, o MetisOptions) (*Fig
 	return &Figures{Score: score, Seconds: seconds, Elapsed: took.Seconds()}, nil
 }
 
-// processorTime is what this process has used, in all.
+// processorTime returns the processor time of this process so far.
 func processorTime() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

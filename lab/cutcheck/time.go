@@ -9,12 +9,11 @@ import (
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )
 
-// timed is how many vertices the graphs have of which the time is taken, timedParts
-// into how many they are cut.
+// timed is the number of vertices of a timed graph, timedParts its number of parts.
 const timed, timedParts = 100_000, 8
 
-// times takes the time of a family's graph of 100,000 vertices, ours and
-// gpmetis's by turns.
+// times takes the time to cut a family's graph of 100,000 vertices, alternating
+// with gpmetis.
 func (s *suite) times(ctx context.Context, f *graphs.Family) (err error) {
 	g, err := f.Draw(timed, 1)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 // changed is the share of the load that changes before a warm start.
 const changed = .05
 
-// imbalance is what a warm start is asked for, cut.Options' own.
+// imbalance is the allowed imbalance of a warm start, the default of cut.Options.
 const imbalance = .03
 
-// warm changes a twentieth of the load of g, of which the parts are at, and cuts
-// it anew, cold and warm.
+// warm changes a twentieth of the load of g, whose parts at holds, and cuts g
+// again, cold and warm.
 func (s *suite) warm(ctx context.Context, is Graph, g *cut.Graph, at []int32, change Change, k int) (*Warm, error) {
 	after := Shift(g, change, changed, is.Seed)
 	w := &Warm{Graph: is, Parts: k, Change: change, bestBalance: bestBalance(after, k)}
@@ -29,7 +29,7 @@ func (s *suite) warm(ctx context.Context, is Graph, g *cut.Graph, at []int32, ch
 	}
 	w.Cold, w.Warm = *cold, *warm
 	w.ColdMoved = cut.Relabel(coldResult.Parts, at, k)
-	// What a warm start says is taken at its word: its labels are those to run with.
+	// The labels of a warm start count as they are: samya would run with them.
 	w.WarmMoved = moved(at, warmResult.Parts)
 	stays, err := Count(after, at, k)
 	if err != nil {
@@ -40,8 +40,8 @@ func (s *suite) warm(ctx context.Context, is Graph, g *cut.Graph, at []int32, ch
 	return w, nil
 }
 
-// least is how many vertices have to leave parts that weigh more than balance times
-// the mean, at least: in each the heaviest ones.
+// least returns the least number of vertices that have to leave parts heavier than
+// balance times the mean: in each part the heaviest vertices.
 func least(g *cut.Graph, parts []int32, k int, balance float64) int {
 	n := 0
 	for d, weights := range Weights(g, parts, k) {

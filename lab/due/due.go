@@ -1,5 +1,5 @@
-// Package due holds what is to happen at times to come, for simulations. It knows no
-// clock and has nothing happen: who asks says what time it is.
+// Package due is a priority queue of things to happen at future times, for simulations.
+// The caller supplies the clock.
 package due
 
 // Thing is something that is due.
@@ -15,8 +15,8 @@ func (a *Thing[At, What]) before(b *Thing[At, What]) bool {
 	return a.At < b.At || a.At == b.At && a.Number < b.Number
 }
 
-// Queue holds things, the next one first; of those due at the same time the one that
-// was pushed first. The zero Queue is empty.
+// Queue holds things in the order of their times. Things due at the same time keep the
+// order in which they were pushed. The zero Queue is empty.
 type Queue[At ~int64, What any] struct {
 	heap   []Thing[At, What]
 	pushed uint64
@@ -40,7 +40,7 @@ func (q *Queue[At, What]) Push(at At, what What) {
 	q.heap = h
 }
 
-// Next tells when the next thing is due; false if there is none.
+// Next returns the time of the next thing; false if the queue is empty.
 func (q *Queue[At, What]) Next() (At, bool) {
 	if len(q.heap) == 0 {
 		return 0, false

@@ -1,9 +1,8 @@
-// Package experiment reruns the experiments of the papers that samya stands on
-// and reports the paper's numbers beside ours: a CSV file and figures of each, a
-// report of all, goals that are met or missed. An experiment is a value of type
-// Experiment in a package below this one; samya-lab lists them. This package
-// refuses to know what an experiment measures, and to call a goal met that was
-// not measured.
+// Package experiment reruns the experiments of the papers behind samya and reports
+// the paper's numbers beside ours: CSV files and figures of each, a report of all,
+// and goals met or missed. An experiment is a value of type Experiment in a package
+// below; samya-lab lists them. This package does not know the measurements of an
+// experiment, and never calls an unmeasured goal met.
 package experiment
 
 import (
@@ -19,84 +18,85 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// ErrOptions says that a flag of an experiment is out of its range. Nothing was
+// ErrOptions says that a flag of an experiment is out of range. Nothing was
 // measured.
 var ErrOptions = errors.New("bad option")
 
-// Experiment is something that can be rerun.
+// Experiment is an experiment that can be rerun.
 type Experiment struct {
 	// Name is its argument to `samya-lab experiment`: small letters, digits and
-	// dashes. Its files begin with it.
+	// dashes. The names of its files begin with it.
 	Name string
-	// Short says in one line what is shown; Long tells how.
+	// Short describes the experiment in a line; Long describes the method.
 	Short, Long string
-	// Brief says that a quick run is not expected to measure all goals: what it has not
-	// measured is not missed.
+	// Brief says that a quick run need not measure all goals: it misses no goal that
+	// it has not measured.
 	Brief bool
-	// New declares the experiment's own flags, and returns what runs it with their
-	// values as they are then.
+	// New declares the experiment's flags, and returns a Run that reads their values
+	// when called.
 	New func(flags *pflag.FlagSet) Run
 }
 
-// Run runs an experiment. It fails with ErrOptions before it measures anything if
-// a flag is wrong, and with the cause of ctx if that ends.
+// Run runs an experiment. If a flag is wrong it fails with ErrOptions before
+// measuring. It fails with the cause of ctx if ctx ends.
 type Run func(ctx context.Context, env *Env) (*Result, error)
 
-// Group is experiments that are rerun together under one name, and share flags and
-// what they have measured.
+// Group is experiments that run together under a single name. They share flags and
+// measurements.
 type Group struct {
-	// Name, Short and Long are as those of an Experiment.
+	// Name, Short and Long are as in Experiment.
 	Name, Short, Long string
-	// New declares the flags of all, and returns what runs each with their values as
-	// they are then.
+	// New declares the flags of the group, and returns the members. Their Runs read
+	// the values of the flags when called.
 	New func(flags *pflag.FlagSet) []Member
 }
 
-// Member is an experiment of a group and what runs it.
+// Member is an experiment of a group and its Run.
 type Member struct {
 	*Experiment
 	Run Run
 }
 
-// Env is what an experiment runs in.
+// Env is the environment of an experiment.
 type Env struct {
-	// Quick asks for as few rounds and as little time as show that it works.
+	// Quick asks for the fewest rounds and the least time that show that the
+	// experiment works.
 	Quick bool
-	// Seed decides all that is left to chance.
+	// Seed decides all random choices.
 	Seed uint64
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Progress is told what is being done, as step of steps.
+	// Progress is called with the current step, up to steps, and its name.
 	Progress func(step, steps int, what string)
 }
 
-// Result is what an experiment found.
+// Result is the result of an experiment.
 type Result struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Quick says that it was measured too briefly to be held against a paper.
+	// Quick says that the measurement was too brief to compare with a paper.
 	Quick bool `json:"quick,omitempty"`
-	// brief is set if it was not expected to measure all goals either.
+	// brief says that the run need not measure all goals.
 	brief bool
-	// Cores is how many processors it ran on, Seconds how long it took.
+	// Cores is the number of processors, Seconds the time taken.
 	Cores   int     `json:"cores"`
 	Seconds float64 `json:"seconds"`
-	// Setup says in a few sentences what was run.
+	// Setup describes the run in a few sentences.
 	Setup    string       `json:"setup"`
 	Compared []Comparison `json:"compared,omitempty"`
 	Goals    []Goal       `json:"goals"`
-	// Spreads are tables that the report shows. Their names are their captions.
+	// Spreads are tables in the report; their names are their captions.
 	Spreads []Table `json:"-"`
-	// Tables are written as CSV files, the first as NAME.csv.
+	// Tables become CSV files, the first NAME.csv.
 	Tables []Table `json:"-"`
-	// Figures are drawn as SVG files, the first as NAME.svg.
+	// Figures become SVG files, the first NAME.svg.
 	Figures []Figure `json:"-"`
-	// Notes are what a reader has to know beside: a sentence or a few each.
+	// Notes tell the reader more, in a sentence or a few each.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Met tells whether all goals are met. One that was not measured is not, unless the
-// run was not expected to measure all.
+// Met reports whether all goals are met. An unmeasured goal is not met, unless the
+// run need not measure all goals.
 func (r *Result) Met() bool {
 	return !slices.ContainsFunc(r.Goals, func(g Goal) bool { return !g.Met && (g.Measured || !r.brief) })
 }
@@ -105,52 +105,52 @@ func (r *Result) Met() bool {
 type Comparison struct {
 	What string `json:"what"`
 	Unit string `json:"unit,omitempty"`
-	// Paper is nil where the paper gives no number.
+	// Paper is nil if the paper gives no number.
 	Paper *float64 `json:"paper,omitempty"`
 	Ours  float64  `json:"ours"`
-	// Why says in one sentence why they differ, or that they do not.
+	// Why explains the difference in a sentence, or says that there is none.
 	Why string `json:"why"`
 }
 
-// Goal is something to be shown, and what was.
+// Goal is a figure to reach, and the figure measured.
 type Goal struct {
 	What string `json:"what"`
-	// Bound is the least that Got may be, with AtMost the most, with Below what it
-	// must be below.
+	// Bound is the least value of Got. With AtMost it is the most, with Below the
+	// value to stay below.
 	Bound  float64 `json:"bound"`
 	AtMost bool    `json:"at_most,omitempty"`
 	Below  bool    `json:"below,omitempty"`
 	Unit   string  `json:"unit,omitempty"`
-	// Got is what was measured, if anything was.
+	// Got is the measured value if Measured is set.
 	Got      float64 `json:"got"`
 	Measured bool    `json:"measured"`
 	Met      bool    `json:"met"`
 }
 
-// AtLeast judges a goal that got is at least bound.
+// AtLeast judges the goal that got is at least bound.
 func AtLeast(what string, got, bound float64, unit string) Goal {
 	return Goal{What: what, Bound: bound, Unit: unit, Got: got, Measured: true, Met: got >= bound}
 }
 
-// AtMost judges a goal that got is at most bound.
+// AtMost judges the goal that got is at most bound.
 func AtMost(what string, got, bound float64, unit string) Goal {
 	return Goal{What: what, Bound: bound, AtMost: true, Unit: unit, Got: got, Measured: true, Met: got <= bound}
 }
 
-// Below judges a goal that got is below bound.
+// Below judges the goal that got is below bound.
 func Below(what string, got, bound float64, unit string) Goal {
 	return Goal{What: what, Bound: bound, Below: true, Unit: unit, Got: got, Measured: true, Met: got < bound}
 }
 
-// Unmeasured makes g a goal that was not measured, so not met.
+// Unmeasured returns g as an unmeasured goal, which is not met.
 func Unmeasured(g Goal) Goal {
 	g.Got, g.Measured, g.Met = 0, false, false
 	return g
 }
 
-// Table is rows of a CSV file.
+// Table is the rows of a CSV file.
 type Table struct {
-	// Name is what follows the experiment's name in that of the file; "" for nothing.
+	// Name follows the experiment's name in the name of the file; it may be empty.
 	Name  string
 	Heads []string
 	Rows  [][]string
@@ -163,7 +163,7 @@ type Figure struct {
 	*plot.Figure
 }
 
-// Do runs one experiment and fills in what is known of each.
+// Do runs an experiment and fills in the fields common to all results.
 func Do(ctx context.Context, e *Experiment, run Run, env *Env) (*Result, error) {
 	began := env.Now()
 	r, err := run(ctx, env)

@@ -16,7 +16,7 @@ import (
 // ReportFile is the name of the report in the directory of the results.
 const ReportFile = "report.md"
 
-// Write writes the files of all results to dir, which it makes, and the report.
+// Write writes the files of all results and the report to dir. It makes dir.
 func Write(dir string, results []*Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the directory of the results: %w", err)
@@ -45,7 +45,7 @@ func Write(dir string, results []*Result) error {
 	})
 }
 
-// tellGoals says how many goals are met, and which are not.
+// tellGoals writes the number of goals met, and names the goals missed.
 func tellGoals(b *strings.Builder, results []*Result) {
 	var met, unmeasured int
 	var missed []string
@@ -67,7 +67,7 @@ func tellGoals(b *strings.Builder, results []*Result) {
 	}
 }
 
-// file is the name of a file of the result.
+// file returns the name of a file of the result.
 func (r *Result) file(name, form string) string {
 	if name != "" {
 		name = "-" + name
@@ -94,7 +94,7 @@ func (t Table) write(w io.Writer) error {
 	return errors.Join(c.Write(t.Heads), c.WriteAll(t.Rows))
 }
 
-// show writes the table as part of the report.
+// show writes the table into the report.
 func (t Table) show(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s\n\n| %s |\n|%s\n", t.Name, strings.Join(t.Heads, " | "), strings.Repeat("---|", len(t.Heads)))
 	for _, row := range t.Rows {
@@ -102,7 +102,7 @@ func (t Table) show(b *strings.Builder) {
 	}
 }
 
-// section writes what the report says of the result.
+// section writes the result's section of the report.
 func (r *Result) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n%s %d cores, %.0f s.\n", r.Name, r.Title, r.Setup, r.Cores, r.Seconds)
 	if r.Quick {
@@ -146,7 +146,7 @@ func (r *Result) section(b *strings.Builder) {
 	b.WriteString(".\n")
 }
 
-// with writes a number with its unit.
+// with formats a number with its unit.
 func with(v float64, unit string) string {
 	if unit == "" {
 		return plot.Number(v)
@@ -154,7 +154,7 @@ func with(v float64, unit string) string {
 	return plot.Number(v) + " " + unit
 }
 
-// goals are the goals as rows: what, bound, measured, met.
+// goals returns the goals as rows: what, bound, measured, met.
 func (r *Result) goals() [][]string {
 	rows := make([][]string, 0, len(r.Goals))
 	for _, g := range r.Goals {

@@ -11,9 +11,10 @@ import (
 	"github.com/samya-db/samya/redistribute"
 )
 
-// books are one site's books of one entity (protocol.md, section 1), with a
-// log of what moved them. They offer all but one token of what is left, so that
-// an offer chosen anew after an acquire or a release is another offer.
+// books are a site's books of an entity (protocol.md, section 1), with a log of the
+// instances that moved them. Under PressSpare they offer all tokens left except a single
+// token, else all. So an offer chosen anew after an acquire or a release is another
+// offer.
 type books struct {
 	site  avantan.SiteID
 	left  avantan.Tokens
@@ -24,7 +25,7 @@ type books struct {
 	offers []offer
 	// log are the instances applied, in order.
 	log []entry
-	// broken collects what the books see go wrong.
+	// broken collects the violations that the books see.
 	broken []Violation
 
 	values *values
@@ -42,7 +43,7 @@ type entry struct {
 	value    int
 }
 
-// values numbers the values of a search from 1, and knows what they grant.
+// values numbers the values of a search from 1, and knows their grants.
 type values struct {
 	ids  map[string]int
 	list []*known
@@ -113,7 +114,7 @@ func (b *books) find(t avantan.Instance) int {
 	return slices.IndexFunc(b.offers, func(o offer) bool { return o.instance == t })
 }
 
-// total is what conservation counts at this site.
+// total is the number of tokens that conservation counts at this site.
 func (b *books) total() avantan.Tokens {
 	sum := b.left + b.net
 	for _, o := range b.offers {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Bounds say what a search leaves out. Whatever is within them is searched: any
-// order of delivery, any number of deliveries, any loss.
+// Bounds limit a search. Everything within them is searched: any order of delivery, any
+// number of deliveries, any loss.
 type Bounds struct {
 	// Instances is how many redistributions may follow each other.
 	Instances int `json:"instances"`
@@ -17,16 +17,17 @@ type Bounds struct {
 	Ballots int `json:"ballots"`
 	// Crashes is how many crashes there may be in all, at any site.
 	Crashes int `json:"crashes"`
-	// Acquires and Releases is how many of each clients may send in all.
+	// Acquires and Releases are how many acquires and releases clients may send in all.
 	Acquires int `json:"acquires"`
 	Releases int `json:"releases"`
 	// Anywhere lets clients go to any site: otherwise they acquire at the first
 	// and release at the last.
 	Anywhere bool `json:"anywhere"`
-	// Tokens is what each site starts with; three times that is the limit.
+	// Tokens is how many tokens each site starts with; the limit is three times as many.
+	// The any-subset variant adds more to each site.
 	Tokens int64 `json:"tokens"`
 	// Plain leaves out the reductions that rest on the protocol (see the package
-	// comment): far more states for the same finding.
+	// comment), for far more states and the same finding.
 	Plain bool `json:"plain"`
 }
 

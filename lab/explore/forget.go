@@ -2,7 +2,7 @@ package explore
 
 import "slices"
 
-// past is a core and instances whose past it records.
+// past is a core and instances with records in it.
 type past struct {
 	core      uint32
 	instances uint64
@@ -14,9 +14,9 @@ type clearing struct {
 	instances uint64
 }
 
-// forget drops what is known of instances that go on nowhere: what sites record
-// for the invariants alone, and messages that make no difference any more. It
-// reports whether a site has changed by that, or has heard what is dead.
+// forget drops data about instances that go on nowhere: the sites' records for the
+// invariants alone, and messages that make no difference any more. It reports whether a
+// site has changed by that, or has heard a dead message.
 func (s *store) forget(g *global, news *fresh) bool {
 	var ended, open uint64
 	for _, id := range g.site {

@@ -9,8 +9,8 @@ import (
 // healSteps bounds the steps until a healed state is at rest.
 const healSteps = 5000
 
-// Heal implements Variant. All that was on its way is lost, which is the worst
-// case; from now on every message arrives, in the order they are sent in.
+// Heal implements Variant. All messages on their way are lost: the worst case. From now
+// on every message arrives, in the order of sending.
 func (v *Majority) Heal(nodes [Sites]Node) []Violation {
 	for i, cfg := range v.cfg {
 		cfg.Rand.(*random).state = uint64(i)
@@ -59,7 +59,7 @@ func (v *Majority) Heal(nodes [Sites]Node) []Violation {
 	return []Violation{{Liveness, fmt.Sprintf("not at rest after %d steps", healSteps)}}
 }
 
-// rested looks at sites that wait for nothing any more.
+// rested checks sites that wait for nothing any more.
 func (v *Majority) rested(nodes [Sites]Node) []Violation {
 	for _, n := range nodes {
 		n := n.(*majority)

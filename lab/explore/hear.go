@@ -1,6 +1,6 @@
 package explore
 
-// pair returns what becomes of a full site that may hear all of a box.
+// pair returns the reply of a full site that may hear all messages of a box.
 func (s *store) pair(id, box uint32) reply {
 	if box == 0 {
 		return reply{whole: id}
@@ -18,7 +18,7 @@ func (s *store) pair(id, box uint32) reply {
 	return a
 }
 
-// hear is pair for a box of which nothing is known.
+// hear is pair without any knowledge of the box.
 func (s *store) hear(id, box uint32) reply {
 	f := s.fulls[id]
 	var changing []uint32
@@ -51,8 +51,8 @@ func (s *store) urgent(core, p uint32, r *result) bool {
 	return len(r.broken) == 0 && s.cores[core].node.Urgent(s.packets[p], s.cores[r.core].node)
 }
 
-// oneMore is pair for a box that is larger by one packet than one of which it
-// is known what the site does with it: only that packet is looked at.
+// oneMore is pair for a box that extends a known box by a packet: only the packet is
+// looked at.
 func (s *store) oneMore(id, box uint32) (reply, bool) {
 	from := s.grownFrom[box]
 	var known reply
@@ -91,8 +91,7 @@ func (s *store) oneMore(id, box uint32) (reply, bool) {
 	return reply{whole: id, next: span{first, uint32(len(s.edges))}}, true
 }
 
-// alone is a full site once it has said all that it says by itself without
-// changing.
+// alone returns a full site once it has said all that it says by itself without changing.
 func (s *store) alone(id uint32) uint32 {
 	if to := s.said[id]; to != 0 {
 		return to - 1
@@ -111,8 +110,7 @@ func (s *store) alone(id uint32) uint32 {
 	return to
 }
 
-// whole lets every site hear what is urgent and say all that it says without
-// changing.
+// whole lets every site hear urgent messages and say all that it says without changing.
 func (s *store) whole(g global) global {
 	all := fresh{}
 	for to := range g.site {
@@ -124,18 +122,18 @@ func (s *store) whole(g global) global {
 	return s.settle(g, all)
 }
 
-// after is whole for a state that differs at one site from a whole one: only
-// what that site may hear, and what others may newly hear of it, is looked at.
+// after is whole for a state that differs from a whole state at a single site. It looks
+// only at the messages that this site may hear and at its new messages to others.
 func (s *store) after(g global, site int, before uint32) global {
 	var news fresh
 	s.moved(&g, &news, site, before, s.alone(g.site[site]))
 	return s.settle(g, news)
 }
 
-// fresh marks which site has yet to look at what it may hear of which other.
+// fresh marks, for each site, the senders with messages that it has yet to look at.
 type fresh [Sites][Sites]bool
 
-// moved puts a site from one state to another and marks what that makes new.
+// moved puts a site into another state and marks the pairs with something new to hear.
 func (s *store) moved(g *global, news *fresh, site int, before, now uint32) {
 	g.site[site] = now
 	a, b := &s.fulls[before], &s.fulls[now]
@@ -143,13 +141,13 @@ func (s *store) moved(g *global, news *fresh, site int, before, now uint32) {
 		if i == site {
 			continue
 		}
-		// What a core says on its own it has said of all it could hear before.
+		// An unchanged core has already answered everything it could hear.
 		news[site][i] = news[site][i] || a.core != b.core
 		news[i][site] = news[i][site] || a.out[i] != b.out[i]
 	}
 }
 
-// settle lets sites hear what is new to them, and forgets what is over.
+// settle lets sites hear new messages, and forgets instances that are over.
 func (s *store) settle(g global, news fresh) global {
 	for again := true; again; {
 		again = false

@@ -6,40 +6,40 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// The invariants. Those without an owner in the comment are checked in every
-// state of the whole system, the others at every step of a site.
+// The invariants. Each is checked in every state of the whole system, except that an
+// invariant "of a site" is checked at every step of a site.
 const (
-	// Conservation: protocol.md, section 1, exactly; once with what is durable
-	// at every site and once with what each site works with.
+	// Conservation: protocol.md, section 1, exactly. It is checked twice: for the durable
+	// state of every site and for its working state.
 	Conservation = "conservation"
-	// Agreement: one value is decided in an instance, and nothing else applied.
+	// Agreement: a single value is decided in an instance, and nothing else applied.
 	Agreement = "agreement"
-	// Integrity: a decided value holds what its members have set aside, until
-	// they apply it, and no member passes over it.
+	// Integrity: members hold their offers to a decided value set aside until they apply
+	// it, and no member passes over it.
 	Integrity = "integrity"
 	// Exposure: an offer in a value that was accepted anywhere, and so can still
 	// be decided, is set aside, unchanged.
 	Exposure = "exposure"
-	// Exclusivity: pledged tokens are served from by nobody: what is pledged is
-	// set aside, once, and what is set aside is pledged. Also of a site's books.
+	// Exclusivity: nobody serves from pledged tokens. Pledged tokens are set aside, once,
+	// and tokens set aside are pledged. Also of a site's books.
 	Exclusivity = "exclusivity"
 	// Limit: a site knows the limit as of the instances it has applied.
 	Limit = "limit"
 	// ApplyOnce, of a site's books: an instance is applied once, in order.
 	ApplyOnce = "apply-once"
-	// Promises, of a site: what is durable only grows, and nothing is accepted
-	// below a promise; an accept is a promise of its ballot.
+	// Promises, of a site: durable state only grows, and nothing is accepted below a
+	// promise; an accept is a promise of its ballot.
 	Promises = "promises"
-	// DurableFirst, of a site: no message leaves that tells of what is not
-	// durable (protocol.md, section 5).
+	// DurableFirst, of a site: no message leaves that tells of state not yet durable
+	// (protocol.md, section 5).
 	DurableFirst = "durable-first"
-	// SelfCheck, of a site: the Machine itself refuses what must not occur.
+	// SelfCheck, of a site: the Machine itself refuses events that must not occur.
 	SelfCheck = "self-check"
 	// Liveness, of a healed state: nothing stays set aside, no instance open.
 	Liveness = "liveness"
 )
 
-// checkSent finds messages that rest on what is not durable.
+// checkSent finds messages that rest on state that is not durable.
 func (n *majority) checkSent(step *Step) {
 	for i := range step.Send {
 		m := step.Send[i].Body.(*avantan.Message)
@@ -51,7 +51,7 @@ func (n *majority) checkSent(step *Step) {
 	}
 }
 
-// unfounded says what a message tells that is not durable.
+// unfounded names the claim of a message that is not durable; "" if there is none.
 func (n *majority) unfounded(m *avantan.Message) string {
 	d := &n.state
 	switch m.Kind {
@@ -89,7 +89,7 @@ func (n *majority) unfounded(m *avantan.Message) string {
 	return ""
 }
 
-// checkGrown compares what is durable with what was.
+// checkGrown compares the durable state with the old durable state.
 func (n *majority) checkGrown(old *avantan.State, step *Step) {
 	d := &n.state
 	fail := func(format string, args ...any) {
@@ -108,15 +108,15 @@ func (n *majority) checkGrown(old *avantan.State, step *Step) {
 	}
 }
 
-// view is what a site is, durable or live.
+// view is a site's state, durable or live.
 type view struct {
 	site  avantan.SiteID
 	state *avantan.State
 	books *books
 }
 
-// applied returns what the view has applied in an instance: a value's number, 0
-// for one passed over, -1 for nothing yet.
+// applied returns the number of the value that the view has applied in an instance: 0 for
+// an instance passed over, -1 for nothing yet.
 func (w *view) applied(t avantan.Instance) int {
 	if w.state.Applied < t {
 		return -1
@@ -164,7 +164,7 @@ func (v *Majority) Check(nodes [Sites]Node) []Violation {
 type checker struct {
 	*Majority
 	accepted [Sites][]int
-	// decided are the accepts of a majority, one of each value.
+	// decided are accepts of a majority, a single accept for each value.
 	decided []accept
 	// name says which views are looked at, once they are.
 	name   string
@@ -180,8 +180,8 @@ func (c *checker) fail(invariant, format string, args ...any) {
 	c.broken = append(c.broken, Violation{invariant, detail})
 }
 
-// decide finds what has been decided: accepted by a majority at one ballot, at
-// whatever times.
+// decide finds the decided values: accepted by a majority at the same ballot, at whatever
+// times.
 func (c *checker) decide() {
 	for _, list := range c.accepted {
 		for _, id := range list {

@@ -9,11 +9,11 @@ import (
 	"github.com/samya-db/samya/redistribute"
 )
 
-// far is a time that never comes, to which all running timers are set: which
-// of them fires next is a choice of the search.
+// far is a time that never comes. All running timers are set to it: the search chooses
+// the timer that fires next.
 const far avantan.Tick = 1 << 40
 
-// window and the like matter when states are healed only.
+// window, patience and backoff matter when states are healed only.
 const (
 	window   = 10
 	patience = 30
@@ -27,10 +27,10 @@ type Majority struct {
 	names  [Sites]avantan.SiteID
 	cfg    [Sites]*avantan.Config
 	values *values
-	// accepts numbers (instance, ballot, value) from 1.
+	// acceptIDs and accepts number (instance, ballot, value) from 1.
 	acceptIDs map[accept]int
 	accepts   []accept
-	// damage, in tests, is what a restart does to what was durable.
+	// damage, in tests, changes the durable state at a restart.
 	damage func(*avantan.State)
 }
 
@@ -62,7 +62,7 @@ func NewMajority(b Bounds) *Majority {
 	return v
 }
 
-// random is splitmix64. It draws back-offs, which healing alone waits for.
+// random is splitmix64. It draws back-offs, and only healing waits for them.
 type random struct{ state uint64 }
 
 // Uint64N implements avantan.Rand.
@@ -99,7 +99,7 @@ func (v *Majority) New(site int) Node {
 // limit is the entity's limit at the start.
 func (v *Majority) limit() avantan.Tokens { return Sites * avantan.Tokens(v.bounds.Tokens) }
 
-// RequestsLast implements Variant: what is left shows in offers.
+// RequestsLast implements Variant: the tokens left show in offers.
 func (v *Majority) RequestsLast() bool { return false }
 
 func (v *Majority) index(id avantan.SiteID) int { return slices.Index(v.names[:], id) }
@@ -114,13 +114,13 @@ func (v *Majority) acceptID(a accept) int {
 	return id
 }
 
-// majority is one site.
+// majority is a site.
 type majority struct {
 	variant *Majority
 	site    int
 	machine *avantan.Machine
 	live    *books
-	// state and disk are what is durable.
+	// state and disk are durable: the Machine's state and the books.
 	state avantan.State
 	disk  *books
 	// ballots counts the elections begun in the present instance.
@@ -206,8 +206,8 @@ func (n *majority) Acts() []Act {
 }
 
 // served reports whether a client's request is worth searching now: it changes
-// left and net by opposite amounts, so it makes a difference only to an offer
-// that is made later. While an offer is out it could as well come just after.
+// left and net by opposite amounts, so it makes a difference only to an offer that is
+// made later. While an offer is out it could as well come just after.
 func (n *majority) served() bool {
 	return n.variant.bounds.Plain || len(n.live.offers) == 0 && int(n.machine.State().Applied) < n.variant.bounds.Instances
 }
@@ -218,10 +218,10 @@ func (n *majority) leads() bool { return n.site < n.variant.bounds.Leaders }
 func (n *majority) Do(i int) Step {
 	switch act := n.Acts()[i].Name; act {
 	case actBegin:
-		// The leaders want different things, lest one's value pass for the other's.
+		// The leaders want different things, lest the values of two leaders be equal.
 		p := avantan.Proposal{Press: avantan.PressAll}
 		if n.site == 0 {
-			p = avantan.Proposal{Change: []byte("1")} // raises the limit by one
+			p = avantan.Proposal{Change: []byte("1")} // raises the limit by 1
 		}
 		return n.inputs(avantan.Input{Begin: &p})
 	case actAcquire, actRelease:
@@ -272,15 +272,15 @@ func (n *majority) Deliver(p *Packet) Step {
 	return n.inputs(avantan.Input{Receive: p.Body.(*avantan.Message)})
 }
 
-// Urgent implements Node. An acknowledgement drops what is kept for its sender.
-// It left when the sender had durably applied (DurableFirst), so nobody reads
-// the entry any more: whether it is dropped now or later shows nowhere else.
+// Urgent implements Node. An acknowledgement drops the entry kept for its sender. The
+// sender had durably applied before it acknowledged (DurableFirst), so nobody reads the
+// entry any more. Whether the entry is dropped now or later shows nowhere else.
 func (n *majority) Urgent(p *Packet, _ Node) bool {
 	m := p.Body.(*avantan.Message)
 	return !n.variant.bounds.Plain && m.Kind == avantan.Applied && m.Applied <= n.machine.State().Applied
 }
 
-// Past implements Node: all of it is needed, since instances follow each other.
+// Past implements Node: the whole past is needed, since instances follow each other.
 func (n *majority) Past() Past { return Past{} }
 
 // Stale implements Node.
@@ -320,7 +320,7 @@ func (n *majority) inputs(ins ...avantan.Input) Step {
 	return step
 }
 
-// run is one Step of the Machine and what its caller does with it.
+// run takes a Step of the Machine and does the work of its caller.
 func (n *majority) run(in avantan.Input, step *Step) {
 	before := n.machine.State().Applied
 	promised := n.machine.State().Promised

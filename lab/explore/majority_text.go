@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// describe is a value in a few words: who offers how much.
+// describe returns a value in a few words: who offers how much.
 func (v *Majority) describe(id int) string { return describe(v.values.get(id).value) }
 
 func describe(val *avantan.Value) string {

@@ -1,7 +1,7 @@
 package explore
 
-// queue holds states that are to be expanded, by rank; of one rank, the first
-// found come first.
+// queue holds states to expand, by rank; within a rank in the order in which they were
+// found.
 type queue struct {
 	buckets []bucket
 	lowest  int

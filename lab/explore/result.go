@@ -13,24 +13,24 @@ type Progress struct {
 	Elapsed          time.Duration
 }
 
-// String is one line about a search under way.
+// String describes a search under way in a line.
 func (p Progress) String() string {
 	return fmt.Sprintf("%d states, %d to expand, %d transitions, %.0f states/s",
 		p.States, p.Frontier, p.Transitions, float64(p.States)/max(p.Elapsed.Seconds(), 1e-9))
 }
 
-// Result is what a search has found.
+// Result is the result of a search.
 type Result struct {
 	Variant string `json:"variant"`
 	// States are the distinct states of the whole system that were found, each
 	// of them checked; Transitions are the steps between them that were taken.
 	States      int   `json:"states"`
 	Transitions int64 `json:"transitions"`
-	// Depth is the largest number of steps that a state was found by, those of
-	// sites that only answer not counted.
+	// Depth is the largest number of steps by which a state was found, not counting steps
+	// of sites that only answer.
 	Depth int `json:"depth"`
-	// Violations counts the invariants found broken: a search ends with the
-	// first state or step in which there are any.
+	// Violations counts the invariants found broken: a search ends with the first state
+	// or step that breaks any.
 	Violations int         `json:"violations"`
 	Broken     []Violation `json:"broken,omitempty"`
 	// Trace leads from the start to the violation.
@@ -43,7 +43,7 @@ type Result struct {
 	// Healed states were let run on and came to rest.
 	Healed  int     `json:"healed"`
 	Seconds float64 `json:"seconds"`
-	// Memory is what the process had from the system at the end, in bytes.
+	// Memory is the memory that the process had from the system at the end, in bytes.
 	Memory uint64 `json:"memory_bytes"`
 	Bounds Bounds `json:"bounds"`
 	// Closed says that no state within the bounds was left out.
@@ -76,7 +76,7 @@ func (r *Result) String() string {
 	return s.String()
 }
 
-// ballots is what a variant calls the attempts of a leader.
+// ballots returns the variant's name for the attempts of a leader.
 func ballots(variant string) string {
 	if variant == "star" {
 		return "counters"
@@ -84,14 +84,14 @@ func ballots(variant string) string {
 	return "ballots"
 }
 
-// Joined is what several searches have found, added up.
+// Joined is the sum of several results.
 type Joined struct {
 	*Result
 	Variants []*Result `json:"variants"`
 }
 
-// Join adds up results of the same bounds, at least one. The result of a single
-// search is returned as it is.
+// Join adds up results of the same bounds; there must be at least a single result. It
+// returns a single result as it is.
 func Join(results []*Result) any {
 	if len(results) == 1 {
 		return results[0]

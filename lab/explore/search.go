@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Options are the limits of a search and what it tells of itself.
+// Options limit a search and say how it reports.
 type Options struct {
 	Bounds Bounds
 	// MaxStates stops a search that has found so many states; 0 for none.
 	MaxStates int
-	// HealEvery heals every n-th state, of at most HealMost; 0 for none. It heals
-	// many times as many of the first, so that small searches heal some. Healing
-	// runs the real time-outs, so it costs far more than a state.
+	// HealEvery heals every n-th state, of at most HealMost; 0 for none. Early states are
+	// healed many times as often, so that small searches heal some. Healing runs the real
+	// time-outs, so it costs far more than a state.
 	HealEvery, HealMost int
-	// Ignore names invariants that are not checked, to see which other finds the
-	// same bug.
+	// Ignore names invariants that are not checked, to see which other invariant finds
+	// the same bug.
 	Ignore []string
 	// Progress, if set, is called now and then.
 	Progress func(Progress)
 }
 
-// Run searches until nothing new is found, a violation is, the limit of
-// states is reached, or the context ends, which is its only error.
+// Run searches until nothing new is found, an invariant is violated, the limit of states
+// is reached, or the context ends. The context's end is the only error.
 func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 	s := &search{
 		Options: o, variant: v, store: newStore(v), begun: time.Now(),
@@ -42,7 +42,7 @@ func Run(ctx context.Context, v Variant, o Options) (*Result, error) {
 	return r, err
 }
 
-// memory is what the process has from the system.
+// memory returns the memory that the process has from the system, in bytes.
 func memory() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -56,7 +56,7 @@ type search struct {
 	seen    visited
 	open    queue
 	ignore  map[string]bool
-	// requestsLast is what the variant says.
+	// requestsLast is the result of the variant's RequestsLast.
 	requestsLast bool
 
 	transitions int64
@@ -65,11 +65,11 @@ type search struct {
 	begun       time.Time
 
 	violations []Violation
-	// lost are those of a state that has lost its past since.
+	// lost are the violations of a state that has lost its past since.
 	lost []Violation
-	// at is the state that violates, or the one before a step that does.
+	// at is the state that violates, or the state before a violating step.
 	at uint32
-	// step is the result of that step, if it is one.
+	// step is the result of the violating step; 0 if there is none.
 	step uint32
 }
 
@@ -134,9 +134,9 @@ func (s *search) expand(i uint32) {
 	})
 }
 
-// successors calls f with each state that a step of one site leads to, before
-// the others have answered, that site, and the result of a step that breaks
-// something.
+// successors calls f with each state that a step of a site leads to, before the other
+// sites have answered. f also gets the site, and the result of a step that breaks an
+// invariant, else 0.
 func (s *search) successors(g global, f func(to global, site int, broken uint32) bool) {
 	last := g.used&requestBits != 0 && s.requestsLast
 	take := func(site int, sp span) bool {
@@ -249,7 +249,7 @@ func (s *search) nodes(g global) (nodes [Sites]Node) {
 	return nodes
 }
 
-// broken leaves out what is ignored.
+// broken leaves out ignored invariants.
 func (s *search) broken(list []Violation) []Violation {
 	if len(s.ignore) == 0 {
 		return list
@@ -263,7 +263,7 @@ func (s *search) broken(list []Violation) []Violation {
 	return kept
 }
 
-// depth is the largest number of steps that a state was found by.
+// depth returns the largest number of steps by which a state was found.
 func (s *search) depth() int {
 	depths := make([]uint16, len(s.seen.states))
 	deepest := uint16(0)

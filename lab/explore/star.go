@@ -19,7 +19,7 @@ type Star struct {
 	values *values
 	// instances numbers the instances.
 	instances []star.ID
-	// damage, in tests, is what a restart does to what was durable.
+	// damage, in tests, changes the durable state at a restart.
 	damage func(*star.State)
 }
 
@@ -60,8 +60,8 @@ func (v *Star) New(site int) Node {
 	return &starNode{variant: v, site: site, live: b, disk: b.clone(), machine: star.New(v.cfg[site], b, star.State{})}
 }
 
-// tokens are what each site starts with: so many more than the bounds say that
-// no site is ever short of the token that it offers to each instance.
+// tokens are the tokens that each site starts with: enough beyond the bounds that no site
+// is ever short of the token that it offers to each instance.
 func (v *Star) tokens() avantan.Tokens {
 	return avantan.Tokens(v.bounds.Tokens) + avantan.Tokens(v.bounds.Leaders*v.bounds.Ballots+v.bounds.Acquires)
 }
@@ -71,22 +71,22 @@ func (v *Star) limit() avantan.Tokens { return Sites * v.tokens() }
 
 func (v *Star) index(id avantan.SiteID) int { return slices.Index(v.names[:], id) }
 
-// starNode is one site.
+// starNode is a site.
 type starNode struct {
 	variant *Star
 	site    int
 	machine *star.Machine
 	live    *starBooks
-	// state and disk are what is durable.
+	// state and disk are durable: the Machine's state and the books.
 	state star.State
 	disk  *starBooks
-	// counters counts the instances that this site has led, last is the counter
-	// of the last one.
+	// counters counts the instances that this site has led, and last is the counter of
+	// the last instance led.
 	counters int
 	last     uint64
-	// withdrawn are the values that were accepted here, durably, and of which the
-	// offer was taken back since, in the order of the instances. All else that was
-	// ever durable of a vote can be told by what is durable still.
+	// withdrawn are the values accepted here, durably, before their offers were taken
+	// back, in the order of the instances. The durable state still tells everything else
+	// that was ever durable of a vote.
 	withdrawn []starEntry
 	// accepted is all that was ever durably accepted here. It follows from the rest.
 	accepted []starEntry
@@ -97,7 +97,7 @@ func (n *starNode) Clone() Node {
 	c := *n
 	c.live, c.disk = n.live.clone(), n.disk.clone()
 	c.machine = n.machine.Clone(c.live)
-	// What is durable is replaced as a whole, never changed.
+	// Durable state is replaced as a whole, never changed.
 	c.withdrawn = slices.Clone(n.withdrawn)
 	return &c
 }
@@ -198,7 +198,7 @@ func (n *starNode) Do(i int) Step {
 	a := n.acts()[i]
 	switch a.Name {
 	case actBegin:
-		// One leader takes what comes first, the other waits for all that comes.
+		// The leader at site 0 waits for all offers, any other takes the first that come.
 		p := star.Proposal{Press: avantan.PressSpare, Short: 1}
 		if n.site == 0 {
 			p = star.Proposal{Press: avantan.PressAll, Short: math.MaxInt64}
@@ -250,10 +250,9 @@ func (n *starNode) inputs(in star.Input, a starAct) Step {
 	n.run(in, &step)
 	if !n.variant.bounds.Plain {
 		n.machine.Simplify()
-		// A value accepted and undecided waits for its whole patience at once. What
-		// that brings is questions, which need not arrive, and that this site need
-		// not wait for the outcome before it begins another instance, which it need
-		// not do either.
+		// A value accepted and undecided waits for its whole patience at once. Then the
+		// site sends questions, which need not arrive. It also need not wait for the
+		// outcome before it begins another instance, which it need not do either.
 		for _, sl := range slices.Clone(n.machine.State().Slices) {
 			if n.machine.Running(star.TimerLate, sl.ID) {
 				n.fire(starAct{timer: star.TimerSlice, id: sl.ID, late: true})
@@ -280,7 +279,7 @@ func (n *starNode) conclude() {
 	}
 }
 
-// run is one Step of the Machine and what its caller does with it.
+// run takes a Step of the Machine and does the work of its caller.
 func (n *starNode) run(in star.Input, step *Step) {
 	out := n.machine.Step(1, in)
 	if out.Err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// starBooks are one site's books of one entity for the any-subset variant, with
-// a log of what was applied. They offer one token: an instance sees nothing of
-// what others have moved, so that only what the protocol makes of it ties
-// instances together. A site that has none and does not lead takes no part.
+// starBooks are a site's books of an entity for the any-subset variant, with a log of
+// applied instances. They offer a single token. So an instance sees no tokens moved by
+// other instances, and only the protocol ties instances together. A site without tokens
+// that does not lead takes no part.
 type starBooks struct {
 	site avantan.SiteID
 	left avantan.Tokens
@@ -22,7 +22,7 @@ type starBooks struct {
 	offers []starOffer
 	// log are the instances applied, in the order of the instances.
 	log []starEntry
-	// broken collects what the books see go wrong.
+	// broken collects the violations that the books see.
 	broken []Violation
 
 	values *values
@@ -74,7 +74,7 @@ func (b *starBooks) applied(id star.ID) (int, bool) {
 	return slices.BinarySearchFunc(b.log, id, func(e starEntry, id star.ID) int { return e.id.Compare(id) })
 }
 
-// total is what conservation counts at this site.
+// total is the number of tokens that conservation counts at this site.
 func (b *starBooks) total() avantan.Tokens {
 	sum := b.left + b.net
 	for _, o := range b.offers {
@@ -144,7 +144,7 @@ func (b *starBooks) Apply(id star.ID, v *avantan.Value) {
 	}
 }
 
-// gain is what a value brings a site: its grant less its offer.
+// gain is the number of tokens that a value brings a site: its grant less its offer.
 func (vs *values) gain(id int, site avantan.SiteID) avantan.Tokens {
 	k := vs.get(id)
 	for i, c := range k.value.Contributions {

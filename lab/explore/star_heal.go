@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// Heal implements Variant. All that was on its way is lost, which is the worst
-// case; from now on every message arrives, in the order they are sent in.
+// Heal implements Variant. All messages on their way are lost: the worst case. From now
+// on every message arrives, in the order of sending.
 func (v *Star) Heal(nodes [Sites]Node) []Violation {
 	for i, cfg := range v.cfg {
 		cfg.Rand.(*random).state = uint64(i)
@@ -49,7 +49,7 @@ func (v *Star) Heal(nodes [Sites]Node) []Violation {
 	return []Violation{{Liveness, fmt.Sprintf("not at rest after %d steps", healSteps)}}
 }
 
-// heal is a step at a time.
+// heal takes a step of the Machine at time now.
 func (n *starNode) heal(now avantan.Tick, in star.Input, step *Step) []star.Message {
 	out := n.machine.Step(now, in)
 	if out.Err != nil {
@@ -65,8 +65,8 @@ func (n *starNode) heal(now avantan.Tick, in star.Input, step *Step) []star.Mess
 	return out.Messages
 }
 
-// rested looks at sites that wait for nothing any more: all that was committed
-// must be forgotten too.
+// rested checks sites that wait for nothing any more: all committed instances must be
+// forgotten too.
 func (v *Star) rested(nodes [Sites]Node) []Violation {
 	for _, n := range nodes {
 		n := n.(*starNode)

@@ -12,23 +12,23 @@ import (
 // as under the majority. An instance is decided once all of its R have durably
 // accepted.
 const (
-	// Votes, of a site: a vote is cast once, for what was pledged, and what is
-	// durable of it, of floors and of counters is never taken back.
+	// Votes, of a site: a vote is cast once, for the pledged offer. The durable record of
+	// votes, of floors and of counters is never taken back.
 	Votes = "votes"
 	// Forgetting: a site forgets a value it has applied only when all of R have
 	// durably applied it.
 	Forgetting = "forgetting"
 )
 
-// vote is what was ever durable of a site's part in an instance.
+// vote is everything ever durable of a site's part in an instance.
 type vote struct {
-	// value is the number of what it accepted; 0 for nothing.
+	// value is the number of the accepted value; 0 for none.
 	value int
 	// aborted is set if the offer was taken back, or never will be made.
 	aborted bool
 }
 
-// voted returns what was ever durable of this site's vote in an instance.
+// voted returns everything ever durable of this site's vote in an instance.
 func (n *starNode) voted(id star.ID) vote {
 	for _, e := range n.withdrawn {
 		if e.id == id {
@@ -60,8 +60,8 @@ func floor(s *star.State, leader avantan.SiteID) uint64 {
 	return 0
 }
 
-// remember compares what is durable now with what was before, and notes what
-// can no longer be told from it.
+// remember compares the durable state with the old durable state, and notes facts that
+// the new state no longer tells.
 func (n *starNode) remember(old *star.State, step *Step) {
 	d := &n.state
 	if err := d.Validate(); err != nil {
@@ -108,7 +108,7 @@ func (n *starNode) compare(sl *star.Slice, old *star.State, step *Step) {
 	}
 }
 
-// checkSent finds messages that rest on what is not durable.
+// checkSent finds messages that rest on state that is not durable.
 func (n *starNode) checkSent(step *Step) {
 	for i := range step.Send {
 		m := step.Send[i].Body.(*star.Message)
@@ -121,7 +121,7 @@ func (n *starNode) checkSent(step *Step) {
 	}
 }
 
-// unfounded says what a message tells that is not durable.
+// unfounded names the claim of a message that is not durable; "" if there is none.
 func (n *starNode) unfounded(m *star.Message) string {
 	d := &n.state
 	sl := slice(d, m.ID)
@@ -146,7 +146,7 @@ func (n *starNode) unfounded(m *star.Message) string {
 			return "not aborted"
 		}
 	case star.Commit, star.Applied, star.Settled:
-		// What is over everywhere has been applied, if it is still told of.
+		// An instance over everywhere has been applied, if a message still tells of it.
 		over := m.ID.Counter <= floor(d, m.ID.Leader) || m.ID.Leader == n.live.site && m.ID.Counter <= n.last
 		if !applied && (sl != nil && !sl.Committed || !over || n.voted(m.ID).value != 0) {
 			return "not applied"
@@ -155,7 +155,7 @@ func (n *starNode) unfounded(m *star.Message) string {
 	return ""
 }
 
-// starView is what a site is, durable or live.
+// starView is a site's state, durable or live.
 type starView struct {
 	site  avantan.SiteID
 	state *star.State
@@ -196,7 +196,7 @@ func (v *Star) Check(nodes [Sites]Node) []Violation {
 type starChecker struct {
 	*Star
 	nodes [Sites]*starNode
-	// accepted are the instances whose value was accepted anywhere.
+	// accepted are the instances with a value accepted anywhere.
 	accepted []outcome
 	// name says which views are looked at, once they are.
 	name   string
@@ -204,8 +204,8 @@ type starChecker struct {
 	broken []Violation
 }
 
-// outcome is what has come of an instance: it is decided if all of R have
-// accepted, and aborted if one has.
+// outcome is the outcome of an instance: decided if all of R have accepted, aborted if
+// any of R has aborted.
 type outcome struct {
 	id      star.ID
 	value   int
@@ -222,7 +222,7 @@ func (c *starChecker) fail(invariant, format string, args ...any) {
 	c.broken = append(c.broken, Violation{invariant, detail})
 }
 
-// outcomes finds what was accepted, and what it came to.
+// outcomes finds all accepted values and their outcomes.
 func (c *starChecker) outcomes() {
 	for _, n := range c.nodes {
 		for _, e := range n.accepted {
@@ -241,7 +241,7 @@ func (c *starChecker) outcomes() {
 	}
 }
 
-// add finds out what has come of an instance with a value, once.
+// add finds the outcome of an instance with a value, once.
 func (c *starChecker) add(e starEntry) {
 	for _, o := range c.accepted {
 		if o.id == e.id && o.value == e.value {
@@ -257,7 +257,7 @@ func (c *starChecker) add(e starEntry) {
 	c.accepted = append(c.accepted, o)
 }
 
-// members looks at what each member of R holds, has applied and has forgotten.
+// members checks the offers that each member of R holds, has applied and has forgotten.
 func (c *starChecker) members() {
 	for i := range c.views {
 		for _, e := range c.views[i].books.log {

@@ -8,35 +8,34 @@ import (
 
 // The reductions that rest on the any-subset variant, with why they lose nothing.
 
-// RequestsLast implements Variant. Requests change nothing that an instance
-// sees, as long as no site is short of tokens, and what a crash leaves of the
-// books is what it leaves without them, less the same.
+// RequestsLast implements Variant. Requests change nothing that an instance sees, as long
+// as no site is short of tokens. The books after a crash differ from the books without
+// requests by the amounts of the requests alone.
 func (v *Star) RequestsLast() bool { return !v.bounds.Plain }
 
 // Urgent implements Node.
 //
-// What tells of durable applies is delivered at once where the value is applied
-// already: it makes a site forget, once all of R have applied. What a site does
-// that remembers is to tell those of R of the commit, and they have all applied
-// it. So nothing is missed; and if a site forgets too early, early is where it
-// does harm.
+// A message about durable applies is delivered at once where the value is applied
+// already: it makes a site forget, once all of R have applied. A site that remembers only
+// tells members of R of the commit, and they have all applied it. So nothing is missed.
+// If a site forgets too early, early is where it does harm.
 //
-// What tells a site that has accepted of the accepts of others is delivered at
-// once if it is not the last. A site that knows of more accepts does all that it
-// would do otherwise: it commits by the last, which need not arrive, it aborts by
-// the same messages, and it asks fewer sites, of which it had asked before.
+// A site that has accepted hears of another site's accept at once, unless it is the last
+// accept. A site that knows of more accepts does all that it would do otherwise. It
+// commits by the last accept, which need not arrive. It aborts by the same messages. It
+// asks fewer sites, and only sites that it had asked before.
 //
-// What makes a site take its offer back is delivered at once, a Discard to a site
-// that has not voted and an Abort to one that has accepted: the instance will not
-// be decided with this site. To go on with it could only keep the site from taking
-// part in others, which it need not do, and make it tell others that it has
-// accepted, which it has done before. If that was wrong, an early end is what
-// shows it: what the site has said remains said. An Abort may overtake the value
-// on its way to a site that has not voted, or not: both are searched. With one
-// counter each the search is small without this, so both may come late there: a
-// bug that ends an instance too early shows by what others do before they hear of
-// it. (Offers do not depend on what is left as long as each site has tokens
-// enough for all instances.)
+// A message that makes a site take its offer back is delivered at once: a Discard to a
+// site that has not voted and an Abort to a site that has accepted. The instance will not
+// be decided with this site. Going on with it could only keep the site from other
+// instances, where it need not take part. It could also make the site tell others that it
+// has accepted, which it has done before. If the end was wrong, an early end shows it:
+// the site's messages remain sent. An Abort may overtake the value on its way to a site
+// that has not voted, or not: both are searched. With a single counter for each leader
+// the search is small without this reduction, so both may come late there. A bug that
+// ends an instance too early then shows in the acts of others before they hear of the
+// end. (Offers do not depend on the tokens left as long as each site has tokens enough
+// for all instances.)
 func (n *starNode) Urgent(p *Packet, to Node) bool {
 	m := p.Body.(*star.Message)
 	if n.variant.bounds.Plain {
@@ -87,8 +86,8 @@ func (n *starNode) Past() (p Past) {
 		p.Open |= v.bit(n.machine.State().Slices[i].ID)
 	}
 	for i := range n.state.Slices {
-		// A commit that is forgotten, which the disk still knows of, comes back by a
-		// crash: then it is asked about, and forgotten once more.
+		// A commit forgotten here but not yet on the disk comes back by a crash. Then it
+		// is asked about, and forgotten once more.
 		if sl := &n.state.Slices[i]; !sl.Committed {
 			p.Open |= v.bit(sl.ID)
 		}
@@ -104,29 +103,29 @@ func (n *starNode) Past() (p Past) {
 	return p
 }
 
-// Stale implements Node. That the message changes nothing now was tried. It will
-// not later, since only slices, floors and the instance that collects decide
-// what becomes of it; an election may still find the site free.
+// Stale implements Node. The search has tried that the message changes nothing now. It
+// will change nothing later, since only slices, floors and the collecting instance decide
+// its effect. An election may still find the site free.
 func (n *starNode) Stale(p *Packet) bool {
 	m := p.Body.(*star.Message)
 	return m.Kind != star.Election || m.ID.Counter <= floor(n.machine.State(), m.ID.Leader) &&
 		m.ID.Counter <= floor(&n.state, m.ID.Leader)
 }
 
-// Dead implements Node. An election of which nothing can come is pledged to at
-// once, if the site does not lead. Until the answer ends it, the site can do
-// less, and nobody else does anything else for it.
+// Dead implements Node. A site that collects for no instance pledges at once to an
+// election that leads nowhere. Until the answer ends the election, the site can do less,
+// and nobody else does anything else for it.
 func (n *starNode) Dead(p *Packet) bool {
 	_, collects := n.machine.Collecting()
 	return !collects && p.Body.(*star.Message).Kind == star.Election
 }
 
-// Forget implements Node. An instance that no site has a slice of, durable or
-// not, and whose leader does not collect for it, has either been applied by all
-// of R or been aborted. What it did to the books it has done everywhere: undone
-// everywhere, it leaves the sum as it is. (That it had this effect was checked
-// when it came about; offers do not depend on what is left.) From here on it
-// looks like one that was aborted: floors remember that it was there.
+// Forget implements Node. Suppose that no site has a slice of an instance, durable or
+// not, and that its leader does not collect for it. Then all of R have applied it, or it
+// was aborted. It has changed the books of all members: undone everywhere, it leaves the
+// sum as it is. (The change was checked when it came about; offers do not depend on the
+// tokens left.) From here on the instance looks aborted: floors remember that it was
+// there.
 func (n *starNode) Forget(instances uint64) Node {
 	c := n.Clone().(*starNode)
 	over := func(e starEntry) bool { return instances>>n.variant.number(e.id)&1 == 1 }

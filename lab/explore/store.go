@@ -14,31 +14,30 @@ type store struct {
 	packets   []*Packet
 	packetIDs map[string]uint32
 
-	// A core is a site without what it has sent.
+	// A core is a site without its sent messages.
 	cores   []core
 	coreIDs map[string]uint32
 	// steps maps core and input to an index of results.
 	steps   table
 	results []result
-	// forgot maps a core and a set of instances to the core without their past,
-	// cleared a box of which they are the past for a core to the box without their
-	// messages, and about are the instances of each box.
+	// forgot maps a core and a set of instances to the core without their past. cleared
+	// maps a box, a core and a set of instances to the box without stale messages. about
+	// are the instances of each box.
 	forgot  map[past]uint32
 	cleared map[clearing]uint32
 	about   []uint64
 
-	// A box is the set of messages that one site has sent to another: packet
-	// numbers, increasing. Box 0 is empty.
+	// A box is the set of messages that a site has sent to another: packet numbers,
+	// increasing. Box 0 is empty.
 	boxes  [][]uint32
 	boxIDs map[string]uint32
 	grown  table // box and packet to box
-	// grownFrom is, for each box, one that it is larger than by one packet, and
-	// that packet.
+	// grownFrom is, for each box, a box that lacks a single packet of it, and the packet.
 	grownFrom []growth
 	// supersets maps two boxes to 1 if the first holds all of the second, else 0.
 	supersets table
 
-	// A full site is a core with what it has sent.
+	// A full site is a core with its sent messages.
 	fulls   []full
 	fullIDs map[full]uint32
 	acts    []span   // for each full site; edges to full sites
@@ -47,7 +46,7 @@ type store struct {
 	answers []reply  // see pair
 	edges   []edge
 
-	// watch, if set, is called with each state of which the past is dropped.
+	// watch, if set, is called with each state before its past is dropped.
 	watch func(global)
 
 	key []byte
@@ -95,9 +94,9 @@ type edge struct {
 
 type span struct{ from, to uint32 }
 
-// reply is what becomes of a full site that may hear all of a box: whole is the
-// same site once it has heard what is urgent and said all it says without
-// changing, next are the steps in which it changes.
+// reply is the result of letting a full site hear all of a box. whole is the site once it
+// has heard urgent messages and said all that it says without changing. next are the
+// steps in which it changes.
 type reply struct {
 	whole uint32
 	next  span
@@ -155,7 +154,7 @@ func (s *store) full(f full) uint32 {
 	return id
 }
 
-// step runs one input at a core.
+// step runs an input at a core, once.
 func (s *store) step(c, input uint32) *result {
 	key := uint64(c+1)<<32 | uint64(input)
 	if i, ok := s.steps.get(key); ok {
@@ -239,13 +238,14 @@ func (s *store) actsOf(id uint32) span {
 	for i, act := range s.cores[f.core].acts {
 		s.connect(id, f, uint32(i)|actInput, act.Cost)
 	}
-	// One edge that leads nowhere keeps a span from being empty.
+	// An edge that leads nowhere keeps a span from being empty.
 	s.edges = append(s.edges, edge{to: id})
 	s.acts[id] = span{from, uint32(len(s.edges))}
 	return s.acts[id]
 }
 
-// connect adds the edge of an input, if it is one.
+// connect adds the edge of an input, unless the input changes nothing or leads out of the
+// bounds.
 func (s *store) connect(id uint32, f full, input uint32, cost Cost) {
 	r := s.step(f.core, input)
 	if r.beyond {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// trace tells the shortest schedule that leads to the violation, step by step:
-// what happened at which site, what it then sent, and what it has become.
+// trace returns the schedule by which the search reached the violation, step by step: the
+// act or message, its site, the messages sent, and the site's new state.
 func (s *search) trace() []string {
 	if s.violations == nil {
 		return nil
@@ -50,7 +50,7 @@ func (t *teller) line(what string, site int, id uint32) {
 	t.printf("%-4s %s: %v", t.variant.Sites()[site], what, t.store.cores[t.store.fulls[id].core].node)
 }
 
-// tell finds the step that leads on, and tells it and what follows at once.
+// tell finds the step that leads on, and prints it and the answers that follow at once.
 func (t *teller) tell(g global, leadsOn func(to global, site int, broken uint32) bool) {
 	for site := range g.site {
 		id := g.site[site]
@@ -123,7 +123,7 @@ func (t *teller) sends(r *result) {
 	}
 }
 
-// whole tells what is urgent and the answers of sites that do not change by them.
+// whole prints urgent deliveries and the answers of sites that do not change by them.
 func (t *teller) whole(g global) global {
 	for again := true; again; {
 		again = false

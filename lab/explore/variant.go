@@ -3,7 +3,7 @@ package explore
 // Sites is the number of sites that are searched.
 const Sites = 3
 
-// Variant is a protocol as the search sees it. It is used by one goroutine.
+// Variant is a protocol to search. A single goroutine uses it.
 type Variant interface {
 	// Name is the name that people call the variant by.
 	Name() string
@@ -17,19 +17,19 @@ type Variant interface {
 	// Check returns the invariants across sites that do not hold, or nil. It
 	// leaves the nodes alone.
 	Check(nodes [Sites]Node) []Violation
-	// Heal lets copies of the nodes run on: no crash any more, every message
-	// arrives, every time-out fires in its time. It returns what is stuck.
+	// Heal lets copies of the nodes run on: no crash any more, every message arrives,
+	// every time-out fires in its time. It returns the violations, such as a stuck site.
 	Heal(nodes [Sites]Node) []Violation
 }
 
-// Node is one site: the real state machine, what of it is durable, the books it
-// moves tokens in, and what the invariants have to know of its past. The search
-// calls Do and Deliver on a copy, once.
+// Node is a site: the real state machine, its durable state, the books it moves tokens
+// in, and the past that the invariants need. The search calls Do and Deliver on a copy,
+// once.
 type Node interface {
 	// Clone returns an independent copy.
 	Clone() Node
-	// Key appends an encoding of all of the node to dst. Nodes of one site with
-	// the same key behave alike and are equal to Variant.Check.
+	// Key appends an encoding of the whole node to dst. Nodes of a site with the same key
+	// behave alike and are equal to Variant.Check.
 	Key(dst []byte) []byte
 	// Acts are the things that can happen here without a message, always in the
 	// same order.
@@ -38,40 +38,39 @@ type Node interface {
 	Do(i int) Step
 	// Deliver hands the site a message.
 	Deliver(p *Packet) Step
-	// Urgent reports whether a message that leads to another node is delivered
-	// here as soon as it is there. The variant says why no violation is missed by
-	// that.
+	// Urgent reports whether a message that leads to another node is delivered here as
+	// soon as it is sent. The variant says why no violation is missed by that.
 	Urgent(p *Packet, to Node) bool
-	// Past says what of the past the node knows.
+	// Past returns the instances with a past that the node knows.
 	Past() Past
-	// Stale reports whether a message of an instance that goes on nowhere any more
-	// makes no difference here, ever again, and Dead whether its delivery, which
-	// leads to another node, can as well come at once.
+	// Stale reports whether a message of an instance that goes on nowhere makes no
+	// difference here, ever again. Dead reports whether the delivery of such a message,
+	// which leads to another node, can as well come at once.
 	Stale(p *Packet) bool
 	Dead(p *Packet) bool
-	// Forget returns a copy without the record of some instances, which go on
-	// nowhere any more. The variant says why no violation is missed by that.
+	// Forget returns a copy without the record of some instances that go on nowhere any
+	// more. The variant says why no violation is missed by that.
 	Forget(instances uint64) Node
-	// Rank is a number that seldom falls from one step to the next. States are
-	// searched in the order of the sum of their ranks; nothing else rests on it.
+	// Rank returns a number that seldom falls between steps. States are searched in the
+	// order of the sum of their ranks; nothing else rests on it.
 	Rank() int
-	// String describes the node in one line, for a trace.
+	// String describes the node in a line, for a trace.
 	String() string
 }
 
-// Past are sets of instances, as bits in the variant's own numbering. An
-// instance that is ended for one site and open for none goes on nowhere.
+// Past are sets of instances, as bits in the variant's own numbering. An instance that is
+// ended for a site and open for none goes on nowhere.
 type Past struct {
-	// Recorded are those that the node holds something of for the invariants alone.
+	// Recorded are the instances with records in the node for the invariants alone.
 	Recorded uint64
-	// Open are those that may still go on here.
+	// Open are the instances that may still go on here.
 	Open uint64
-	// Ended are those of which this site is the one to say that they have begun,
-	// and no longer begin.
+	// Ended are the instances that this site alone can begin, and that it will not begin
+	// any more.
 	Ended uint64
 }
 
-// Cost is what an act takes from a budget that all sites share.
+// Cost is the budget, shared by all sites, that an act draws from.
 type Cost uint8
 
 const (
@@ -88,13 +87,13 @@ const (
 	costs
 )
 
-// Act is one thing that can happen at a site without a message.
+// Act is an event at a site without a message.
 type Act struct {
 	Name string
 	Cost Cost
 }
 
-// Step is what came of an act or of a message.
+// Step is the result of an act or of a message.
 type Step struct {
 	// Send are the messages that leave, all that they rest on being durable.
 	Send []Packet
@@ -107,7 +106,7 @@ type Step struct {
 // Packet is a message between two sites. It does not change.
 type Packet struct {
 	From, To int
-	// Instance is the instance it is about, as a bit; 0 if the variant keeps them.
+	// Instance is the message's instance, as a bit; 0 if the variant keeps all instances.
 	Instance uint64
 	// Key is the same for equal messages only.
 	Key string

@@ -1,7 +1,7 @@
 package explore
 
-// global is a state of the whole system: a full site for each site, and what
-// has been used of the budgets, eight bits each.
+// global is a state of the whole system: a full site for each site, and the used budgets,
+// eight bits each.
 type global struct {
 	site [Sites]uint32
 	used uint32
@@ -12,8 +12,8 @@ const (
 	requestBits = 0xff<<(8*uint32(Acquire)) | 0xff<<(8*uint32(Release))
 )
 
-// group is what a state has in common with those that it may stand for: the
-// sites without what they have sent, and the budgets without crashes.
+// group is the part that a state shares with the states it may stand for: the sites
+// without their sent messages, and the budgets without crashes.
 type group struct {
 	core [Sites]uint32
 	used uint32
@@ -31,7 +31,7 @@ type visited struct {
 	parent []uint32
 	// next leads to the next state of the same group; index+1, 0 for none.
 	next []uint32
-	// gone marks states that another stands for, which was found later.
+	// gone marks states that another state, found later, stands for.
 	gone   []bool
 	slots  []uint32 // the first state of a group; index+1, 0 is empty
 	groups int
@@ -66,7 +66,7 @@ func (v *visited) covers(g, h *global) bool {
 	return true
 }
 
-// add returns false if a state is known that stands for this one.
+// add adds a state. It returns false if a known state stands for it.
 func (v *visited) add(g global, parent uint32) bool {
 	if 3*v.groups >= 2*len(v.slots) {
 		v.grow()
@@ -84,7 +84,7 @@ func (v *visited) add(g global, parent uint32) bool {
 			return false
 		}
 	}
-	// Those that the new state stands for leave the chain.
+	// States that the new state stands for leave the chain.
 	link := &v.slots[i]
 	if *link == 0 {
 		v.groups++

@@ -1,6 +1,6 @@
-// Package judge measures how well models forecast a series: each forecast is
-// made from the bins before it alone, in order, as a site would make it. It
-// refuses to choose a model.
+// Package judge measures how well models forecast a series. A model makes each
+// forecast in order from the bins before it alone, as in a site. The package does
+// not choose a model.
 package judge
 
 import (
@@ -10,58 +10,58 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Options say how to judge.
+// Options are the options of a judgement.
 type Options struct {
-	// Split is the share of the bins before the first forecast that counts for
-	// the mean absolute error, above 0 and below 1.
+	// Split is the share of the bins before the first forecast that counts for the
+	// mean absolute error, above 0 and below 1.
 	Split float64
 	// Model are the options of the models: horizon, quantile and season.
 	Model predict.Options
-	// Clock returns seconds of processor or real time, from any origin; nil leaves
-	// times zero.
+	// Clock returns seconds of processor or real time, from any origin. If it is
+	// nil, all times are zero.
 	Clock func() float64
 	// Keep keeps every forecast in Result.Forecasts.
 	Keep bool
 }
 
-// WarmUp is the share of the bins before the first forecast that counts for
-// stalls and costs.
+// WarmUp is the share of the bins before the first forecast that counts for stalls
+// and costs.
 const WarmUp = .2
 
-// Result is how one model did on one series at one horizon.
+// Result is the performance of a model on a series at a horizon.
 type Result struct {
 	Series  string `json:"series"`
 	Model   string `json:"model"`
 	Horizon int    `json:"horizon"`
 	// MAE is the mean absolute error of Expected against the net demand of the
-	// epoch, in tokens, over the bins after the split; the ratios compare it with
-	// two models that know nothing.
+	// epoch, in tokens, over the bins after the split. The ratios compare it with
+	// two models without knowledge.
 	MAE           float64 `json:"mae"`
 	RatioWalk     float64 `json:"mae_ratio_random_walk"`
 	RatioConstant float64 `json:"mae_ratio_constant"`
-	// StallRate is the share of epochs whose peak was above High, over all but the
+	// StallRate is the share of epochs with a peak above High, over all but the
 	// first fifth of the bins.
 	StallRate float64 `json:"stall_rate"`
-	// Cost is the newsvendor cost of holding High: tokens that were too many, plus
-	// those missing times τ/(1-τ), in units of the mean peak.
+	// Cost is the newsvendor cost of holding High, in units of the mean peak: excess
+	// tokens plus missing tokens times τ/(1-τ).
 	Cost float64 `json:"newsvendor_cost"`
-	// PointCost and PointStallRate are the same of holding Expected: what the
+	// PointCost and PointStallRate are the same figures for holding Expected, as the
 	// paper does (Section 4.2).
 	PointCost      float64 `json:"point_newsvendor_cost"`
 	PointStallRate float64 `json:"point_stall_rate"`
-	// FitSeconds is the time of all observations: fits are among them.
+	// FitSeconds is the time of all observations, fits included.
 	FitSeconds float64 `json:"fit_seconds"`
 	// ForecastNS is the mean time of observing a bin and forecasting, fits
 	// included, in nanoseconds.
 	ForecastNS float64 `json:"forecast_ns"`
-	// Fallbacks counts forecasts that were not finite and were replaced.
+	// Fallbacks counts forecasts replaced because they were not finite.
 	Fallbacks uint64 `json:"fallbacks"`
-	// Forecasts are those made after each bin.
+	// Forecasts are the forecasts made after each bin.
 	Forecasts []predict.Forecast `json:"-"`
 }
 
-// Epoch returns the net demand and the peak of an epoch; NaN if a bin is
-// missing, or holds a number that models take for missing.
+// Epoch returns the net demand and the peak of an epoch; NaN if a bin is missing,
+// or holds a number that models take for missing.
 func Epoch(bins []predict.Bin) (net, peak float64) {
 	for _, b := range bins {
 		if !(max(math.Abs(b.Net), math.Abs(b.Peak)) <= predict.MaxTokens) {
@@ -73,7 +73,7 @@ func Epoch(bins []predict.Bin) (net, peak float64) {
 	return net, peak
 }
 
-// Run judges one model. The ratios are left for Compare.
+// Run judges a model. It leaves the ratios to Compare.
 func Run(name string, bins []predict.Bin, o Options) (Result, error) {
 	m, err := predict.ByName(name, o.Model)
 	if err != nil {
@@ -104,7 +104,7 @@ func Run(name string, bins []predict.Bin, o Options) (Result, error) {
 	return r, nil
 }
 
-// score sums up what the forecasts were worth.
+// score computes the figures of the forecasts.
 func (r *Result) score(bins []predict.Bin, forecasts []predict.Forecast, split, stallCost float64) {
 	h := r.Horizon
 	var errors, epochs, peaks, tested float64
@@ -140,7 +140,7 @@ func (r *Result) score(bins []predict.Bin, forecasts []predict.Forecast, split, 
 	r.StallRate, r.PointStallRate = ratio(r.StallRate, epochs), ratio(r.PointStallRate, epochs)
 }
 
-// ratio is a/b, or 0 where there is nothing to compare with.
+// ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -148,8 +148,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// Compare judges models, and how much worse or better they are than the random
-// walk and a constant.
+// Compare judges models, and compares them with the random walk and a constant.
 func Compare(names []string, bins []predict.Bin, o Options) ([]Result, error) {
 	walk, err := Run(predict.RandomWalk, bins, o)
 	if err != nil {

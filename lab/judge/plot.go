@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Plot is a picture of what came and what was forecast.
+// Plot is a picture of demand and forecasts.
 type Plot struct {
 	Title string
 	// Step is the length of a bin in seconds.
@@ -20,11 +20,11 @@ type Plot struct {
 	First   int
 	Horizon int
 	Bins    []predict.Bin
-	// Forecasts are those made after each bin.
+	// Forecasts are the forecasts made after each bin.
 	Forecasts []predict.Forecast
 }
 
-// The picture's size and frame, in pixels.
+// The size and the frame of the picture, in pixels.
 const (
 	plotWidth, plotHeight = 1100, 460
 	plotLeft, plotRight   = 78, 24
@@ -46,9 +46,9 @@ func (f *frame) y(tokens float64) float64 {
 	return plotTop + (plotHeight-plotTop-plotBottom)*(f.high-tokens)/(f.high-f.low)
 }
 
-// WriteSVG draws the net demand of each epoch where it begins, what was expected
-// of it, and as a band the tokens to hold, from the median to the high quantile
-// of the peak. Dots are epochs that stalled: their peak was above the band.
+// WriteSVG draws the net demand and the expected demand of each epoch where it
+// begins. A band shows the tokens to hold, from the median to the high quantile of
+// the peak. Dots are stalled epochs, with a peak above the band.
 func (p *Plot) WriteSVG(w io.Writer) error {
 	f := frame{first: max(p.First, 1), last: len(p.Bins) - p.Horizon}
 	if f.last <= f.first {
@@ -109,7 +109,7 @@ func letter(first bool) string {
 	return "L"
 }
 
-// line draws values, with a break where one is missing.
+// line draws values, with a break at each missing value.
 func line(b *strings.Builder, f *frame, color string, width float64, count int, value func(int) float64) {
 	fmt.Fprintf(b, `<path fill="none" stroke="%s" stroke-width="%.1f" stroke-linejoin="round" d="`, color, width)
 	gap := true
@@ -153,7 +153,7 @@ func (p *Plot) axes(b *strings.Builder, f *frame, step float64) {
 	fmt.Fprintf(b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" fill=\"#52606d\">tokens</text>\n", plotLeft-8, plotTop-10)
 }
 
-// legend names what is drawn.
+// legend draws the key of the picture.
 func legend(b *strings.Builder) {
 	x := plotLeft
 	for _, l := range [...]struct {

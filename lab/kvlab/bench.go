@@ -13,22 +13,22 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// Opener opens a store that holds nothing.
+// Opener opens an empty store.
 type Opener func(kvpart.Options) (Store, error)
 
-// BenchOptions says how to measure what an operation costs.
+// BenchOptions are the options of a measurement of costs.
 type BenchOptions struct {
-	Rounds  int // of all cases, each as good as the last: 5 for medians
+	Rounds  int // of all cases, each as good as any other: 5 for medians
 	Clients int
 	Records int
-	// Time is how long a run lasts, unless all its operations are done: Operations,
-	// or a third of that of scans.
+	// Time bounds a run, which ends before if all its operations are done:
+	// Operations, or a third as many for scans.
 	Time       time.Duration
 	Operations int
 	ValueSize  int
 	Partitions int
 	// Every is the least time between two cuts, Share the most processor time for
-	// them, as kvpart.Policy has it.
+	// cuts, as in kvpart.Policy.
 	Every    time.Duration
 	Share    float64
 	Seed     uint64
@@ -41,11 +41,10 @@ type Case struct {
 	Strategy kvpart.Strategy // "" for the control: clients without a store
 	Backend  string
 	Workload string // of YCSB, with scans of 2 to 8
-	// Peer is what Repart-KV takes, in µs of processor time an operation, with two
-	// workers on two cores; 0 where it was not measured. As it was measured then,
-	// both are far from constant on machines that are shared.
+	// Peer is Repart-KV's processor time an operation in µs, with two workers on two
+	// cores; 0 if not measured. Both figures vary on shared machines.
 	Peer float64
-	// Bound is what must not be exceeded, in the same, 0 for none.
+	// Bound is the bound of the figure in µs; 0 for none.
 	Bound float64
 }
 
@@ -56,9 +55,9 @@ func (c Case) String() string {
 	return fmt.Sprintf("%s/%s, %s", c.Strategy, c.Backend, c.Workload)
 }
 
-// Cases are what Bench measures: the engines by themselves, then what stands on
-// them. Repart-KV keeps its values in an ordered map or a concurrent hash map as
-// btree and hash do.
+// Cases returns the cases of Bench: engines alone, then stores on engines.
+// Repart-KV keeps its values in an ordered map or a concurrent hash map, like btree
+// and hash.
 func Cases() []Case {
 	return []Case{
 		{Workload: "A"},
@@ -76,11 +75,11 @@ func Cases() []Case {
 	}
 }
 
-// Cost is what a case took.
+// Cost is the cost of a case.
 type Cost struct {
 	Case      string    `json:"case"`
 	Processor float64   `json:"processor_us"` // an operation: the median of Rounds, clients included
-	Net       float64   `json:"net_us"`       // without what the clients alone take
+	Net       float64   `json:"net_us"`       // without the time of the clients alone
 	Rounds    []float64 `json:"rounds_us"`
 	Rate      float64   `json:"operations_per_second"` // median
 	Bare      float64   `json:"of_bare_engine,omitempty"`
@@ -93,7 +92,7 @@ type Cost struct {
 	of Case
 }
 
-// Goal is something to be shown, and what was.
+// Goal is a figure to reach, and the figure measured.
 type Goal struct {
 	What  string  `json:"what"`
 	Bound float64 `json:"bound"` // Got must not be above it, or with Least not below
@@ -111,18 +110,18 @@ func atLeast(what string, got, bound float64, unit string) Goal {
 	return Goal{What: what, Bound: bound, Got: got, Unit: unit, Met: got >= bound, Least: true}
 }
 
-// Met tells whether all goals are; none are not.
+// Met reports whether there are goals and all are met.
 func Met(goals []Goal) bool {
 	return len(goals) > 0 && !slices.ContainsFunc(goals, func(g Goal) bool { return !g.Met })
 }
 
-// Bench is what all cases took.
+// Bench is the costs of all cases.
 type Bench struct {
 	Costs []*Cost `json:"costs"`
 	Goals []Goal  `json:"goals"`
 }
 
-// bench are the workloads that all runs share.
+// bench is the workloads common to all runs.
 type bench struct {
 	*BenchOptions
 	loads map[string]benchLoad
@@ -136,7 +135,7 @@ type benchLoad struct {
 
 func newBench(o *BenchOptions) *bench { return &bench{o, map[string]benchLoad{}} }
 
-// load makes the operations of a workload once.
+// load makes the operations of a workload, once.
 func (b *bench) load(name string, distribution ycsb.Distribution) (benchLoad, error) {
 	key := name + string(distribution)
 	if l, ok := b.loads[key]; ok {
@@ -162,7 +161,7 @@ func (b *bench) load(name string, distribution ycsb.Distribution) (benchLoad, er
 	return l, nil
 }
 
-// run runs a load on a new store once.
+// run runs a load once on a new store.
 func (b *bench) run(ctx context.Context, o *kvpart.Options, l benchLoad) (r *Result, err error) {
 	var s Store = nothing{}
 	if o != nil {
@@ -178,7 +177,7 @@ func (b *bench) run(ctx context.Context, o *kvpart.Options, l benchLoad) (r *Res
 	for _, ops := range l.ops {
 		load.Clients = append(load.Clients, Prepared(ops))
 	}
-	runtime.GC() // what came before is not this one's to collect
+	runtime.GC() // this run must not collect the garbage before it
 	r, err = Run(ctx, s, load)
 	if err == nil && o != nil && (r.NotFound > 0 || r.Values == 0 || r.Bytes != r.Values*int64(b.ValueSize)) {
 		return nil, fmt.Errorf("%w: %d values of %d bytes together, %d not found", errShort, r.Values, r.Bytes, r.NotFound)
@@ -186,16 +185,16 @@ func (b *bench) run(ctx context.Context, o *kvpart.Options, l benchLoad) (r *Res
 	return r, err
 }
 
-// errShort says that a store did not do what it was measured for.
+// errShort says that a store did not return its values.
 var errShort = errors.New("a store did not return what was written")
 
-// policy cuts as often as Every and Share say, whatever that brings. All else is by
-// default.
+// policy cuts as often as Every and Share allow, whatever the gain. All else has
+// its default.
 func (b *bench) policy() kvpart.Policy {
 	return kvpart.Policy{Kind: kvpart.Async, Every: b.Every, Share: b.Share, Gain: -1}
 }
 
-// RunBench measures all cases, in every second round the last first.
+// RunBench measures all cases. Every second round runs backwards.
 func RunBench(ctx context.Context, o *BenchOptions) (*Bench, error) {
 	b := newBench(o)
 	cases := Cases()
@@ -267,7 +266,7 @@ func costOf(c Case, results []*Result) *Cost {
 	return cost
 }
 
-// median is the middle, or the mean of the two that are.
+// median returns the middle of values, or the mean of the middle two.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -276,7 +275,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// nothing is a store that does nothing, to tell what its clients take.
+// nothing is a store that does nothing, to measure the clients alone.
 type nothing struct{}
 
 func (nothing) Read(context.Context, string, []byte) ([]byte, error) { return nil, nil }

@@ -9,29 +9,28 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// Turn is a run without repartitioning and two with, one after the other.
+// Turn is a run without repartitioning and two runs with repartitioning.
 type Turn struct {
 	Off     float64 `json:"off_us"`
-	Usual   float64 `json:"usual_us"`  // by default: what does not help is done less often
+	Usual   float64 `json:"usual_us"`  // default policy: useless cuts become rarer
 	Always  float64 `json:"always_us"` // a cut each second, whatever it brings
 	Cuts    float64 `json:"cuts_per_second"`
 	Usually float64 `json:"usual_cuts_per_second"`
 }
 
-// Overhead is what repartitioning costs.
+// Overhead is the cost of repartitioning.
 type Overhead struct {
-	// Turns are of reads that want all keys as often, where no map is better than
-	// another.
+	// Turns read all keys alike: no map is better than another.
 	Turns []Turn `json:"turns"`
-	// Usual and Always are the medians of how much more an operation took than
-	// without, as shares.
+	// Usual and Always are medians of the extra time of an operation, as shares of
+	// the time without repartitioning.
 	Usual  float64  `json:"usual"`
 	Always float64  `json:"always"`
 	Shares []Shared `json:"shares"`
 	Goals  []Goal   `json:"goals"`
 }
 
-// Shared is what tracking and cutting took under a bound.
+// Shared is the cost of tracking and cutting under a bound.
 type Shared struct {
 	Workload string  `json:"workload"`
 	Bound    float64 `json:"bound"` // shares of a core
@@ -41,25 +40,26 @@ type Shared struct {
 }
 
 const (
-	// mostMore is how much more an operation may take with repartitioning.
+	// mostMore bounds the extra time of an operation with repartitioning.
 	mostMore = .03
-	// alwaysShare is the Share of a policy that cuts each second, whatever it brings:
-	// of two cores that work, less than mostMore.
+	// alwaysShare is the Share of a policy that cuts each second, whatever the gain.
+	// With two busy cores it stays below mostMore.
 	alwaysShare = .05
-	// leastTurns is how many turns tell that.
+	// leastTurns is the least number of turns for this goal.
 	leastTurns = 10
-	// leastCuts is how many cuts a second there must be for that: those of a run that
-	// ends before the next one are not seen.
+	// leastCuts is the least number of cuts a second for this goal: a run may end
+	// before its next cut.
 	leastCuts = .5
-	// shareSlack is by how much the share of a run may be above its bound, beside the
-	// one cut that may overdraw it until it is paid back.
+	// shareSlack bounds the share of a run as a multiple of its bound. In addition,
+	// a single cut may overdraw the share until it is paid back.
 	shareSlack = 1.1
-	// shareLonger is how many times as long those runs are: a share is of a long time.
+	// shareLonger is the length of a run for a share, in multiples: a share needs a
+	// long run.
 	shareLonger = 4
 )
 
-// RunCost measures what repartitioning costs: uniform reads without it and with
-// it, in turns, and its share of a core under bounds while it is always wanted.
+// RunCost measures the cost of repartitioning: uniform reads with it and without,
+// in turns, and its share of a core under bounds while it always cuts.
 func RunCost(ctx context.Context, o *BenchOptions) (*Overhead, error) {
 	b := newBench(o)
 	l, err := b.load("C", ycsb.Uniform)
@@ -77,7 +77,7 @@ func RunCost(ctx context.Context, o *BenchOptions) (*Overhead, error) {
 		o.Progress(fmt.Sprintf("turn %d of %d", turn+1, turns))
 		var r [3]*Result
 		for i := range r {
-			at := (i + turn) % len(r) // each comes first as often
+			at := (i + turn) % len(r) // each position comes first equally often
 			if turn%2 == 1 {
 				at = len(r) - 1 - at
 			}

@@ -1,6 +1,6 @@
-// Package kvlab runs workloads against partitioned stores and tells what that
-// costs: processor time, latency, and what repartitioning did meanwhile. It
-// refuses to say whether answers are right: that is lab/kvoracle's.
+// Package kvlab runs workloads against partitioned stores and reports the cost:
+// processor time, latency, and the repartitioning meanwhile. It does not check
+// answers: lab/kvoracle does.
 package kvlab
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// Store is what a workload needs of a kvpart.Store.
+// Store is the part of kvpart.Store that a workload needs.
 type Store interface {
 	Read(ctx context.Context, key string, dst []byte) ([]byte, error)
 	Write(ctx context.Context, key string, value []byte) error
@@ -28,23 +28,23 @@ type Store interface {
 	Close() error
 }
 
-// Load says what to run.
+// Load is the load of a run.
 type Load struct {
-	Clients   []Source      // each is run by a client of its own
-	ValueSize int           // bytes of a value that is written
-	Duration  time.Duration // the load ends after it, or when all sources have: 0 for these alone
-	// Every is how often a Sample is taken, 0 for none but the first and the last.
+	Clients   []Source      // each with its own client
+	ValueSize int           // bytes of a written value
+	Duration  time.Duration // end of the load unless all sources end before; 0: no limit
+	// Every is the interval between Samples; 0 takes the first and the last only.
 	Every time.Duration
-	// Sampled is told each sample, from one goroutine.
+	// Sampled is called with each sample, from a single goroutine.
 	Sampled func(Sample)
 }
 
-// Sample is what was so at a moment of a run. Sums are since the run began.
+// Sample is the state of a run at a moment. Sums are since the start of the run.
 type Sample struct {
 	Elapsed        time.Duration
 	Operations     int64 // answered to clients
 	Ran            int64 // operations by the store's own count, read together with Multi
-	Memory         int64 // bytes that the process has of the system
+	Memory         int64 // bytes of memory that the process has from the system
 	Disk           int64 // bytes
 	Tracking       time.Duration
 	Repartitioning time.Duration
@@ -52,13 +52,13 @@ type Sample struct {
 	Applied        int64
 }
 
-// Result is what a run did. What it has of the store is since the run began, but
-// for Store.Pause and what is so at its end.
+// Result is the result of a run. Store holds sums since the start of the run,
+// except for Store.Pause and values at the end.
 type Result struct {
 	Operations int64
-	NotFound   int64 // reads of keys that were not there
-	Values     int64 // that were read and scanned
-	Bytes      int64 // of these
+	NotFound   int64 // reads of missing keys
+	Values     int64 // values read and scanned
+	Bytes      int64 // bytes of these values
 	Elapsed    time.Duration
 	Processor  time.Duration // of this process, the clients included
 	Latency    *hdrhistogram.Histogram
@@ -66,28 +66,28 @@ type Result struct {
 	Samples    []Sample
 }
 
-// Rate is operations a second.
+// Rate returns operations a second.
 func (r *Result) Rate() float64 { return float64(r.Operations) / r.Elapsed.Seconds() }
 
-// PerOperation is processor time an operation, in µs.
+// PerOperation returns the processor time of an operation, in µs.
 func (r *Result) PerOperation() float64 {
 	return float64(r.Processor.Nanoseconds()) / 1e3 / float64(max(r.Operations, 1))
 }
 
-// MultiShare is the share of requests that were on several partitions.
+// MultiShare returns the share of requests on several partitions.
 func (r *Result) MultiShare() float64 {
 	return float64(r.Store.Multi) / float64(max(r.Store.Operations, 1))
 }
 
 const (
-	// timed is of how many operations one is timed: two readings of the clock cost
-	// as much as a tenth of a short operation.
+	// timed is the number of operations for each timed operation: two readings of
+	// the clock cost as much as a tenth of a short operation.
 	timed = 8
-	// longest is the longest latency told, in ns.
+	// longest is the longest recorded latency, in ns.
 	longest = int64(time.Minute)
 )
 
-// client is one client under way. Its counter is read by the sampler.
+// client is a client under way. The sampler reads its counter.
 type client struct {
 	store    Store
 	write    func(ctx context.Context, key string, value []byte) error
@@ -101,15 +101,15 @@ type client struct {
 	latency  *hdrhistogram.Histogram
 	stop     *atomic.Bool
 	done     atomic.Int64
-	_        [64]byte // the next client's counter is on another cache line
+	_        [64]byte // puts the next client's counter on another cache line
 }
 
 func newClient(s Store, source Source, valueSize int, stop *atomic.Bool) *client {
 	return &client{store: s, write: s.Write, source: source, value: make([]byte, valueSize), latency: hdrhistogram.New(1, longest, 3), stop: stop}
 }
 
-// Run runs a load to its end. An error of the store, other than that a key is not
-// there, ends it and is returned.
+// Run runs a load to its end. It ends with the first error of the store other than
+// a missing key, and returns the error.
 func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 	before, err := readUsage(s)
 	if err != nil {
@@ -128,7 +128,7 @@ func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 		group.Go(func() error {
 			err := c.run(inner)
 			if err != nil {
-				stop.Store(true) // no other need go on
+				stop.Store(true) // the other clients can stop
 			}
 			return err
 		})
@@ -185,7 +185,7 @@ func Run(ctx context.Context, s Store, l *Load) (*Result, error) {
 // mostSamples bounds the samples of a run.
 const mostSamples = 1 << 15
 
-// thin leaves out every second sample if there are too many.
+// thin drops every second sample if there are too many.
 func thin(samples []Sample) []Sample {
 	if len(samples) < mostSamples {
 		return samples
@@ -196,8 +196,8 @@ func thin(samples []Sample) []Sample {
 	return samples[:len(samples)/2]
 }
 
-// watch waits for the end of all clients, takes samples meanwhile, and tells
-// clients when the time is over.
+// watch waits for the end of all clients, takes samples meanwhile, and stops
+// clients after the duration.
 func watch(l *Load, stop *atomic.Bool, ended <-chan error, sample func() error) error {
 	var tick, over <-chan time.Time
 	if l.Every > 0 {
@@ -225,7 +225,7 @@ func watch(l *Load, stop *atomic.Bool, ended <-chan error, sample func() error) 
 	}
 }
 
-// run runs operations until there are no more, or the time is over.
+// run runs operations until the source ends or stop is set.
 func (c *client) run(ctx context.Context) error {
 	for n := int64(1); !c.stop.Load(); n++ {
 		op, err := c.source.Next()
@@ -251,7 +251,7 @@ func (c *client) run(ctx context.Context) error {
 	return nil
 }
 
-// do runs one operation.
+// do runs an operation.
 func (c *client) do(ctx context.Context, op ycsb.Op) (err error) {
 	switch op.Kind {
 	case ycsb.Read:
@@ -287,7 +287,7 @@ func (c *client) do(ctx context.Context, op ycsb.Op) (err error) {
 	return nil
 }
 
-// stamp makes the value another than the last.
+// stamp changes the value.
 func (c *client) stamp() {
 	for i := range min(len(c.value), 8) {
 		c.value[i]++
@@ -297,13 +297,13 @@ func (c *client) stamp() {
 	}
 }
 
-// loader is a store that can be loaded without that being taken for use.
+// loader is a store that can load values without counting the load as use.
 type loader interface {
 	Load(ctx context.Context, key string, value []byte) error
 }
 
-// Preload runs a source by one client, outside of any measurement, and returns how
-// many operations that were.
+// Preload runs a source with a single client, outside of any measurement, and
+// returns the number of operations.
 func Preload(ctx context.Context, s Store, source Source, valueSize int) (int64, error) {
 	var stop atomic.Bool
 	c := newClient(s, source, valueSize, &stop)
@@ -316,7 +316,7 @@ func Preload(ctx context.Context, s Store, source Source, valueSize int) (int64,
 	return c.done.Load(), nil
 }
 
-// Writes is a source that writes each key once.
+// Writes returns a source that writes each key once.
 func Writes(keys []string) Source { return &writes{keys} }
 
 type writes struct{ keys []string }

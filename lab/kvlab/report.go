@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// Report is what is told of a run. Times of operations are in µs.
+// Report is the printed result of a run. Times of operations are in µs.
 type Report struct {
 	Store     string  `json:"store"` // strategy and backend
 	Policy    string  `json:"policy"`
@@ -54,7 +54,8 @@ type Report struct {
 	Disk        int64    `json:"disk_bytes"`
 }
 
-// Report sums a result up. What the run was of is the caller's to add.
+// Report returns a report of the result. The caller adds the description of the
+// run.
 func (r *Result) Report() *Report {
 	us := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 	quantile := func(q float64) float64 { return us(time.Duration(r.Latency.ValueAtQuantile(q))) }
@@ -72,10 +73,10 @@ func (r *Result) Report() *Report {
 	}
 }
 
-// WriteText tells a report to people.
+// WriteText writes the report as text.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(what, format string, args ...any) { _, _ = fmt.Fprintf(t, what+"\t"+format+"\n", args...) } // Flush tells
+	line := func(what, format string, args ...any) { _, _ = fmt.Fprintf(t, what+"\t"+format+"\n", args...) } // Flush returns the error
 	n := plot.Number
 	line("store", "%s, %d partitions, %s, %d keys before, %d after", r.Store, r.Parts, r.Policy, r.Preloaded, r.Keys)
 	line("load", "%s, %d clients, values of %d bytes", r.Workload, r.Clients, r.ValueSize)
@@ -122,8 +123,8 @@ func WriteCSV(w io.Writer, samples []Sample) error {
 	return nil
 }
 
-// Figure draws samples over time: throughput, where requests ran and what that
-// took, memory. It needs two samples.
+// Figure draws samples over time: throughput, the share on several partitions, the
+// time of tracking and cutting, and memory. It needs two samples.
 func Figure(title string, samples []Sample) *plot.Figure {
 	x := plot.Axis{Label: "time", Unit: "s", Zero: true}
 	const mega = 1 << 20

@@ -11,21 +11,21 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// Source is where a client takes its operations from, one after the other: io.EOF
-// says that there are no more.
+// Source is a sequence of a client's operations. Next returns io.EOF after the
+// last.
 type Source interface {
 	Next() (ycsb.Op, error)
 }
 
-// Endless makes a source of a generator.
+// Endless returns the source of a generator.
 func Endless(g *ycsb.Generator) Source { return endless{g} }
 
 type endless struct{ g *ycsb.Generator }
 
 func (e endless) Next() (ycsb.Op, error) { return e.g.Next(), nil }
 
-// Prepared is a source of operations that were made before, so that making them
-// costs nothing while they run.
+// Prepared returns a source of operations made before: making them costs nothing
+// during the run.
 func Prepared(ops []ycsb.Op) Source { return &prepared{ops: ops} }
 
 type prepared struct {
@@ -41,7 +41,7 @@ func (p *prepared) Next() (ycsb.Op, error) {
 	return p.ops[p.at-1], nil
 }
 
-// Drain makes all operations of a source before they run.
+// Drain returns a Prepared source with all operations of s.
 func Drain(s Source) (Source, error) {
 	var ops []ycsb.Op
 	for {
@@ -56,7 +56,7 @@ func Drain(s Source) (Source, error) {
 	}
 }
 
-// Make makes n operations of each client of a workload.
+// Make makes n operations for each client of a workload.
 func Make(w *ycsb.Workload, clients, n int) [][]ycsb.Op {
 	all := make([][]ycsb.Op, clients)
 	for c := range all {
@@ -85,12 +85,12 @@ func (l *limited) Next() (ycsb.Op, error) {
 	return l.s.Next()
 }
 
-// LoadFile is the file of a workload's folder that is run before the clients'
-// files, by one client and not measured.
+// LoadFile is the file in a workload's folder that a single client runs before the
+// clients' files. It is not measured.
 const LoadFile = "load.csv"
 
-// Files lists the files of operations in a folder, one of each client, in the
-// order of their names. load is that of LoadFile, "" if there is none.
+// Files lists the files of operations in a folder, a file for each client, in the
+// order of their names. load is the name of LoadFile, "" for none.
 func Files(dir string) (clients []string, load string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -112,18 +112,17 @@ func Files(dir string) (clients []string, load string, err error) {
 	return clients, load, nil
 }
 
-// FileSource reads files one after the other, line by line. Close it.
+// FileSource reads files in turn, line by line. The caller closes it.
 type FileSource struct {
 	names []string
 	file  *os.File
 	r     *ycsb.Reader
 }
 
-// Open returns the operations of files. A file is opened when it is read.
+// Open returns the operations of files. It opens each file at its first read.
 func Open(names ...string) *FileSource { return &FileSource{names: names} }
 
-// Next returns the next operation. What is wrong with a line is a
-// *ycsb.FormatError.
+// Next returns the next operation. A bad line fails with a *ycsb.FormatError.
 func (s *FileSource) Next() (ycsb.Op, error) {
 	for {
 		if s.r == nil {
@@ -146,7 +145,7 @@ func (s *FileSource) Next() (ycsb.Op, error) {
 	}
 }
 
-// Close closes the file that is open.
+// Close closes the open file.
 func (s *FileSource) Close() error {
 	f := s.file
 	s.file, s.r = nil, nil
@@ -156,7 +155,7 @@ func (s *FileSource) Close() error {
 	return f.Close()
 }
 
-// Keys is a source that writes each key of another once.
+// Keys returns a source that writes each key of another source once.
 func Keys(s Source) Source { return &keys{s, map[string]struct{}{}} }
 
 type keys struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// WriteText tells the costs to people.
+// WriteText writes the costs as text.
 func (b *Bench) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(t, "store and workload\tµs/operation\tclients alone\trepartitioning\tnet\t×bare engine\tRepart-KV µs\toperations/s\tcuts/s\ton several partitions\tpause p99 µs\t")
@@ -16,13 +16,13 @@ func (b *Bench) WriteText(w io.Writer) error {
 		_, _ = fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%s\t%.2f\t%s\t%s\t%s\t%s\t%.1f %%\t%s\t\n", c.Case, c.Processor, c.Processor-c.Net, orNone(c.Map), c.Net,
 			orNone(c.Bare), orNone(c.Peer), plot.Number(c.Rate), orNone(c.Cuts), 100*c.Multi, orNone(c.PauseP99))
 	}
-	if err := t.Flush(); err != nil { // tells of all that went wrong before
+	if err := t.Flush(); err != nil { // Flush returns the errors of all writes before
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return writeGoals(w, b.Goals)
 }
 
-// orNone writes a number, or that there is none.
+// orNone formats a number; "-" for 0.
 func orNone(v float64) string {
 	if v == 0 {
 		return "-"
@@ -30,7 +30,7 @@ func orNone(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// WriteText tells the cost of repartitioning to people.
+// WriteText writes the cost of repartitioning as text.
 func (o *Overhead) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(t, "uniform reads, µs/operation\twithout\tby default\tmore\tcuts/s\ta cut each second\tmore\tcuts/s\t")
@@ -53,7 +53,7 @@ func (o *Overhead) WriteText(w io.Writer) error {
 	return writeGoals(w, o.Goals)
 }
 
-// writeGoals tells which goals are met.
+// writeGoals writes the goals and whether they are met.
 func writeGoals(w io.Writer, goals []Goal) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "\ngoal\tbound\tgot\t")

@@ -9,14 +9,14 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// usage is what was used so far.
+// usage is the use of resources so far.
 type usage struct {
 	processor time.Duration // of this process
 	memory    int64         // bytes
 	stats     kvpart.Stats
 }
 
-// readUsage reads what the process and a store have used.
+// readUsage reads the resources used by the process and by a store.
 func readUsage(s Store) (usage, error) {
 	var self syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &self); err != nil {
@@ -31,7 +31,7 @@ func readUsage(s Store) (usage, error) {
 	}, nil
 }
 
-// since takes from the sums of a store what they were before.
+// since subtracts the sums of a store before from the sums after.
 func since(after, before kvpart.Stats) kvpart.Stats {
 	s := after
 	s.Operations -= before.Operations

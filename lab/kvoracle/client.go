@@ -11,22 +11,22 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// client makes requests, one at a time, or a few one after the other on the same
-// key without waiting.
+// client makes a request at a time, or a few requests on the same key without
+// waiting.
 type client struct {
 	l   *Load
 	id  int
 	rng *rand.Rand
 	seq uint64
 	own []int
-	// retired are keys of its own with a write whose outcome it does not know.
+	// retired are its own keys with a write of unknown outcome.
 	retired map[int]bool
-	// forbidden are ids of values that nobody may see, and why.
+	// forbidden are the ids of values that no client may see, with the reason.
 	forbidden map[uint64]string
 	mu        sync.Mutex // guards ops of the auditor
 	ops       []*op
 	begun     atomic.Int64
-	// beat is odd while a request is under way, doing is which.
+	// beat is odd while a request is under way; doing names the request.
 	beat  atomic.Int64
 	doing atomic.Pointer[string]
 	value []byte
@@ -35,7 +35,7 @@ type client struct {
 	focus int
 }
 
-// run makes n requests, or fewer if the store is closed.
+// run makes n requests, or fewer if the store closes.
 func (c *client) run(ctx context.Context, n int) {
 	for range n {
 		if c.l.violated.Load() != nil {
@@ -47,8 +47,8 @@ func (c *client) run(ctx context.Context, n int) {
 	}
 }
 
-// near draws a key from a neighbourhood that moves, so that some keys are used
-// together, and others later.
+// near draws a key from a moving neighbourhood, so that some keys are used
+// together, and other keys later.
 func (c *client) near(keys []int) int {
 	if c.rng.IntN(150) == 0 {
 		c.focus = c.rng.IntN(1 << 16)
@@ -59,7 +59,8 @@ func (c *client) near(keys []int) int {
 	return keys[(c.focus+c.rng.IntN(3))%len(keys)]
 }
 
-// free draws a key of the client's own that it may write; false if all are retired.
+// free draws a key of the client's own that it may write; false if four draws hit
+// retired keys.
 func (c *client) free() (int, bool) {
 	for range 4 {
 		if k := c.near(c.own); !c.retired[k] {
@@ -69,7 +70,7 @@ func (c *client) free() (int, bool) {
 	return 0, false
 }
 
-// step makes a random request. It tells whether the store took it.
+// step makes a random request. It reports whether the store took the request.
 func (c *client) step(ctx context.Context) bool {
 	ctx, cancel := c.deadline(ctx)
 	defer cancel()
@@ -125,7 +126,7 @@ func (c *client) step(ctx context.Context) bool {
 }
 
 // deadline ends the context of some requests at a random moment, from before the
-// call to after the return of most.
+// call to after the usual return.
 func (c *client) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.rng.Float64() >= c.l.o.Deadlines {
 		return ctx, func() {}
@@ -159,7 +160,7 @@ func (c *client) end(ctx context.Context, o *op, err error) {
 	c.settle(ctx, o, err)
 }
 
-// settle says what an error means.
+// settle derives the outcome of a request from its error.
 func (c *client) settle(ctx context.Context, o *op, err error) {
 	ended := ctx.Err()
 	switch {
@@ -183,7 +184,7 @@ func (c *client) write(ctx context.Context, k int) bool {
 	o.writes = []access{{key: k, id: v.id}}
 	c.value = v.append(c.value[:0])
 	err := c.l.store.Write(ctx, c.l.keys[k].name, c.value)
-	clear(c.value) // it is the client's again
+	clear(c.value) // the buffer is the client's again
 	c.end(ctx, o, err)
 	c.retire(o)
 	return o.outcome == done
@@ -197,8 +198,8 @@ func (c *client) remove(ctx context.Context, k int) bool {
 	return o.outcome == done
 }
 
-// retire leaves keys of its own alone once it does not know what they hold: such
-// a write is the last of the round.
+// retire retires the client's own keys after a write of unknown outcome: it is
+// their last write of the round.
 func (c *client) retire(o *op) {
 	if o.outcome != unknown {
 		return
@@ -225,7 +226,7 @@ func (c *client) read(ctx context.Context, k int) bool {
 	return o.outcome == done
 }
 
-// sawValue records what was read of a key.
+// sawValue records a value read.
 func (c *client) sawValue(o *op, k int, b []byte, missing bool) (v value) {
 	if missing {
 		o.reads = append(o.reads, access{key: k})
@@ -251,8 +252,8 @@ func (c *client) scan(ctx context.Context, store Store, from string, limit int) 
 	return o
 }
 
-// saw records what a scan tells: of all keys from where it began to its last, or
-// of all that follow if it has fewer than it may.
+// saw records the result of a scan. It covers the keys from the start to the last
+// key found, or all keys from the start if it found fewer than limit.
 func (c *client) saw(o *op, from string, limit int, pairs []kvpart.Pair) {
 	l := c.l
 	at := 0

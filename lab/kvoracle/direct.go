@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// Direct is the plainest store on a scheduler: values are in its entries, and keys
-// move at random all the time. So it is the scheduler that is judged.
+// Direct is the plainest store on a scheduler: entries hold the values, and keys
+// move at random all the time. It puts the scheduler itself on trial.
 type Direct struct {
 	s      *sched.Scheduler[[]byte]
 	mover  sync.WaitGroup
@@ -33,7 +33,7 @@ func NewDirect(o sched.Options[[]byte], seed uint64) (*Direct, error) {
 	return d, nil
 }
 
-// move assigns some keys anew and switches, time and again.
+// move assigns some keys anew and switches, again and again.
 func (d *Direct) move(rng *rand.Rand) {
 	tick := time.NewTicker(300 * time.Microsecond)
 	defer tick.Stop()
@@ -71,7 +71,7 @@ func (d *Direct) move(rng *rand.Rand) {
 	}
 }
 
-// directJob is what a request does.
+// directJob is the work of a request.
 type directJob struct {
 	run func(*sched.Request[[]byte])
 	end func(error)
@@ -85,7 +85,7 @@ func (j *directJob) End(err error) {
 	}
 }
 
-// asStore turns a scheduler's error into a store's.
+// asStore turns an error of a scheduler into an error of a store.
 func asStore(err error) error {
 	switch {
 	case errors.Is(err, sched.ErrUnknown):
@@ -96,7 +96,7 @@ func asStore(err error) error {
 	return err
 }
 
-// Read is kvpart.Store's.
+// Read implements Store.
 func (d *Direct) Read(ctx context.Context, key string, dst []byte) ([]byte, error) {
 	var r sched.Request[[]byte]
 	var got []byte
@@ -117,7 +117,7 @@ func (d *Direct) Read(ctx context.Context, key string, dst []byte) ([]byte, erro
 	return append(dst, got...), nil
 }
 
-// Write is kvpart.Store's.
+// Write implements Store.
 func (d *Direct) Write(ctx context.Context, key string, value []byte) error {
 	var r sched.Request[[]byte]
 	value = slices.Clone(value)
@@ -125,7 +125,7 @@ func (d *Direct) Write(ctx context.Context, key string, value []byte) error {
 	return asStore(d.s.Do(ctx, &r))
 }
 
-// set writes in two parts, so that whoever runs at the same time sees a torn value.
+// set writes a value in two parts, so that a concurrent reader sees a torn value.
 func set(e *sched.Entry[[]byte], value []byte) {
 	half := len(value) / 2
 	e.Present, e.Value = true, append(e.Value[:0], value[:half]...)
@@ -135,7 +135,7 @@ func set(e *sched.Entry[[]byte], value []byte) {
 
 func unset(e *sched.Entry[[]byte]) { e.Present, e.Value = false, e.Value[:0] }
 
-// Delete is kvpart.Store's.
+// Delete implements Store.
 func (d *Direct) Delete(ctx context.Context, key string) error {
 	var r sched.Request[[]byte]
 	r.One(key, sched.Alone, &directJob{run: func(r *sched.Request[[]byte]) { unset(r.Entries()[0]) }})
@@ -145,7 +145,7 @@ func (d *Direct) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// Scan is kvpart.Store's.
+// Scan implements Store.
 func (d *Direct) Scan(ctx context.Context, from string, limit int, _ []kvpart.Pair) ([]kvpart.Pair, error) {
 	for reach := limit; ; reach *= 2 {
 		var r sched.Request[[]byte]
@@ -168,7 +168,7 @@ func (d *Direct) Scan(ctx context.Context, from string, limit int, _ []kvpart.Pa
 	}
 }
 
-// Execute is kvpart.Store's.
+// Execute implements Store.
 func (d *Direct) Execute(ctx context.Context, keys []string, fn func(kvpart.Tx) error) error {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	var r sched.Request[[]byte]
@@ -234,7 +234,7 @@ func (t *directTx) Delete(key string) error {
 	return nil
 }
 
-// Start is kvpart.Store's.
+// Start implements Starter.
 func (d *Direct) Start(ctx context.Context, q *kvpart.Request) error {
 	r := new(sched.Request[[]byte])
 	j := &directJob{end: func(err error) {
@@ -268,7 +268,7 @@ func (d *Direct) Start(ctx context.Context, q *kvpart.Request) error {
 	return asStore(d.s.Start(ctx, r))
 }
 
-// Close is kvpart.Store's.
+// Close implements Store.
 func (d *Direct) Close() error {
 	if d.moving {
 		d.moving = false

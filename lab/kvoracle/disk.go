@@ -14,21 +14,23 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// ErrInjected is the error of writes that a Disk lets fail; nothing of them was done.
+// ErrInjected is the error of writes that a Disk lets fail. A failed write changes
+// nothing.
 var ErrInjected = errors.New("injected failure")
 
-// Disk stands between a store and its engines. It sees to it that no two methods of
-// an engine run with one key where that is forbidden, lets others run in between,
-// lets writes fail, and stops all engines for an image of their directories.
+// Disk is a layer between a store and its engines. It checks that no two methods of
+// an engine run with the same key where this is forbidden. It lets other goroutines
+// run in between, lets writes fail, and stops all engines for an image of their
+// directories.
 type Disk struct {
-	// Fail is the share of writes that fail, as a fraction of 1<<16.
+	// Fail is the share of writes that fail, in units of 1/65536.
 	Fail atomic.Int64
-	// Cells lets the store reach values in memory past the disk, where neither their
-	// use is seen nor a write fails.
+	// Cells lets the store reach values in memory past the disk. There the disk does
+	// not see their use, and no write fails.
 	Cells bool
-	// Report is told of use that an engine does not allow.
+	// Report is called with forbidden uses of an engine.
 	Report func(*Violation)
-	// gate is held while an engine is used, alone for an image.
+	// gate is held while an engine is used, exclusively for an image.
 	gate  sync.RWMutex
 	draws atomic.Uint64
 }
@@ -52,8 +54,8 @@ func (d *Disk) Wrap(f engine.Factory) *engine.Factory {
 	return &f
 }
 
-// Image copies directories while no engine does anything, as they would be found
-// if the process ended there. It returns when they were stopped, and until when.
+// Image copies directories while no engine runs, as the end of the process would
+// leave them. It returns the times between which the engines stood still.
 func (d *Disk) Image(dirs map[string]string, now func() int64) (from, until int64, err error) {
 	d.gate.Lock()
 	defer d.gate.Unlock()
@@ -66,15 +68,15 @@ func (d *Disk) Image(dirs map[string]string, now func() int64) (from, until int6
 	return from, now(), nil
 }
 
-// copyTree copies the files of a directory. Locks of processes are no files of theirs.
+// copyTree copies the files of a directory. Process locks are not among the files.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		return copyEntry(from, to, path, e, err)
 	})
 }
 
-// copyEntry copies what WalkDir has found below from. A directory may go between its
-// listing and its reading, as an engine is given up.
+// copyEntry copies an entry that WalkDir found below from. A directory may
+// disappear between listing and reading, when an engine is given up.
 func copyEntry(from, to, path string, e os.DirEntry, err error) error {
 	if errors.Is(err, os.ErrNotExist) && path != from {
 		return nil
@@ -92,7 +94,7 @@ func copyEntry(from, to, path string, e os.DirEntry, err error) error {
 func copyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // an engine removes files behind its callers' backs
+		return nil // an engine removes files in the background
 	}
 	if err != nil {
 		return err
@@ -122,12 +124,12 @@ type watched struct {
 	engine.Engine
 	disk *Disk
 	mu   sync.Mutex
-	// used counts who reads a key; -1 is one who writes it.
+	// used counts the readers of a key; -1 is a writer.
 	used   map[string]int
 	closed bool
 }
 
-// use enters with a key, and returns how to leave.
+// use marks keys as used, and returns a function that ends the use.
 func (w *watched) use(writes bool, keys ...string) (leave func()) {
 	w.mu.Lock()
 	if w.closed {
@@ -211,7 +213,7 @@ func (w *watched) Close() error {
 	return w.Engine.Close()
 }
 
-// watchedHolder is an engine in memory behind a disk, but for its cells.
+// watchedHolder is an engine in memory behind a disk; its cells bypass the disk.
 type watchedHolder struct {
 	*watched
 	holder engine.Holder

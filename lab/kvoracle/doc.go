@@ -1,15 +1,15 @@
-// Package kvoracle tells whether a partitioned store keeps its promises: clients
-// make load on it while it moves keys between partitions, every request is
-// recorded with its call and its return on one clock, and the history is judged.
-// It refuses to look into the store: it judges what clients see.
+// Package kvoracle judges whether a partitioned store keeps its promises. Clients
+// make load while the store moves keys between partitions. A single clock stamps
+// the call and the return of every request, and the oracle judges the history. It
+// does not look into the store: it judges the clients' view.
 //
-// Most keys have a known order of their versions: those of one client alone by
-// that client's program, those that all change by Execute because each change
-// carries the number of the one it saw. So a history is a graph of requests, and
-// the store took each at one instant between its call and its return exactly if
-// that graph has no cycle (Adya, Liskov and O'Neil, "Generalized isolation level
-// definitions", 2000). Keys that all clients write blindly are judged one by one
-// as registers.
+// Most keys have a known order of versions. A key of a single client has the order
+// of the client's program. A key that clients change by Execute alone has versions
+// in which each change carries the number after the number it saw. So a history is
+// a graph of requests. The graph has no cycle exactly if the store took each
+// request at an instant between its call and its return. See Adya, Liskov and
+// O'Neil, "Generalized isolation level definitions", 2000. Each key that all
+// clients write blindly is judged alone, as a register.
 package kvoracle
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// Store is what is judged; see kvpart.Store for what its methods promise.
+// Store is a store to judge; kvpart.Store documents the promises of its methods.
 type Store interface {
 	Read(ctx context.Context, key string, dst []byte) ([]byte, error)
 	Write(ctx context.Context, key string, value []byte) error
@@ -34,37 +34,38 @@ type Starter interface {
 	Start(ctx context.Context, r *kvpart.Request) error
 }
 
-// Invariant names what must hold.
+// Invariant names an invariant.
 type Invariant string
 
 // The invariants.
 const (
-	// Atomic: requests on several keys take effect at one instant each.
+	// Atomic: each request on several keys takes effect at an instant.
 	Atomic Invariant = "atomic"
-	// Order: requests on one key take effect between call and return, in the order
-	// in which they were handed over.
+	// Order: requests on a single key take effect between call and return, in the
+	// order of their calls by Start.
 	Order Invariant = "order"
-	// Register: a key that all write is a register with a total order.
+	// Register: a key that all clients write is a register with a total order.
 	Register Invariant = "register"
-	// Exact: a scan is of the first limit keys from where it begins, and of them once.
+	// Exact: a scan returns the first limit keys from its start, each once.
 	Exact Invariant = "exact"
-	// Exclusive: no two requests run with one key at a time.
+	// Exclusive: no two requests run with the same key at a time.
 	Exclusive Invariant = "exclusive"
-	// Refused: what failed with an error that says so was not done, and is not later.
+	// Refused: a request that failed with an error that says so has no effect, now
+	// or later.
 	Refused Invariant = "refused"
-	// Once: an Execute runs once; none of its effects is lost or there twice.
+	// Once: an Execute runs once; no effect is lost or doubled.
 	Once Invariant = "once"
-	// Sum: what is moved between keys is always there in full.
+	// Sum: the sum of amounts moved between keys is constant.
 	Sum Invariant = "sum"
-	// Intact: a value is one that was written to its key.
+	// Intact: every value seen was written to its key.
 	Intact Invariant = "intact"
-	// Sound: no request fails with an error that it cannot have.
+	// Sound: no request fails with an error outside of its contract.
 	Sound Invariant = "sound"
-	// Deadlock: every request comes to an end, and so does Close.
+	// Deadlock: every request ends, and so does Close.
 	Deadlock Invariant = "deadlock"
 )
 
-// Violation is an invariant that does not hold.
+// Violation is a violated invariant.
 type Violation struct { //nolint:errname // It is a finding, told and counted; it is handed over as an error.
 	Invariant Invariant
 	Detail    string

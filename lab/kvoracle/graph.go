@@ -18,26 +18,27 @@ type reason uint8
 
 const (
 	overwritten reason = iota // a later version was written
-	seen                      // what was written was seen
-	replaced                  // what was seen was overwritten
+	seen                      // its write was seen
+	replaced                  // its read was overwritten
 	handed                    // handed over before, on the same key
-	returned                  // it returned before the call
+	returned                  // returned before the call
 )
 
 func (r reason) String() string {
 	return [...]string{"is overwritten by", "is seen by", "saw what is overwritten by", "was handed over before", "returned before"}[r]
 }
 
-// graph has a node a request, and one for each return, by which all requests
-// called later are reached.
+// graph has a node for each request, and a node for each return. The nodes of
+// returns lead to all requests called later.
 type graph struct {
 	h     *history
 	edges [][]edge
 	node  map[*op]int32
 }
 
-// acyclic fails if requests cannot be ordered such that each sees what those
-// before it wrote, and comes after all that returned before its call.
+// acyclic fails unless some order of the requests explains the history. In the
+// order each request sees the writes before it, and follows all requests that
+// returned before its call.
 func (h *history) acyclic() *Violation {
 	g := &graph{h: h, node: make(map[*op]int32, len(h.ops))}
 	for i, o := range h.ops {
@@ -69,8 +70,8 @@ func (g *graph) add(from, to *op, key int, why reason) {
 	}
 }
 
-// addTime adds the order of returns and calls: a chain of the returns, in their
-// order, that each request enters at its own and leaves at its call.
+// addTime adds the order of returns and calls: a chain of the returns. Each request
+// enters the chain at its return; the chain leads to a request at its call.
 func (g *graph) addTime() {
 	n := int32(len(g.h.ops))
 	byReturn := make([]int32, 0, n)
@@ -107,7 +108,7 @@ func (g *graph) addTime() {
 	}
 }
 
-// addKeys adds what the versions of keys tell.
+// addKeys adds the order of versions.
 func (g *graph) addKeys() *Violation {
 	type held struct {
 		key int
@@ -129,7 +130,7 @@ func (g *graph) addKeys() *Violation {
 				continue
 			}
 			versions := g.h.versions[r.key]
-			last := position[held{r.key, r.id}] // 0 for what was there at first
+			last := position[held{r.key, r.id}] // 0 for the initial value
 			if r.id == absent {
 				first, until, ok := absences(versions, o)
 				if !ok {
@@ -146,7 +147,7 @@ func (g *graph) addKeys() *Violation {
 	return nil
 }
 
-// breaks names what does not hold if a request saw what it cannot have seen.
+// breaks returns the invariant that a request breaks with an impossible read.
 func (o *op) breaks() Invariant {
 	if len(o.reads)+len(o.writes) > 1 {
 		return Atomic
@@ -154,8 +155,8 @@ func (o *op) breaks() Invariant {
 	return Order
 }
 
-// absences returns the first and the last version at which a request that saw no
-// value may have seen none.
+// absences returns the first and the last version at which a request may have seen
+// no value.
 func absences(versions []version, o *op) (first, last int, ok bool) {
 	first = -1
 	for i, v := range versions {
@@ -192,7 +193,7 @@ func (g *graph) around(versions []version, o *op) string {
 	return b.String()
 }
 
-// report tells of a cycle, and which invariant it breaks.
+// report describes a cycle and names the broken invariant.
 func (g *graph) report(cycle []step) *Violation {
 	invariant := Order
 	keys := make(map[int32]bool)
@@ -223,7 +224,7 @@ type step struct {
 	edge edge
 }
 
-// cycle returns a short cycle, nil if there is none.
+// cycle returns a short cycle, or nil for none.
 func (g *graph) cycle() []step {
 	in := make([]int32, len(g.edges))
 	for _, edges := range g.edges {
@@ -268,8 +269,8 @@ func (g *graph) cycle() []step {
 	return best
 }
 
-// through returns a shortest cycle through a node, nil if there is none. Nodes
-// with nothing left ahead of them are on none.
+// through returns a shortest cycle through a node, or nil for none. Nodes with in 0
+// are on no cycle.
 func (g *graph) through(start int32, in []int32) []step {
 	reached := make(map[int32]step)
 	queue := []int32{start}

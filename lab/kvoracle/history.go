@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// never is the return of a request whose outcome nobody was told.
+// never is the return of a request of unknown outcome.
 const never = math.MaxInt64
 
 // absent is the id of no value.
@@ -28,25 +28,25 @@ func (k kind) String() string {
 	return [...]string{"read", "write", "delete", "scan", "execute"}[k]
 }
 
-// outcome is what a client knows of its request.
+// outcome is a client's knowledge of its request.
 type outcome uint8
 
 const (
 	done outcome = iota
-	// refused requests were not done.
+	// refused requests have no effect.
 	refused
-	// unknown requests were done or not.
+	// unknown requests may have taken effect.
 	unknown
 )
 
-// access is a key with the id of the value that was seen or written there.
+// access is a key and the id of the value seen or written.
 type access struct {
 	key     int
 	id      uint64
-	version uint64 // of keys that are changed by Execute alone
+	version uint64 // of keys changed by Execute alone
 }
 
-// op is a request. Its ids are unique, so that each value tells who wrote it.
+// op is a request. Ids are unique: each value identifies its writer.
 type op struct {
 	kind      kind
 	client    int
@@ -54,14 +54,14 @@ type op struct {
 	outcome   outcome
 	reads     []access
 	writes    []access
-	// before are requests on the same key that were handed over before.
+	// before are earlier requests of a pipeline on the same key.
 	before []*op
-	// late is what an Execute did that was given up, once it did it.
+	// late is set when an abandoned Execute runs after all.
 	late *atomic.Pointer[late]
 }
 
-// clock is one for all clients: a request that returned before another was
-// called has the lower time.
+// clock is the clock of all clients: a request that returned before the call of
+// another has the lower time.
 type clock struct{ ticks atomic.Int64 }
 
 func (c *clock) now() int64 { return c.ticks.Add(1) }
@@ -94,7 +94,7 @@ func (l *Load) text(o *op) string {
 	return b.String()
 }
 
-// The id of a value is that of its writer and a number of the writer's.
+// The id of a value consists of its writer and a number of the writer's.
 const idBits = 40
 
 func idText(id uint64) string {

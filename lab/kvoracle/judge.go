@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// history is a round that came to an end.
+// history is a finished round.
 type history struct {
 	l *Load
-	// ops are the requests that took effect, or may be taken as if.
+	// ops are the requests that took effect or may have.
 	ops []*op
-	// writers are those that wrote a value, by its id.
+	// writers are the writers of values, by the value's id.
 	writers map[uint64]*op
-	// forbidden are values that nobody may see, and why.
+	// forbidden are the ids of values that no client may see, with the reason.
 	forbidden map[uint64]string
-	// versions are what the keys with a known order held, in that order; the first
-	// is what they held when the round began.
+	// versions are the values of the keys with a known order, in order; the first is
+	// the value at the start of the round.
 	versions [][]version
 }
 
-// version is what a key held, from the request that wrote it on.
+// version is a value of a key.
 type version struct {
 	id uint64
-	by *op // nil for what was there before
+	by *op // nil for the initial value
 }
 
-// judge judges what was done since the last time. Without a last scan of
-// everything, the state after it is not known.
+// judge judges the requests since the last call. Without a last scan of everything,
+// the state afterwards is unknown.
 func (l *Load) judge(last *op) {
 	h := l.collect()
 	if v := h.judge(); v != nil {
@@ -99,7 +99,7 @@ func (l *Load) count(o *op) {
 	}
 }
 
-// believe adds those of the doubtful Executes of which anything was seen.
+// believe adds the doubtful Executes with an effect that a request saw.
 func (h *history) believe(doubtful []*op) {
 	seen := make(map[uint64]bool)
 	see := func(o *op) {
@@ -137,7 +137,7 @@ func (h *history) judge() *Violation {
 	return h.registers()
 }
 
-// known fails if a value was seen that nobody wrote, or that was taken back.
+// known fails if a request saw a value never written, or a forbidden value.
 func (h *history) known() *Violation {
 	for _, o := range h.ops {
 		for _, r := range o.reads {
@@ -153,13 +153,13 @@ func (h *history) known() *Violation {
 	return nil
 }
 
-// order finds the order of the versions of each key but the shared ones.
+// order finds the order of versions of all keys but the shared keys.
 func (h *history) order() *Violation {
 	h.versions = make([][]version, len(h.l.keys))
 	for k := range h.versions {
 		h.versions[k] = []version{{id: h.l.state[k].id}}
 	}
-	for _, o := range h.ops { // by call: the own keys are in order
+	for _, o := range h.ops { // by call: own keys are then in order
 		for _, w := range o.writes {
 			if h.l.keys[w.key].class != shared {
 				h.versions[w.key] = append(h.versions[w.key], version{id: w.id, by: o})
@@ -176,8 +176,8 @@ func (h *history) order() *Violation {
 	return nil
 }
 
-// chain orders the versions of a key that is changed by Execute alone: each has
-// the number after the one its writer saw.
+// chain orders the versions of a key changed by Execute alone: each version has the
+// number after the version that its writer saw.
 func (h *history) chain(k int) *Violation {
 	number := func(v version) uint64 {
 		for _, w := range v.by.writes {

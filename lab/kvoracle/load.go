@@ -12,25 +12,27 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// Options say what load to make.
+// Options are the options of a load.
 type Options struct {
-	// Clients make requests at the same time, one each: 8 if 0.
+	// Clients is the number of concurrent clients; 0 means 8. A client makes a
+	// request at a time.
 	Clients int
-	// Ops is how many requests each client makes in a round: 400 if 0.
+	// Ops is the number of requests of a client in a round; 0 means 400.
 	Ops int
-	// Own is how many keys each client alone writes, Shared how many all write
-	// blindly, Accounts and Counters how many all change by Execute: 8, 4, 6 and 3
-	// if 0.
+	// Own is the number of keys that each client alone writes, Shared the number of
+	// keys that all clients write blindly. Accounts and Counters are the numbers of
+	// keys that all clients change by Execute. 0 means 8, 4, 6 and 3.
 	Own, Shared, Accounts, Counters int
 	Seed                            uint64
-	// Deadlines is the share of requests whose context ends at a random moment.
+	// Deadlines is the share of requests with a context that ends at a random
+	// moment.
 	Deadlines float64
-	// Pipelines hands requests over without waiting, to a Store that is a Starter.
+	// Pipelines starts requests without waiting, on a Store that is a Starter.
 	Pipelines bool
-	// Injected is an error that the store may return; what failed with it was not
-	// done. Nil for none.
+	// Injected is an error that the store may return; a request that fails with it
+	// has no effect. Nil for none.
 	Injected error
-	// Patience is how long a request may take before it counts as stuck: 30 s if 0.
+	// Patience is the time after which a request counts as stuck; 0 means 30 s.
 	Patience time.Duration
 }
 
@@ -52,18 +54,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// class says who writes a key, and how.
+// class is the way in which clients write a key.
 type class uint8
 
 const (
-	// own keys are written by one client.
+	// own keys have a single writing client.
 	own class = iota
-	// shared keys are written by all, blindly.
+	// All clients write shared keys, blindly.
 	shared
-	// account keys are changed by all, by Execute, and never removed; what they
-	// hold adds up to the same at all times.
+	// All clients change account keys by Execute and never remove them. The sum of
+	// the accounts is constant.
 	account
-	// counter keys are raised by all, by Execute.
+	// All clients raise counter keys by Execute.
 	counter
 )
 
@@ -71,37 +73,37 @@ type key struct {
 	name  string
 	class class
 	owner int
-	// running is how many Executes run with it.
+	// running is the number of Executes that run with the key.
 	running atomic.Int32
 }
 
-// deposit is what each account holds at first.
+// deposit is the initial amount of each account.
 const deposit = 1000
 
-// Load is load on one store, and what was seen of it.
+// Load is load on a store, with the observations of its clients.
 type Load struct {
 	store   Store
 	o       Options
-	keys    []key // in their order
+	keys    []key // in ascending order
 	index   map[string]int
 	classes [counter + 1][]int
 	clock   clock
 	clients []*client
 	auditor *client
 	closing atomic.Bool
-	// closeMayFail is an error that Close may tell of.
+	// closeMayFail is an error that Close may return.
 	closeMayFail error
 	violated     atomic.Pointer[Violation]
-	// state is what each key held when the round began.
+	// state is the value of each key at the start of the round.
 	state []access
 	Stats
 }
 
-// Stats counts what was done and judged.
+// Stats counts requests and judgements.
 type Stats struct {
 	Requests, Refused, Unknown, Scans, Executes int64
 	Edges                                       int64
-	// Undecided are histories of shared keys that took too long to judge.
+	// Undecided counts histories of shared keys that took too long to judge.
 	Undecided int64
 }
 
@@ -149,7 +151,7 @@ func New(store Store, o Options) *Load {
 	return l
 }
 
-// Fill gives the accounts what is in them at first. It comes before all else.
+// Fill fills the accounts. It must be the first call.
 func (l *Load) Fill(ctx context.Context) error {
 	return l.watch(func() {
 		c := l.auditor
@@ -163,11 +165,11 @@ func (l *Load) Fill(ctx context.Context) error {
 	})
 }
 
-// Round makes load, lets it come to an end, and judges the history. Its error is
-// a *Violation if an invariant does not hold.
+// Round makes load, waits for its end, and judges the history. A violated invariant
+// is a *Violation.
 func (l *Load) Round(ctx context.Context) error { return l.round(ctx, nil) }
 
-// round is Round, with something else done beside the load.
+// round is Round, with a function beside the load.
 func (l *Load) round(ctx context.Context, beside func()) error {
 	return l.watch(func() {
 		var wait sync.WaitGroup
@@ -185,10 +187,10 @@ func (l *Load) round(ctx context.Context, beside func()) error {
 	})
 }
 
-// Close closes the store while there is load on it, at about the given part of a
-// round, and judges the history so far as it is known. With reopen, the store it
-// returns is held against the history: all that was acknowledged is there, and
-// nothing that was refused.
+// Close closes the store under load, after about the given part of a round, and
+// judges the history as far as it is known. With reopen, it compares the store that
+// reopen returns with the history: all acknowledged effects are there, and no
+// refused effects.
 func (l *Load) Close(ctx context.Context, part float64, reopen func() (Store, error)) error {
 	return l.watch(func() {
 		var wait sync.WaitGroup
@@ -229,7 +231,7 @@ func (l *Load) Close(ctx context.Context, part float64, reopen func() (Store, er
 	})
 }
 
-// begun is how many requests of this round have begun.
+// begun returns the number of requests begun in this round.
 func (l *Load) begun() int64 {
 	var n int64
 	for _, c := range l.clients {
@@ -238,9 +240,9 @@ func (l *Load) begun() int64 {
 	return n
 }
 
-// Recovered holds a store against the history of the round under way: it was
-// opened from an image of the disk taken between two times of the clock. It is
-// looked at when the round is judged.
+// Recovered adds the contents of a recovered store to the history of the current
+// round. The store was opened from an image of the disk taken between two times of
+// the clock. The judgement of the round covers it.
 func (l *Load) Recovered(ctx context.Context, store Store, from, to int64) error {
 	c := &client{l: l, id: l.o.Clients + 1, rng: rand.New(rand.NewPCG(l.o.Seed, uint64(to)))}
 	pairs, err := store.Scan(ctx, firstKey, len(l.keys)+1, nil)
@@ -261,14 +263,14 @@ func (l *Load) Recovered(ctx context.Context, store Store, from, to int64) error
 // firstKey is below all keys.
 const firstKey = "a"
 
-// audit lets requests whose outcome nobody knows come to an end, reads all there
-// is, and judges the round.
+// audit waits for requests of unknown outcome, scans all keys, and judges the
+// round.
 func (l *Load) audit(ctx context.Context, store Store) {
 	c := l.auditor
 	c.does("the audit")
 	for _, client := range l.clients {
 		for k := range client.retired {
-			// Behind what is under way on this key.
+			// The read waits for requests under way on this key.
 			c.beat.Add(1)
 			if _, err := store.Read(ctx, l.keys[k].name, nil); err != nil && !errors.Is(err, kvpart.ErrNotFound) {
 				l.violate(violated(Sound, "read: %v", err))
@@ -321,5 +323,5 @@ func (l *Load) watch(part func()) error {
 	}
 }
 
-// violate keeps the first violation; clients stop soon.
+// violate keeps the first violation; the clients then stop.
 func (l *Load) violate(v *Violation) { l.violated.CompareAndSwap(nil, v) }

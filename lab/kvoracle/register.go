@@ -7,13 +7,13 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// registerUse is what a request does with a register: it writes or sees an id.
+// registerUse is a request's use of a register: it writes or sees an id.
 type registerUse struct {
 	writes bool
 	id     uint64
 }
 
-// registerOf is a key that all write, and what it holds at first.
+// registerOf is the model of a key that all clients write, with its initial value.
 func registerOf(initial uint64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return initial },
@@ -27,14 +27,14 @@ func registerOf(initial uint64) porcupine.Model {
 	}
 }
 
-// decide bounds how long one key is looked at.
+// decide bounds the judgement of a key.
 const decide = 10 * time.Second
 
-// registers judges the keys that all write, one by one.
+// registers judges the keys that all clients write, key by key.
 func (h *history) registers() *Violation {
 	uses := make(map[int][]porcupine.Operation)
 	told := make(map[int][]*op)
-	// A write that nobody was told of took effect before it was first seen.
+	// A write of unknown outcome took effect before a read first saw it.
 	first := make(map[uint64]int64)
 	for _, o := range h.ops {
 		for _, r := range o.reads {

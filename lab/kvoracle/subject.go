@@ -17,37 +17,37 @@ import (
 	"github.com/samya-db/samya/lab/backends"
 )
 
-// Scheduler is the strategy of a Subject that is a scheduler by itself, with callers
-// or with workers that run requests.
+// SchedulerCallers and SchedulerWorkers are strategies of a Subject that is a
+// scheduler alone. Callers or workers run the requests.
 const (
 	SchedulerCallers kvpart.Strategy = "sched_callers"
 	SchedulerWorkers kvpart.Strategy = "sched_workers"
 )
 
-// Shuffled is the policy of a Subject whose keys are assigned at random all the time.
+// Shuffled is the policy of a Subject that assigns keys at random all the time.
 const Shuffled kvpart.PolicyKind = "shuffled"
 
 // The environment of TestOracleOf, which judges a subject.
 const (
 	// EnvSubject is the subject, see ParseSubject.
 	EnvSubject = "SAMYA_KV_SUBJECT"
-	// EnvSeeds is a number of seeds, from the subject's on; 1 if empty.
+	// EnvSeeds is a number of seeds, starting with the subject's; empty means 1.
 	EnvSeeds = "SAMYA_KV_SEEDS"
-	// EnvPatience is the time after which the watchdog takes a request for stuck.
+	// EnvPatience is the time after which the watchdog declares a request stuck.
 	EnvPatience = "SAMYA_KV_PATIENCE"
 )
 
 // Subject is a store to judge.
 type Subject struct {
 	Strategy   kvpart.Strategy
-	Backend    string // not of schedulers
+	Backend    string // not for schedulers
 	Policy     kvpart.PolicyKind
 	Partitions int
 	Queue      int
 	Place      kvpart.Placement
-	// Failing is the share of writes of engines that fail.
+	// Failing is the share of engine writes that fail.
 	Failing float64
-	// Crash has durable backends opened from images of their directories as well.
+	// Crash opens durable backends from images of their directories as well.
 	Crash bool
 	Load  Options
 }
@@ -58,7 +58,7 @@ func (s Subject) String() string {
 		s.Strategy, s.Backend, s.Policy, s.Partitions, s.Queue, s.Place, s.Load.Deadlines, s.Failing, s.Crash, s.Load.Seed)
 }
 
-// ParseSubject reads a subject from words that are a name, = and a value.
+// ParseSubject reads a subject from words of the form name=value.
 func ParseSubject(text string) (Subject, error) {
 	s := Subject{Strategy: kvpart.Soft, Backend: "btree", Policy: kvpart.Async, Partitions: 4, Place: kvpart.RoundRobin}
 	s.Load.Deadlines, s.Load.Seed = .1, 1
@@ -108,21 +108,21 @@ type run struct {
 	scratch string
 	disk    Disk
 	load    *Load
-	store   *kvpart.Store // nil of schedulers
+	store   *kvpart.Store // nil for schedulers
 }
 
-// Report is what came of a subject.
+// Report is the result of a subject.
 type Report struct {
 	Stats
-	// Switches is how often keys were assigned anew.
+	// Switches is the number of times that keys were assigned anew.
 	Switches int64
-	// Images is how many directories were opened as a crash would leave them.
+	// Images is the number of directories opened as a crash would leave them.
 	Images int
 }
 
 // Judge makes load on a subject for some rounds, closes it under load, opens it
-// again if it is durable, and judges all that was seen. Its directories are made
-// below dir. Its error is a *Violation if an invariant does not hold.
+// again if it is durable, and judges all observations. It makes its directories
+// below dir. A violated invariant is a *Violation.
 func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, error) {
 	r := &run{Subject: s, scratch: dir}
 	var store Store
@@ -159,7 +159,7 @@ func Judge(ctx context.Context, s Subject, dir string, rounds int) (Report, erro
 	return report, err
 }
 
-// shuffling is a store whose keys are assigned at random until it is closed.
+// shuffling is a store that assigns keys at random until it is closed.
 type shuffling struct {
 	*kvpart.Store
 	mu     sync.Mutex
@@ -168,7 +168,7 @@ type shuffling struct {
 	stop   chan struct{}
 }
 
-// Close is kvpart.Store's.
+// Close closes the store, and ends the shuffling.
 func (s *shuffling) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -209,7 +209,7 @@ func (r *run) shuffle() {
 	}()
 }
 
-// shuffleEvery is how often keys are assigned at random, at most.
+// shuffleEvery is the least interval between random assignments.
 const shuffleEvery = 300 * time.Microsecond
 
 // open opens the store of directories.
@@ -221,7 +221,7 @@ func (r *run) open(dirs []string) (*kvpart.Store, error) {
 	o := kvpart.Options{
 		Strategy: r.Strategy, Partitions: r.Partitions, Backend: r.Backend, Engine: r.disk.Wrap(f),
 		Queue: r.Queue, Place: r.Place, Generations: 3, Seed: r.Load.Seed,
-		// Cuts follow each other at once, and each is applied.
+		// Cuts follow each other at once, and each cut is applied.
 		Policy: kvpart.Policy{Kind: r.Policy, Operations: 100, Window: 200, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1},
 	}
 	if r.Strategy == kvpart.Bare || r.Policy == Shuffled {
@@ -289,8 +289,8 @@ func (r *run) judge(ctx context.Context, rounds int) (report Report, err error) 
 	return report, err
 }
 
-// crash makes a round of load, during which images of the directories are taken and
-// opened.
+// crash makes a round of load, and takes and opens images of the directories
+// meanwhile.
 func (r *run) crash(ctx context.Context, round int) (images int, err error) {
 	l := r.load
 	var failed error
@@ -308,7 +308,7 @@ func (r *run) crash(ctx context.Context, round int) (images int, err error) {
 	return images, errors.Join(err, failed)
 }
 
-// image takes one image, opens it, and hands what is there to the history.
+// image takes an image, opens it, and adds its contents to the history.
 func (r *run) image(ctx context.Context, to string) (err error) {
 	dirs := make(map[string]string)
 	var copies []string
@@ -325,7 +325,7 @@ func (r *run) image(ctx context.Context, to string) (err error) {
 	return r.opened(ctx, copies, from, until)
 }
 
-// opened holds what directories hold against the history.
+// opened compares the contents of directories with the history.
 func (r *run) opened(ctx context.Context, dirs []string, from, until int64) (err error) {
 	other := &run{Subject: r.Subject, scratch: r.scratch}
 	other.disk.Report = r.load.violate

@@ -46,8 +46,7 @@ func (t *tx) get(k int) (value, bool) {
 	return v, true
 }
 
-// put sets a value, and something else before, which nobody but the function may
-// see.
+// put sets a value. Before, it sets another value, which no other request may see.
 func (t *tx) put(k int, v value) {
 	name := t.c.l.keys[k].name
 	torn := value{key: k, id: t.ids[0], version: v.version, amount: v.amount}
@@ -79,7 +78,7 @@ func (t *tx) remove(k int) {
 	t.writes = append(t.writes, access{key: k, id: absent})
 }
 
-// expect looks at what the transaction wrote itself.
+// expect checks that the transaction sees its own write.
 func (t *tx) expect(name string, want value) {
 	b, err := t.store.Get(name, nil)
 	if err != nil {
@@ -91,7 +90,7 @@ func (t *tx) expect(name string, want value) {
 	}
 }
 
-// late is what an Execute did that its caller gave up.
+// late is the effect of an Execute that its caller gave up.
 type late struct {
 	reads, writes []access
 	err           error
@@ -102,8 +101,8 @@ var (
 	errBroken = errors.New("broken off: an invariant does not hold")
 )
 
-// execute runs body on keys. An error of body's is expected back, and then
-// nothing may be changed.
+// execute runs body on keys. If body fails, Execute must return the error and
+// change nothing.
 func (c *client) execute(ctx context.Context, keys []int, body func(*tx) error) bool {
 	o := c.begin(execute)
 	t := &tx{c: c, o: &op{kind: execute, client: c.id, call: o.call}, ids: []uint64{c.id64(), c.id64()}}
@@ -174,7 +173,8 @@ func (c *client) execute(ctx context.Context, keys []int, body func(*tx) error) 
 	return o.outcome == done
 }
 
-// enter says that an Execute runs with keys, and returns what says that it ended.
+// enter records that an Execute runs with keys, and returns a function that records
+// its end.
 func (l *Load) enter(keys []int, o *op) (leave func()) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	for _, k := range keys {
@@ -200,7 +200,7 @@ func (c *client) writeTogether(ctx context.Context) bool {
 	if len(keys) == 0 {
 		return true
 	}
-	// Nobody could tell whether a removal took effect that was given up.
+	// A removal of unknown outcome could not be judged: no value would show it.
 	gone := -1
 	if len(keys) > 1 && c.rng.IntN(2) == 0 {
 		gone, ctx = c.rng.IntN(len(keys)), context.WithoutCancel(ctx)
@@ -226,7 +226,7 @@ func (c *client) writeTogether(ctx context.Context) bool {
 	})
 }
 
-// transfer moves an amount between accounts, which may be the same.
+// transfer moves an amount between accounts; both may be the same account.
 func (c *client) transfer(ctx context.Context, from, to int, fails bool) bool {
 	amount := 1 + c.rng.Int64N(9)
 	return c.execute(ctx, []int{from, to}, func(t *tx) error {
@@ -247,7 +247,7 @@ func (c *client) transfer(ctx context.Context, from, to int, fails bool) bool {
 	})
 }
 
-// missing says that there is no account.
+// missing reports a missing account.
 func (t *tx) missing() error {
 	if t.err == nil {
 		t.c.l.violate(violated(Once, "%s: an account is gone", t.c.l.text(t.o)))
@@ -255,7 +255,7 @@ func (t *tx) missing() error {
 	return errOwn
 }
 
-// count raises a counter by one.
+// count increments a counter.
 func (c *client) count(ctx context.Context, k int) bool {
 	return c.execute(ctx, []int{k}, func(t *tx) error {
 		v, _ := t.get(k)
@@ -265,7 +265,7 @@ func (c *client) count(ctx context.Context, k int) bool {
 	})
 }
 
-// sum looks at all accounts at once.
+// sum reads all accounts at once.
 func (c *client) sum(ctx context.Context) bool {
 	keys := c.l.classes[account]
 	return c.execute(ctx, keys, func(t *tx) error {
@@ -281,7 +281,7 @@ func (c *client) sum(ctx context.Context) bool {
 	})
 }
 
-// undeclared has a transaction write a key that it was not given.
+// undeclared has a transaction write an undeclared key.
 func (c *client) undeclared(ctx context.Context) bool {
 	k, ok := c.free()
 	if !ok {
@@ -299,8 +299,8 @@ func (c *client) undeclared(ctx context.Context) bool {
 	})
 }
 
-// pipeline hands over requests on keys of its own without waiting: those on one
-// key take effect in that order.
+// pipeline starts requests on one of the client's own keys without waiting. They
+// take effect in the order of their starts.
 func (c *client) pipeline(ctx context.Context, store Starter) bool {
 	k, ok := c.free()
 	if !ok {

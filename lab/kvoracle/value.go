@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// value is what is kept under a key. Its encoding has a pad of a length that
-// depends on the id, so that values differ in size and a torn one is noticed.
+// value is the value of a key. The length of its encoding depends on the id, so
+// that a torn value shows.
 type value struct {
 	key     int
 	id      uint64

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// watchdog notices requests that do not come to an end.
+// watchdog notices requests that do not end.
 type watchdog struct {
 	load *Load
-	// since is when beats were first seen as they are, by client.
+	// since is the time at which a client's beat was first seen, by client.
 	since []time.Time
 	beats []int64
 }
 
-// stacks bounds what a deadlock tells of the goroutines.
+// stacks bounds the part of a deadlock report with goroutines, in bytes.
 const stacks = 1 << 16
 
 // look returns a violation if a request has been under way for too long.
@@ -43,5 +43,5 @@ func (w *watchdog) look(at time.Time) *Violation {
 	return violated(Deadlock, "no end after %v: %s\n%s", w.load.o.Patience, strings.Join(stuck, ", "), dump)
 }
 
-// yield lets others run, as a request may be interrupted anywhere.
+// yield lets other goroutines run, as an interruption may do anywhere.
 func yield() { runtime.Gosched() }

@@ -14,37 +14,36 @@ import (
 	"time"
 )
 
-// Bug is one known bug that can be seeded.
+// Bug is a known bug that can be seeded.
 type Bug struct {
-	// Name is the name of its file without the ending.
+	// Name is the name of the bug's file without the ending.
 	Name string
-	// Says is what is wrong, in one sentence; Rule is where it is written that it
-	// must not be so.
+	// Says describes the bug in a sentence. Rule names the document that forbids it.
 	Says, Rule string
-	// Variant is the part that it is in, one of Variants; Kind is one of Kinds.
+	// Variant is the part with the bug, from Variants; Kind is from Kinds.
 	Variant, Kind string
-	// Modes are the modes of the cluster in which it is looked for.
+	// Modes are the modes of the clusters in which to look for the bug.
 	Modes []string
-	// Strategy is that of all sites of those clusters; "instance" unless the file
-	// says another.
+	// Strategy is the strategy of all sites of the clusters; "instance" unless the file
+	// names another.
 	Strategy string
-	// Sites is the size of those clusters; 0 if the seeds choose it.
+	// Sites is the size of the clusters; 0 if the seeds choose it.
 	Sites int
-	// Seeds is how many seeds it may take at least, if it is a rare one.
+	// Seeds is the least number of seeds to run, for a rare bug; 0 for the default.
 	Seeds uint64
-	// Explore names the variant whose exhaustive search finds it; empty for none.
+	// Explore names the variant to search exhaustively for the bug; empty for none.
 	Explore string
-	// Judge is the one of Judges that has to find it.
+	// Judge is the judge that has to find the bug, from Judges.
 	Judge string
-	// Tests are the packages of those tests, Run the names of tests as regular
-	// expressions; all tests if there are none.
+	// Tests are packages. Run holds regular expressions for the names of their tests;
+	// empty for all tests.
 	Tests, Run []string
-	// Timeout is how long those tests may take; 0 for the default. Hangs says that
-	// something never ends, so that a bubble of synctest may be found deadlocked.
+	// Timeout bounds the tests; 0 for the default. Hangs says that something never ends,
+	// so that synctest may report a deadlocked bubble.
 	Timeout time.Duration
 	Hangs   bool
-	// Subject is the store in which the order oracle looks for it, see
-	// kvoracle.ParseSubject. Deadlock says that the oracle's watchdog finds it.
+	// Subject is the store in which the order oracle looks for the bug, see
+	// kvoracle.ParseSubject. Deadlock says that the oracle's watchdog finds the bug.
 	Subject  string
 	Deadlock bool
 	// Edits change the code.
@@ -58,7 +57,7 @@ type Edit struct {
 	Old, New string
 }
 
-// Judges are who may find bugs: the simulator with the search, `go test`, or the oracle
+// Judges are the finders of bugs: the simulator with the search, `go test`, or the oracle
 // of kvpart's order.
 func Judges() []string { return []string{JudgeSim, JudgeTest, JudgeOrder} }
 
@@ -69,7 +68,7 @@ const (
 	JudgeOrder = "order"
 )
 
-// Variants are the parts that bugs are in.
+// Variants are the parts with bugs.
 func Variants() []string { return append(SimVariants(), TestVariants()...) }
 
 // SimVariants are the parts with bugs that the simulator finds.
@@ -96,9 +95,9 @@ func variantsOf(judge string) []string {
 	return SimVariants()
 }
 
-// Kinds are what bugs are about: a rule of the protocol, a rule that the design
-// marks [S], the order of persistence, repeated requests, a race of callers,
-// credentials, or a bound on what is kept.
+// Kinds are the subjects of bugs: a rule of the protocol or a rule that the design marks
+// [S]; the order of persistence; repeated requests; a race of callers; credentials; a
+// bound on kept data.
 func Kinds() []string {
 	return []string{"rule", "safety", "persistence", "retry", "race", "credentials", "bound"}
 }
@@ -106,7 +105,7 @@ func Kinds() []string {
 // Modes are the modes of a cluster; see package sim.
 func Modes() []string { return []string{"majority", "star", "auto", switching} }
 
-// Strategies are those of the sites of a cluster; see package sim.
+// Strategies are the strategies of a cluster's sites; see package sim.
 func Strategies() []string { return []string{instances, "transfer"} }
 
 // instances is the strategy by which sites get tokens from instances alone.
@@ -118,8 +117,8 @@ const switching = "switch"
 var (
 	// ErrFormat is matched by the error for a file that does not describe a bug.
 	ErrFormat = errors.New("malformed bug")
-	// ErrRotten is matched by the error for a bug whose old text is not in the
-	// code exactly once: the code has moved on.
+	// ErrRotten is matched by the error for a bug that does not fit the code: its old
+	// text does not occur exactly once. The code has moved on.
 	ErrRotten = errors.New("bug does not apply")
 	// ErrUnknownBug is matched by the error for a name that no bug has.
 	ErrUnknownBug = errors.New("unknown bug")

@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/lab/mutants/finding"
 )
 
-// lookAtControl runs the unchanged code in all ways in which any of the bugs is looked
-// for, several at once.
+// lookAtControl runs the unchanged code in every way used to look for any of the bugs,
+// several at once.
 func (h *harness) lookAtControl(ctx context.Context, bugs []Bug) {
 	began := time.Now()
 	var wait sync.WaitGroup
@@ -47,7 +47,7 @@ func (h *harness) simulateControl(ctx context.Context, ways []way) {
 	wait.Wait()
 }
 
-// lookAtTests has the unchanged code pass tests, once.
+// lookAtTests runs tests on the unchanged code, once.
 func (h *harness) lookAtTests(ctx context.Context, w way) {
 	h.once(w.String(), func() {
 		var part Outcome
@@ -93,7 +93,7 @@ func (h *harness) unchanged(ctx context.Context) (string, error) {
 	return h.binary, h.notBuilt
 }
 
-// once does a part of the control, unless that has been done.
+// once does a part of the control the first time it is called for the part.
 func (h *harness) once(part string, f func()) {
 	h.mu.Lock()
 	if h.parts == nil {
@@ -108,7 +108,7 @@ func (h *harness) once(part string, f func()) {
 	once.Do(f)
 }
 
-// note adds what a part of the control has found.
+// note adds the findings of a part to the control.
 func (h *harness) note(part Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *harness) note(part Outcome) {
 	}
 }
 
-// add adds what another look in the same way has found.
+// add adds the finding of another look in the same way.
 func add(f *finding.Finding, other finding.Finding) {
 	f.Seeds += other.Seeds
 	f.Events += other.Events
@@ -144,7 +144,7 @@ func add(f *finding.Finding, other finding.Finding) {
 	}
 }
 
-// known returns what the control has found in a way so far.
+// known returns the control's finding so far in a way.
 func (h *harness) known(w way) finding.Finding {
 	h.mu.Lock()
 	defer h.mu.Unlock()

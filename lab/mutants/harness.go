@@ -32,8 +32,8 @@ type Options struct {
 	Jobs int
 	// Timeout bounds each build and each look.
 	Timeout time.Duration
-	// Budget, if it is not 0, is how long bugs are begun: in an order drawn from
-	// Order, each with as much of the control as is about it.
+	// Budget, if it is not 0, is how long bugs are begun, in an order drawn from Order.
+	// Each bug comes with the part of the control that is about it.
 	Budget time.Duration
 	Order  uint64
 	// Progress, if set, is called after each bug, and for the control with a nil
@@ -41,29 +41,28 @@ type Options struct {
 	Progress func(Outcome)
 }
 
-// Outcome is what became of one bug.
+// Outcome is the result of looking for a bug.
 type Outcome struct {
 	// Bug is nil for the control.
 	Bug *Bug
-	// Found is what each way to look has found, in their order.
+	// Found are the findings of the ways to look, in the order of the ways.
 	Found []Found
-	// Err says why something could not be found out: the build failed, or a
-	// time-out.
+	// Err says why something could not be found out: the build failed, or a time-out.
 	Err error
-	// Took is how long that was.
+	// Took is how long the look took.
 	Took time.Duration
 }
 
-// Found is what one way to look for a bug has found. The way is "sim" with the
-// mode and what is special about the clusters, "explore" with the variant, or "test"
-// with the packages.
+// Found is the finding of a single way to look for a bug. The way is "sim" with mode and
+// special features of the clusters, "explore" with the variant, "test" with the packages,
+// or "order" with the store.
 type Found struct {
 	Way string `json:"way"`
 	finding.Finding
 }
 
-// CaughtBy returns the finding that catches the bug, the simulator's first, and
-// how it was found; "" if nothing does.
+// CaughtBy returns the first finding that catches the bug, the simulator's before the
+// search's, and its way; "" if nothing catches the bug.
 func (o *Outcome) CaughtBy() (how string, f finding.Finding) {
 	for i := range o.Found {
 		if o.Found[i].Violations > 0 {
@@ -83,7 +82,7 @@ func (o *Outcome) byExplore() finding.Finding {
 	return finding.Finding{}
 }
 
-// in returns what one way has found; nothing if it was not taken.
+// in returns the finding of a way; the zero Finding if the way was not taken.
 func (o *Outcome) in(w way) finding.Finding {
 	for i := range o.Found {
 		if o.Found[i].Way == w.String() {
@@ -93,14 +92,14 @@ func (o *Outcome) in(w way) finding.Finding {
 	return finding.Finding{}
 }
 
-// Run looks for each of the bugs, and for none in the unchanged code. It fails
-// only if that itself cannot be done.
+// Run looks for each of the bugs, and for none in the unchanged code. It fails only if
+// the looking itself fails.
 func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	dir, err := os.MkdirTemp("", "samya-mutants-")
 	if err != nil {
 		return nil, fmt.Errorf("make a directory for the bugs: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left over harms nobody
+	defer func() { _ = os.RemoveAll(dir) }() // leftovers harm nobody
 	h := &harness{Options: o, dir: dir, slots: make(chan struct{}, max(1, o.Jobs)), most: mostSeeds(bugs), tests: testControls(bugs)}
 	began := time.Now()
 	if o.Budget == 0 {
@@ -144,23 +143,24 @@ func Run(ctx context.Context, bugs []Bug, o Options) (*Result, error) {
 	return &Result{options: o, bugs: len(bugs), control: h.control, outcomes: outcomes[:judged]}, nil
 }
 
-// way is one way to look for a bug.
+// way is a way to look for a bug.
 type way struct {
 	// explore is a variant to search; else seeds of the mode are simulated.
 	explore, mode string
-	// strategy is that of all sites.
+	// strategy is the strategy of all sites.
 	strategy string
 	// sites is the size of the cluster, 0 if the seeds choose it.
 	sites int
 	// hungry has the clients ask for all there is while nothing fails.
 	hungry bool
-	// tests are packages with spaces between them; run is what their tests are named,
-	// timeout how long they may take, and hangs says that they may find a deadlock.
+	// tests are packages with spaces between them, and run is a regular expression for
+	// the names of their tests. timeout bounds the tests. hangs says that they may find a
+	// deadlock.
 	tests, run string
 	timeout    time.Duration
 	hangs      bool
-	// subject is a store that the oracle of kvpart's order judges with so many seeds, and
-	// deadlock says that its watchdog finds the bug.
+	// subject is a store that the oracle of kvpart's order judges with so many seeds.
+	// deadlock says that the oracle's watchdog finds the bug.
 	subject  string
 	seeds    uint64
 	deadlock bool
@@ -239,12 +239,12 @@ type harness struct {
 	slots chan struct{}
 	// most is how many seeds the bugs ask for: the unchanged code runs them too.
 	most map[way]uint64
-	// tests are those that the unchanged code has to pass.
+	// tests are the tests that the unchanged code has to pass.
 	tests []way
 
 	mu sync.Mutex
-	// control is what was found in the unchanged code: seeds and tests that fail
-	// there, and invariants, tell nothing about a bug in that way, and are left out.
+	// control is the outcome of the unchanged code. Seeds, tests and invariants that fail
+	// there tell nothing about a bug in that way, and are left out.
 	control Outcome
 	// parts are the parts of the control that have begun, each done once.
 	parts map[string]*sync.Once
@@ -308,7 +308,7 @@ func (h *harness) simulate(ctx context.Context, o *Outcome) {
 	}
 }
 
-// lookIn runs a program in one way, unless that is left out.
+// lookIn runs a program in a way, unless the options leave the way out.
 func (h *harness) lookIn(ctx context.Context, o *Outcome, binary string, w way) {
 	if w.explore != "" && h.SkipSearch || w.explore == "" && h.SkipSim {
 		return
@@ -364,8 +364,8 @@ func (w way) cluster() []string {
 	return []string{"-mode", w.mode, "-strategy", w.strategy, "-sites", strconv.Itoa(w.sites), "-hungry=" + strconv.FormatBool(w.hungry)}
 }
 
-// hungryPart is how many seeds there are for one in which clients are hungry:
-// such a seed tells of the rules of refusing only.
+// hungryPart is how many ordinary seeds there are for each seed with hungry clients: such
+// a seed only tells of the rules of refusing.
 const hungryPart = 4
 
 func join(seeds []uint64) string {

@@ -12,7 +12,8 @@ import (
 )
 
 // writeOverlay writes files to dir, by their names in the module, and the overlay that
-// puts them in place, and returns its path. A file without contents is taken away.
+// puts them in place. It returns the overlay's path. The overlay removes a file without
+// contents.
 func writeOverlay(dir, root string, contents map[string]string) (string, error) {
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = make(map[string]string)
@@ -44,8 +45,8 @@ func writeOverlay(dir, root string, contents map[string]string) (string, error) 
 	return file, nil
 }
 
-// Environ returns this process's environment, in which the go command knows all modules of
-// the source tree at root: the product and, if there is one, its laboratory.
+// Environ returns this process's environment, in which the go command knows all modules
+// of the source tree at root: the product and, if present, its laboratory.
 func Environ(root string) []string {
 	workspace := "off"
 	if abs, err := filepath.Abs(root); err == nil {

@@ -30,8 +30,8 @@ import (
 //	--- new
 //	…
 //
-// Tests find a bug of another kind, for which there are no modes, no strategy, and
-// nothing else that is about clusters:
+// Tests find a bug of another kind, without modes, a strategy or anything else about
+// clusters:
 //
 //	says: one sentence
 //	rule: where it is written
@@ -45,7 +45,8 @@ import (
 //	--- file internal/mux/mux.go
 //	…
 //
-// The oracle of kvpart's order finds a third kind, in a store that is described instead:
+// The oracle of kvpart's order finds a third kind, in a store described in place of a
+// cluster:
 //
 //	judge: order
 //	subject: strategy=sched_workers partitions=4

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/lab/mutants/finding"
 )
 
-// Result is what became of all bugs.
+// Result holds the outcomes of all bugs and of the control.
 type Result struct {
 	options Options
 	// bugs is how many there were to judge.
@@ -42,8 +42,8 @@ func (r *Result) ByExplore() int {
 	return n
 }
 
-// ControlViolations counts what does not hold in the unchanged code: violations,
-// panics and hashes that differ.
+// ControlViolations counts the failures of the unchanged code: violations, panics and
+// hashes that differ.
 func (r *Result) ControlViolations() int {
 	n := 0
 	for i := range r.control.Found {
@@ -56,7 +56,7 @@ func (r *Result) ControlViolations() int {
 // OK reports whether all bugs were caught and the unchanged code passes.
 func (r *Result) OK() bool { return len(r.Uncaught()) == 0 && r.ControlViolations() == 0 }
 
-// Summary is the result as one object.
+// Summary is the result as a single JSON object.
 type Summary struct {
 	// Bugs is how many were judged, Selected how many there were to judge: more if
 	// the budget of time was up, in an order drawn from Order.
@@ -80,7 +80,7 @@ type ControlSummary struct {
 	Found      []Found `json:"found"`
 }
 
-// BugSummary is about one bug.
+// BugSummary is about a single bug.
 type BugSummary struct {
 	Name    string `json:"name"`
 	Says    string `json:"says"`
@@ -94,7 +94,7 @@ type BugSummary struct {
 	// How is the way that catches it, see [Found].
 	How string `json:"how,omitempty"`
 	finding.Finding
-	// ExploreInvariant is the one by which the search finds it.
+	// ExploreInvariant is the invariant by which the search finds the bug.
 	ExploreInvariant string `json:"explore_invariant,omitempty"`
 	// Error says why nothing could be found out.
 	Error string `json:"error,omitempty"`
@@ -139,7 +139,7 @@ func (o *Outcome) summary() BugSummary {
 	return b
 }
 
-// Line tells what became of a bug, or of the control, in one line.
+// Line describes the outcome of a bug, or of the control, in a line.
 func (o *Outcome) Line() string {
 	if o.Bug == nil {
 		var seeds, events uint64
@@ -185,7 +185,7 @@ func (b *BugSummary) outcome() string {
 	}
 }
 
-// counts lists names with their counts, except those that do not occur.
+// counts lists the names that occur, with their counts.
 func counts(names []string, n map[string]int) string {
 	var list []string
 	for _, name := range names {

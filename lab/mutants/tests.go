@@ -30,8 +30,8 @@ const testTimeout = time.Minute
 // anyTest is the regular expression for the names of all tests.
 const anyTest = ".*"
 
-// The oracle's test judges a subject by a number of seeds; the unchanged code, which has
-// to pass all of them, by fewer.
+// The oracle's test judges a subject by orderSeeds seeds by default. The unchanged code
+// has to pass orderControlSeeds seeds at most.
 const (
 	orderTests        = "./lab/kvoracle"
 	orderTest         = "TestOracleOf"
@@ -79,7 +79,7 @@ func testControls(bugs []Bug) []way {
 		if !slices.Contains(strings.Split(have.run, "|"), w.run) {
 			have.run += "|" + w.run
 		}
-		// The tests of all bugs run one after the other.
+		// The tests of all bugs run in turn.
 		have.timeout += w.timeout
 	}
 	return list
@@ -88,7 +88,7 @@ func testControls(bugs []Bug) []way {
 // pattern is the regular expression for the names of the tests of a way.
 func (w way) pattern() string { return "^(?:" + w.run + ")$" }
 
-// testIn runs tests with changed files, by their names, and adds what they find.
+// testIn runs tests with changed files, by their names, and adds their finding.
 func (h *harness) testIn(ctx context.Context, o *Outcome, changed map[string]string, name string, w way) {
 	known := h.known(w).Broken
 	h.slots <- struct{}{}
@@ -136,10 +136,9 @@ type testEvent struct {
 	Action, Package, Test, Output, FailedBuild string
 }
 
-// readTests returns what tests found, from what `go test -json` printed: a violation
-// for each named test that failed, except known tests. A panic and a time-out tell
-// nothing. If the bug hangs, a bubble of synctest may be deadlocked. The oracle of
-// kvpart's order names an invariant.
+// readTests reads the output of `go test -json`: a violation for each named test that
+// failed, except known tests. A panic and a time-out tell nothing. If the bug hangs, a
+// bubble of synctest may be deadlocked. The oracle of kvpart's order names an invariant.
 func readTests(out []byte, w way, known []string) (finding.Finding, error) {
 	var f finding.Finding
 	said := make(map[string]string)
@@ -186,7 +185,7 @@ func readTests(out []byte, w way, known []string) (finding.Finding, error) {
 	return f, nil
 }
 
-// violated finds the invariant in what the oracle's test prints.
+// violated finds the invariant in the output of the oracle's test.
 var violated = regexp.MustCompile(`violated ([a-z]+)[:\n]`)
 
 // panicked reports whether a line of output begins a panic that tells nothing.
@@ -197,15 +196,15 @@ func panicked(line string, hangs bool) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// tail is the end of what a program printed.
+// tail returns the end of a program's output, at most 1,500 bytes.
 func tail(out string) string {
 	out = strings.TrimSpace(out)
 	return out[max(0, len(out)-1500):]
 }
 
 // overlayFor writes changed files, and returns the path of the overlay that puts them in
-// place. Tests outside of a package, such as package x_test, are left out if none of
-// them is to run: what they import takes longer to build than the rest.
+// place. Tests outside of a package, such as package x_test, are left out if none of them
+// is to run: their imports take longer to build than the rest.
 func (h *harness) overlayFor(w way, changed map[string]string, name string) (string, error) {
 	all := maps.Clone(changed)
 	if all == nil {

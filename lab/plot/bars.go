@@ -11,26 +11,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// BarSeries is one bar in each group, or NaN where a group has none.
+// BarSeries is a bar in each group, or NaN for no bar.
 type BarSeries struct {
 	Name   string
 	Values []float64 // none negative
 }
 
-// Bars is a panel of groups of bars, one of each series side by side, with their
-// numbers above them.
+// Bars is a panel of groups of bars. Each group has a bar of each series, side by
+// side, with their numbers above.
 type Bars struct {
 	Title  string
-	X      string // what the groups are
-	Y      Axis   // it begins at 0, or if logarithmic at a power of ten
+	X      string // meaning of the groups
+	Y      Axis   // begins at 0, or if logarithmic at a power of ten
 	Groups []string
 	Series []BarSeries
 }
 
-// mostLevel is how many groups have names that are written level.
+// mostLevel is the most groups with level names.
 const mostLevel = 7
 
-// groupShare is how much of a group's room its bars take.
+// groupShare is the share of a group's room that its bars take.
 const groupShare = .8
 
 func (b *Bars) build() (*plot.Plot, *plot.Legend, error) {
@@ -63,7 +63,8 @@ func (b *Bars) build() (*plot.Plot, *plot.Legend, error) {
 	return p, legend, nil
 }
 
-// heights are the bounds of the Y axis, with room for the numbers above the bars.
+// heights returns the bounds of the Y axis, with room for the numbers above the
+// bars.
 func (b *Bars) heights() (low, high float64) {
 	least := math.Inf(1)
 	for _, s := range b.Series {
@@ -108,16 +109,16 @@ func (b *Bars) check() error {
 	return nil
 }
 
-// bars draws one series. The plotter of the library has bars of a fixed width
-// that begin at 0, which a logarithmic axis does not have.
+// bars draws a series. The library's plotter draws bars of a fixed width from 0,
+// which a logarithmic axis does not have.
 type bars struct {
 	values []float64
-	at, of int // series at of so many
+	at, of int // index of the series, and number of series
 	from   float64
 	style  draw.TextStyle
 }
 
-// textOf is the style of the numbers above so many bars.
+// textOf returns the style of the numbers above n bars.
 func textOf(n int) draw.TextStyle {
 	size := vg.Length(8)
 	if n > 24 {

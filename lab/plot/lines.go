@@ -14,18 +14,18 @@ import (
 // Point is a point of a line.
 type Point struct{ X, Y float64 }
 
-// Series is a line through its points in their order.
+// Series is a line through its points, in order.
 type Series struct {
 	Name   string
 	Points []Point
 	// Marks draws a mark at each point.
 	Marks bool
-	// Strong makes the line stand out: it is wide and lies on top, and all others of
-	// the panel are thin.
+	// Strong makes the line stand out: the line is wide and on top, and all other
+	// lines of the panel are thin.
 	Strong bool
 }
 
-// Span is a stretch of the X axis that is shaded, such as the time of a cut.
+// Span is a shaded stretch of the X axis, such as the time of a cut.
 type Span struct{ From, To float64 }
 
 // Lines is a panel of lines.
@@ -33,7 +33,7 @@ type Lines struct {
 	Title  string
 	X, Y   Axis
 	Series []Series
-	// Spans are shaded behind the lines; Spanned says in the legend what they are.
+	// Spans are shaded behind the lines; Spanned is their name in the legend.
 	Spans   []Span
 	Spanned string
 }
@@ -101,7 +101,7 @@ func (l *Lines) build() (*plot.Plot, *plot.Legend, error) {
 	return p, legend, nil
 }
 
-// styles are the lines of the series.
+// styles returns the line styles of the series.
 func (l *Lines) styles() []draw.LineStyle {
 	strong := slices.ContainsFunc(l.Series, func(s Series) bool { return s.Strong })
 	styles := make([]draw.LineStyle, len(l.Series))
@@ -120,7 +120,7 @@ func (l *Lines) styles() []draw.LineStyle {
 	return styles
 }
 
-// order is the order in which series are drawn: strong ones last, on top.
+// order returns the order of drawing: strong series last, on top.
 func (l *Lines) order() []int {
 	order := make([]int, 0, len(l.Series))
 	for _, strong := range []bool{false, true} {
@@ -133,8 +133,8 @@ func (l *Lines) order() []int {
 	return order
 }
 
-// heights are the bounds of the Y axis: a little air above, and some width for a
-// line that is level.
+// heights returns the bounds of the Y axis, with a little air above, and some
+// height for a level line.
 func (l *Lines) heights() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, s := range l.Series {

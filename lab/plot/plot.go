@@ -1,8 +1,8 @@
-// Package plot draws what was measured: lines over a number such as time, and
-// bars, to SVG and PNG. It is a thin layer over gonum's plot that fixes how our
-// figures look: axes with units, a legend beside the data, series that differ in
-// grey as well. It refuses to draw what has no labels, no points, or a number
-// that is not finite.
+// Package plot draws measurements as lines over a number such as time, and as bars,
+// to SVG and PNG. It is a thin layer over gonum's plot that fixes the look of our
+// figures: axes with units, a legend beside the data, and series that differ in
+// grey as well. It draws nothing without labels or points, and no number that is
+// not finite.
 package plot
 
 import (
@@ -24,39 +24,39 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// ErrFigure says that a figure cannot be drawn; it is wrapped with what is wrong.
+// ErrFigure says that a figure cannot be drawn; it is wrapped with the reason.
 var ErrFigure = errors.New("figure cannot be drawn")
 
 // The bounds of a figure.
 const (
 	MaxPanels = 16
 	MaxSeries = 16
-	MaxPoints = 1 << 16 // of one series
+	MaxPoints = 1 << 16 // of a series
 )
 
-// Figure is a picture of panels, one below the other, whose axes are aligned.
+// Figure is a picture of panels, one below the other, with aligned axes.
 type Figure struct {
 	Panels []Panel
-	// Width is that of the picture, Height that of a panel, in points (1/72 inch):
-	// 640 and 300 if 0.
+	// Width is the width of the picture, Height the height of a panel, in points
+	// (1/72 inch); 0 means 640 and 300.
 	Width, Height float64
 }
 
-// Panel is one pair of axes: Lines or Bars.
+// Panel is a pair of axes: Lines, Bars or Ranges.
 type Panel interface {
-	// build makes the plot, and its legend if it has more than one series.
+	// build makes the plot, and its legend for more than a single series.
 	build() (*plot.Plot, *plot.Legend, error)
 }
 
 // New returns a figure of the usual size.
 func New(panels ...Panel) *Figure { return &Figure{Panels: panels} }
 
-// The measures of a figure, in points.
+// The dimensions of a figure, in points.
 const (
 	usualWidth  = 640
 	usualHeight = 300
 	margin      = 8
-	resolution  = 144 // dots an inch of a PNG
+	resolution  = 144 // dots an inch in a PNG
 )
 
 // WriteSVG draws the figure as SVG.
@@ -76,8 +76,8 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	return nil
 }
 
-// The library names the one face it measured; a viewer that lacks it needs others
-// that are like it.
+// The library names the only font that it measured; a viewer without this font
+// needs similar fonts.
 const (
 	face  = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal"
 	faces = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
@@ -107,7 +107,7 @@ func (f *Figure) size() (width, height vg.Length) {
 	return width, height * vg.Length(max(len(f.Panels), 1))
 }
 
-// draw draws all panels, legends to the right of the data.
+// draw draws all panels, with legends to the right of the data.
 func (f *Figure) draw(c draw.Canvas) error {
 	if len(f.Panels) == 0 || len(f.Panels) > MaxPanels {
 		return fmt.Errorf("%w: %d panels, there must be 1 to %d", ErrFigure, len(f.Panels), MaxPanels)
@@ -141,15 +141,15 @@ func (f *Figure) draw(c draw.Canvas) error {
 	return nil
 }
 
-// Axis is what an axis shows.
+// Axis describes an axis.
 type Axis struct {
-	// Label says what, Unit in what it is counted, "" for a plain number.
+	// Label is the name of the axis, Unit its unit; "" for a plain number.
 	Label, Unit string
-	// Log makes it logarithmic: all numbers on it must be above 0.
+	// Log makes the axis logarithmic: all numbers must be above 0.
 	Log bool
-	// Zero makes it begin at 0 whatever is on it.
+	// Zero makes the axis begin at 0.
 	Zero bool
-	// Reach is what it reaches at least, so that panels can be compared.
+	// Reach is the least upper end of the axis, for comparable panels.
 	Reach float64
 }
 
@@ -171,7 +171,7 @@ func (a Axis) check(v float64) error {
 	return nil
 }
 
-// textStyle is how our figures write.
+// textStyle returns the text style of our figures.
 func textStyle(size font.Length) text.Style {
 	return text.Style{
 		Color:   ink,
@@ -180,13 +180,13 @@ func textStyle(size font.Length) text.Style {
 	}
 }
 
-// setText gives a style our face and leaves how it is aligned.
+// setText sets the font of a style and keeps its alignment.
 func setText(s *text.Style, size font.Length) {
 	ours := textStyle(size)
 	s.Color, s.Font = ours.Color, ours.Font
 }
 
-// axes is an empty plot with labelled axes.
+// axes returns an empty plot with labelled axes.
 func axes(title string, x, y Axis) (*plot.Plot, error) {
 	if title == "" || x.Label == "" || y.Label == "" {
 		return nil, fmt.Errorf("%w: a panel needs a title and labels of both axes", ErrFigure)
@@ -211,7 +211,7 @@ func axes(title string, x, y Axis) (*plot.Plot, error) {
 	return p, nil
 }
 
-// newLegend is a legend for beside a panel.
+// newLegend returns a legend to stand beside a panel.
 func newLegend() *plot.Legend {
 	l := plot.NewLegend()
 	setText(&l.TextStyle, 9)
@@ -232,8 +232,8 @@ func (t ticks) Ticks(low, high float64) []plot.Tick {
 	return all
 }
 
-// Number writes a number as our figures and reports do: at most four digits that
-// say something, groups of thousands.
+// Number formats a number for figures and reports: at most four significant digits,
+// with groups of thousands.
 func Number(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return strconv.FormatFloat(v, 'g', -1, 64)

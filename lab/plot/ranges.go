@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Row is a line of a panel of ranges.
+// Row is a row of a panel of ranges.
 type Row struct {
 	Name string
-	// Values are as many as the panel has points, in their order; NaN for none.
+	// Values has a value for each point of the panel, in order; NaN for none.
 	Values []float64
 	// Strong makes the row stand out.
 	Strong bool
@@ -26,7 +26,7 @@ type Row struct {
 // the order given, the first on top.
 type Ranges struct {
 	Title string
-	// Y says what the rows are; "" where their names do.
+	// Y describes the rows; "" if their names suffice.
 	Y string
 	X Axis
 	// Points name the marks of a row, from the lowest to the highest.
@@ -34,10 +34,10 @@ type Ranges struct {
 	Rows   []Row
 }
 
-// MaxPointsOfRow is how many marks a row has at most: their glyphs differ.
+// MaxPointsOfRow is the most marks of a row: each has its own glyph.
 const MaxPointsOfRow = 4
 
-// rowGlyphs mark the points of a row in their order.
+// rowGlyphs mark the points of a row, in order.
 var rowGlyphs = [MaxPointsOfRow]draw.GlyphDrawer{draw.RingGlyph{}, draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}}
 
 func (r *Ranges) build() (*plot.Plot, *plot.Legend, error) {
@@ -68,7 +68,7 @@ func (r *Ranges) build() (*plot.Plot, *plot.Legend, error) {
 	return p, legend, nil
 }
 
-// widths are the bounds of the X axis, with room for the number behind a row.
+// widths returns the bounds of the X axis, with room for the number behind a row.
 func (r *Ranges) widths() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, row := range r.Rows {
@@ -80,7 +80,7 @@ func (r *Ranges) widths() (low, high float64) {
 	}
 	high = max(high, r.X.Reach)
 	if r.X.Log {
-		// The power of ten below is labelled if it is near.
+		// Label the power of ten below if it is near.
 		low /= 1.3
 		if decade := math.Pow(10, math.Floor(math.Log10(low))); low < 2*decade {
 			low = decade / 1.1

@@ -13,8 +13,8 @@ var (
 	shade = color.RGBA{R: 0xf6, G: 0xe3, B: 0xb0, A: 0xff} // spans
 )
 
-// palette are the colours of series in their order: neighbours differ in hue for
-// most colour-blind eyes, and any two of them in lightness.
+// palette are the colours of series, in order. Neighbours differ in hue for most
+// colour-blind eyes, and all colours differ in lightness.
 var palette = []color.RGBA{
 	{R: 0x0b, G: 0x38, B: 0x77, A: 0xff}, // blue
 	{R: 0xf0, G: 0x92, B: 0x00, A: 0xff}, // orange
@@ -29,7 +29,7 @@ var palette = []color.RGBA{
 // strongColor is the colour of a series that stands out.
 const strongColor = 0
 
-// contexts are the colours of series beside a strong one, which are thin as well.
+// contexts are the colours of the thin series beside a strong series.
 var contexts = []color.RGBA{
 	{R: 0x55, G: 0x5f, B: 0x6b, A: 0xff},
 	{R: 0xc8, G: 0x58, B: 0x3a, A: 0xff},
@@ -38,18 +38,18 @@ var contexts = []color.RGBA{
 	{R: 0x98, G: 0x1f, B: 0x52, A: 0xff},
 }
 
-// strongLine is the line of a series that stands out, contextLine that of the i-th
-// other series beside it.
+// strongLine is the line of a strong series, contextLine the line of the i-th other
+// series.
 func strongLine() draw.LineStyle { return draw.LineStyle{Color: palette[strongColor], Width: 2.8} }
 
 func contextLine(i int) draw.LineStyle {
 	return draw.LineStyle{Color: contexts[i%len(contexts)], Width: .9, Dashes: dashes[i/len(contexts)%len(dashes)]}
 }
 
-// dashes tell series apart where there are more of them than colours.
+// dashes distinguish series when there are more series than colours.
 var dashes = [][]vg.Length{nil, {5, 2}, {2, 2}, {7, 2, 2, 2}}
 
-// glyphs mark the points of series that ask for it.
+// glyphs mark the points of series with Marks.
 var glyphs = []draw.GlyphDrawer{
 	draw.CircleGlyph{},
 	draw.BoxGlyph{},
@@ -61,10 +61,10 @@ var glyphs = []draw.GlyphDrawer{
 	draw.PlusGlyph{},
 }
 
-// colorOf is the colour of series i.
+// colorOf returns the colour of series i.
 func colorOf(i int) color.RGBA { return palette[i%len(palette)] }
 
-// lineOf is the line of series i.
+// lineOf returns the line style of series i.
 func lineOf(i int) draw.LineStyle {
 	return draw.LineStyle{Color: colorOf(i), Width: 1.4, Dashes: dashes[i/len(palette)%len(dashes)]}
 }

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// Rounds of a calibration, of which the median counts, and the acquires of each.
+	// calibrationRounds is the number of rounds, of which the median counts.
+	// calibrationAcquires is the number of acquires in a round.
 	calibrationRounds, calibrationAcquires = 5, 100_000
-	// calibrationBatch is how many acquires share a transaction, as they do at a site
-	// that is busy.
+	// calibrationBatch is the number of acquires in a transaction, as at a busy
+	// site.
 	calibrationBatch = 16
 )
 
-// Calibrate measures on this machine what processor time an acquire takes at a
-// site: through a real core, and encoded into the log of a store in a directory of
-// its own, without waiting for a disk. It leaves out what the network's protocols
-// take. All that the process does meanwhile counts, so that it is to do nothing
-// else.
+// Calibrate measures the processor time of an acquire at a site on this machine:
+// through a real core, and encoded into the log of a store in a new directory,
+// without waiting for a disk. It leaves out the network's protocols. All work of
+// the process counts, so the process must do nothing else meanwhile.
 func Calibrate(ctx context.Context) (service time.Duration, err error) {
 	dir, err := os.MkdirTemp("", "samya-calibrate-")
 	if err != nil {
@@ -54,7 +54,7 @@ func Calibrate(ctx context.Context) (service time.Duration, err error) {
 		return 0, fmt.Errorf("calibrating: %w", err)
 	}
 	a := &calibration{core: c, disk: disk}
-	// The first round is to warm up.
+	// The first round is the warm-up.
 	rounds := make([]time.Duration, 0, calibrationRounds+1)
 	for range cap(rounds) {
 		if ctx.Err() != nil {
@@ -71,11 +71,11 @@ func Calibrate(ctx context.Context) (service time.Duration, err error) {
 	return max(1, rounds[len(rounds)/2]), nil
 }
 
-// retentionOfCalibration is how many milliseconds requests are remembered, and one
-// passes with each batch.
+// retentionOfCalibration is the time for which requests are remembered, in
+// milliseconds. Each batch takes a millisecond.
 const retentionOfCalibration = 1000
 
-// calibration makes acquires of a core, in batches.
+// calibration makes acquires at a core, in batches.
 type calibration struct {
 	core  *core.Core
 	disk  *store.Store
@@ -85,7 +85,7 @@ type calibration struct {
 	in    [calibrationBatch]core.Acquire
 }
 
-// round makes a round of acquires, and returns the processor time that they took.
+// round makes a round of acquires, and returns their processor time.
 func (a *calibration) round() (time.Duration, error) {
 	before, err := processorTime()
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *calibration) round() (time.Duration, error) {
 			a.made++
 			in := &a.in[i]
 			*in = core.Acquire{Call: in, Entity: "vm", Tokens: 1}
-			// Spread as the keys of real requests are.
+			// Spread, like the keys of real requests.
 			binary.LittleEndian.PutUint64(in.Request[:], a.made*0x9e3779b97f4a7c15)
 			binary.LittleEndian.PutUint64(in.Request[8:], a.made)
 			a.core.Step(a.now, in)
@@ -118,7 +118,7 @@ func (a *calibration) round() (time.Duration, error) {
 	return after - before, err
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time of this process so far.
 func processorTime() (time.Duration, error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -7,29 +7,30 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// clients are those of one place.
+// clients are the clients of a place.
 type clients struct {
-	// held is how many tokens they hold, peak the most.
+	// held is the number of tokens that they hold, peak the most at any time.
 	held, peak int
 	// life counts their crashes.
 	life int32
 }
 
-// call is a lease as its client sees to it: the request for it, of which the
-// acquire comes first.
+// call is a lease from its client's view: its current request, first the acquire.
 type call struct {
 	virtual.Request
 	r *run
-	// life is that of the clients as it was acquired.
+	// life is the life of the clients at the acquire.
 	life int32
-	// waits is set while there is no answer, plenty if tokens were plenty as it came.
+	// waits is set while there is no answer, plenty if tokens were plenty on
+	// arrival.
 	waits, plenty bool
 }
 
-// due is when the client wanted what it asked for, since the start of the run.
+// due returns the time at which the client wanted the answer, since the start of
+// the run.
 func (c *call) due() time.Duration { return c.Due - lead }
 
-// ask hands the request to the system, now that it has got there.
+// ask hands the arrived request to the system.
 func (c *call) ask() {
 	c.waits = true
 	c.r.pending++
@@ -74,8 +75,8 @@ func (r *run) read(i int) {
 	c.ask()
 }
 
-// Happen implements virtual.Event: the release of a lease that was granted reaches
-// its server. Clients that crashed release nothing.
+// Happen implements virtual.Event: the release of a granted lease reaches its
+// server. Crashed clients release nothing.
 func (c *call) Happen() {
 	here := &c.r.clients[c.Place]
 	if c.life != here.life {
@@ -97,7 +98,7 @@ func (r *run) callOf(q *virtual.Request) *call {
 	return &r.calls[q.Of]
 }
 
-// answered is told of the answer to a request, as it leaves its server.
+// answered is called with the answer to a request as it leaves its server.
 func (r *run) answered(q *virtual.Request, outcome virtual.Outcome) {
 	c := r.callOf(q)
 	if q != &c.Request || !c.waits {
@@ -123,7 +124,7 @@ func (r *run) answered(q *virtual.Request, outcome virtual.Outcome) {
 	}
 }
 
-// acquired is that a client has the answer to its acquire.
+// acquired gives a client the answer to its acquire.
 func (r *run) acquired(c *call, at time.Duration, outcome virtual.Outcome) {
 	switch outcome {
 	case virtual.Granted:
@@ -137,7 +138,7 @@ func (r *run) acquired(c *call, at time.Duration, outcome virtual.Outcome) {
 	}
 }
 
-// granted is that a client has its token, at a time since the start of the run.
+// granted gives a client its token, at a time since the start of the run.
 func (r *run) granted(c *call, at time.Duration) {
 	r.result.Granted++
 	here := &r.clients[c.Place]
@@ -151,8 +152,9 @@ func (r *run) granted(c *call, at time.Duration) {
 	}
 }
 
-// checkLimit looks whether more than the limit is out: by what the system has made
-// durable, and by what clients hold. Of an unlimited system it counts that.
+// checkLimit checks that no more than the limit is out, by the system's durable
+// books and by the tokens of clients. For an unlimited system it counts the excess
+// instead.
 func (r *run) checkLimit(c *call) {
 	if r.o.Unlimited {
 		if beyond := r.held - int(r.o.Limit); beyond > 0 {
@@ -185,7 +187,7 @@ func (r *run) balance() {
 	}
 }
 
-// sum fills in what is known in the end.
+// sum fills in the final figures.
 func (r *run) sum() {
 	res := &r.result
 	if res.Counters == nil {

@@ -15,71 +15,72 @@ import (
 )
 
 const (
-	// Bin is how long a bin of the trace takes in the run.
+	// Bin is the length of a bin of the trace in the run.
 	Bin = 5 * time.Second
-	// firstBin is the bin of the trace that the run begins with, a Sunday's noon
-	// in the US; the run takes MaxBins at most. All earlier bins may be trained on.
+	// firstBin is the bin of the trace at the start of the run, a Sunday's noon in
+	// the US. A run takes MaxBins at most. Models may train on all earlier bins.
 	firstBin = 7920
 	// MaxBins is the longest run, an hour.
 	MaxBins = 720
-	// binsADay is how long a day of the trace is: its seasons are those of days.
+	// binsADay is the number of bins in a day of the trace, the length of its
+	// season.
 	binsADay = 288
 	// turnaround is the least time that a token is held, added to its lifetime.
 	turnaround = 50 * time.Millisecond
-	// Limit is that of the one entity unless Options say otherwise.
+	// Limit is the default limit of the only entity.
 	Limit core.Tokens = 5000
 )
 
-// regions are the names of the trace's regions, in its order.
+// regions are the names of the trace's regions, in order.
 var regions = [trace.Regions]string{"us", "as", "eu", "au", "sa"}
 
-// workloads are those of the trace that five regions share a limit in.
+// workloads are the workloads of the trace in which five regions share a limit.
 var workloads = []string{"fit", "tight", "burst", "over", "batch"}
 
-// Workloads lists the names that Draw knows.
+// Workloads returns the names that Draw knows.
 func Workloads() []string { return slices.Clone(workloads) }
 
-// Lease is an acquire of one token and, if it is granted, its release.
+// Lease is an acquire of a token and, if it is granted, its release.
 type Lease struct {
-	// Due is when the acquire is made, since the start of the run.
+	// Due is the time of the acquire, since the start of the run.
 	Due time.Duration
-	// Hold is how long after that the release is made; if the grant comes even
-	// later, then with the grant.
+	// Hold is the time from Due to the release. If the grant comes later, the
+	// release comes with the grant.
 	Hold time.Duration
-	// Place is whose site is asked.
+	// Place is the place of the asked site.
 	Place virtual.Place
 }
 
-// Demand is what is asked for in a run. It is not changed once it is drawn.
+// Demand is the requests of a run. It does not change once it is drawn.
 type Demand struct {
 	Workload string
 	Seed     uint64
-	// Span is the length of the run: nothing is asked for later.
+	// Span is the length of the run: no request comes later.
 	Span time.Duration
 	// Leases are in the order of their Due.
 	Leases []Lease
-	// Places are the regions of the places that are asked, by their numbers; nil for
-	// one in each region of the trace.
+	// Places are the regions of the asked places, by their numbers; nil for a place
+	// in each region of the trace.
 	Places []string
-	// History is what each place's site would have seen before the run had all been
-	// granted, in bins of the trace; nil unless Recall was called.
+	// History is the demand before the run at each place, in bins of the trace, with
+	// all requests granted; nil unless Recall was called.
 	History [][]predict.Bin
-	// Bin is how long a bin of the trace takes; 0 for the constant of that name.
+	// Bin is the length of a bin of the trace; 0 for the constant Bin.
 	Bin time.Duration
-	// Day is how many bins of the trace make a day; 0 for 288.
+	// Day is the number of bins of the trace in a day; 0 for 288.
 	Day int
 	// Reads are in the order of their Due.
 	Reads []Read
-	// reads is the share of requests that are reads.
+	// reads is the share of reads among the requests.
 	reads float64
-	// recall finds the history; nil if there is none.
+	// recall finds the history; nil for none.
 	recall func(*Demand) ([][]predict.Bin, error)
 }
 
-// bin is how long a bin of the trace takes.
+// bin returns the length of a bin of the trace.
 func (d *Demand) bin() time.Duration { return cmp.Or(d.Bin, Bin) }
 
-// places are the regions of all places.
+// places returns the regions of all places.
 func (d *Demand) places() []string {
 	if d.Places != nil {
 		return d.Places
@@ -93,15 +94,15 @@ func Draw(workload string, seed uint64, bins int) (*Demand, error) {
 	return DrawPlaces(workload, seed, bins, len(regions))
 }
 
-// Regions is how many regions the trace has.
+// Regions is the number of regions of the trace.
 const Regions = trace.Regions
 
-// MaxPlaces is the most places that demand is drawn for.
+// MaxPlaces is the most places of a demand.
 const MaxPlaces = 100
 
-// DrawPlaces is Draw for any number of places. Place k is in region k modulo 5: it
-// has the local time of that region and a demand of its own, as large as that of
-// others.
+// DrawPlaces is Draw for any number of places. Place k is in region k modulo 5. It
+// has the local time of the region and its own demand, as large as the demand of
+// any other place.
 func DrawPlaces(workload string, seed uint64, bins, places int) (*Demand, error) {
 	if !slices.Contains(workloads, workload) {
 		return nil, fmt.Errorf("workload %q, known are %v", workload, workloads)
@@ -137,12 +138,12 @@ func (d *Demand) sort() {
 	slices.SortStableFunc(d.Leases, func(a, b Lease) int { return cmp.Compare(a.Due, b.Due) })
 }
 
-// drawn is what the trace has for a place.
+// drawn returns the leases of the trace for a place.
 func (d *Demand) drawn(place int) (iter.Seq[trace.Lease], error) {
 	return trace.AzureLikeLeasesOf(d.Seed, d.Workload, trace.Region(place%len(regions)), uint64(place/len(regions))) //nolint:gosec // few places
 }
 
-// Recall finds the History, up to the run: of a drawn demand four days and 27.5
+// Recall finds the History up to the run: for a drawn demand, four days and 27.5
 // more.
 func (d *Demand) Recall() error {
 	if d.recall == nil {
@@ -178,23 +179,23 @@ func recallDrawn(d *Demand) ([][]predict.Bin, error) {
 
 func inRun(bins float64) time.Duration { return time.Duration(bins * float64(Bin)) }
 
-// day is how many bins make a day.
+// day returns the number of bins in a day.
 func (d *Demand) day() int { return cmp.Or(d.Day, binsADay) }
 
-// Shape describes demand as it would be without a limit.
+// Shape describes demand without a limit.
 type Shape struct {
 	// Transactions are acquires and the releases due within the run.
 	Transactions int
-	// Peaks are the most tokens that each place has out, by name.
+	// Peaks are the most tokens out at each place, by name.
 	Peaks map[string]int
-	// Mean and Max are of what all regions have out together.
+	// Mean and Max are the mean and the most tokens out in all regions together.
 	Mean float64
 	Max  int
-	// Above is the share of time in which that is above Limit.
+	// Above is the share of time in which more tokens than Limit are out.
 	Above float64
 }
 
-// Shape computes it.
+// Shape returns the shape of the demand.
 func (d *Demand) Shape() Shape {
 	s := Shape{Transactions: len(d.Leases), Peaks: make(map[string]int)}
 	var releases due.Queue[time.Duration, virtual.Place]

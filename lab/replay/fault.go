@@ -8,12 +8,11 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// Fault is something that happens to the world, at a time since the start of the
-// run.
+// Fault is a change of the world at a time since the start of the run.
 type Fault struct {
 	At   time.Duration
 	kind faultKind
-	// place is whose.
+	// place is the place of a crash or a restart.
 	place virtual.Place
 	side  []int
 }
@@ -27,9 +26,9 @@ const (
 	heal
 )
 
-// Crash ends a place: its server and, if it has any, its clients. These are gone
-// for good: what they hold stays out. Demand for the place goes on when it
-// restarts.
+// Crash crashes a place: its server and, if it has any, its clients. The clients
+// are gone for good, and their tokens stay out. Demand for the place goes on when
+// it restarts.
 func Crash(at time.Duration, p virtual.Place) Fault { return Fault{At: at, kind: crash, place: p} }
 
 // Restart brings a place up again.
@@ -37,15 +36,15 @@ func Restart(at time.Duration, p virtual.Place) Fault {
 	return Fault{At: at, kind: restart, place: p}
 }
 
-// Cut parts the places: those with the same number reach each other, and clients
-// go on asking their own. Places of a system's servers elsewhere that are not
-// named are on the side of the first place of their region, or of place 0.
+// Cut separates the places: places with the same number reach each other, and
+// clients go on asking their own place. A place of a server elsewhere without a
+// number is on the side of the first place of its region, or of place 0.
 func Cut(at time.Duration, side ...int) Fault { return Fault{At: at, kind: cut, side: side} }
 
 // Heal ends a cut.
 func Heal(at time.Duration) Fault { return Fault{At: at, kind: heal} }
 
-// checkFaults says what is wrong with the faults of a run in a world.
+// checkFaults checks the faults of a run against its world.
 func checkFaults(faults []Fault, places, asked int) error {
 	for _, f := range faults {
 		switch {
@@ -60,7 +59,7 @@ func checkFaults(faults []Fault, places, asked int) error {
 	return nil
 }
 
-// fault has one happen.
+// fault applies a fault.
 func (r *run) fault(f *Fault) {
 	switch f.kind {
 	case crash:
@@ -74,7 +73,7 @@ func (r *run) fault(f *Fault) {
 	}
 }
 
-// sides are those of all places, by those that are named.
+// sides returns the sides of all places, given the sides of the first places.
 func (r *run) sides(named []int) []int {
 	all := r.world.Options().Places
 	side := slices.Clone(named)
@@ -85,8 +84,8 @@ func (r *run) sides(named []int) []int {
 	return side
 }
 
-// crash ends a place with its clients: they have no answer to what they asked, and
-// nobody knows whether it was done.
+// crash crashes a place with its clients. They get no answer to their requests, and
+// the outcomes are unknown.
 func (r *run) crash(p virtual.Place) {
 	if !r.world.Up(p) {
 		return
@@ -118,7 +117,7 @@ func (r *run) crash(p virtual.Place) {
 	}
 }
 
-// restart brings a place up.
+// restart brings a place up again.
 func (r *run) restart(p virtual.Place) {
 	if !r.world.Up(p) {
 		r.world.Restart(p)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Latency is how long answers took from when their requests were due, in
-// milliseconds: the smallest value that so many of them are not above.
+// Latency is the mean and the percentiles of the time from when requests were due
+// to their answers, in milliseconds. A percentile is the smallest value that its
+// share of the values do not exceed.
 type Latency struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
@@ -17,7 +18,7 @@ type Latency struct {
 	Max  float64 `json:"max"`
 }
 
-// latencyOf sorts all and takes the values by nearest rank.
+// latencyOf sorts all and takes percentiles by nearest rank.
 func latencyOf(all []time.Duration) Latency {
 	slices.Sort(all)
 	return latencyOfSorted(all)

@@ -11,22 +11,21 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Read asks how many tokens are free.
+// Read is a read of the number of free tokens.
 type Read struct {
-	// Due is when it is made, since the start of the run.
+	// Due is the time of the read, since the start of the run.
 	Due time.Duration
-	// Place is whose server is asked.
+	// Place is the place of the asked server.
 	Place virtual.Place
-	// Exact asks for how many are free at one instant, else for what the server
-	// knows.
+	// Exact asks for the number at a single instant, instead of the server's own
+	// knowledge.
 	Exact bool
 }
 
-// WithReads returns the demand with a share of its requests turned into reads,
-// from 0 to 1: a part of its leases, drawn from a seed, are read where they would
-// have been acquired and where they would have been released. So as much is asked
-// as before, at the same times, and also where all are reads. What sites remember
-// shrinks with the leases.
+// WithReads returns the demand with a share of its requests turned into reads, from
+// 0 to 1. Each lease drawn from the seed becomes two reads, at its acquire and at
+// its release. So the number and the times of requests stay the same, even with
+// reads alone. The sites' history shrinks with the leases.
 func (d *Demand) WithReads(share float64, exact bool, seed uint64) (*Demand, error) {
 	if !(share >= 0 && share <= 1) {
 		return nil, fmt.Errorf("a share of %v of reads, must be within 0 and 1", share)
@@ -50,7 +49,7 @@ func (d *Demand) WithReads(share float64, exact bool, seed uint64) (*Demand, err
 	return &mixed, nil
 }
 
-// thinHistory leaves a part of the history.
+// thinHistory keeps a part of the history.
 func (d *Demand) thinHistory(part float64) {
 	if part == 1 || d.History == nil {
 		return
@@ -64,8 +63,8 @@ func (d *Demand) thinHistory(part float64) {
 	d.History = thin
 }
 
-// Stretch returns the demand k times as slow, for k above zero: a bin of the
-// trace takes k times as long, and leases live for k times as long.
+// Stretch returns the demand k times as slow, for k above 0 and at most 1000: a bin
+// of the trace takes k times as long, and leases live k times as long.
 func (d *Demand) Stretch(k float64) (*Demand, error) {
 	if !(k > 0 && k <= 1000) {
 		return nil, fmt.Errorf("stretched %v times, must be above 0 and at most 1000", k)

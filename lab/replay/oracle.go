@@ -7,16 +7,16 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Oracle is what one global counter without latency would have done: what it
-// refuses no system can be blamed for. Only what it granted is released. It lets
-// nobody wait, so a system that does may refuse less.
+// Oracle is the result of a single global counter without latency: no system is to
+// blame for its refusals. Releases counts the releases of its grants. It lets no
+// request wait, so a system with waits may refuse less.
 type Oracle struct {
 	Granted  int `json:"granted"`
 	Refused  int `json:"refused"`
 	Releases int `json:"releases"`
 }
 
-// Oracle serves the demand from one counter.
+// Oracle serves the demand from a single counter.
 func (d *Demand) Oracle(limit core.Tokens) Oracle {
 	var o Oracle
 	var releases due.Queue[time.Duration, struct{}]

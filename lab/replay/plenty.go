@@ -7,12 +7,13 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// plentyPart is what part of the limit has to be free for tokens to be plenty.
+// plentyPart is the inverse of the least free part of the limit for tokens to be
+// plenty.
 const plentyPart = 20
 
-// isPlenty tells whether tokens are plenty for the clients of a place, by what all
-// servers that theirs reaches have made durable: a system has no excuse then for
-// letting an acquire wait or for refusing it.
+// isPlenty reports whether tokens are plenty for the clients of a place, by the
+// durable books of all servers that the place's server reaches. Then a system has
+// no excuse for a wait or a refusal.
 func (r *run) isPlenty(p virtual.Place) bool {
 	var free int
 	if k, ok := r.system.(virtual.Knower); ok {
@@ -23,17 +24,17 @@ func (r *run) isPlenty(p virtual.Place) bool {
 	return core.Tokens(free)*plentyPart >= r.o.Limit
 }
 
-// Plenty is what became of the acquires that arrived while a twentieth of the limit
-// or more was free.
+// Plenty is the outcome of the acquires that arrived while at least a twentieth of
+// the limit was free.
 type Plenty struct {
 	Requests int `json:"requests"`
-	// Refused is the ledger of refusals: without faults no system need refuse any.
+	// Refused counts refusals: without faults no system need refuse any.
 	Refused int `json:"refused"`
-	// Latency is that of all of them, refused ones as well.
+	// Latency is the latency of all of them, refused acquires included.
 	Latency Latency `json:"latency_ms"`
 }
 
-// plenty sums up what it came to.
+// plenty computes Plenty.
 func (t *told) plenty() Plenty {
 	var p Plenty
 	var latency []time.Duration

@@ -11,26 +11,27 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Options say what to play and in which world. All but Demand may be left zero.
+// Options are the options of a run. All but Demand may be zero.
 type Options struct {
 	Demand *Demand
-	// Limit is that of the one entity; default 5000.
+	// Limit is the limit of the only entity; default 5000.
 	Limit core.Tokens
-	// Unlimited is for systems that keep no limit, or not exactly: that clients hold
-	// more is counted, not refused.
+	// Unlimited is for systems that keep no limit, or not exactly: the run counts
+	// the tokens beyond the limit, and does not fail.
 	Unlimited bool
 	// Network holds the round trips between the regions; default wan.Samya().
 	Network *wan.Matrix
-	// Service is how long a server's processor is busy with a request; default 2 µs,
-	// below zero for no time.
+	// Service is the time that a server's processor takes for a request; default 2
+	// µs. Below zero means no time.
 	Service time.Duration
-	// Commit is how long a transaction takes to become durable; default 0.3 ms.
+	// Commit is the time for a transaction to become durable; default 0.3 ms.
 	Commit time.Duration
 	// Client is the round trip between a client and its server; default 1 ms.
 	Client time.Duration
-	// Wait is how long an acquire or a read may take at its server; default 5 s.
+	// Wait is the longest time that an acquire or a read takes at its server;
+	// default 5 s.
 	Wait time.Duration
-	// Faults happen in the run, in any order.
+	// Faults are the faults of the run, in any order.
 	Faults []Fault
 }
 
@@ -46,39 +47,39 @@ func (o *Options) setDefaults() {
 }
 
 const (
-	// lead is how long the system runs before the first acquire is due.
+	// lead is the time between the start of the system and the first acquire.
 	lead = virtual.Lead
-	// rest is how long it runs after the last acquire's wait is over, and mended how
-	// long if there were faults, which have ended then.
+	// rest is the time that the run goes on after the end of the last acquire's
+	// wait. mended replaces it after faults, which have then ended.
 	rest, mended = 15 * time.Second, 10 * time.Minute
 )
 
-// run is one run under way.
+// run is a run under way.
 type run struct {
 	o      Options
 	system virtual.System
 	world  *virtual.World
-	// calls belong to the demand's leases, reads to its reads; pending counts those
-	// without an answer.
+	// calls belong to the demand's leases, reads to its reads. pending counts
+	// requests without an answer.
 	calls, reads []call
 	pending      int
-	// names are the places', clients those of each.
+	// names are the names of the places, clients the clients of each place.
 	names   []string
 	clients []clients
 	held    int
-	// unknown counts the tokens of which nobody knows whether they are out, as their
-	// clients crashed.
+	// unknown counts the tokens that may or may not be out: their clients crashed.
 	unknown int
 	told    told
 	result  Result
 	err     error
 }
 
-// ErrUnsound is the error of a run in which something did not hold.
+// ErrUnsound is the error of an unsound run: a check failed.
 var ErrUnsound = errors.New("a run is unsound")
 
-// Run plays a demand to a system, which serves no other run. Its errors are those
-// of a system that cannot start, or wrap ErrUnsound and tell what did not hold.
+// Run plays a demand to a system, which serves no other run. It returns the error
+// of a system that cannot start, or an error that wraps ErrUnsound and names the
+// failed check.
 func Run(o Options, system virtual.System) (*Result, error) {
 	r, err := newRun(o, system)
 	if err != nil {
@@ -90,7 +91,7 @@ func Run(o Options, system virtual.System) (*Result, error) {
 		return nil, r.err
 	}
 	r.sum()
-	// A copy: the result is kept for longer than all that the run needed.
+	// The copy lets go of the memory of the run.
 	result := r.result
 	return &result, nil
 }
@@ -128,7 +129,7 @@ func newWorld(o *Options, system virtual.System, places []string, seed uint64) *
 	return virtual.New(virtual.Options{Places: all, Network: o.Network, Seed: seed, Service: o.Service, Commit: o.Commit})
 }
 
-// fail notes the first thing that did not hold.
+// fail keeps the first failed check.
 func (r *run) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s, seed %d, %v after the start: %w",
@@ -161,7 +162,7 @@ func (r *run) play() {
 	r.world.Until(lead + d.Span + r.o.Wait)
 	after := rest
 	if len(r.o.Faults) > 0 {
-		// What it takes to come to rest is none of the run's cost.
+		// The cost of coming to rest is not part of the run's cost.
 		r.result.count(r.system.Counters())
 		r.mend()
 		after = mended

@@ -7,82 +7,83 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// Result is what a run measured. Times are in milliseconds.
+// Result is the measurements of a run. Times are in milliseconds.
 type Result struct {
 	Workload string `json:"workload"`
-	// Setting is filled in by who knows it.
+	// Setting is left to the caller.
 	Setting string        `json:"setting,omitempty"`
 	Seed    uint64        `json:"seed"`
 	Span    time.Duration `json:"-"`
-	// Client is the way to a server and back, which is in all latencies, and Places
-	// are the names of those that are asked.
+	// Client is the round trip between client and server, part of all latencies.
+	// Places are the names of the asked places.
 	Client time.Duration `json:"-"`
 	Places []string      `json:"-"`
-	// Requests are the acquires; each is either Granted, Refused or TimedOut, or Lost
-	// as its place crashed.
+	// Requests counts acquires. Each is Granted, Refused, TimedOut, or Lost when its
+	// place crashed.
 	Requests int `json:"requests"`
 	Granted  int `json:"granted"`
 	Refused  int `json:"refused"`
 	TimedOut int `json:"timed_out"`
 	Lost     int `json:"lost,omitempty"`
-	// ReadsAsked are the reads made, Reads those answered with the number asked for,
-	// LostReads those that had no answer as their place crashed.
+	// ReadsAsked counts reads made, Reads reads answered with a number, LostReads
+	// reads without an answer because their place crashed.
 	ReadsAsked int `json:"reads_asked,omitempty"`
 	Reads      int `json:"reads,omitempty"`
 	LostReads  int `json:"reads_lost,omitempty"`
-	// Unasked are the acquires and reads that were not made, as their place was down.
+	// Unasked counts acquires and reads not made because their place was down.
 	Unasked int `json:"unasked,omitempty"`
-	// BeyondOracle is how many more than the oracle's were refused or timed out;
-	// below zero where waiting caught later releases.
+	// BeyondOracle is Refused plus TimedOut less the oracle's refusals; below zero
+	// if waits caught later releases.
 	BeyondOracle int `json:"refused_beyond_oracle"`
-	// Waited counts the acquires, granted or refused later, that joined the queue
-	// of those that wait for tokens when they reached their site. All others have
-	// their answer by the next commit of their site.
+	// Waited counts the acquires, granted or refused later, that joined their site's
+	// queue for tokens on arrival. All others get their answer by their site's next
+	// commit.
 	Waited   int `json:"waited"`
 	Releases int `json:"releases"`
-	// Beyond is by how many tokens clients held more than the limit, at most, and
-	// GrantedBeyond how many acquires were granted while they held it or more. Only
-	// Unlimited systems have them.
+	// Beyond is the most tokens that clients held above the limit. GrantedBeyond
+	// counts the acquires that left clients above the limit. Only Unlimited systems
+	// have them.
 	Beyond        int `json:"beyond_limit,omitempty"`
 	GrantedBeyond int `json:"granted_beyond_limit,omitempty"`
-	// Latency is that of all acquires, refused ones as well; All is that of all that
-	// was answered. Committed is of the granted and released, and of reads; Rejected
-	// and Expired are of what was refused and what timed out.
+	// Latency is the latency of all acquires, refused acquires included, All the
+	// latency of all answers. Committed covers grants, releases and reads, Rejected
+	// refusals, Expired time-outs.
 	Latency   Latency `json:"latency_ms"`
 	All       Latency `json:"latency_all_ms"`
 	Committed Latency `json:"latency_committed_ms"`
 	Rejected  Latency `json:"latency_refused_ms"`
 	Expired   Latency `json:"latency_timed_out_ms"`
-	// Plenty is of those acquires alone that arrived while tokens were plenty.
+	// Plenty covers the acquires that arrived while tokens were plenty.
 	Plenty Plenty `json:"plenty"`
-	// Windows are of WindowSpan each; Sample is of at most 5000 answers, evenly
+	// Windows are windows of WindowSpan each. Sample is at most 5000 answers, evenly
 	// thinned, in the order of their times.
 	Windows []Window `json:"-"`
 	Sample  []Point  `json:"-"`
 	// Begun counts redistributions begun, by variant and trigger reason.
 	Begun map[string]int `json:"redistributions_begun"`
-	// Applied counts each once a site that applied it.
+	// Applied counts applied redistributions, once for each site that applied it.
 	Applied int `json:"redistributions_applied"`
 	Failed  int `json:"redistributions_failed"`
-	// GaveUp counts how often a site believed that there are no tokens left.
+	// GaveUp counts the times that a site found that no tokens were left.
 	GaveUp int `json:"gave_up"`
-	// Messages are those sent for redistributions, Gossip those that tell what
-	// sites have; the catalogue's are left out. MessageBytes and GossipBytes are what
-	// they take on the wire.
+	// Messages counts messages of redistributions, Gossip messages with the state of
+	// sites; the catalogue's messages are left out. MessageBytes and GossipBytes are
+	// their sizes on the wire.
 	Messages     int `json:"messages"`
 	MessageBytes int `json:"message_bytes"`
 	Gossip       int `json:"gossip"`
 	GossipBytes  int `json:"gossip_bytes"`
-	// TokensMoved is what sites got by redistributions beyond what they gave.
+	// TokensMoved is the tokens that sites received by redistributions minus the
+	// tokens that they gave.
 	TokensMoved int64 `json:"tokens_moved"`
-	// Counters are all that the system has counted, by name.
+	// Counters are all counters of the system, by name.
 	Counters map[string]float64 `json:"-"`
-	// Peaks are the most tokens that the clients of each place held.
+	// Peaks are the most tokens that the clients of each place held, by name.
 	Peaks  map[string]int `json:"peaks"`
 	Oracle Oracle         `json:"oracle"`
 }
 
-// Redistributions is how many were begun.
+// Redistributions returns the number of redistributions begun.
 func (r *Result) Redistributions() int {
 	sum := 0
 	for _, n := range r.Begun {
@@ -91,13 +92,13 @@ func (r *Result) Redistributions() int {
 	return sum
 }
 
-// TPS is acquires granted, tokens released and numbers read a second.
+// TPS returns acquires granted, tokens released and reads answered a second.
 func (r *Result) TPS() float64 { return float64(r.Granted+r.Releases+r.Reads) / r.Span.Seconds() }
 
-// WaitedShare is the part of all acquires that waited.
+// WaitedShare returns the share of acquires that waited.
 func (r *Result) WaitedShare() float64 { return float64(r.Waited) / float64(max(1, r.Requests)) }
 
-// count takes over what the system has counted.
+// count copies the system's counters.
 func (r *Result) count(counters map[string]float64) {
 	r.Counters = counters
 	for name, to := range map[string]*int{
@@ -114,7 +115,7 @@ func (r *Result) count(counters map[string]float64) {
 	}
 }
 
-// tell sums up the answers.
+// tell computes the figures of the answers.
 func (r *Result) tell(t *told) {
 	of := t.latencies()
 	acquires := &of[virtual.Acquire]

@@ -10,27 +10,28 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Saturation is what a system does for clients that each ask for the next thing as
-// soon as they have the answer to the last: how much it can do at most, if there
-// are enough of them.
+// Saturation is the throughput of a system for clients that ask again as soon as
+// they have an answer. With enough clients, it is the most that the system can do.
 type Saturation struct {
-	// Clients are those of each place, Span how long was measured.
+	// Clients is the number of clients of each place, Span the length of the
+	// measurement.
 	Clients int           `json:"clients"`
 	Span    time.Duration `json:"-"`
-	// Committed are the acquires granted, tokens released and reads answered within
-	// Span, Refused and TimedOut the acquires and reads that were not.
+	// Committed counts acquires granted, tokens released and reads answered within
+	// Span. Refused and TimedOut count other acquires and reads.
 	Committed int `json:"committed"`
 	Refused   int `json:"refused"`
 	TimedOut  int `json:"timed_out"`
-	// Latency is that of the committed ones, the way to the server and back included.
+	// Latency is the latency of committed requests, the round trip to the server
+	// included.
 	Latency  Latency            `json:"latency_ms"`
 	Counters map[string]float64 `json:"-"`
 }
 
-// PerSecond is how many were committed a second.
+// PerSecond returns the requests committed a second.
 func (s *Saturation) PerSecond() float64 { return float64(s.Committed) / s.Span.Seconds() }
 
-// unasked is a limit that nobody comes near.
+// unasked is a limit that no load comes near.
 const unasked core.Tokens = 1 << 40
 
 // closed is a closed loop under way.
@@ -41,9 +42,9 @@ type closed struct {
 	clients []looper
 	mix     Mix
 	random  *rand.Rand
-	// owner is whose each lease is, and reader whose each read, by their numbers.
+	// owner maps a lease to its client, reader a read, by their numbers.
 	owner, reader []int32
-	// Answers count from begin to end, and nothing is asked after that.
+	// Answers count from begin to end. After end, clients ask no more.
 	begin, end    time.Duration
 	held, pending int
 	latency       []time.Duration
@@ -51,35 +52,34 @@ type closed struct {
 	err           error
 }
 
-// looper is one client: its only request.
+// looper is a client, with its only request.
 type looper struct {
 	virtual.Request
 	c     *closed
 	index int32
 	waits bool
-	// lease is the one that it asked for last, and holds is set while it has it.
+	// lease is its latest lease; holds is set while it holds the token.
 	lease int32
 	holds bool
 }
 
-// Mix is what clients of a closed loop ask beside acquires and releases.
+// Mix is the reads of a closed loop.
 type Mix struct {
-	// Reads is the share of reads, from 0 to 1; Exact asks for how many tokens are
-	// free at one instant, else for what the server knows.
+	// Reads is the share of reads, from 0 to 1. Exact asks for the number of free
+	// tokens at a single instant, instead of the server's own knowledge.
 	Reads float64
 	Exact bool
 }
 
-// Saturate has so many clients of each place acquire a token, release it, and so
-// on, and measures that for a while, once it has gone on for a quarter as long. Of
-// the demand only Seed, Places and History are taken, and it may be nil. Without a
-// Limit there are more tokens than could be asked for. Its errors are those of Run.
+// Saturate has each client of each place acquire a token, release it, and so on. It
+// measures for span, after a warm-up of a quarter of span. Of the demand it takes
+// only Seed, Places and History; the demand may be nil. Without a Limit tokens
+// never run out. Its errors are as for Run.
 func Saturate(o Options, system virtual.System, clients int, span time.Duration) (*Saturation, error) {
 	return SaturateMix(o, system, clients, span, Mix{})
 }
 
-// SaturateMix is Saturate with clients that read now and then, whether they hold a
-// token or not.
+// SaturateMix is Saturate with clients that also read, holding a token or not.
 func SaturateMix(o Options, system virtual.System, clients int, span time.Duration, mix Mix) (*Saturation, error) {
 	if o.Demand == nil {
 		o.Demand = &Demand{Workload: "saturation", Seed: 1}
@@ -105,7 +105,7 @@ func SaturateMix(o Options, system virtual.System, clients int, span time.Durati
 	for i := range c.clients {
 		l := &c.clients[i]
 		l.c, l.index, l.Place = c, int32(i), virtual.Place(i%len(places)) //nolint:gosec // far fewer
-		// Not all at once.
+		// Spread the first requests.
 		c.world.Let(lead+o.Client/2+o.Client*time.Duration(i)/time.Duration(len(c.clients)), l)
 	}
 	c.world.Until(c.end)
@@ -147,7 +147,7 @@ func (l *looper) Happen() {
 	c.system.Handle(&l.Request)
 }
 
-// answered is told of the answer to a request, as it leaves its server.
+// answered is called with the answer to a request as it leaves its server.
 func (c *closed) answered(q *virtual.Request, outcome virtual.Outcome) {
 	owner := c.owner
 	if q.Kind == virtual.ReadStale || q.Kind == virtual.ReadExact {
@@ -205,7 +205,7 @@ func (c *closed) balance() {
 	}
 }
 
-// fail notes the first thing that did not hold.
+// fail keeps the first failed check.
 func (c *closed) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("%w: %v after the start: %w", ErrUnsound, c.world.Now()-lead, fmt.Errorf(format, args...))

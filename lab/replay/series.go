@@ -12,35 +12,35 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// SeriesOptions say how measured demand becomes that of a run.
+// SeriesOptions are the options of a demand from measurements.
 type SeriesOptions struct {
-	// Bins are how many bins are played, the last of those measured; 0 for half of
-	// them, and MaxBins at most. All before are for training.
+	// Bins is the number of bins to play, the last of the measured bins; 0 for half
+	// of them. The most is MaxBins. All bins before are for training.
 	Bins int
-	// Places is how many places there are, each with a draw of its own and its local
-	// time; 0 for five.
+	// Places is the number of places, each with its own draw and local time; 0 for
+	// five.
 	Places int
-	// Scale is how many tokens one unit of the demand stands for; 0 for as many as
-	// take Part of the limit where most are out.
+	// Scale is the number of tokens for a unit of the demand; 0 scales the most
+	// tokens out to Part of the limit.
 	Scale float64
-	// Limit and Part are what to scale by; 0 for 5000 and 1.
+	// Limit and Part are the scale's target; 0 for 5000 and 1.
 	Limit, Part float64
-	// Seed draws the times within a bin and, of counts, the lifetimes.
+	// Seed draws the times within a bin and, for counts, the lifetimes.
 	Seed uint64
 }
 
-// countLives are the lifetimes of what only its count is known of, as in workload
+// countLives are the lifetimes for demand known by its count alone, as in workload
 // fit: their shares and their means in bins.
 var countLives = [...]struct{ share, mean float64 }{{.55, 1}, {.35, 5}, {.1, 30}}
 
-// tokensABin is how many tokens a place acquires in a bin, about, in a first draw.
+// tokensABin is about the tokens that a place acquires in a bin, in a first draw.
 const tokensABin = 20
 
-// endless is the lifetime, in bins, of what does not end.
+// endless is the lifetime, in bins, of a lease without an end.
 const endless = 1e6
 
-// FromFile draws demand from a file: every VM of the Azure public dataset if
-// trace.IsVMTable says so, else the column of a CSV (see FromSeries).
+// FromFile draws demand from a file: from every VM of the Azure public dataset if
+// trace.IsVMTable says so, else from a column of a CSV file (see FromSeries).
 func FromFile(path, column string, o SeriesOptions) (*Demand, error) {
 	if !trace.IsVMTable(path) {
 		s, err := trace.ReadFile(path, column)
@@ -56,11 +56,11 @@ func FromFile(path, column string, o SeriesOptions) (*Demand, error) {
 	return FromVMs(vms, o)
 }
 
-// FromSeries draws demand from a series. If some of its bins are below zero they
-// are changes of what is held: tokens are acquired at any time of a bin above zero,
-// and those held longest are released in one below. Else they are counts of what
-// comes, and each token is held for a time drawn as in workload fit. A missing bin
-// counts as zero.
+// FromSeries draws demand from a series. If some bins are below zero, the bins are
+// changes of the tokens held. A bin above zero acquires tokens at random times, and
+// a bin below zero releases the tokens held longest. Otherwise the bins are counts
+// of acquires, and each token has a lifetime drawn as in workload fit. A missing
+// bin counts as zero.
 func FromSeries(s *trace.Series, o SeriesOptions) (*Demand, error) {
 	values := make([]float64, len(s.Bins))
 	counts, sum := true, 0.
@@ -81,9 +81,9 @@ func FromSeries(s *trace.Series, o SeriesOptions) (*Demand, error) {
 	return m.demand()
 }
 
-// FromVMs draws demand from VMs: each is a lease of its own lifetime, acquired at
-// any time of the bin in which it was created. A Scale below 1 leaves some out, by
-// draw, and one above has more of them.
+// FromVMs draws demand from VMs. Each VM is a lease of its own lifetime, acquired
+// at a random time of the bin of its creation. A Scale below 1 leaves out random
+// VMs, a Scale above 1 repeats them.
 func FromVMs(vms []trace.Lease, o SeriesOptions) (*Demand, error) {
 	m := &measured{o: o, name: "vmtable", step: 300}
 	for _, v := range vms {
@@ -104,21 +104,21 @@ func FromVMs(vms []trace.Lease, o SeriesOptions) (*Demand, error) {
 	return m.demand()
 }
 
-// measured is demand that was measured.
+// measured is measured demand.
 type measured struct {
 	o    SeriesOptions
 	name string
-	// bins are how many there are, of step seconds, and mean what comes or goes in
-	// one.
+	// bins is the number of bins, each of step seconds. mean is the mean change or
+	// count of a bin.
 	bins int
 	step int64
 	mean float64
-	// leases draws those of one place. Where bins of the measured stand in the run
-	// is told by at: before 0 is for training.
+	// leases draws the leases of a place. at maps a measured bin to its place in the
+	// run; negative is for training.
 	leases func(scale float64, at func(i int) int, r *rand.Rand) []trace.Lease
 }
 
-// demand draws it.
+// demand draws the demand.
 func (m *measured) demand() (*Demand, error) {
 	o := &m.o
 	switch {
@@ -145,7 +145,7 @@ func (m *measured) demand() (*Demand, error) {
 	}
 	scale := o.Scale
 	if scale == 0 {
-		// Draws of other sizes differ by little, so that the second is near enough.
+		// A second draw is near enough: draws of other sizes differ little.
 		scale = min(1, tokensABin/m.mean)
 		for range 2 {
 			d := m.drawn(scale)
@@ -159,8 +159,9 @@ func (m *measured) demand() (*Demand, error) {
 	return m.drawn(scale), nil
 }
 
-// at tells where a measured bin stands in the run of a place: its local time is
-// ahead, and what is beyond the last bin is taken from the first ones.
+// at returns a function that maps a measured bin to its position in the run of a
+// place. The place's local time is ahead: bins beyond the last are the first bins
+// again.
 func (m *measured) at(place int) func(i int) int {
 	ahead := trace.Region(place%len(regions)).Phase() * int(time.Hour/time.Second) / int(m.step)
 	first := m.bins - m.o.Bins
@@ -176,8 +177,8 @@ func (m *measured) at(place int) func(i int) int {
 	}
 }
 
-// day is how many bins make a day; -1 if a day is no whole number of them, as sites
-// are told to look for no season.
+// day returns the number of bins in a day, or -1 if a day is no whole number of
+// bins: sites then look for no season.
 func (m *measured) day() int {
 	if day := (&trace.Series{Step: m.step}).Day(); day > 0 {
 		return day
@@ -191,7 +192,7 @@ func (m *measured) place(place int, scale float64) []trace.Lease {
 	return m.leases(scale, m.at(place), r)
 }
 
-// drawn draws all at a scale.
+// drawn draws the demand at a scale.
 func (m *measured) drawn(scale float64) *Demand {
 	d := &Demand{Workload: m.name, Seed: m.o.Seed, Day: m.day(), Span: time.Duration(m.o.Bins) * Bin, Places: make([]string, m.o.Places)}
 	for p := range d.Places {
@@ -220,7 +221,7 @@ func (m *measured) drawn(scale float64) *Demand {
 	return d
 }
 
-// inOrder lists the measured bins in the order in which a run comes to them.
+// inOrder returns the measured bins in the order of the run.
 func inOrder(bins int, at func(i int) int) []int {
 	order := make([]int, bins)
 	first := 0
@@ -233,12 +234,12 @@ func inOrder(bins int, at func(i int) int) []int {
 	return slices.Concat(order[first:], order[:first])
 }
 
-// countedLeases draws leases by how many come in each bin.
+// countedLeases draws leases from the count of each bin.
 func countedLeases(counts []float64, scale float64, at func(i int) int, r *rand.Rand) []trace.Lease {
 	var leases []trace.Lease
 	owed := 0.
 	for _, i := range inOrder(len(counts), at) {
-		// What is rounded off comes in a later bin.
+		// The remainder comes in a later bin.
 		for owed += scale * counts[i]; owed >= 1; owed-- {
 			leases = append(leases, trace.Lease{At: float64(at(i)) + r.Float64(), Life: countedLife(r)})
 		}
@@ -258,10 +259,10 @@ func countedLife(r *rand.Rand) float64 {
 	return mean * r.ExpFloat64()
 }
 
-// changedLeases draws leases by how much what is held changes in each bin.
+// changedLeases draws leases from the change in each bin of the tokens held.
 func changedLeases(changes []float64, scale float64, at func(i int) int, r *rand.Rand) []trace.Lease {
 	var leases []trace.Lease
-	// Those from held on are held, the oldest first.
+	// Leases from index held on are held, the oldest first.
 	held, owed := 0, 0.
 	for _, i := range inOrder(len(changes), at) {
 		owed += scale * changes[i]

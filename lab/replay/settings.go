@@ -8,17 +8,17 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Setting is a choice of modules under a name.
+// Setting is a named choice of modules.
 type Setting struct {
 	Name string
-	// About says what it is, in a few words.
+	// About describes the setting in a few words.
 	About string
-	// Configure makes the choice; what it leaves alone has the default of a site.
+	// Configure makes the choice. Other modules have the defaults of a site.
 	Configure func(*core.Config)
 }
 
-// settings are all of them. To add one is to add a line. All but default name
-// every module, so that they mean the same when the defaults of a site change.
+// settings are all settings. To add a setting, add a line. All but default name
+// every module, so that new defaults of a site do not change them.
 var settings = []Setting{
 	{"paper", "as in the paper, with the first majority, its trigger and its wants; forecasts by auto", paper},
 	{"paper-reactive", "paper, but nothing is begun before an acquire waits", func(c *core.Config) {
@@ -68,7 +68,7 @@ func paper(c *core.Config) {
 	c.Trigger, c.Want, c.Forecast, c.Admission = "paper", "paper", "auto", "proof"
 }
 
-// ours are the policies that did best, with instances alone.
+// ours are the best policies with instances alone.
 func ours(c *core.Config) {
 	c.Protocol, c.Strategy, c.Policy, c.Offer, c.Wait = "majority", "instance", "equal-risk", "spare", "all"
 	c.Trigger, c.Want, c.Forecast, c.Admission = "low-water", "quantile", "auto", "wait"

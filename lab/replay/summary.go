@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Measure is one thing that settings are compared by.
+// Measure is a figure for comparing settings.
 type Measure struct {
-	// Key names it in JSON, Head in a table.
+	// Key names the figure in JSON, Head in a table.
 	Key, Head string
-	// Of takes it from a result.
+	// Of returns the figure of a result.
 	Of func(r *Result) float64
-	// Digits are those after the point that are told.
+	// Digits is the number of printed digits after the point.
 	Digits int
 }
 
-// Measures are all of them.
+// Measures returns all measures.
 func Measures() []Measure {
 	const milliseconds = 1
 	return []Measure{
@@ -39,21 +39,22 @@ func Measures() []Measure {
 	}
 }
 
-// Summary is what one setting did on one workload over all seeds.
+// Summary is the result of a setting on a workload over all seeds.
 type Summary struct {
 	Workload string `json:"workload"`
 	Setting  string `json:"setting"`
 	Seeds    int    `json:"seeds"`
-	// Median is over the seeds, by the measures' keys; Ratio is that to the first
-	// setting of the workload, left out where that is not above zero.
+	// Median is the median over the seeds, by the keys of measures. Ratio is the
+	// ratio to the first setting of the workload, left out if the first setting's
+	// median is not above zero.
 	Median map[string]float64 `json:"median"`
 	Ratio  map[string]float64 `json:"ratio"`
 	// Begun is the median of redistributions begun, by variant and reason.
 	Begun map[string]float64 `json:"redistributions_begun"`
 }
 
-// Summarize sums results up by workload and setting, in the order in which these
-// first come.
+// Summarize summarizes results by workload and setting, in the order of first
+// appearance.
 func Summarize(results []*Result) []Summary {
 	type key struct{ workload, setting string }
 	groups := make(map[key][]*Result)
@@ -92,7 +93,7 @@ func Summarize(results []*Result) []Summary {
 	return list
 }
 
-// median is the mean of the middle two of an even number.
+// median returns the median, for an even number the mean of the middle two.
 func median(group []*Result, of func(*Result) float64) float64 {
 	values := make([]float64, len(group))
 	for i, r := range group {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// WindowSpan is how long a window of a Result is.
+	// WindowSpan is the length of a window of a Result.
 	WindowSpan = 10 * time.Second
 	// maxPoints bounds the sample of a Result.
 	maxPoints = 5000
@@ -20,27 +20,27 @@ type telling struct {
 	place       int32
 	kind        virtual.Kind
 	outcome     virtual.Outcome
-	// plenty is set of an acquire that came while tokens were plenty.
+	// plenty is set for an acquire that came while tokens were plenty.
 	plenty bool
 }
 
-// told are all answers, in the order in which they came.
+// told is all answers, in the order of their arrival.
 type told struct{ all []telling }
 
 func (t *told) add(a telling) { t.all = append(t.all, a) }
 
-// Window is what was answered in a while.
+// Window is the answers within a WindowSpan.
 type Window struct {
-	// Committed are the acquires and reads granted and the tokens released, by place
-	// and in all; Refused and TimedOut are in all.
+	// Places and Committed count acquires and reads granted and tokens released, by
+	// place and in total. Refused and TimedOut are totals.
 	Places                       []int `json:"places"`
 	Committed, Refused, TimedOut int
-	// Acquires, Releases and Reads are their latencies, whatever the answer.
+	// Acquires, Releases and Reads are latencies, whatever the answer.
 	Acquires, Releases, Reads Latency
 }
 
-// Point is one answer: when it came, in seconds since the start of the run, and
-// its latency in milliseconds.
+// Point is an answer: its time, in seconds since the start of the run, and its
+// latency in milliseconds.
 type Point struct {
 	At, Latency float64
 	Place       virtual.Place
@@ -48,7 +48,7 @@ type Point struct {
 	Outcome     virtual.Outcome
 }
 
-// windows tells what was answered in each window of a run.
+// windows returns the windows of a run.
 func (t *told) windows(span time.Duration, places int) []Window {
 	list := make([]Window, (span+WindowSpan-1)/WindowSpan)
 	var acquires, releases, reads []time.Duration
@@ -83,7 +83,7 @@ func (t *told) windows(span time.Duration, places int) []Window {
 	return list
 }
 
-// sample takes every so manieth answer.
+// sample returns every n-th answer, at most maxPoints.
 func (t *told) sample() []Point {
 	every := (len(t.all) + maxPoints - 1) / maxPoints
 	var points []Point
@@ -94,7 +94,7 @@ func (t *told) sample() []Point {
 	return points
 }
 
-// latencies are those of all answers, by kind and outcome, sorted.
+// latencies returns the latencies of all answers, by kind and outcome, sorted.
 func (t *told) latencies() (of [virtual.ReadExact + 1][virtual.TimedOut + 1][]time.Duration) {
 	for i := range t.all {
 		a := &t.all[i]

@@ -9,27 +9,27 @@ import (
 var _ virtual.Knower = (*Ahead)(nil)
 
 const (
-	// lowPart is the low-water mark of a site: that part of an equal share of the
-	// limit.
+	// lowPart sets the low-water mark of a site: an equal share of the limit divided
+	// by lowPart.
 	lowPart = 8
-	// calm is how long a site that nobody waits at lets pass between two rounds.
+	// calm is the least time between two rounds of a site without waiting acquires.
 	calm = time.Second
-	// roundSpan is how long a round waits for its answers.
+	// roundSpan is the longest wait of a round for its answers.
 	roundSpan = time.Second
 )
 
-// Ahead is an escrow that borrows before it is in need, and from all others at once:
-// the plainest design that could do what samya does. A site asks when it falls below
-// a low-water mark, a constant, and at once when an acquire waits. It knows no
-// forecast, and hears of others by their answers alone.
+// Ahead is an escrow that borrows before it is in need, from all others at once:
+// the plainest design that could do samya's work. A site asks when it falls below a
+// low-water mark, a constant, and at once when an acquire waits. It has no
+// forecast, and learns of other sites by their answers alone.
 //
-// A donor lends the difference to the one that asks, divided by the number of sites:
-// so that all come nearer to each other, and none gives more than it keeps. Where
-// acquires wait it lends as many tokens as these at least, if it has them. An acquire
-// that waited through a whole round of answers is refused.
+// A donor lends the difference to the asking site, divided by the number of sites.
+// So all sites come nearer to each other, and no donor gives more than it keeps. If
+// acquires wait, it lends at least as many tokens, if it has them. An acquire that
+// waited through a whole round of answers is refused.
 //
-// Tokens lost on their way stay lost, as those of an Escrow do. But a site asks again
-// when answers stay away.
+// Tokens lost on their way stay lost, as in Escrow. But a site asks again when
+// answers stay away.
 type Ahead struct {
 	loans
 	mark   int
@@ -38,15 +38,16 @@ type Ahead struct {
 
 // round is a site's round of questions to all others.
 type round struct {
-	// number is that of the latest, open counts its questions without an answer.
+	// number is the number of the latest round; open counts its unanswered
+	// questions.
 	number, open int
-	// counted is the last of the acquires that waited as it began.
+	// counted is the last acquire that waited at its start.
 	counted int
-	// next is when the next may begin while nobody waits.
+	// next is the earliest start of the next round without waiting acquires.
 	next time.Duration
 }
 
-// NewAhead makes one.
+// NewAhead makes the system.
 func NewAhead() *Ahead { return &Ahead{} }
 
 // Start divides the limit.
@@ -98,7 +99,7 @@ func (a *Ahead) look(at *site) {
 	})
 }
 
-// give lends to a site that had so many tokens left, and so many in need.
+// give lends tokens to a site that had left tokens and needed need.
 func (a *Ahead) give(donor, to *site, number, need, left int) {
 	n := min(donor.left, max(need, (donor.left-left)/len(a.at)))
 	a.send(donor, to, n, func() { a.answered(to, number) })
@@ -116,7 +117,8 @@ func (a *Ahead) answered(at *site, number int) {
 	}
 }
 
-// Crashed forgets what is not durable at a place, who waits there among it.
+// Crashed forgets the state of a place that is not durable, waiting acquires
+// included.
 func (a *Ahead) Crashed(p virtual.Place) {
 	a.at[p].crash()
 	a.queues[p].all, a.rounds[p].open = nil, 0

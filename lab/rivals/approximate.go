@@ -9,50 +9,50 @@ import (
 
 var _ virtual.System = (*Approximate)(nil)
 
-// syncWait is how long hits are gathered before they are sent, and totals before they
-// are told.
+// syncWait is the time that hits gather before they are sent, and totals before
+// they are told.
 const syncWait = 500 * time.Microsecond
 
 // Approximate is an approximate limiter, after the design of Gubernator's GLOBAL
-// behaviour: each server answers at once from a cached count, gathers its hits, and
-// sends them to the owner of the counter, which totals them and tells the total to
-// all. Between a hit and the total that counts it, other servers know nothing of it:
-// so more than the limit may be granted, as much as all servers grant within two
-// ways. Nothing is on a disk: a crash forgets what is counted there.
+// behaviour. Each server answers at once from a cached count, gathers its hits, and
+// sends them to the owner of the counter. The owner adds the hits up and tells the
+// total to all servers. Until a total counts a hit, other servers do not see it. So
+// servers may grant more than the limit: as much as all servers grant within two
+// ways. Nothing is on disk: a crash forgets its counts.
 //
-// Kinder than the original in three ways: a server counts its own hits until the
-// next total comes; the owner counts hits beyond the limit as well, so that they
-// block others until they are released; and a release takes a hit back.
+// It is kinder than the original in three ways. A server counts its own hits until
+// the next total comes. The owner counts hits beyond the limit as well, so that
+// they block others until released. And a release takes a hit back.
 type Approximate struct {
 	w       *virtual.World
 	answer  func(*virtual.Request, virtual.Outcome)
 	limit   int
 	servers []counter
-	// total is the owner's count, telling is set while it gathers.
+	// total is the owner's count; telling is set while the owner gathers.
 	total   int
 	telling bool
-	// away are the hits on their way to the owner, or lost there; lost those that a
-	// crash forgot.
+	// away are the hits on their way to the owner, or lost there; lost are hits that
+	// a crash forgot.
 	away, lost int
-	// granted and the others count answers, most is the most tokens out.
+	// granted, refused and reads count answers; most is the most tokens out.
 	granted, refused, reads, most int
 }
 
-// counter is a server's.
+// counter is the state of a server.
 type counter struct {
-	// net is what the server granted and had back: nobody forgets it, and no server
-	// looks at it.
+	// net is the tokens granted and not returned here: it survives crashes, and no
+	// server looks at it.
 	net int
-	// told is the owner's count as last heard, with the server's own hits since;
-	// pending are the hits that it has not sent.
+	// told is the last total of the owner, with the server's own hits since; pending
+	// are the hits not yet sent.
 	told, pending int
 	sending       bool
 }
 
-// NewApproximate makes one.
+// NewApproximate makes the system.
 func NewApproximate() *Approximate { return &Approximate{} }
 
-// Start brings the servers up. The owner is that of the first place.
+// Start brings the servers up. The server of the first place is the owner.
 func (a *Approximate) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	if w.Places() == 0 || limit < 0 {
 		return fmt.Errorf("%d places and a limit of %d: want at least 1 and 0", w.Places(), limit)
@@ -61,7 +61,7 @@ func (a *Approximate) Start(w *virtual.World, limit int, answer func(*virtual.Re
 	return nil
 }
 
-// Handle answers a request at once, but for an exact read, which asks the owner.
+// Handle answers a request at once, except for an exact read, which asks the owner.
 func (a *Approximate) Handle(r *virtual.Request) {
 	a.w.Serve(r.Place, func() {
 		switch r.Kind {
@@ -108,7 +108,7 @@ func (a *Approximate) ask(r *virtual.Request) {
 	})
 }
 
-// hit counts at a server, which sends it with what comes meanwhile.
+// hit counts a hit at a server, which sends it together with the hits meanwhile.
 func (a *Approximate) hit(p virtual.Place, n int) {
 	c := &a.servers[p]
 	c.net += n
@@ -133,7 +133,7 @@ func (a *Approximate) hit(p virtual.Place, n int) {
 	})
 }
 
-// tell tells the total to all servers, with what comes meanwhile.
+// tell tells the total to all servers, with the hits meanwhile.
 func (a *Approximate) tell() {
 	if a.telling {
 		return
@@ -151,7 +151,7 @@ func (a *Approximate) tell() {
 	})
 }
 
-// Crashed forgets what a place has counted, the total if it is the owner's.
+// Crashed forgets the counts of a place, and the total if the place is the owner's.
 func (a *Approximate) Crashed(p virtual.Place) {
 	c := &a.servers[p]
 	a.lost += c.pending
@@ -162,10 +162,10 @@ func (a *Approximate) Crashed(p virtual.Place) {
 	}
 }
 
-// Restarted has nothing to do: nothing is durable.
+// Restarted does nothing: nothing is durable.
 func (a *Approximate) Restarted(virtual.Place) {}
 
-// Out is how many tokens are granted and not released, in truth.
+// Out returns the true number of tokens granted and not released.
 func (a *Approximate) Out() int {
 	out := 0
 	for i := range a.servers {
@@ -174,7 +174,7 @@ func (a *Approximate) Out() int {
 	return out
 }
 
-// Check looks whether every hit is counted, on its way, or lost.
+// Check checks that every hit is counted, on its way, or lost.
 func (a *Approximate) Check() error {
 	sum := a.total + a.away + a.lost
 	for i := range a.servers {
@@ -186,7 +186,7 @@ func (a *Approximate) Check() error {
 	return nil
 }
 
-// Counters tell what it did, and by how many tokens the limit was exceeded at most.
+// Counters returns its counters, among them the most tokens beyond the limit.
 func (a *Approximate) Counters() map[string]float64 {
 	return map[string]float64{
 		virtual.Messages: float64(a.w.Messages), virtual.MessageBytes: float64(a.w.Bytes), "reads": float64(a.reads),

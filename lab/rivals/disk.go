@@ -2,8 +2,8 @@ package rivals
 
 import "github.com/samya-db/samya/lab/virtual"
 
-// disk makes transactions of a site durable: all that came while one was written
-// are written with the next.
+// disk makes transactions of a site durable. Transactions that come during a write
+// share the next write.
 type disk struct {
 	w                *virtual.World
 	place            virtual.Place
@@ -11,8 +11,9 @@ type disk struct {
 	waiting, writing []func()
 }
 
-// commit has something happen once it is durable, in the order of the calls. What
-// it changes and reveals, it does then: so a crash forgets all or nothing of it.
+// commit calls do once the transaction is durable, in the order of the calls. do
+// makes all changes and sends all answers: a crash forgets all of a transaction or
+// nothing.
 func (d *disk) commit(do func()) {
 	d.waiting = append(d.waiting, do)
 	if !d.busy {
@@ -36,5 +37,5 @@ func (d *disk) written() {
 	}
 }
 
-// crash forgets what is not durable.
+// crash forgets the transactions that are not durable.
 func (d *disk) crash() { d.busy, d.waiting, d.writing = false, nil, nil }

@@ -12,26 +12,26 @@ import (
 
 var _ virtual.Knower = (*Escrow)(nil)
 
-// Lend says how much a site lends.
+// Lend is the rule for the size of a loan.
 type Lend string
 
 const (
-	// Exact lends what is asked for, or all there is.
+	// Exact lends the tokens asked for, or all tokens left.
 	Exact Lend = "exact"
-	// Half lends half of what there is, whatever is asked for.
+	// Half lends half of the tokens left, whatever is asked for.
 	Half Lend = "half"
 )
 
-// ErrLend is the error of a Lend that is none of them.
+// ErrLend is the error of an unknown Lend.
 var ErrLend = errors.New("unknown way to lend")
 
 // Escrow is the paper's Demarcation/Escrow (Samya, Section 5, ii): sites serve from
-// their escrow, and borrow from other sites when a request finds none.
+// their escrow, and borrow from other sites when a request finds no token.
 //
-// A site in need asks one other at a time, the nearest first, for as many tokens as
-// requests wait then; what comes free at home meanwhile serves the queue as well.
-// When it has asked all, it refuses who waited through all of that. It needs a
-// network that loses nothing, as in the paper: a site that gets no answer borrows
+// A site in need asks another site at a time, the nearest first, for as many tokens
+// as requests wait then. Tokens released at home meanwhile serve the queue as well.
+// When it has asked all sites, it refuses the requests that waited throughout. It
+// needs a network without losses, as in the paper: a site without an answer borrows
 // no more, and tokens lost on their way stay lost.
 type Escrow struct {
 	loans
@@ -39,19 +39,18 @@ type Escrow struct {
 	borrows []borrower
 }
 
-// borrower is what a site has in memory beside its queue.
+// borrower is the state of a site in memory beside its queue.
 type borrower struct {
-	// order are the others, the nearest first.
+	// order are the other places, the nearest first.
 	order []virtual.Place
-	// asking is set while a question is under way, the one to order[next-1].
+	// asking is set while a question to order[next-1] is under way.
 	asking bool
 	next   int
-	// round is the last of the requests that have waited since the first site was
-	// asked.
+	// round is the last request that has waited since the first question.
 	round int
 }
 
-// NewEscrow makes one.
+// NewEscrow makes the system. It fails with ErrLend.
 func NewEscrow(lend Lend) (*Escrow, error) {
 	if lend != Exact && lend != Half {
 		return nil, fmt.Errorf("%w %q: known are %s and %s", ErrLend, lend, Exact, Half)
@@ -95,7 +94,7 @@ func (e *Escrow) acquire(at *site, r *virtual.Request) {
 	}
 }
 
-// borrow asks the next site, as long as requests wait.
+// borrow asks the next site while requests wait.
 func (e *Escrow) borrow(at *site) {
 	q, b := &e.queues[at.place], &e.borrows[at.place]
 	if b.next == len(b.order) {
@@ -125,7 +124,8 @@ func (e *Escrow) give(donor, to *site, need int) {
 	e.send(donor, to, n, func() { e.borrow(to) })
 }
 
-// Crashed forgets what is not durable at a place, who waits there among it.
+// Crashed forgets the state of a place that is not durable, waiting requests
+// included.
 func (e *Escrow) Crashed(p virtual.Place) {
 	e.at[p].crash()
 	e.queues[p].all, e.borrows[p].asking = nil, false

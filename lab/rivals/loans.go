@@ -7,17 +7,18 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// loans are sites that lend tokens to each other. A loss of the network loses the
-// tokens of the message.
+// loans are sites that lend tokens to each other. A message that the network loses
+// loses its tokens.
 type loans struct {
 	sites
 	queues []queue
-	// sent and got count tokens by place: sent[i][j] left i for j, got[j][i] arrived.
+	// sent and got count tokens by place: sent[i][j] left i for j, got[j][i]
+	// arrived.
 	sent, got [][]int
 	// away are the tokens that left a site and are not durable at another.
 	away int
-	// episodes count the occasions on which a site began to ask, asks its questions,
-	// lent the answers with tokens, moved those tokens.
+	// episodes counts the times that a site began to ask, asks its questions, lent
+	// the answers with tokens, moved the tokens.
 	episodes, asks, lent, moved int
 }
 
@@ -33,9 +34,9 @@ func (l *loans) start(w *virtual.World, limit int, answer func(*virtual.Request,
 	return nil
 }
 
-// handle serves a request; acquire serves an acquire, durably. A stale read tells
-// what the site has. An exact one asks all, again and again as long as tokens are on
-// their way between them.
+// handle serves a request; acquire serves an acquire, durably. A stale read returns
+// the site's own tokens. An exact read asks all sites, again and again while tokens
+// are on their way.
 func (l *loans) handle(r *virtual.Request, acquire func(*site, *virtual.Request)) {
 	l.w.Serve(r.Place, func() {
 		if l.late(r) {
@@ -60,7 +61,7 @@ func (l *loans) handle(r *virtual.Request, acquire func(*site, *virtual.Request)
 	})
 }
 
-// grant grants an acquire if nobody waits and a token is left.
+// grant grants an acquire if no other waits and a token is left.
 func (l *loans) grant(at *site, r *virtual.Request) bool {
 	if len(l.queues[at.place].all) > 0 || at.left == 0 {
 		return false
@@ -71,7 +72,7 @@ func (l *loans) grant(at *site, r *virtual.Request) bool {
 	return true
 }
 
-// send moves tokens that donor has, and calls then once they are durable.
+// send moves n tokens of donor to a site, and calls then once they are durable.
 func (l *loans) send(donor, to *site, n int, then func()) {
 	donor.left -= n
 	l.away += n
@@ -91,8 +92,8 @@ func (l *loans) send(donor, to *site, n int, then func()) {
 	})
 }
 
-// read asks all sites what they have. The answers belong together once all tokens
-// sent, as far as the sites know, have arrived.
+// read asks all sites for their tokens. The answers belong together once all tokens
+// sent have arrived, by the counts of the sites.
 func (l *loans) read(r *virtual.Request) {
 	n := len(l.at)
 	sent, got := make([][]int, n), make([][]int, n)
@@ -110,14 +111,14 @@ func (l *loans) read(r *virtual.Request) {
 	})
 }
 
-// Restarted has nothing to do: what is durable is there.
+// Restarted does nothing: the durable state is there.
 func (l *loans) Restarted(virtual.Place) {}
 
-// Out is how many tokens are granted and not released.
+// Out returns the tokens granted and not released.
 func (l *loans) Out() int { return l.out() }
 
-// Free is how many tokens are free for the clients of a place: at it and at those it
-// reaches, and between them.
+// Free returns the tokens free for the clients of a place: at sites that it
+// reaches, and between sites.
 func (l *loans) Free(p virtual.Place) int {
 	free := l.away
 	for _, at := range l.at {
@@ -128,8 +129,8 @@ func (l *loans) Free(p virtual.Place) int {
 	return free
 }
 
-// Check looks whether the sites have what was not granted, but for what a crash or
-// a cut lost on its way, and whether nobody waits.
+// Check checks that the sites have all tokens not granted, except for tokens lost
+// in a crash or a cut, and that no request waits.
 func (l *loans) Check() error {
 	for i, at := range l.at {
 		if at.left < 0 {
@@ -145,8 +146,8 @@ func (l *loans) Check() error {
 	return nil
 }
 
-// Counters tell what it did. Redistributions begun are the occasions on which a site
-// began to ask, however many it asked.
+// Counters returns its counters. A redistribution begun is an occasion on which a
+// site began to ask, however many sites it asked.
 func (l *loans) Counters() map[string]float64 {
 	c := l.counters()
 	c[virtual.Begun+" borrow"], c["asks"], c["loans"] = float64(l.episodes), float64(l.asks), float64(l.lent)

@@ -8,18 +8,18 @@ import (
 
 var _ virtual.System = (*Local)(nil)
 
-// Local is a system whose sites never speak about tokens (Samya, Section 5.5).
+// Local is a system of sites that never exchange tokens (Samya, Section 5.5).
 type Local struct {
 	sites
 	constraint bool
 }
 
-// NoConstraint makes the system that grants everything, at once: the most that can
-// be had.
+// NoConstraint makes the system that grants everything at once: the upper bound of
+// throughput.
 func NoConstraint() *Local { return &Local{} }
 
 // NoRedistribution makes the system in which each site serves from its part of the
-// limit, and refuses when that is used up.
+// limit, and refuses when its part is used up.
 func NoRedistribution() *Local { return &Local{constraint: true} }
 
 // Start divides the limit.
@@ -27,8 +27,8 @@ func (l *Local) Start(w *virtual.World, limit int, answer func(*virtual.Request,
 	return l.start(w, limit, answer)
 }
 
-// Handle serves a request. A stale read tells what the site has; an exact one asks
-// all.
+// Handle serves a request. A stale read returns the site's own tokens; an exact
+// read asks all sites.
 func (l *Local) Handle(r *virtual.Request) {
 	l.w.Serve(r.Place, func() {
 		if l.late(r) {
@@ -60,16 +60,16 @@ func (l *Local) change(at *site, r *virtual.Request) virtual.Outcome {
 	return virtual.Granted
 }
 
-// Crashed forgets what is not durable at a place.
+// Crashed forgets the state of a place that is not durable.
 func (l *Local) Crashed(p virtual.Place) { l.at[p].crash() }
 
-// Restarted has nothing to do: what is durable is there.
+// Restarted does nothing: the durable state is there.
 func (l *Local) Restarted(virtual.Place) {}
 
-// Out is how many tokens are granted and not released.
+// Out returns the tokens granted and not released.
 func (l *Local) Out() int { return l.out() }
 
-// Check looks whether the sites have what was not granted.
+// Check checks that the sites have all tokens not granted.
 func (l *Local) Check() error {
 	for i, at := range l.at {
 		if l.constraint && at.left < 0 {
@@ -82,5 +82,5 @@ func (l *Local) Check() error {
 	return nil
 }
 
-// Counters tell what it did.
+// Counters returns its counters.
 func (l *Local) Counters() map[string]float64 { return l.counters() }

@@ -8,9 +8,9 @@ import (
 
 var _ virtual.System = (*Oracle)(nil)
 
-// Oracle is one counter that all places share, at no distance and in no time: what
-// it refuses, no system can be blamed for. It lets nobody wait, so a system that
-// does may refuse less.
+// Oracle is a single counter for all places, without distance and in no time: no
+// system is to blame for its refusals. It lets no request wait, so a system with
+// waits may refuse less.
 type Oracle struct {
 	w          *virtual.World
 	answer     func(*virtual.Request, virtual.Outcome)
@@ -18,10 +18,10 @@ type Oracle struct {
 	refused    int
 }
 
-// NewOracle makes one.
+// NewOracle makes the system.
 func NewOracle() *Oracle { return &Oracle{} }
 
-// Start gives it its limit.
+// Start sets the limit.
 func (o *Oracle) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	o.w, o.limit, o.answer = w, limit, answer
 	return nil
@@ -43,16 +43,16 @@ func (o *Oracle) Handle(r *virtual.Request) {
 	o.answer(r, virtual.Granted)
 }
 
-// Crashed and Restarted mean nothing to it.
+// Crashed does nothing.
 func (*Oracle) Crashed(virtual.Place) {}
 
-// Restarted means nothing to it.
+// Restarted does nothing.
 func (*Oracle) Restarted(virtual.Place) {}
 
-// Out is how many tokens are granted and not released.
+// Out returns the tokens granted and not released.
 func (o *Oracle) Out() int { return o.out }
 
-// Check looks whether that is within the limit.
+// Check checks that the tokens out are within the limit.
 func (o *Oracle) Check() error {
 	if o.out < 0 || o.out > o.limit {
 		return fmt.Errorf("%d tokens out, the limit is %d", o.out, o.limit)
@@ -60,7 +60,7 @@ func (o *Oracle) Check() error {
 	return nil
 }
 
-// Counters tell what it refused.
+// Counters returns the number of refusals.
 func (o *Oracle) Counters() map[string]float64 {
 	return map[string]float64{"refused": float64(o.refused)}
 }

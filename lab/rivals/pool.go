@@ -10,87 +10,92 @@ import (
 var _ virtual.Knower = (*Pool)(nil)
 
 const (
-	// centre is the place with the server of a Pool, or the owner of an Approximate
+	// centre is the place of a Pool's server, or of the owner of an Approximate
 	// counter, beside the site there.
 	centre virtual.Place = 0
-	// refresh is how often a site renews its lease, lease how long one lasts.
+	// refresh is the interval between renewals of a lease, lease the length of a
+	// lease.
 	refresh, lease = time.Second, time.Minute
-	// unanswered is after how long a site asks anew.
+	// unanswered is the time after which a site asks again.
 	unanswered = 2 * time.Second
-	// headPart and headLeast are what a site wants beyond its need at most: a part of
-	// it, and so many tokens more.
+	// headPart and headLeast bound the tokens that a site wants beyond its need: its
+	// need divided by headPart, plus headLeast.
 	headPart, headLeast = 5, 20
-	// growPart is the part of that by which it wants more after each answer, shrinkTo
-	// the part that it goes on wanting once the limit does not suffice.
+	// growPart sets the growth of these tokens with each question, as a part of the
+	// bound. While the limit does not suffice, each question divides them by
+	// shrinkTo instead.
 	growPart, shrinkTo = 8, 4
 )
 
 // Pool is a central pool, after the design of Doorman: a server leases each site a
-// share of the limit, and each site serves from its lease. Sites tell the server every
-// second what they want, which is the most that their clients held and waited for
-// since the last question, and a fifth more. The server leases all of that as long
-// as the limit suffices, and else proportional shares: an equal one to whoever wants
-// that much, and of the rest as much more as is wanted beyond.
+// share of the limit, and each site serves from its lease. Every second a site
+// tells the server its wants: the most tokens that its clients held and waited for
+// since the last question, and a fifth more. The server leases all wants while the
+// limit suffices. Otherwise it leases proportional shares: an equal share to each
+// site that wants as much, and the rest in proportion to the wants beyond an equal
+// share.
 //
-// Kinder than the original: a site asks at once when an acquire waits, and gives back
-// at once what is beyond its share; it wants less beyond its need while the limit does
-// not suffice.
+// It is kinder than the original. A site asks at once when an acquire waits, and
+// gives back at once the tokens beyond its share. It wants less beyond its need
+// while the limit does not suffice.
 //
 // Tokens are held here, for longer than a lease may last, while Doorman shares out
-// rates. So a share shrinks by what a site gives back of its own accord, never below
-// what its clients hold. A site that cannot renew its lease in a minute grants no
-// more until it can. The server takes nothing back of it meanwhile: it cannot know
-// what the clients there hold, and would lease out more than the limit. The sum of
-// all leases is thus never above the limit.
+// rates. So a share shrinks by the tokens that a site gives back of its own accord,
+// never below the tokens of its clients. A site that cannot renew its lease in a
+// minute grants no more until it can. The server takes nothing back meanwhile. It
+// does not know the tokens of the clients there, and might lease out more than the
+// limit. So the sum of all leases is never above the limit.
 //
-// An acquire that waits is refused by an answer which says that the server has
-// nothing, and that no other site has unused tokens.
+// A waiting acquire is refused by an answer which says that the server has nothing,
+// and that no other site has unused tokens.
 type Pool struct {
 	sites
 	members []member
-	// free are the tokens that the server leases to nobody.
+	// free are the tokens that the server has not leased.
 	free int
-	// asks count questions, changed those that moved tokens, moved the tokens.
+	// asks counts questions, changed the questions that moved tokens, moved the
+	// tokens.
 	asks, changed, moved int
 }
 
-// member is a site as it and as the server knows it. The unused part of its lease is
-// what its escrow has left.
+// member is a site in its own view and in the server's. The tokens left in the
+// escrow are the unused part of the lease.
 type member struct {
 	queue queue
-	// number is that of the latest question, since when it was asked; open is set
-	// while it has no answer.
+	// number is the number of the latest question, since its time. open is set until
+	// its answer.
 	number int
 	since  time.Duration
 	open   bool
-	// counted is the last of the acquires that waited as it was asked.
+	// counted is the last acquire that waited at the question.
 	counted int
-	// peak is the most that clients held and waited for since the last question.
+	// peak is the most tokens that clients held and waited for since the last
+	// question.
 	peak int
-	// head is what the site wants beyond its need.
+	// head is the number of tokens that the site wants beyond its need.
 	head int
-	// share is what the server last said is the site's, short that sites want more
-	// than the limit; until is when the lease ends.
+	// share is the site's share by the server's last answer. short says that sites
+	// want more than the limit. until is the end of the lease.
 	share int
 	short bool
 	until time.Duration
 
-	// known is what the server knows.
+	// known is the server's knowledge.
 	known struct{ number, leased, unused, wants int }
 }
 
-// answer is what the server tells a site.
+// answer is the server's answer to a site.
 type answer struct {
 	number, more, share int
-	// short says that sites want more than the limit, hope that tokens may come free
-	// by what other sites give back.
+	// short says that sites want more than the limit, hope that other sites may give
+	// back tokens.
 	short, hope bool
 }
 
-// NewPool makes one.
+// NewPool makes the system.
 func NewPool() *Pool { return &Pool{} }
 
-// Start leaves all tokens with the server; sites ask for theirs at once.
+// Start leaves all tokens with the server; sites ask for their shares at once.
 func (p *Pool) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	if err := p.start(w, limit, answer); err != nil {
 		return err
@@ -104,7 +109,7 @@ func (p *Pool) Start(w *virtual.World, limit int, answer func(*virtual.Request, 
 	return nil
 }
 
-// tick renews the lease of a site, and has it renewed again.
+// tick renews the lease of a site, and schedules the next renewal.
 func (p *Pool) tick(at *site) {
 	if p.w.Up(at.place) {
 		p.ask(at)
@@ -112,8 +117,8 @@ func (p *Pool) tick(at *site) {
 	p.w.At(p.w.Now()+refresh, func() { p.tick(at) })
 }
 
-// Handle serves a request. A stale read tells what the site has, an exact one asks
-// all sites.
+// Handle serves a request. A stale read returns the site's own tokens, an exact
+// read asks all sites.
 func (p *Pool) Handle(r *virtual.Request) {
 	p.w.Serve(r.Place, func() {
 		if p.late(r) {
@@ -151,15 +156,15 @@ func (p *Pool) acquire(at *site, m *member, r *virtual.Request) {
 	p.ask(at)
 }
 
-// serveLeased serves who waits, while the lease lasts.
+// serveLeased serves waiting acquires while the lease lasts.
 func (p *Pool) serveLeased(at *site) {
 	if m := &p.members[at.place]; p.w.Now() <= m.until {
 		p.serve(at, &m.queue)
 	}
 }
 
-// ask tells the server what the site wants, and gives back what it has beyond that
-// or beyond its share.
+// ask tells the server the site's wants, and gives back the tokens beyond its wants
+// or its share.
 func (p *Pool) ask(at *site) {
 	m := &p.members[at.place]
 	if m.open && p.w.Now() < m.since+unanswered {
@@ -187,8 +192,8 @@ func (p *Pool) ask(at *site) {
 	})
 }
 
-// plan settles what a site wants beyond its need: much less once the limit does not
-// suffice, and then a little more with each answer.
+// plan sets the tokens that a site wants beyond its need: much fewer while the
+// limit does not suffice, then a few more with each question.
 func (m *member) plan(need int) {
 	if most := headLeast + need/headPart; m.short {
 		m.head /= shrinkTo
@@ -197,7 +202,8 @@ func (m *member) plan(need int) {
 	}
 }
 
-// decide is the server's answer to a question, unless it knows a later one.
+// decide answers a question at the server, unless the server knows a later
+// question.
 func (p *Pool) decide(at *site, number, leased, unused, wants int) {
 	k := &p.members[at.place].known
 	if number <= k.number {
@@ -218,7 +224,7 @@ func (p *Pool) decide(at *site, number, leased, unused, wants int) {
 	p.w.Send(centre, at.place, tellBytes, func() { at.commit(func() { p.answered(at, a) }) })
 }
 
-// shareOf is the share of a site that wants so much.
+// shareOf returns the share of a site with these wants.
 func (p *Pool) shareOf(wants int) int {
 	equal := p.limit / len(p.members)
 	rest, beyond := p.limit, 0
@@ -233,7 +239,7 @@ func (p *Pool) shareOf(wants int) int {
 	return equal + (wants-equal)*rest/beyond
 }
 
-// wanted is what all sites want.
+// wanted returns the wants of all sites.
 func (p *Pool) wanted() int {
 	sum := 0
 	for i := range p.members {
@@ -242,7 +248,7 @@ func (p *Pool) wanted() int {
 	return sum
 }
 
-// spare is what other sites have unused, by what they told.
+// spare returns the unused tokens of other sites, by their last questions.
 func (p *Pool) spare(but virtual.Place) int {
 	spare := 0
 	for i := range p.members {
@@ -257,7 +263,7 @@ func (p *Pool) spare(but virtual.Place) int {
 func (p *Pool) answered(at *site, a answer) {
 	m := &p.members[at.place]
 	if !m.open || a.number != m.number {
-		return // the server learns by the next question that the site does not have it
+		return // the next question shows the server that the site lacks these tokens
 	}
 	m.open, m.share, m.short, m.until = false, a.share, a.short, p.w.Now()+lease
 	at.left += a.more
@@ -271,22 +277,22 @@ func (p *Pool) answered(at *site, a answer) {
 	}
 }
 
-// Crashed forgets what is not durable at a place, who waits there among it. A site
-// asks the server before it grants again.
+// Crashed forgets the state of a place that is not durable, waiting acquires
+// included. A site asks the server before it grants again.
 func (p *Pool) Crashed(place virtual.Place) {
 	p.at[place].crash()
 	m := &p.members[place]
 	m.queue.all, m.open, m.until, m.peak = nil, false, 0, 0
 }
 
-// Restarted has nothing to do: what is durable is there.
+// Restarted does nothing: the durable state is there.
 func (p *Pool) Restarted(virtual.Place) {}
 
-// Out is how many tokens are granted and not released.
+// Out returns the tokens granted and not released.
 func (p *Pool) Out() int { return p.out() }
 
-// Free is how many tokens are free for the clients of a place: at it, at those it
-// reaches, and with the server if it reaches that.
+// Free returns the tokens free for the clients of a place: at the sites that it
+// reaches, and at the server if it reaches the server.
 func (p *Pool) Free(place virtual.Place) int {
 	free := 0
 	if p.w.Reaches(place, centre) {
@@ -300,11 +306,12 @@ func (p *Pool) Free(place virtual.Place) int {
 	return free
 }
 
-// leased is what all sites have, used and unused. What is on its way is with the
-// server.
+// leased returns the tokens of all sites, used and unused. Tokens on their way
+// count as the server's.
 func (p *Pool) leased() int { return p.left() + p.out() }
 
-// Check looks whether the server's books cover what sites have, and nobody waits.
+// Check checks that the server's books cover the tokens of sites, and that no
+// request waits.
 func (p *Pool) Check() error {
 	sum := p.free
 	for i, at := range p.at {
@@ -323,8 +330,8 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// Counters tell what it did. Redistributions begun are the questions that changed a
-// lease.
+// Counters returns its counters. A redistribution begun is a question that changed
+// a lease.
 func (p *Pool) Counters() map[string]float64 {
 	c := p.counters()
 	c[virtual.Begun+" lease"], c["asks"], c[virtual.Moved] = float64(p.changed), float64(p.asks), float64(p.moved)

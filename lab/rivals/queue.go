@@ -20,7 +20,7 @@ type waiting struct {
 	done bool
 }
 
-// wait lets an acquire join the queue of its site, until its deadline.
+// wait puts an acquire into the queue of its site, until its deadline.
 func (s *sites) wait(q *queue, r *virtual.Request) {
 	s.waited++
 	q.last++
@@ -36,7 +36,7 @@ func (s *sites) wait(q *queue, r *virtual.Request) {
 	})
 }
 
-// serve grants waiting acquires, in order, what their site has left.
+// serve grants waiting acquires in order, while tokens are left.
 func (s *sites) serve(at *site, q *queue) {
 	n := min(at.left, len(q.all))
 	for _, w := range q.all[:n] {
@@ -48,7 +48,7 @@ func (s *sites) serve(at *site, q *queue) {
 	q.all = slices.Delete(q.all, 0, n)
 }
 
-// refuse refuses the acquires that joined up to a number.
+// refuse refuses the acquires with numbers up to upTo.
 func (s *sites) refuse(q *queue, upTo int) {
 	n := 0
 	for n < len(q.all) && q.all[n].seq <= upTo {

@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// Of messages between sites, their bytes: what asks, and what answers with
+	// The bytes of messages between sites: of a question, and of an answer with
 	// numbers.
 	askBytes, tellBytes = 24, 32
 )
 
-// site is the escrow of a place, as it is durable.
+// site is the durable escrow of a place.
 type site struct {
 	disk
 	left, net int
 }
 
-// sites are what all systems that divide the tokens have in common.
+// sites is the common part of all systems that divide the tokens.
 type sites struct {
 	w      *virtual.World
 	answer func(*virtual.Request, virtual.Outcome)
 	limit  int
 	at     []*site
-	// reads and granted, refused, timedOut count answers, waited the acquires that
-	// joined a queue.
+	// reads, granted, refused and timedOut count answers, waited counts acquires
+	// that joined a queue.
 	reads, granted, refused, timedOut, waited int
 }
 
-// start gives each place an equal part of the limit, the first one more where it
-// does not divide.
+// start gives each place an equal part of the limit. If the limit does not divide,
+// the first places get a token more.
 func (s *sites) start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	if w.Places() == 0 || limit < 0 {
 		return fmt.Errorf("%d places and a limit of %d: want at least 1 and 0", w.Places(), limit)
@@ -61,7 +61,7 @@ func (s *sites) settle(r *virtual.Request, o virtual.Outcome) {
 	s.answer(r, o)
 }
 
-// late tells whether a request is given up by now, and then says so to its client.
+// late reports whether a request has passed its deadline, and then answers it.
 func (s *sites) late(r *virtual.Request) bool {
 	if r.Kind == virtual.Release || s.w.Now() <= r.Deadline {
 		return false
@@ -70,9 +70,9 @@ func (s *sites) late(r *virtual.Request) bool {
 	return true
 }
 
-// gather reads at all sites, each of which looks at its durable books, and gives up
-// at the deadline. Whole tells, with all of them at hand, whether they belong
-// together; if not, all are asked again.
+// gather reads at all sites, and gives up at the deadline. Each site calls look on
+// its durable books. Then whole reports whether the readings belong together; if
+// not, all sites are asked again.
 func (s *sites) gather(r *virtual.Request, look func(virtual.Place), whole func() bool) {
 	done, home := false, r.Place
 	s.w.After(home, r.Deadline-s.w.Now(), func() {
@@ -113,7 +113,7 @@ func (s *sites) gather(r *virtual.Request, look func(virtual.Place), whole func(
 	ask()
 }
 
-// out is how many tokens are granted and not released.
+// out returns the tokens granted and not released.
 func (s *sites) out() int {
 	net := 0
 	for _, at := range s.at {
@@ -122,7 +122,7 @@ func (s *sites) out() int {
 	return net
 }
 
-// left is how many tokens all sites have.
+// left returns the tokens left at all sites.
 func (s *sites) left() int {
 	left := 0
 	for _, at := range s.at {

@@ -2,9 +2,9 @@ package sim
 
 import "github.com/samya-db/samya/site/core"
 
-// alone settles what a cluster of one site has decided. It is decided as soon
-// as it is accepted, so that the value is never seen in between: what was
-// created is taken from the records.
+// alone settles the decisions of a cluster of a single site. A value there is decided as
+// soon as it is accepted, so it is never seen in between: creations are taken from the
+// records.
 func (o *observer) alone(d *Memory) bool {
 	for _, ch := range d.Changes.Values() {
 		id := sequenceID{ch.Change.Name, ch.Generation}
@@ -20,7 +20,7 @@ func (o *observer) alone(d *Memory) bool {
 			o.s.report.Creates++
 			o.created[id.entity] = append(o.created[id.entity], e)
 		}
-		// A crash may have lost the first creation of that generation.
+		// A crash may have lost the first creation of this generation.
 		if e.limits == nil || len(e.limits) == 1 && e.limits[0].limit != ch.Change.Limit {
 			e.created(ch.Change.Limit, 1)
 		}
@@ -28,9 +28,9 @@ func (o *observer) alone(d *Memory) bool {
 	return false
 }
 
-// raisedAlone takes in the limits that a cluster of one site answers to have set: a
-// limit may be raised, granted up to, and its entity deleted within one transaction,
-// of which the records tell nothing.
+// raisedAlone takes in the limits that a cluster of a single site answers to have set. A
+// limit may be raised, granted up to, and its entity deleted within a transaction. The
+// records then tell nothing of it.
 func (o *observer) raisedAlone(n *node, batch *core.Effects) {
 	if len(o.s.nodes) != 1 {
 		return
@@ -47,7 +47,7 @@ func (o *observer) raisedAlone(n *node, batch *core.Effects) {
 	}
 }
 
-// checkAlone checks a site that has no others.
+// checkAlone checks the only site of a cluster.
 func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	e, b := d.Entities[q.id.entity], d.Books[q.id.entity]
 	o.alone(d)
@@ -70,9 +70,9 @@ func (o *observer) checkAlone(n *node, d *Memory, q *sequence) {
 	q.aloneAt(limitState{e.Limit, e.Version})
 }
 
-// aloneAt takes in a limit that a site alone has decided. Several may have come
-// and gone between two records, and each of them was granted up to: the results
-// of the changes tell.
+// aloneAt takes in a limit that a site alone has decided. Several limits may have come
+// and gone between two records, and each was granted up to: the results of the changes
+// tell.
 func (q *sequence) aloneAt(now limitState) {
 	var last limitState
 	if len(q.limits) > 0 {

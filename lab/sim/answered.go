@@ -27,7 +27,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 		return
 	}
 	if numbered(c.attempt) < min(q.attempt, op.tries.latest) {
-		// Nor does it go by what is recorded for a later one.
+		// Nor does the client go by the record of a later attempt.
 		return
 	}
 	if !q.bears(op, &a) || q.attempt < numbered(c.attempt) {
@@ -39,7 +39,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 		o.s.report.Repeats++
 		now := told{a.Code, a.Tokens, a.Left, a.Lacking}
 		if !n.tells(op, q) {
-			// What lacked no longer stands above what was asked for.
+			// The entity that lacked no longer stands above the entity asked for.
 			now.lacking = q.first.lacking
 		}
 		if now != q.first {
@@ -62,7 +62,7 @@ func (o *observer) answered(n *node, c *call, a core.Answer) {
 	}
 }
 
-// bears reports whether what is recorded has an answer.
+// bears reports whether the record of an operation supports an answer.
 func (q *recorded) bears(p *op, a *core.Answer) bool {
 	switch {
 	case p.kind == commit:
@@ -106,7 +106,7 @@ func (o *observer) granted(n *node, c *call, a *core.Answer) {
 	}
 }
 
-// nothingDone checks an answer that says that nothing was done.
+// nothingDone checks an answer that denies any effect.
 func (o *observer) nothingDone(n *node, c *call, a *core.Answer) {
 	q := &c.op.at[n.i]
 	switch a.Code {
@@ -155,8 +155,8 @@ func (n *node) openCalls(p *op) int {
 	return open
 }
 
-// refused reports whether a call may be refused for being late: another attempt
-// has come after it, its time is over, or its lease has ended.
+// refused reports whether a call may be refused for being late: another attempt has come
+// after it, its time is over, or its lease has ended.
 func (c *call) refused(n *node, a *core.Answer) bool {
 	p, q := c.op, &c.op.at[n.i]
 	switch a.Code {

@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// bound is what may be out of an entity at most.
+// bound is the most tokens of an entity that may be out.
 func (o *observer) bound(name string) core.Tokens {
 	var sum core.Tokens
 	for _, q := range o.created[name] {
@@ -23,9 +23,9 @@ func (o *observer) bound(name string) core.Tokens {
 	return sum
 }
 
-// vanished reports whether a cluster of one site has deleted an entity: its limit may
-// have been raised and granted up to in the same transaction, for a caller who no longer
-// waits for the answer.
+// vanished reports whether a cluster of a single site has deleted an entity. Its limit
+// may have been raised and granted up to in the same transaction, for a caller who no
+// longer waits for the answer.
 func (o *observer) vanished(q *sequence) bool {
 	if len(o.s.nodes) != 1 || o.s.nodes[0].drained == nil {
 		return false
@@ -33,8 +33,8 @@ func (o *observer) vanished(q *sequence) bool {
 	return o.s.nodes[0].drained.Entities[q.id.entity].Generation != q.id.generation
 }
 
-// taken counts an acquire that was returned to its client: a lease as far as it has
-// not ended meanwhile.
+// taken counts an acquire that was returned to its client. A lease counts as far as it
+// has not ended meanwhile.
 func (o *observer) taken(op *op, a *core.Answer) {
 	tokens := a.Tokens
 	if op.ttl > 0 {
@@ -163,8 +163,8 @@ func (o *observer) changed(n *node, c *call, a core.Answer) {
 		return
 	case core.Reused:
 		if op.contradicted {
-			// The other change may have been the first that a site heard of, or,
-			// once the id was forgotten, that was decided.
+			// The other change may have been the first that a site heard of. Once the id
+			// was forgotten, it may have been decided first.
 			return
 		}
 	}

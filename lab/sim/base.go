@@ -21,7 +21,7 @@ func (d logDir) Create(name string) (journal.File, error) { return asFile(d.Disk
 // Open implements journal.Dir.
 func (d logDir) Open(name string) (journal.File, error) { return asFile(d.Disk.Open(name)) }
 
-// asFile keeps nil what is nil.
+// asFile returns a nil File if there is no file, not a File that holds a nil pointer.
 func asFile(f *simdisk.File, err error) (journal.File, error) {
 	if err != nil {
 		return nil, err
@@ -29,9 +29,9 @@ func asFile(f *simdisk.File, err error) (journal.File, error) {
 	return f, nil
 }
 
-// base is the ordered base that the log is carried over to: transactions on the
-// same disk, each durable whole or not at all. After a sync that failed programs may
-// see a transaction that a loss of power takes back.
+// base is the ordered base that the log is carried over to: transactions on the same
+// disk, each durable whole or not at all. After a failed sync, programs may see a
+// transaction that a loss of power takes back.
 type base struct {
 	disk    *simdisk.Disk
 	buckets [256]*btree.Map[string, []byte]

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Fault is one cell of the fault table in docs/testing.md.
+// Fault is a cell of the fault table in docs/testing.md.
 type Fault uint8
 
 const (
@@ -17,8 +17,8 @@ const (
 	CrashMidEffects
 	// LostWrites loses batches at a crash that were handed over and not synced.
 	LostWrites
-	// SyncError has the sync of a batch fail, its records durable or not: the
-	// site stops, and starts again later.
+	// SyncError has the sync of a batch fail, its records durable or not. The site stops,
+	// and starts again later.
 	SyncError
 	// SlowDisk makes all syncs of a site slow for a while.
 	SlowDisk
@@ -26,17 +26,17 @@ const (
 	Drop
 	// Duplicate delivers a message again, up to seconds later.
 	Duplicate
-	// Reorder delivers a message before an earlier one of the same link.
+	// Reorder delivers a message before an earlier message of the same link.
 	Reorder
 	// Delay holds a message back for seconds.
 	Delay
 	// PartitionFull cuts the sites into two sides.
 	PartitionFull
-	// PartitionIsolate cuts off one site.
+	// PartitionIsolate cuts off a single site.
 	PartitionIsolate
-	// PartitionOneWay cuts the links from one side to the other only.
+	// PartitionOneWay cuts the links between two sides in a single direction.
 	PartitionOneWay
-	// PartitionBridge cuts the sites into two sides but for one site, which both
+	// PartitionBridge cuts the sites into two sides, except for a site that both sides
 	// reach.
 	PartitionBridge
 	// PartitionLinks cuts links at random, each direction by itself.
@@ -45,34 +45,33 @@ const (
 	ClockJump
 	// ClockDrift has a site's clocks run too fast or too slow.
 	ClockDrift
-	// Pause freezes a site for a while: what arrives waits.
+	// Pause freezes a site for a while: its inputs wait.
 	Pause
 	// Overload sends a site many more requests at once than it can serve.
 	Overload
 	// LostReply loses an answer to a client, which asks again.
 	LostReply
-	// WrongDetector tells a site that others are up that are not, or not up that
-	// are.
+	// WrongDetector tells a site that sites are up that are down, or the reverse.
 	WrongDetector
 	// StaleSnapshot starts a site on an older copy of its data, or on none.
 	StaleSnapshot
 	// TornWrites ends a site, or the whole machine, while its log writes batches:
 	// some of their sectors are on the disk, in any order.
 	TornWrites
-	// CutCheckpoint ends a site in a call by which it carries its log over.
+	// CutCheckpoint ends a site while it carries its log over.
 	CutCheckpoint
-	// CutRecovery ends a site in a call by which it opens its data, or right after.
+	// CutRecovery ends a site while it opens its data, or right after.
 	CutRecovery
-	// FullDisk has no room for more: the site stops, and starts again once there is.
+	// FullDisk fills the disk: the site stops, and starts again once there is room.
 	FullDisk
 	// DamagedLog turns a bit of the log of a site that is down.
 	DamagedLog
 
-	// EmptyBesideOld starts one site on an empty disk and another on an old copy of
-	// its data at the same time, while those who remember either are cut off.
+	// EmptyBesideOld starts a site on an empty disk and another on an old copy of its
+	// data at the same time. The sites that remember either are cut off.
 	EmptyBesideOld
-	// BaseSync has the sync of a transaction fail by which a site carries its log over:
-	// the next start may read what a loss of power takes back later.
+	// BaseSync fails a sync while a site carries its log over: the next start may read
+	// data that a loss of power takes back later.
 	BaseSync
 	// ClockStep sets a site's calendar far ahead while it is down, once.
 	ClockStep
@@ -100,11 +99,11 @@ func NotCovered() []string { return []string{} }
 // FaultSet is a set of faults.
 type FaultSet uint32
 
-// AllFaults holds every Fault but those of DoubleFaults.
+// AllFaults holds every Fault except DoubleFaults.
 const AllFaults = (FaultSet(1)<<faultCount - 1) &^ DoubleFaults
 
-// DoubleFaults are the faults of several things at once, more than a run has unless
-// it asks for them by name.
+// DoubleFaults are the faults of several parts at once. A run has them only if it asks
+// for them by name.
 const DoubleFaults FaultSet = 1<<EmptyBesideOld | 1<<BaseSync | 1<<ClockStep
 
 // Has reports whether f is in the set.
@@ -121,8 +120,8 @@ func (s FaultSet) List() []Fault {
 	return list
 }
 
-// ParseFaults reads "none" or names separated by commas. A name that ends in "*"
-// means all that begin so; "all" and "double" are AllFaults and DoubleFaults.
+// ParseFaults reads "none" or names separated by commas. A name that ends in "*" means
+// all names with that beginning; "all" and "double" are AllFaults and DoubleFaults.
 func ParseFaults(list string) (FaultSet, error) {
 	if list == "none" {
 		return 0, nil

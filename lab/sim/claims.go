@@ -12,7 +12,7 @@ type askedAs struct {
 	ask core.ClaimAsk
 }
 
-// claimsStored takes in what a site durably has to find out.
+// claimsStored takes in the claims that a site has made durable.
 func (o *observer) claimsStored(n *node, r *core.Records) {
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -39,7 +39,8 @@ func (o *observer) claimsStored(n *node, r *core.Records) {
 	}
 }
 
-// claimsMessage looks at what one site asks another about requests, or answers.
+// claimsMessage checks a site's questions to another site about requests, and its
+// answers.
 func (o *observer) claimsMessage(from *node, m *core.Claims) {
 	to := o.s.nodes[slices.Index(o.s.names, m.To)]
 	for i := range m.Asks {
@@ -58,7 +59,7 @@ func (o *observer) claimsMessage(from *node, m *core.Claims) {
 	}
 }
 
-// verdict checks what a site tells of a request.
+// verdict checks a site's verdict on a request.
 func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 	p, bound := c.op, c.ask.Attempt
 	q := &p.at[from.i]
@@ -70,9 +71,9 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 	case v == core.Forgotten:
 		p.at[to.i].forgotten = true
 		o.s.report.Forgotten++
-		// What is known to be forgotten is so by a calendar, and with a restart by
-		// another: not before the request's time is nearly over, or what the site has
-		// kept of its records since begins within it.
+		// A site knows by a calendar that a request is forgotten, and after a restart by
+		// another calendar. It says so only once the request's time is nearly over, or
+		// once its remaining records begin within that time.
 		ok = o.s.now > retention*95/100 && (epoch+(o.s.now+clockError+slack)/millisecond > c.ask.NotAfter ||
 			from.drained.oldest() > c.ask.NotAfter-retention/millisecond)
 	case c.ask.Kind == core.ReturnLease:
@@ -98,8 +99,8 @@ func (o *observer) verdict(from, to *node, c *askedAs, v core.ClaimVerdict) {
 	}
 }
 
-// claimed checks that a site which answers an attempt has durably noted to ask
-// those that earlier ones may have reached.
+// claimed checks that a site which answers an attempt has durably noted to ask the sites
+// that earlier attempts may have reached.
 func (o *observer) claimed(n *node, c *call) {
 	p, q := c.op, &c.op.at[n.i]
 	if p.lease != nil && p.kind == release {

@@ -11,7 +11,7 @@ import (
 type client struct {
 	s    *sim
 	held map[string]core.Tokens
-	// leases are those that it may still hold.
+	// leases are the leases that the client may still hold.
 	leases []*lease
 	// big is the most that this client acquires at once.
 	big   int
@@ -50,7 +50,7 @@ func (s *sim) startClients() {
 	}
 }
 
-// addClient has one more client begin.
+// addClient adds a client.
 func (s *sim) addClient() {
 	c := &client{s: s, held: make(map[string]core.Tokens), big: 1 + s.r.IntN(40), pause: 10 + s.r.IntN(s.load.pause)}
 	if s.o.Hungry {
@@ -93,14 +93,14 @@ func (c *client) next() {
 		return
 	}
 	if s.careless && s.chance(30) {
-		// What nobody has.
+		// Nobody has these tokens.
 		p.kind, p.tokens = release, core.Tokens(1+s.r.IntN(10*c.big))
 		s.report.Careless++
 		c.gives(p, again)
 		return
 	}
 	if s.lacks.turns && p.kind == acquire && s.chance(500) {
-		// Several wait for one entity at one site.
+		// Several acquires wait for the same entity at the same site.
 		p.entity, p.site = s.admin.names[0], 0
 	}
 	if s.chance(either(s.lacks.turns, 600, 950)) {
@@ -148,7 +148,7 @@ func (p *op) choose(s *sim) {
 	}
 }
 
-// took notes what an acquire has brought.
+// took notes the tokens that an acquire has brought.
 func (c *client) took(p *op, a *core.Answer) {
 	if a == nil || a.Code != core.OK || p.dry {
 		return
@@ -181,7 +181,7 @@ func (a *admin) next() {
 	case s.lacks.debts && s.chance(400):
 		p.limit /= 20
 	case s.lacks.slots && s.chance(400):
-		// Only of what is plenty is enough left for all lanes.
+		// Only an entity with plenty of tokens has enough left for all lanes.
 		p.limit *= 20
 	}
 	switch {
@@ -204,7 +204,7 @@ func (a *admin) next() {
 	s.after(micros(1+s.r.IntN(2*pause))*millisecond, a.next)
 }
 
-// someGeneration is one that an entity has or had at some site; 0 for any.
+// someGeneration is a generation that an entity has or had at some site; 0 for any.
 func (s *sim) someGeneration(name string) uint64 {
 	known := s.observe.created[name]
 	if len(known) == 0 {
@@ -239,7 +239,7 @@ func (s *sim) register(p *op) {
 	s.pending++
 }
 
-// everHeld reports whether a chosen value holds a change of that request id.
+// everHeld reports whether a chosen value holds a change with a request id.
 func (q *sequence) everHeld(requestID string) bool {
 	for _, v := range q.chosen {
 		if strings.Contains(string(v.Change), fmt.Sprintf("%q", requestID)) {

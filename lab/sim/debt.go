@@ -6,10 +6,11 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// standsStill checks a batch that a site hands over. A site that grants tokens of an
-// entity in debt has as many left afterwards as are owed, as far as the site has applied
-// the decisions. A site whose tokens are in a decided value that makes a debt grants
-// nothing before the site has applied the value. Transactions that apply a decision, or change where entities stand, are left out.
+// standsStill checks a batch that a site hands over. After a grant of tokens of an entity
+// in debt, the site has at least the debt left, by the decisions it has applied. A site
+// with tokens in a decided value that makes a debt grants nothing before it has applied
+// the value. Transactions that apply a decision, or change where entities stand, are left
+// out.
 func (o *observer) standsStill(n *node, r *core.Records) {
 	if r.Catalogue != nil || len(r.Deleted) > 0 || len(o.s.nodes) == 1 {
 		return
@@ -37,7 +38,8 @@ func (o *observer) standsStill(n *node, r *core.Records) {
 	}
 }
 
-// willHave is what the site has left and has set aside of an entity after a transaction.
+// willHave is how many tokens of an entity the site has left and set aside after a
+// transaction.
 func (n *node) willHave(name string, r *core.Records) core.Tokens {
 	e, b := n.drained.Entities[name], n.drained.Books[name]
 	for i := range r.Entities {
@@ -53,9 +55,9 @@ func (n *node) willHave(name string, r *core.Records) core.Tokens {
 	return holdings(&e, &b) - b.Net
 }
 
-// owedAt is what an entity owes at a site that has such a record, after the last
-// instance applied; soon is the debt that the next instance makes, if that is decided
-// with the site's tokens.
+// owedAt is the debt of an entity at a site with record e, after the last instance
+// applied. soon is the debt that the next instance makes, if it is decided with the
+// site's tokens.
 func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon core.Tokens) {
 	at := e.Protocol.Applied
 	if at > q.settled || int(at) >= len(q.debts) {
@@ -69,8 +71,8 @@ func (q *sequence) owedAt(site core.SiteID, e *core.EntityRecord) (owed, soon co
 	return q.debts[at], soon
 }
 
-// usable is what the site may hand out of an entity: what is left but for what is owed
-// and what its offers lack, and nothing while the site is held.
+// usable is how many tokens of an entity the site may hand out: the tokens left, less the
+// debt and the lack of its offers, and none while the site is held.
 func (n *node) usable(name string) core.Tokens {
 	e, left := n.drained.Entities[name], n.drained.Books[name].Left
 	if e.Protocol.Pledge != nil {

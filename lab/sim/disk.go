@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core/coretest"
 )
 
-// Disk is where a site's records become durable; store.Store is one.
+// Disk makes a site's records durable; store.Store is a Disk.
 type Disk interface {
 	Commit(r *core.Records) error
 	Load() (core.Restored, error)
@@ -18,7 +18,7 @@ type Memory struct{ coretest.Memory }
 
 var _ Disk = (*Memory)(nil)
 
-// NewMemory returns an empty one.
+// NewMemory returns an empty Memory.
 func NewMemory(incarnation core.Incarnation) *Memory {
 	return &Memory{*coretest.NewMemory(incarnation)}
 }
@@ -26,10 +26,10 @@ func NewMemory(incarnation core.Incarnation) *Memory {
 // Clone returns a copy of all records.
 func (m *Memory) Clone() *Memory { return &Memory{*m.Memory.Clone()} }
 
-// Equal reports whether two hold the same records.
+// Equal reports whether m and other hold the same records.
 func (m *Memory) Equal(other *Memory) bool { return m.Memory.Equal(&other.Memory) }
 
-// generation is the last one that the site has given out.
+// generation is the last generation that the site has given out.
 func (m *Memory) generation() uint64 {
 	if m.Catalogue == nil {
 		return 0
@@ -37,8 +37,8 @@ func (m *Memory) generation() uint64 {
 	return m.Catalogue.Generation
 }
 
-// oldest is when the oldest requests were answered that are remembered, by the
-// site's calendar then.
+// oldest is when the oldest remembered requests were answered, by the site's calendar
+// then.
 func (m *Memory) oldest() int64 {
 	if len(m.Blocks.List) == 0 {
 		return 0
@@ -52,8 +52,8 @@ func (m *Memory) remembers(sequence uint64) bool {
 	return found
 }
 
-// standing is what stands below what after a transaction, and its books; it has
-// nothing else.
+// standing returns the entities, the tree they form and the books after a transaction,
+// and nothing else.
 func (m *Memory) standing(r *core.Records) (*Memory, error) {
 	after := &Memory{coretest.Memory{
 		Catalogue: m.Catalogue, Entities: maps.Clone(m.Entities), Names: maps.Clone(m.Names), Books: maps.Clone(m.Books),

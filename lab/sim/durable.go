@@ -25,8 +25,8 @@ func (o *observer) monotonic(n *node, id sequenceID, st *avantan.State) {
 	*was = is
 }
 
-// asideStays checks that what a chosen value holds of a site stays set aside
-// until the site has applied it.
+// asideStays checks that a site's tokens in a chosen value stay set aside until the site
+// has applied it.
 func (o *observer) asideStays(n *node, q *sequence, e *core.EntityRecord) {
 	v := q.chosen[e.Protocol.Applied+1]
 	if v == nil {
@@ -38,8 +38,7 @@ func (o *observer) asideStays(n *node, q *sequence, e *core.EntityRecord) {
 	}
 }
 
-// pledgedBy checks that what a value that was just chosen holds of each site is
-// set aside there.
+// pledgedBy checks that each site has set aside its tokens in a value just chosen.
 func (o *observer) pledgedBy(q *sequence, t avantan.Instance) {
 	for _, c := range q.chosen[t].Contributions {
 		for _, n := range o.s.nodes {
@@ -89,8 +88,8 @@ func (o *observer) restsOnDisk(from *node, e *core.Envelope) {
 	}
 }
 
-// forgets checks that the records of requests stay for as long as repeats of
-// them are promised the first answer, by the site's own monotonic clock.
+// forgets checks how long the records of requests stay, by the site's own monotonic
+// clock: as long as repeats are promised the first answer.
 func (o *observer) forgets(n *node, r *core.Records) {
 	if len(r.Block.Records) > 0 {
 		n.blocks[r.Block.Sequence] = n.fed

@@ -10,25 +10,26 @@ import (
 const (
 	// exactPause is how many milliseconds lie between two exact reads on average.
 	exactPause = 700
-	// exactTime is how long one asks, farthest how long a question or an answer is
-	// on its way at most.
+	// exactTime is how long a read asks, farthest how long a question or an answer is on
+	// its way at most.
 	exactTime, farthest = 2 * second, 150 * millisecond
 )
 
-// exactRead is one read of all sites, as an app manager does it: each is asked for
-// its share at a time of its own, and those again that lag behind.
+// exactRead is a read of all sites, like an app manager's. Each site is asked for its
+// share at a time of its own, and sites that lag behind are asked again.
 type exactRead struct {
 	s     *sim
 	name  string
 	round int
-	// all are the shares, views what they are of; open is how many are awaited.
+	// all are the shares, views the views behind them; open is how many answers are
+	// awaited.
 	all   []shares.Share
 	views []core.View
 	open  int
 	// was is how far the logs of the sites were at the start.
 	was  []looked
 	over bool
-	// then is told the cut, if all sites have answered and nobody is asked again.
+	// then gets the cut, if all sites have answered and no site is asked again.
 	then func(shares.Cut)
 }
 
@@ -50,7 +51,7 @@ func (s *sim) exactly(name string, then func(shares.Cut)) {
 	s.after(exactTime, func() { r.over = true })
 }
 
-// ask asks some of the sites, in one round.
+// ask asks some of the sites, in the same round.
 func (r *exactRead) ask(nodes []*node) {
 	s := r.s
 	r.open = len(nodes)
@@ -64,7 +65,7 @@ func (r *exactRead) ask(nodes []*node) {
 	}
 }
 
-// answered takes in a share; all that a round has asked for make a cut.
+// answered takes in a share; all shares of a round make a cut.
 func (r *exactRead) answered(n *node, a *core.Answer) {
 	if r.over || r.s.violation != nil {
 		return
@@ -109,7 +110,7 @@ func (r *exactRead) answered(n *node, a *core.Answer) {
 	r.ask(again)
 }
 
-// share is what a site has told, as it is added up.
+// share converts a site's view into the form that is added up.
 func share(site core.SiteID, round int, v *core.View) shares.Share {
 	sh := shares.Share{
 		Site: string(site), Round: round, Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus), Owed: int64(v.Debt),
@@ -128,8 +129,8 @@ func share(site core.SiteID, round int, v *core.View) shares.Share {
 	return sh
 }
 
-// check holds a consistent cut against the model, and against what was durable
-// at each site during the read.
+// check compares a consistent cut with the model, and with the durable state of each site
+// during the read.
 func (r *exactRead) check(cut *shares.Cut) {
 	s, o := r.s, r.s.observe
 	var applied, generation uint64
@@ -144,8 +145,8 @@ func (r *exactRead) check(cut *shares.Cut) {
 	if len(s.nodes) > 1 && cut.Limit != int64(q.limits[applied].limit) {
 		s.fail(Reads, "%q has the limit %d after instance %d, by the model %d", r.name, cut.Limit, applied, q.limits[applied].limit)
 	}
-	// All tokens are counted once: at the sites, or in a transfer that was sent and
-	// not taken. What is owed is in circulation beside the limit.
+	// All tokens are counted once: at the sites, or in a transfer sent and not taken. The
+	// debt is in circulation beside the limit.
 	var sum int64
 	for i := range r.all {
 		if r.all[i].Applied == applied {
@@ -173,8 +174,8 @@ func (r *exactRead) check(cut *shares.Cut) {
 	r.checkAcquired(cut)
 }
 
-// checkAcquired looks whether what is said to be out lies between the sums of the
-// least and of the most that was out of the sites meanwhile.
+// checkAcquired checks the number of tokens said to be out. It lies between the sums of
+// the least and of the most that was out of the sites meanwhile.
 func (r *exactRead) checkAcquired(cut *shares.Cut) {
 	var least, most core.Tokens
 	for i, was := range r.was {
@@ -189,8 +190,8 @@ func (r *exactRead) checkAcquired(cut *shares.Cut) {
 	}
 }
 
-// outSince is the least and the most that was out since the log had so many
-// entries, the last of those included.
+// outSince is the least and the most that was out since the log had so many entries,
+// including the last of these entries.
 func (l *readLog) outSince(entries int) (least, most core.Tokens) {
 	since := l.nets[max(0, entries-1):]
 	least, most = since[0].least, since[0].most
@@ -200,8 +201,8 @@ func (l *readLog) outSince(entries int) (least, most core.Tokens) {
 	return least, most
 }
 
-// exactAtRest reads all entities exactly once nothing moves any more: each read
-// has to be a consistent cut, of what is durable.
+// exactAtRest reads all entities exactly once nothing moves any more: each read has to be
+// a consistent cut of the durable state.
 func (s *sim) exactAtRest() {
 	if s.violation != nil {
 		return
@@ -228,8 +229,8 @@ func (s *sim) exactAtRest() {
 	}
 }
 
-// ask hands a site an input whose answer goes to then. If the site is down or
-// crashes there is none.
+// ask hands a site an input and its answer to then. If the site is down or crashes there
+// is no answer.
 func (s *sim) ask(n *node, entity string, with func(*call) core.Input, then func(*core.Answer)) {
 	n.awake(func() {
 		if !n.up || s.violation != nil {
@@ -241,8 +242,8 @@ func (s *sim) ask(n *node, entity string, with func(*call) core.Input, then func
 	})
 }
 
-// asked hands an answer to whoever has asked with [sim.ask], and reports whether
-// it was one.
+// asked hands an answer to the function that waits for it since [sim.ask], and reports
+// whether there was such a function.
 func (s *sim) asked(n *node, c *call, a *core.Answer) bool {
 	then, found := s.asking[c]
 	if !found || n.stale != nil && a.Code != core.Unvouched {

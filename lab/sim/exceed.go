@@ -8,10 +8,10 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// mayExceed checks by how much a site tells that a limit may be exceeded. A site that
-// tells of a debt and that nothing may be exceeded is right only if all sites go by that
-// debt. From then on no grant brings more out than was told, however sites fail, but
-// for raises of the limit.
+// mayExceed checks by how much a site says that a limit may be exceeded. While there is a
+// debt, a site may say that nothing may be exceeded only if all sites go by that debt.
+// From then on no grant brings more out than the site has said, however sites fail,
+// except for raises of the limit.
 func (o *observer) mayExceed(n *node, v *core.View) {
 	q := o.sequence(sequenceID{v.Name, v.Generation})
 	if len(o.s.nodes) == 1 || q.limits == nil || v.Applied > q.settled {
@@ -36,8 +36,8 @@ func (o *observer) mayExceed(n *node, v *core.View) {
 	}
 }
 
-// goesBy reports whether a site goes by the debt that an instance has raised, by what is
-// durable there: it has applied the instance, or its tokens are in that.
+// goesBy reports whether a site goes by the debt that an instance has raised, by its
+// durable state. It has applied the instance, or its tokens are in the instance's value.
 func (n *node) goesBy(q *sequence, since avantan.Instance) bool {
 	e, found := n.durable.Entities[q.id.entity]
 	switch {
@@ -52,7 +52,7 @@ func (n *node) goesBy(q *sequence, since avantan.Instance) bool {
 	return e.Protocol.Applied >= since
 }
 
-// withinTold checks a grant against what was told before.
+// withinTold checks a grant against the bound told before.
 func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
 	if q.ceiling == nil || q.shifted {
 		return
@@ -68,7 +68,7 @@ func (o *observer) withinTold(n *node, p *op, q *sequence, r *core.Records) {
 		case found && e.Generation == q.id.generation:
 			out += d.Books[q.id.entity].Net
 		case d.generation() >= q.id.generation:
-			// A site has dropped the entity, and what was out there.
+			// A site has dropped the entity, and the tokens out there.
 			return
 		}
 	}
@@ -127,8 +127,8 @@ func (q *sequence) decidedAt(requestID string) avantan.Instance {
 	return 0
 }
 
-// allHeard checks, once nothing moves any more, that all sites know of all sites that
-// these go by the debts there are.
+// allHeard checks, once nothing moves any more, that every site knows that all sites go
+// by the debts there are.
 func (s *sim) allHeard() {
 	for _, n := range s.nodes {
 		for _, name := range s.admin.names {

@@ -8,20 +8,20 @@ import (
 )
 
 // excess says whether an acquire asks for more than a limit, by the limits that its site
-// knows when the site's core is handed the acquire.
+// knows when the core gets the acquire.
 type excess uint8
 
 const (
-	// unsure: the site has begun something that it has not told yet, or it remembers the
+	// unsure: the site has begun work that it has not told yet, or it remembers the
 	// request.
 	unsure excess = iota
 	within
 	beyond
 )
 
-// oversize has an acquire ask for a good part of the limit now and then, often for more
-// than is left anywhere, for more than the limit, or for more than the limit of a parent.
-// Such a one may wait for long. Others ask for what can be had.
+// oversize has an acquire ask for a good part of the limit now and then. Often this is
+// more than is left anywhere, more than the limit, or more than the limit of a parent.
+// Such an acquire may wait for long. Others ask for tokens that can be had.
 func (p *op) oversize(s *sim) {
 	d := s.nodes[p.site].drained
 	limit := d.Entities[p.entity].Limit
@@ -49,8 +49,8 @@ func (p *op) oversize(s *sim) {
 }
 
 // oversizeAll has an acquire of several entities ask for more than a limit now and then:
-// by one part, or by two that only together exceed the limit. Most others ask for what
-// can be had.
+// by a single part, or by two parts that only together exceed it. Most others ask for
+// tokens that can be had.
 func (p *op) oversizeAll(s *sim) {
 	d := s.nodes[p.site].drained
 	if !s.chance(60) {
@@ -73,7 +73,7 @@ func (p *op) oversizeAll(s *sim) {
 	p.tokens += limit + 2
 }
 
-// wanted is what an acquire asks for of one entity at the least.
+// wanted is the least that an acquire asks for of an entity.
 func (p *op) wanted(c charge) core.Tokens {
 	if p.kind == acquireAll {
 		return c.tokens
@@ -81,13 +81,13 @@ func (p *op) wanted(c charge) core.Tokens {
 	return p.leastTokens()
 }
 
-// exceeds reports whether an acquire asks for more than a limit of those stored.
+// exceeds reports whether an acquire asks for more than a stored limit.
 func (m *Memory) exceeds(p *op) bool {
 	return slices.ContainsFunc(m.raw(p), func(c charge) bool { return p.wanted(c) > m.Entities[c.name].Limit })
 }
 
-// stateOf is what a site has recorded of a request, also if that is not durable yet; 0
-// for nothing.
+// stateOf is the state that a site has recorded for a request, durable or not yet; 0 for
+// none.
 func (n *node) stateOf(p *op) core.RequestState {
 	for _, batch := range slices.Backward(n.flights) {
 		for _, q := range slices.Backward(batch.Records.Block.Records) {
@@ -99,8 +99,8 @@ func (n *node) stateOf(p *op) core.RequestState {
 	return p.at[n.i].state
 }
 
-// excess says whether an acquire that the core is about to be handed asks for more than
-// a limit.
+// excess says whether an acquire asks for more than a limit, just before the core gets
+// it.
 func (n *node) excess(c *call) excess {
 	p := c.op
 	if st := n.stateOf(p); c.mutant || n.stale != nil || !n.stepped || n.pending() || st != 0 && st != core.Undone {
@@ -124,8 +124,9 @@ func (n *node) refusesAtOnce(c *call) {
 	}
 }
 
-// barren checks what a site tells and stores right after it was handed an acquire of more
-// than a limit: no tokens move, nobody is asked for any, and nothing is begun.
+// barren checks a site's messages, events and records right after it was handed an
+// acquire of more than a limit. No tokens move, nobody is asked for any, and nothing is
+// begun.
 func (o *observer) barren(n *node, batch *core.Effects) {
 	if !slices.ContainsFunc(batch.Replies, func(r core.Reply) bool { return r.Answer.Code == core.ExceedsLimit }) {
 		return
@@ -139,15 +140,15 @@ func (o *observer) barren(n *node, batch *core.Effects) {
 	}
 }
 
-// outgrown fails if an acquire waits that asks for more than a limit which the site knows.
+// outgrown fails if a waiting acquire asks for more than a limit that the site knows.
 func (o *observer) outgrown(n *node, p *place) {
 	if p.waits() && n.drained.exceeds(p.op) {
 		o.s.fail(Refusal, "%s: %v still waits, and asks for more than a limit", n.id, p.op)
 	}
 }
 
-// unexceeding checks the code of an answer, of a dry run too, against what the limits
-// were when the acquire came.
+// unexceeding checks the code of an answer, of a dry run too, against the limits at the
+// time when the acquire came.
 func (o *observer) unexceeding(n *node, c *call, a *core.Answer) {
 	switch a.Code {
 	case core.ExceedsLimit:
@@ -161,8 +162,8 @@ func (o *observer) unexceeding(n *node, c *call, a *core.Answer) {
 	}
 }
 
-// exceeded checks a refusal for a limit, answered for the first time: the entity that it
-// names is charged, and has or had that limit.
+// exceeded checks a refusal for a limit, answered for the first time: the acquire charges
+// the entity named, and the entity has or had that limit.
 func (o *observer) exceeded(n *node, c *call, a *core.Answer) {
 	p, q := c.op, &c.op.at[n.i]
 	o.s.report.Exceeded++
@@ -183,13 +184,13 @@ func (o *observer) exceeded(n *node, c *call, a *core.Answer) {
 	}
 }
 
-// everLimit reports whether an entity ever had a limit, by what was decided.
+// everLimit reports whether an entity ever had a limit, by the decided changes.
 func (o *observer) everLimit(id sequenceID, limit core.Tokens) bool {
 	return len(o.s.nodes) == 1 || slices.ContainsFunc(o.sequence(id).limits, func(l limitState) bool { return l.limit == limit })
 }
 
-// withinLimits checks a grant that is about to become durable: a site grants no more at
-// once than the limit of any entity that the grant charges, as the site knew it.
+// withinLimits checks a grant that is about to become durable. A site grants no more at
+// once than the limit of any charged entity, as the site knew it.
 func (o *observer) withinLimits(n *node, p *op, granted core.Tokens) {
 	if o.batch.Catalogue != nil || len(o.s.nodes) == 1 {
 		return

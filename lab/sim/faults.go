@@ -2,8 +2,7 @@ package sim
 
 import "github.com/samya-db/samya/site/core"
 
-// crashSome crashes a site: at once, or at one of the next effects that it
-// carries out.
+// crashSome crashes a site: at once, or at an effect soon after.
 func (s *sim) crashSome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	midway := s.chance(500)
@@ -23,8 +22,8 @@ func (s *sim) crashSome() {
 	}
 }
 
-// crashUnderWay crashes one of the two sites of a direct transfer that is about to
-// leave, now and then once a run goes on for more of what is rare.
+// crashUnderWay now and then crashes a site of a direct transfer that is about to leave,
+// once a run goes on for more rare events.
 func (s *sim) crashUnderWay(p pair) {
 	if s.healed || s.byHand || !s.faults.Has(Crash) || s.chances.underWay == 0 || !s.chance(s.chances.underWay) {
 		return
@@ -42,8 +41,8 @@ func (s *sim) crashUnderWay(p pair) {
 	})
 }
 
-// stop tells a site to stop, which it does a while later: until then nobody
-// waits there for tokens.
+// stop tells a site to stop. The site does so a while later: until then nobody waits
+// there for tokens.
 func (n *node) stop() {
 	s, life := n.s, n.life
 	n.step(core.Stop{})
@@ -77,7 +76,7 @@ func (s *sim) diskFault() {
 	}
 }
 
-// fullFor is how long a disk stays full at most.
+// fullFor is the longest time that a disk stays full.
 const fullFor = 20 * second
 
 func (s *sim) noted(n *node, f Fault, until micros) {
@@ -171,7 +170,7 @@ func (s *sim) partition() {
 	}
 }
 
-// hint tells a site which others seem to be reachable, right or wrong.
+// hint tells a site which others seem reachable, right or wrong.
 func (s *sim) hint() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	var up []core.SiteID
@@ -182,7 +181,7 @@ func (s *sim) hint() {
 		}
 	}
 	n.awake(func() {
-		// What a pause held back must not come after what is told at the end.
+		// An input held back by a pause must not come after the hint at the end.
 		if !s.healed {
 			n.step(core.Reachable{Sites: up})
 		}

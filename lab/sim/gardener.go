@@ -7,16 +7,16 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// gardener is the administrator of a tree of entities: it plants them below others,
-// moves them, and deletes them with all that stands below.
+// gardener is the administrator of a tree of entities: it plants entities below others,
+// moves them, and deletes them with all entities below.
 type gardener struct {
 	s *sim
 	// pause is how many milliseconds lie between two changes on average.
 	pause int
 }
 
-// plant names the entities of a tree and has them created, parents first: at the
-// start each stands below one before it, or at the top.
+// plant names the entities of a tree and has them created, parents first. At the start
+// each entity stands below an earlier entity, or at the top.
 func (s *sim) plant() {
 	a := s.admin
 	for i := range 3 + s.r.IntN(5) {
@@ -49,22 +49,21 @@ func (s *sim) inner() []string {
 	})
 }
 
-// planted is the creation of an entity with room for what stands below.
+// planted is the creation of an entity with room for entities below.
 func (s *sim) planted(name string) *op {
 	return &op{kind: create, entity: name, limit: core.Tokens(50 + s.r.IntN(600)), wait: 5 * second, site: -1}
 }
 
-// next does the next change of the tree, and some at a time in a run that is to show
-// more.
+// next makes a change of the tree, or several in a run that is to show more.
 func (g *gardener) next() {
 	for range 1 + 2*g.s.extended {
 		g.change()
 	}
 }
 
-// deletions is how many of its changes of entities that are there are deletions, in
-// thousandths, and all others are moves. A run that goes on gets more of what it
-// lacks: deletions of what others stand below, or moves, and both lack entities that
+// deletions is how many of its changes of existing entities are deletions, in
+// thousandths; all others are moves. A run that goes on gets more of the changes it
+// lacks: deletions of inner entities, or moves. Runs that lack either lack entities that
 // stay below others for a while.
 func (g *gardener) deletions() int {
 	r := &g.s.report
@@ -83,7 +82,8 @@ func (g *gardener) change() {
 	s := g.s
 	names := s.admin.names
 	name, other := names[s.r.IntN(len(names))], names[s.r.IntN(len(names))]
-	// Mostly one that is there, and another one: most changes are to come to something.
+	// Mostly an entity that exists, and another entity: most changes are to come to
+	// something.
 	for range 3 {
 		if other == name || !s.existsAnywhere(other) {
 			other = names[s.r.IntN(len(names))]

@@ -73,8 +73,8 @@ func (s *sim) heal() {
 	if s.pending > 0 {
 		s.fail(Liveness, "after healing, %d further limit changes have no answer", s.pending)
 	}
-	// Forgetting is stored with the next record of the entity only, which the
-	// change of its limit has brought, if there was room for one more result.
+	// Forgetting is stored with the next record of the entity only. The change of its
+	// limit has brought this record, if there was room for another result.
 	for at := range s.committed() {
 		if remembered[at] && changed[at.id.entity] {
 			s.fail(Liveness, "after healing, %s never forgets %v of %+v, which is committed", at.site, at.star, at.id)
@@ -163,9 +163,9 @@ func sameEntity(a, b core.EntityRecord) bool {
 		slices.Equal(a.Results, b.Results)
 }
 
-// asideAt names tokens that a site has set aside: in an instance of the
-// majority variant, by number, or in one of the star variant. What a direct
-// transfer moves counts until its receiver has it.
+// asideAt names tokens that a site has set aside: in an instance of the majority variant,
+// by number, or in a star instance. Tokens of a direct transfer count until the receiver
+// has them.
 type asideAt struct {
 	site core.SiteID
 	id   sequenceID
@@ -201,8 +201,8 @@ func (s *sim) aside() map[asideAt]bool {
 	return set
 }
 
-// denied checks that no change was decided of which every attempt was told
-// that nothing was done.
+// denied fails if a change is decided although every attempt was told that nothing was
+// done.
 func (s *sim) denied() {
 	if len(s.nodes) == 1 {
 		return

@@ -7,32 +7,32 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Invariant names one thing that must hold. The names are stable: reports and
-// seeded bugs go by them.
+// Invariant names a condition that must hold. The names are stable: reports and seeded
+// bugs go by them.
 type Invariant string
 
 const (
-	// Conservation: what all sites hold, have set aside and have out, with what
-	// is decided and not yet applied, is the limit; and so at every single site.
+	// Conservation: the tokens that all sites hold, have set aside and have out, with
+	// decided values not yet applied, are the limit; and so at every single site.
 	Conservation Invariant = "conservation"
 	// Books: no operation on the books of a site is beyond its bound.
 	Books Invariant = "books"
 	// OverGrant: acquires returned less releases invoked are within the limit and the
-	// debt, as the clients see it, and no site grants what pays the debt.
+	// debt, as the clients see it. No site grants tokens that pay the debt.
 	OverGrant Invariant = "over-grant"
-	// Bounds: a site has less than none only where an entity was moved, and grants no
-	// more than it has.
+	// Bounds: a site has less than no tokens only where an entity was moved, and grants
+	// no more than it has.
 	Bounds Invariant = "bounds"
-	// Agreement: one value an instance, applied only once it is decided; no
+	// Agreement: an instance has a single value, applied only once it is decided; no
 	// member aborts a star instance that any has committed.
 	Agreement Invariant = "agreement"
-	// Integrity: a decided value holds exactly what its members have set aside,
-	// which stays aside until they have applied it.
+	// Integrity: a decided value holds exactly the tokens that its members have set
+	// aside. They stay aside until the members have applied the value.
 	Integrity Invariant = "integrity"
 	// Monotonic: promises, counters and votes are never taken back, restarts
 	// included.
 	Monotonic Invariant = "monotonic"
-	// Durability: nothing leaves a site before what it rests on is durable, and
+	// Durability: nothing leaves a site before the records it rests on are durable, and
 	// no acknowledged request is lost.
 	Durability Invariant = "durability"
 	// AppliedOnce: a site applies a decision once.
@@ -42,44 +42,42 @@ const (
 	Reallocation Invariant = "reallocation"
 	// ExactlyOnce: a repeated request gets the first answer and moves nothing.
 	ExactlyOnce Invariant = "exactly-once"
-	// Leases: a lease gives back what it holds, once, by whoever asks first, or by
-	// itself when its time is over.
+	// Leases: a lease gives back its tokens, once, by whoever asks first, or by itself
+	// when its time is over.
 	Leases Invariant = "leases"
-	// Answers: an answer is one that its request may have, and is not
-	// contradicted later: what was denied is never decided.
+	// Answers: an answer fits its request, and is not contradicted later: a denied change
+	// is never decided.
 	Answers Invariant = "answers"
-	// Reads: what a site tells of an entity lies between what was durable there when
-	// the read was handed over and when it was answered.
+	// Reads: a site's view of an entity lies between the durable states when the read was
+	// handed over and when it was answered.
 	Reads Invariant = "reads"
 	// Refusal: a request is refused only if the tokens are nowhere.
 	Refusal Invariant = "refusal"
 	// Serving: no acquire waits for an instance at a site that keeps the tokens for it.
 	Serving Invariant = "serving"
-	// Catalogue: entities, limits and versions are those that the applied
-	// instances say.
+	// Catalogue: entities, limits and versions are as the applied instances say.
 	Catalogue Invariant = "catalogue"
-	// Surplus: no more is set aside as surplus than clients have released without
-	// having acquired it, by what they were answered; and all of that is, in the end.
+	// Surplus: no more is set aside as surplus than clients have released without having
+	// acquired it, by the answers they had. In the end all of it is set aside.
 	Surplus Invariant = "surplus"
 	// ModeKept: a site begins instances under the variant that the mode in force
 	// there says.
 	ModeKept Invariant = "mode"
-	// Deadline: every request is answered in time, and what is due is done.
+	// Deadline: every request is answered in time, and all due work is done.
 	Deadline Invariant = "deadline"
 	// Liveness: after healing nothing stays set aside, nothing waits, all sites
 	// agree, and further changes are decided.
 	Liveness Invariant = "liveness"
 	// Bounded: queues, slices and retained decisions stay within their bounds.
 	Bounded Invariant = "bounded"
-	// StaleData: a site started on data that is not its latest changes, serves and
-	// sends nothing; no site is refused on its latest; what is vouched for is
+	// StaleData: a site started on data that is not its latest changes, serves and sends
+	// nothing. No site is refused on its latest data. Data that a site vouches for is
 	// durably remembered.
 	StaleData Invariant = "stale-data"
-	// Recovery: what a site finds on its disk after a crash is all that it was told
-	// to be durable, and of what was under way the first part; what is damaged is
-	// refused.
+	// Recovery: after a crash a site finds all data that it was told to be durable, and
+	// the first part of the data under way. Damaged data is refused.
 	Recovery Invariant = "recovery"
-	// Sound: what correct sites send and store is accepted by correct sites.
+	// Sound: correct sites accept everything that correct sites send and store.
 	Sound Invariant = "sound"
 	// Determinism: the same seed gives the same events.
 	Determinism Invariant = "determinism"
@@ -94,18 +92,19 @@ func Invariants() []Invariant {
 	}
 }
 
-// Violation is the error of a run in which an invariant does not hold. A panic
-// of the code under test is none.
+// Violation is the error of a run in which an invariant does not hold. A panic of the
+// code under test is no Violation.
 type Violation struct { //nolint:errname // It is a finding, told and counted; only Run hands it over as an error.
 	Seed      uint64
 	Sites     int
 	Invariant Invariant
-	// Event counts the events of the run up to it, Millis is when it was.
+	// Event counts the events of the run up to the violation. Millis is the simulated
+	// time of the violation, in milliseconds.
 	Event  uint64
 	Millis int64
-	// Err tells what was seen.
+	// Err describes the violation.
 	Err error
-	// Trace tells what happened before, one line each.
+	// Trace tells the events before the violation, each in a line.
 	Trace string
 }
 
@@ -118,7 +117,7 @@ func (v *Violation) Error() string {
 // Unwrap returns Err.
 func (v *Violation) Unwrap() error { return v.Err }
 
-// fail keeps the first thing that must not happen.
+// fail keeps the first violation.
 func (s *sim) fail(i Invariant, format string, args ...any) {
 	if s.violation == nil {
 		s.violation = &Violation{
@@ -128,10 +127,10 @@ func (s *sim) fail(i Invariant, format string, args ...any) {
 	}
 }
 
-// DefaultHistory is how many of the last things that happened a violation tells.
+// DefaultHistory is how many of the last events a violation tells.
 const DefaultHistory = 120
 
-// history is how many of those this run keeps.
+// history is how many of the last events this run keeps.
 func (s *sim) history() int {
 	if s.o.History > 0 {
 		return s.o.History
@@ -145,8 +144,8 @@ type traced struct {
 	args   []any
 }
 
-// note keeps what happened for the case that the run fails. Callers ask for
-// s.tracing first: making the arguments costs more than all else.
+// note keeps an event for the case that the run fails. Callers ask for s.tracing first:
+// making the arguments costs more than all else.
 func (s *sim) note(format string, args ...any) {
 	if most := s.history(); len(s.trace) >= 2*most {
 		s.trace = append(s.trace[:0], s.trace[most:]...)

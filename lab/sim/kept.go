@@ -10,10 +10,9 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// kept is a site's data as the site itself keeps it: the real store and its log,
-// on a simulated disk. What it has to hold is in the site's Memory. It costs as
-// much as all else in a run, so that it is nil at most sites: those have their
-// Memory alone.
+// kept is a site's data as the site itself keeps it: the real store and its log, on a
+// simulated disk. The data has to equal the site's Memory. A kept costs as much as all
+// else in a run, so it is nil at most sites: they have their Memory alone.
 type kept struct {
 	n       *node
 	r       *rand.Rand
@@ -21,13 +20,12 @@ type kept struct {
 	base    *base
 	store   *store.Store
 	options store.Options
-	// stepping is set while it is being carried over, broken once that has failed.
+	// stepping is set while the log is being carried over, broken once that has failed.
 	stepping, broken bool
-	// tried are how many of the batches under way were handed to a log that then
-	// failed: each may be durable, if those before it are.
+	// tried is how many of the batches under way were handed to a log that then failed.
+	// Each may be durable, if the batches before it are.
 	tried int
-	// restored is what the site found when it was opened; nil once it has started
-	// on that.
+	// restored is the data found when it was opened; nil once the site has started on it.
 	restored *core.Restored
 }
 
@@ -59,7 +57,7 @@ func (k *kept) fails(f Fault, thousandths int) bool {
 	return !s.healed && !s.byHand && s.faults.Has(f) && k.chance(thousandths)
 }
 
-// open opens the data, over and over if that is cut off, and reads what it holds.
+// open opens the data, over and over if it is cut off, and reads it.
 func (k *kept) open() {
 	s := k.n.s
 	for {
@@ -98,8 +96,8 @@ func (k *kept) open() {
 	}
 }
 
-// end ends what uses the disk: the site alone, or the whole machine, which loses
-// what was not synced.
+// end ends the users of the disk: the site alone, or the whole machine, which loses
+// unsynced writes.
 func (k *kept) end() {
 	k.store, k.restored, k.stepping, k.broken = nil, nil, false, false
 	cut := 600
@@ -154,8 +152,8 @@ func (k *kept) commit(r *core.Records) bool {
 // failed reports whether the log takes no more.
 func (k *kept) failed() bool { return k != nil && (k.disk.Dead() || k.tried > 0 || k.broken) }
 
-// take hands over what the data holds to a site that starts. It may be opened
-// again before: nothing has changed.
+// take hands the data to a site that starts. It may open the data again before: nothing
+// has changed.
 func (k *kept) take() core.Restored {
 	if k.restored != nil && k.fails(CutRecovery, 150) {
 		k.end()
@@ -178,8 +176,8 @@ func (k *kept) take() core.Restored {
 	return restored
 }
 
-// stop does the last that a site does to its data: it carries the log over and
-// closes it if it was told to stop, or it writes more of what is under way.
+// stop does a site's last work on its data. A site told to stop carries the log over and
+// closes it; any other writes more of the batches under way.
 func (k *kept) stop(batches []*core.Effects) {
 	if k == nil || k.failed() {
 		return
@@ -204,7 +202,7 @@ func (k *kept) stop(batches []*core.Effects) {
 	}
 }
 
-// gone reports whether an error is of a disk that is full, or whose power is lost.
+// gone reports whether an error comes from a full disk, or from a loss of power.
 func (k *kept) gone(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) && k.disk.Full() {
 		k.n.s.hit(FullDisk)
@@ -213,8 +211,8 @@ func (k *kept) gone(err error) bool {
 	return errors.Is(err, simdisk.ErrCut)
 }
 
-// tear hands batches to the log of a site that is about to crash, and syncs some
-// of them, if it comes to that: the power may go at any call.
+// tear hands batches to the log of a site that is about to crash, and may sync some of
+// them. The power may go at any call.
 func (k *kept) tear(batches []*core.Effects) {
 	if k.n.tearAt == 0 && !k.fails(TornWrites, 900) {
 		return
@@ -244,8 +242,8 @@ func (k *kept) tear(batches []*core.Effects) {
 	}
 }
 
-// maintain does what a site does to its data in the background: a part of a
-// checkpoint now and then. It reports whether the site lives.
+// maintain does a site's background work on its data: a part of a checkpoint now and
+// then. It reports whether the site lives.
 func (k *kept) maintain() bool {
 	if k == nil || k.n.stale != nil {
 		return true
@@ -289,9 +287,9 @@ func (k *kept) maintain() bool {
 	return true
 }
 
-// recover opens the data of a site that has ended, and takes into the model
-// which of the batches under way, in order, are durable. All before has to be
-// there, and nothing else.
+// recover opens the data of a site that has ended. It takes into the model which of the
+// batches under way, in order, are durable. All earlier data has to be there, and nothing
+// else.
 func (k *kept) recover(under []*core.Effects) (found int) {
 	if k == nil {
 		return 0
@@ -307,7 +305,7 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 	}
 	for found < len(under) {
 		r := &under[found].Records
-		// A batch without a number is there if one after it is, or if the rest differs.
+		// A batch without a number is there if a later batch is, or if the rest differs.
 		if k.restored.Commits <= n.durable.Commits && !r.Empty() && (r.Commits != 0 || k.same() == nil) {
 			break
 		}
@@ -327,8 +325,8 @@ func (k *kept) recover(under []*core.Effects) (found int) {
 	return found
 }
 
-// compared is how many of a thousand recoveries are compared with the model in
-// all that they found. Of all others the sites themselves go by what they found.
+// compared is how many of a thousand recoveries are compared whole with the model. In all
+// others the sites themselves go by the data found.
 const compared = 250
 
 // reopen opens the data once more at the end of a run: it holds all that became
@@ -346,7 +344,7 @@ func (k *kept) reopen() {
 	}
 }
 
-// same compares what was found with the model.
+// same compares the data found with the model.
 func (k *kept) same() error {
 	want, err := k.n.durable.Load()
 	if err != nil {
@@ -355,10 +353,10 @@ func (k *kept) same() error {
 	return sameState(want, *k.restored)
 }
 
-// damage turns a bit of the log of a site that is down, in a copy. The site must
-// not start on that, unless no more is lost than what was under way and the last
-// transaction, after which nothing was written that proves it. Once the bit is
-// turned back it must find all.
+// damage turns a bit of the log of a site that is down, in a copy. The site must not
+// start on the damaged log, unless it loses no more than the batches under way and the
+// last transaction. No later write proves the last transaction. Once the bit is turned
+// back the site must find all.
 func (k *kept) damage() {
 	s, n := k.n.s, k.n
 	disk := k.disk.Clone(k.r)

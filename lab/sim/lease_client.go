@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// useLease has a client do something with one of its leases.
+// useLease has a client use a lease that it holds.
 func (c *client) useLease(again func()) {
 	s := c.s
 	i := s.r.IntN(len(c.leases))

@@ -6,48 +6,49 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// lease is what is known of a lease that a site has granted.
+// lease is the model of a lease that a site has granted.
 type lease struct {
 	op         *op
 	home       *node
 	number     uint64
 	generation uint64
-	// tokens are those that it durably holds, kept those that were committed.
+	// tokens are the tokens that it durably holds, kept the committed tokens.
 	tokens, kept core.Tokens
-	// counted are those that are out from its client's view.
+	// counted are the tokens that are out from its client's view.
 	counted core.Tokens
 	// block holds the record of the grant.
 	block uint64
-	// undone, ended and deleted say what became of it.
+	// undone, ended and deleted say how the lease ended, if it did.
 	undone, ended, deleted bool
 	expires                int64
 	ttl                    micros
 	// earliest and latest are when it ends by itself.
 	earliest, latest micros
-	// renewals are those that its home was handed and has not answered, in order.
+	// renewals are the renewals handed to its home and not answered, in order.
 	renewals []renewal
 
-	// given and committed are what the transaction that is looked at gives back
-	// and commits.
+	// given are the tokens that the transaction under check gives back, and lost the
+	// tokens that the lease loses by it. committed says that the transaction commits the
+	// lease.
 	given, lost core.Tokens
 	committed   bool
 	// whileDown says that its time was over when its home started again.
 	whileDown bool
 }
 
-// renewal is one request to renew a lease, and when it was handed over.
+// renewal is a request to renew a lease, and when it was handed over.
 type renewal struct {
 	op *op
 	at micros
 }
 
-// early is how much sooner than expected a lease may end: clocks drift.
+// early is by how much a lease may end sooner than expected: clocks drift.
 const early = second
 
 // lasts is the true time of a lease's time to live at its home.
 func (l *lease) lasts(ttl micros) micros { return micros(float64(ttl) / l.home.drift) }
 
-// over reports whether it has ended, or may have by now.
+// over reports whether the lease has ended, or may have by now.
 func (l *lease) over() bool { return l.ended || l.deleted || l.home.s.now+early >= l.earliest }
 
 // named notes that a request about the lease is handed over to a site.
@@ -57,7 +58,7 @@ func (l *lease) named(n *node, p *op) {
 	}
 }
 
-// renewalAnswered notes that its home has answered a renewal, which is durable by then.
+// renewalAnswered notes that its home has answered a renewal, now durable.
 func (l *lease) renewalAnswered(n *node, p *op) {
 	if i := slices.IndexFunc(l.renewals, func(r renewal) bool { return r.op == p }); n == l.home && i >= 0 {
 		l.renewals = slices.Delete(l.renewals, i, i+1)
@@ -77,7 +78,7 @@ func (l *lease) gives(n *node, p *op, tokens core.Tokens) {
 	n.s.report.LeasesReturned++
 }
 
-// commits notes that a lease is committed, and returns what stays out.
+// commits notes that a lease is committed, and returns the tokens that stay out.
 func (l *lease) commits(n *node, tokens core.Tokens) core.Tokens {
 	if n != l.home || l.committed || l.kept > 0 {
 		n.s.fail(Leases, "%s commits lease #%d of %s again", n.id, l.op.id, l.home.id)
@@ -127,15 +128,15 @@ func (o *observer) leasesStored(n *node, r *core.Records) {
 	}
 }
 
-// movesLease counts what a lease puts out, or takes back.
+// movesLease counts tokens that a lease puts out, or takes back.
 func (o *observer) movesLease(n *node, l *lease, tokens core.Tokens) {
 	if !l.deleted {
 		o.moves(n, l.op.entity, tokens)
 	}
 }
 
-// leaseOf returns the lease of an acquire with its record at a site in a block: the
-// first that has neither ended nor been undone; nil for none. One transaction may undo a
+// leaseOf returns the lease of an acquire with its record at a site in a block: the first
+// lease that has neither ended nor been undone; nil for none. A transaction may undo a
 // lease and grant another. The new lease has a later block, and is not meant even if the
 // old lease has ended.
 func (n *node) leaseOf(p *op, block uint64) *lease {
@@ -170,7 +171,7 @@ func (o *observer) leasesEnded(n *node, r *core.Records) {
 	}
 }
 
-// leaseChanged checks what became of a lease in a transaction.
+// leaseChanged checks the change of a lease in a transaction.
 func (o *observer) leaseChanged(n *node, l *lease) {
 	lost, given := l.lost, l.given
 	l.lost, l.given = 0, 0
@@ -215,8 +216,8 @@ func (o *observer) less(l *lease, tokens core.Tokens) {
 	l.counted = tokens
 }
 
-// leasesDeleted forgets the leases of an entity that a site deletes, but for those
-// of the one that takes its name within the same transaction.
+// leasesDeleted forgets the leases of an entity that a site deletes, except leases of the
+// entity that takes its name within the same transaction.
 func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
 	var now uint64
 	for i := range r.Entities {
@@ -232,10 +233,10 @@ func (o *observer) leasesDeleted(n *node, r *core.Records, name string) {
 	}
 }
 
-// leasesStart tells when the leases of a site that has started end at the latest:
-// by the clock that it stored last, and by what its calendar has gone ahead since,
-// up to the skew allowed; none later than its time to live from now. They may end
-// sooner than in truth by what the calendar was set ahead, up to the same skew.
+// leasesStart tells when the leases of a site that has started end at the latest: by the
+// clock that it stored last, and by its calendar's advance since, up to the allowed skew.
+// No lease ends later than its time to live from now. Leases may end sooner than in truth
+// by as much as the calendar was set ahead, up to the same skew.
 func (o *observer) leasesStart(n *node, now core.Now) {
 	last := n.durable.Clock
 	if last == nil {
@@ -254,15 +255,15 @@ func (o *observer) leasesStart(n *node, now core.Now) {
 	}
 }
 
-// forgetRenewals forgets the renewals that a site was handed before it stopped. The
-// first input of the new life may be a renewal, and counts.
+// forgetRenewals forgets the renewals handed to a site before it stopped. The first input
+// of the new life may be a renewal, and counts.
 func (n *node) forgetRenewals() {
 	for _, l := range n.leases {
 		l.renewals = nil
 	}
 }
 
-// leasesInTime checks that leases whose time is over have ended.
+// leasesInTime checks that leases past their time have ended.
 func (s *sim) leasesInTime() {
 	for _, n := range s.nodes {
 		if !n.up || n.stale != nil || n.paused() || n.status.Missing > 0 {

@@ -6,25 +6,26 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// ledger is what clients know of an entity of one generation: what they were
-// answered to have got of it, and what they began to give back that may come into
-// its books.
+// ledger is the clients' knowledge of an entity of a generation: the tokens that answers
+// gave them, and the tokens that they began to give back and that may come into its
+// books.
 type ledger struct {
 	got, gave core.Tokens
-	// most is the most by which more was given than got, at any time. A site counts
-	// an acquire before it answers, and a release after it was asked for, so that no
-	// more than this is ever missing of what is out.
+	// most is the most by which more was given than got, at any time. A site counts an
+	// acquire before it answers, and a release after it was asked for. So the tokens out
+	// never miss more than this.
 	most core.Tokens
 }
 
-// carelessOf is of how many seeds one has clients that release too much.
+// carelessOf is how many seeds there are for each seed with clients that release too
+// much.
 const carelessOf = 4
 
 // mayRun is how long after a release was first asked for it may still run.
 const mayRun = keepTrying + 30*second
 
-// began opens the ledger of an entity that is created: releases of an earlier one
-// of that name that are under way come into its books.
+// began opens the ledger of an entity that is created: releases under way of an earlier
+// entity of that name come into its books.
 func (o *observer) began(id sequenceID) {
 	l := &ledger{}
 	for _, p := range slices.Backward(o.s.requests) {
@@ -59,8 +60,8 @@ func (o *observer) gotOf(name string, generation uint64, tokens core.Tokens) {
 	}
 }
 
-// missing is the most that can ever have been missing of what is out of an entity:
-// of all that ever stood below it too.
+// missing is the most tokens that the tokens out of an entity can ever have missed,
+// including all entities that ever stood below it.
 func (o *observer) missing(q *sequence) core.Tokens {
 	most := o.ledgers[q.id].most
 	for name := range o.everBelow(q.id.entity) {
@@ -95,9 +96,9 @@ func (o *observer) everBelow(name string) map[string]bool {
 	return below
 }
 
-// stood notes, for a cluster of one site, where entities stand after a transaction
-// and where its changes put entities meanwhile. The model has no states of the
-// catalogue there.
+// stood notes, for a cluster of a single site, where entities stand after a transaction
+// and where its changes put entities meanwhile. The model has no states of the catalogue
+// there.
 func (o *observer) stood(after *Memory, r *core.Records) {
 	if len(o.s.nodes) != 1 {
 		return
@@ -119,7 +120,8 @@ func (o *observer) stood(after *Memory, r *core.Records) {
 	}
 }
 
-// addBelow adds all that ever stood below an entity of a cluster of one site.
+// addBelow adds all entities that ever stood below an entity of a cluster of a single
+// site.
 func (o *observer) addBelow(below map[string]bool, name string) {
 	for child := range o.children[name] {
 		if !below[child] {
@@ -129,7 +131,7 @@ func (o *observer) addBelow(below map[string]bool, name string) {
 	}
 }
 
-// asideWithin checks what is set aside of an entity once that is decided.
+// asideWithin checks the surplus of an entity once it is decided.
 func (o *observer) asideWithin(q *sequence, aside core.Tokens) {
 	o.s.report.SetAside++
 	if most := o.missing(q); aside > most {
@@ -137,8 +139,8 @@ func (o *observer) asideWithin(q *sequence, aside core.Tokens) {
 	}
 }
 
-// surplusFound checks, once nothing moves any more, that all that is missing of an entity
-// is set aside.
+// surplusFound checks, once nothing moves any more, that all missing tokens of an entity
+// are set aside.
 func (o *observer) surplusFound() {
 	for _, name := range o.s.admin.names {
 		e, found := o.s.nodes[0].durable.Entities[name]

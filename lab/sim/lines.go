@@ -6,28 +6,28 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// lines are the acquires that wait at a site for each entity that they name, as
-// they have come; those of several entities are under "".
+// lines are the acquires that wait at a site for each entity that they name, in the order
+// of arrival; acquires of several entities are under "".
 type lines map[string][]*place
 
-// place is an acquire that waits, with all who wait for it.
+// place is an acquire that waits, with all calls that wait for it.
 type place struct {
 	op      *op
 	arrived uint64
 	calls   []*call
-	// number is the site's own of it.
+	// number is the site's own number of the acquire.
 	number uint64
 	// roamed: its entity stood in a tree while it waited, so it may have waited for
 	// another entity, and have come back behind others.
 	roamed bool
-	// servable is since when the site has all that it needs, in one go; 0 for not now.
-	// turned is when one that came before it was last granted: others may have waited
-	// for that one, and wait for the next now.
+	// servable is since when the site has all tokens that the acquire needs, all at once;
+	// 0 for not now. turned is when an earlier acquire was last granted: others may have
+	// waited for that acquire, and wait for the next now.
 	servable, turned micros
 }
 
-// joinLine notes where a call stands that was just handed over, if it waits: at the
-// end, or with an earlier one of its request. It reports whether it is at the end.
+// joinLine notes the place of a call just handed over, if it waits: at the end, or with
+// an earlier call of its request. It reports whether the call is at the end.
 func (n *node) joinLine(c *call) bool {
 	number := n.core.Arrival(c)
 	if number == 0 {
@@ -44,13 +44,13 @@ func (n *node) joinLine(c *call) bool {
 	return true
 }
 
-// waits reports whether anybody still waits for it.
+// waits reports whether anybody still waits for the acquire.
 func (p *place) waits() bool {
 	return slices.ContainsFunc(p.calls, func(c *call) bool { return !c.served && !c.cancelled })
 }
 
-// needless fails if an acquire waits that could be served, or was passed by another
-// that may wait as well and takes as much.
+// needless fails if a waiting acquire could be served, or was passed by another that may
+// wait as well and takes as much.
 func (o *observer) needless(n *node, batch *core.Effects) {
 	if len(n.lines) == 0 {
 		return
@@ -82,7 +82,7 @@ func (o *observer) needless(n *node, batch *core.Effects) {
 	}
 }
 
-// turn notes whom the acquires of a line come after that the batch grants.
+// turn notes which acquires of a line come after an acquire that the batch grants.
 func (n *node) turn(line []*place, now micros) {
 	granted := false
 	for _, p := range line {
@@ -93,9 +93,9 @@ func (n *node) turn(line []*place, now micros) {
 	}
 }
 
-// mayHold is for how long an acquire may go on waiting at most for which a site has all
-// that is needed since then: Hold, and what it takes until that is seen. A site whose disk
-// is slow looks after its syncs: after one under way, and the next.
+// mayHold is how long an acquire may still wait at a site with all tokens it needs since
+// then: Hold, and the time until the site sees them. A site with a slow disk looks after
+// its syncs: after the sync under way, and the next.
 func (n *node) mayHold(since micros) micros {
 	most := micros(n.cfg.Hold)*millisecond*11/10 + seenWithin
 	if since < n.slowUntil {
@@ -104,11 +104,11 @@ func (n *node) mayHold(since micros) micros {
 	return most
 }
 
-// seenWithin is how long after a site's state changed that is seen.
+// seenWithin is how long after a change of a site's state the site sees it, at most.
 const seenWithin = 300 * millisecond
 
-// servable looks whether a site has all that an acquire needs which waits there, and
-// fails if that goes on, whatever else waits and whoever is away.
+// servable checks whether a site has all tokens that a waiting acquire needs. It fails if
+// the acquire goes on waiting so, whatever else waits and whoever is away.
 func (o *observer) servable(n *node, p *place) {
 	since := max(p.servable, p.turned, n.resumes)
 	if p.servable != 0 && o.s.now > since+n.mayHold(since) {
@@ -125,7 +125,7 @@ func (o *observer) servable(n *node, p *place) {
 	}
 }
 
-// shared says which entities acquires of several that wait at a site need.
+// shared names the entities that waiting acquires of several entities need.
 func (n *node) shared() map[string]bool {
 	var shared map[string]bool
 	for _, p := range n.lines[""] {
@@ -172,9 +172,9 @@ func (n *node) hasRun(p *op) bool {
 // remembers reports whether a site still has a record of a request.
 func (n *node) remembers(p *op) bool { return n.durable.remembers(p.at[n.i].block) }
 
-// overtaken looks for grants to acquires that came after one that still waits: to one
-// that may wait as well no more is granted than that one needs. Of an acquire of several
-// entities it cannot be told for which it waits.
+// overtaken looks for grants to acquires that came after an acquire that still waits. A
+// later acquire that may wait as well gets fewer tokens than the waiting acquire needs.
+// Nobody can tell for which entity an acquire of several entities waits.
 func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, shared bool) {
 	for _, p := range n.granted {
 		if p.entity != line[0].op.entity {
@@ -216,7 +216,7 @@ func (o *observer) overtaken(n *node, batch *core.Effects, line []*place, shared
 	}
 }
 
-// grantedTo is what a batch grants an acquire.
+// grantedTo is how many tokens a batch grants an acquire.
 func grantedTo(p *op, batch *core.Effects) (tokens core.Tokens) {
 	for i := range batch.Records.Block.Records {
 		if r := &batch.Records.Block.Records[i]; r.Key == p.key {

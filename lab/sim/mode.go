@@ -7,18 +7,18 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Switching is the mode of a run in which the cluster starts under protocols
-// that the seed picks, and the administrator switches them all the time.
+// Switching is the mode of a run that starts under protocols picked by the seed. The
+// administrator switches the protocols all the time.
 const Switching = "switch"
 
-// Modes are those of a run: all protocols, and Switching.
+// Modes are the modes of a run: all protocols, and Switching.
 func Modes() []string { return append(core.ProtocolNames(), Switching) }
 
 // switcher is the administrator of the protocol mode.
 type switcher struct {
 	s *sim
-	// first are the protocols that sites are configured for: one for all of them,
-	// or several.
+	// first are the protocols that sites are configured for: the same for all, or
+	// several.
 	first []string
 	// pause is how many milliseconds lie between two switches on average.
 	pause int
@@ -41,7 +41,7 @@ func (s *sim) configured() string {
 	return s.switcher.first[s.r.IntN(len(s.switcher.first))]
 }
 
-// next switches to some mode, the one there is included.
+// next switches to some mode, perhaps the present mode.
 func (w *switcher) next() {
 	s := w.s
 	names := core.ProtocolNames()
@@ -58,7 +58,7 @@ func (w *switcher) next() {
 // last returns the catalogue after all that is chosen.
 func (m *catalogueModel) last() *catalogueState { return &m.states[len(m.states)-1] }
 
-// settleMode is what a decided change of the mode means.
+// settleMode applies a decided change of the mode, and returns its result.
 func (m *catalogueModel) settleMode(next *catalogueState, ch *core.CatalogueChange) catalogueResult {
 	if ch.Generation != 0 && ch.Generation != next.mode.Version {
 		return catalogueResult{code: core.Mismatch, generation: next.mode.Version}
@@ -70,20 +70,20 @@ func (m *catalogueModel) settleMode(next *catalogueState, ch *core.CatalogueChan
 	return catalogueResult{generation: next.mode.Version}
 }
 
-// modeSet checks the answer to a change of the mode, beside what is decided.
+// modeSet checks the mode in the answer to a change of the mode.
 func (o *observer) modeSet(n *node, op *op, a *core.Answer) {
 	if a.Code == core.OK && a.Mode().Decided.Protocol != op.mode {
 		o.s.fail(Answers, "%s answers %v: mode %+v", n.id, op, a.Mode())
 	}
 }
 
-// excuse is for how long a site goes by having found no majority, at most, with
-// how late it may show what it began.
+// excuse is the longest time that a site goes by having found no majority, including its
+// delay in showing an instance it began.
 const excuse = 15 * second
 
-// began checks that a site begins an instance as the mode in force there says.
-// What it goes by when it does is not known exactly: it gets the benefit of the
-// doubt. Direct transfers are for the site's strategy alone to say.
+// began checks that a site begins an instance as the mode in force there says. The site's
+// knowledge at that moment is not known exactly: it gets the benefit of the doubt. Direct
+// transfers are for the site's strategy alone to say.
 func (n *node) began(e *core.Event) {
 	if e.Variant == core.Direct {
 		if n.cfg.Strategy != transferStrategy {
@@ -125,14 +125,14 @@ func (n *node) mayBegin(protocol string, e *core.Event) bool {
 	return !sure || !quorum || ever && n.s.now < failed+excuse
 }
 
-// owes reports whether an entity may be in debt, by what a site knows: a majority
-// alone has a debt paid.
+// owes reports whether an entity may be in debt, as far as a site knows: only a majority
+// has a debt paid.
 func (n *node) owes(entity string) bool {
 	some := func(debts []core.Tokens) bool {
 		return slices.ContainsFunc(debts, func(owed core.Tokens) bool { return owed > 0 })
 	}
 	e, found := n.drained.Entities[entity]
-	// A site may learn of an entity and of its debt in one transaction.
+	// A site may learn of an entity and of its debt in the same transaction.
 	if slices.ContainsFunc(n.s.observe.created[entity], func(q *sequence) bool { return q.id.generation > e.Generation && some(q.debts) }) {
 		return true
 	}
@@ -144,7 +144,7 @@ func (n *node) owes(entity string) bool {
 	return e.Debt > 0 || some(q.debts[from:])
 }
 
-// changing reports whether a limit change of an entity, or one that sets a surplus
+// changing reports whether a limit change of an entity, or a change that sets a surplus
 // aside, may be under way at a site.
 func (n *node) changing(entity string) bool {
 	if at, ok := n.found[entity]; ok && n.s.now < at+excuse {
@@ -158,7 +158,7 @@ func (n *node) changing(entity string) bool {
 	return false
 }
 
-// tell notes what a site is told of the others, and that it is to stop.
+// tell notes a hint to a site about the others, and an order to stop.
 func (n *node) tell(in core.Input) {
 	switch in := in.(type) {
 	case core.Reachable:
@@ -168,8 +168,8 @@ func (n *node) tell(in core.Input) {
 	}
 }
 
-// sameMode checks that all sites go by the same decision, and that a site that
-// knows of one goes by it.
+// sameMode checks that all sites go by the same decision, and that a site that knows of a
+// decision goes by it.
 func (s *sim) sameMode() {
 	for _, n := range s.nodes {
 		m := n.status.Mode
@@ -182,7 +182,7 @@ func (s *sim) sameMode() {
 	}
 }
 
-// mode is the last one decided that is stored.
+// mode is the last decided mode that is stored.
 func (m *Memory) mode() core.ModeRecord {
 	if m.Catalogue == nil {
 		return core.ModeRecord{}

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// sequenceID names a sequence of instances; the zero one is the catalogue's.
+// sequenceID names a sequence of instances; the zero sequenceID is the catalogue's.
 type sequenceID struct {
 	entity     string
 	generation uint64
@@ -22,40 +22,41 @@ type vote struct {
 	b avantan.Ballot
 }
 
-// sequence is what an observer of all sites knows of one sequence.
+// sequence is the knowledge of an observer of all sites about a sequence.
 type sequence struct {
 	id       sequenceID
 	proposed map[vote]*avantan.Value
 	accepts  map[vote]map[core.SiteID]bool
 	// chosen are the values that a majority has accepted, by instance, from 1.
 	chosen map[avantan.Instance]*avantan.Value
-	// settled is up to which instance the chosen values are in the model.
+	// settled is the last instance with its chosen value in the model.
 	settled avantan.Instance
 
-	// limits are the limits after each instance, from 0; holdings what each
-	// site holds, has set aside and has out in all, in the order of the sites.
+	// limits are the limits after each instance, from 0. holdings are the tokens that
+	// each site holds, has set aside and has out in all, in the order of the sites.
 	limits []limitState
 	// aside is the surplus that is set aside after each instance, from 0.
 	aside []core.Tokens
-	// debts are what the entity owes after each instance, from 0, owedSince the instances
-	// that last raised that, and raises the sums of all raises of the limit until then.
+	// debts are the entity's debts after each instance, from 0. owedSince are the
+	// instances that last raised the debt, and raises the sums of all raises of the limit
+	// until then.
 	debts     []core.Tokens
 	owedSince []avantan.Instance
 	raises    []core.Tokens
 	holdings  [][]core.Tokens
-	// ceiling is how many tokens may be out at most after a grant, less all raises, by
-	// what was told; nil if nothing was.
+	// ceiling is how many tokens may be out at most after a grant, less all raises, as
+	// told by sites; nil if nothing was told.
 	ceiling *core.Tokens
-	// stars are the star instances by name, views the sites' parts in them by
-	// site: what is durable and what is handed over.
+	// stars are the star instances by name, views the sites' parts in them by site:
+	// durable and handed over.
 	stars map[star.ID]*starInstance
 	views [][2]starView
 	// direct are the direct transfers; nil if there were none.
 	direct *transfers
 	// promises are the last durable states by site.
 	promises []promise
-	// results are the changes that were decided, and clock is the latest time at
-	// that a decided change was asked for: see core.ChangeTimes. No change runs twice.
+	// results are the decided changes. clock is the latest time at which a decided change
+	// was asked for: see core.ChangeTimes. No change runs twice.
 	results map[string]bool
 	clock   int64
 	// ran is the version after each change that had an effect, as sites have stored.
@@ -63,8 +64,8 @@ type sequence struct {
 	// lowered is set once a limit was lowered, raised is the sum of all raises.
 	lowered bool
 	raised  core.Tokens
-	// shifted is set once an entity came to stand below this one or left, moved is
-	// how many tokens this took along in or out of the sites' books.
+	// shifted is set once an entity came to stand below this entity or left. moved is how
+	// many tokens it took along in or out of the sites' books.
 	shifted bool
 	moved   core.Tokens
 	// inDebt says which sites are in debt.
@@ -84,8 +85,8 @@ func newSequence(id sequenceID) *sequence {
 	}
 }
 
-// created gives a new entity its limit and the sites their shares of it: equal
-// ones, the remainder one token each to the first.
+// created gives a new entity its limit and the sites their equal shares of it. The
+// remainder is spread over the first sites, a token each.
 func (q *sequence) created(limit core.Tokens, sites int) {
 	q.limits, q.aside, q.debts = []limitState{{limit, 1}}, []core.Tokens{0}, []core.Tokens{0}
 	q.owedSince, q.raises = []avantan.Instance{0}, []core.Tokens{0}
@@ -138,7 +139,7 @@ type limitChange struct {
 // over reports whether a change is decided after its time.
 func over(t *core.ChangeTimes, clock int64) bool { return t.NotAfter != 0 && t.NotAfter < clock }
 
-// settle computes what the chosen values mean for an entity.
+// settle applies the chosen values to the model of an entity.
 func (q *sequence) settle(o *observer) error {
 	for q.limits != nil && q.chosen[q.settled+1] != nil {
 		v := q.chosen[q.settled+1]
@@ -196,7 +197,7 @@ func (q *sequence) settle(o *observer) error {
 type catalogueState struct {
 	generation, numbered uint64
 	entities             map[string]uint64
-	// parents are the names of the parents, of all that have one.
+	// parents maps an entity to its parent's name; an entity without a parent is absent.
 	parents map[string]string
 	mode    core.ModeRecord
 }
@@ -209,12 +210,12 @@ type catalogueModel struct {
 	// clock is as in sequence; ran is the number of each change that had an effect.
 	clock int64
 	ran   map[string]uint64
-	// switches counts the changes of the mode to another one, moves and prunes the
-	// moves below another parent, and the deletions with all that stands below;
-	// misplaced are the changes refused for where an entity stands or was to stand.
+	// switches counts the changes of the mode to another mode, moves the moves below
+	// another parent, and prunes the deletions with everything below. misplaced counts
+	// the changes refused for where an entity stands or was to stand.
 	switches, moves, prunes, misplaced int
-	// shifted are the entities that had something come to stand below them, or
-	// leave, since it was last asked.
+	// shifted are the entities that an entity came to stand below, or left, since shifted
+	// was last read.
 	shifted []sequenceID
 }
 
@@ -229,7 +230,7 @@ type creation struct {
 	limit core.Tokens
 }
 
-// settle takes in the next chosen value and returns what it creates.
+// settle takes in the next chosen value and returns the entities it creates.
 func (m *catalogueModel) settle(v *avantan.Value) ([]creation, error) {
 	var changes []core.CatalogueChange
 	if len(v.Change) > 0 {

@@ -17,8 +17,7 @@ func (p *op) extras(n *node, c *call) {
 	}
 }
 
-// mutate asks for another change under the id of one that was decided, at any
-// site.
+// mutate asks for another change under the id of a decided change, at any site.
 func (p *op) mutate() {
 	s, other := p.s, *p
 	switch {
@@ -55,8 +54,8 @@ func (n *node) mutant(c *call) {
 	}
 }
 
-// contradict sends an acquire that has begun to wait again with another body, if
-// it still waits by then.
+// contradict repeats a waiting acquire with another body, if the acquire still waits by
+// then.
 func (n *node) contradict(c *call) {
 	s, life := n.s, n.life
 	if !s.chance(s.chances.mutant) {
@@ -64,7 +63,7 @@ func (n *node) contradict(c *call) {
 	}
 	s.after(s.r.Int64N(c.op.wait+1), func() {
 		n.awake(func() {
-			// What the core has answered and not handed over yet is unknown here.
+			// An answer of the core that is not handed over yet is unknown here.
 			waits := n.up && n.life == life && n.calls[c] && !c.served && !c.cancelled
 			if waits && !n.pending() {
 				s.report.Contradicted++

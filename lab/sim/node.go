@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// node is one site: its core and the simulated shell around it.
+// node is a site: its core and the simulated shell around it.
 type node struct {
 	s    *sim
 	i    int
@@ -20,28 +20,28 @@ type node struct {
 	core *core.Core
 	// parts are its partitions, nil if it has none.
 	parts *parts
-	// status is the core's as of when it was last stepped or drained.
+	// status is the core's status when it was last stepped or drained.
 	status core.Status
 	up     bool
-	// life counts the starts; what was under way in an earlier one is lost.
+	// life counts the starts; work under way in an earlier life is lost.
 	life int
 	// booted and drift make the site's clock; wall is its offset.
 	booted micros
 	drift  float64
 	wall   int64
 
-	// durable is the disk; drained is what it will be when all batches are.
+	// durable is the disk; drained is the disk once all batches are durable.
 	durable, drained *Memory
-	// copied is an older copy of durable; stale is what the site runs on instead,
-	// if not nil.
+	// copied is an older copy of durable; stale, if not nil, is the data that the site
+	// runs on instead.
 	copied, stale *Memory
-	// kept, unless nil, is the disk as the site itself uses it: durable is what has
-	// to be on it.
+	// kept, unless nil, is the disk as the site itself uses it. durable is the data that
+	// has to be on it.
 	kept    *kept
 	other   Disk
 	flights []*core.Effects
 	spare   []*core.Effects
-	// leaving are the messages of a batch that leave after the present one.
+	// leaving are the messages of a batch that leave after the present message.
 	leaving []core.Envelope
 	// lastSync is when the last batch under way will be durable.
 	lastSync micros
@@ -50,50 +50,50 @@ type node struct {
 	// fuse, if not 0, is after how many effects of batches the site crashes.
 	fuse    int
 	wakeSet micros
-	// calls are those handed over and not answered yet, lines the acquires of them
-	// that wait for tokens, granted those that the last batch grants.
+	// calls are the calls handed over and not answered yet. lines are the acquires among
+	// them that wait for tokens, granted the acquires that the last batch grants.
 	calls   map[*call]bool
 	lines   lines
 	granted []*op
-	// leases are all that it ever granted, claims all that it ever made, as far as
-	// they are durable.
+	// leases are all leases that it ever granted, claims all claims that it ever made, as
+	// far as they are durable.
 	leases map[uint64]*lease
 	claims map[core.ClaimNumber]askedAs
 	// blocks are when it answered the requests of each of its blocks.
 	blocks map[uint64]micros
-	// stepped says that the core knows the time, served when it last could not
+	// stepped says that the core knows the time; served is when the site last could not
 	// serve.
 	stepped bool
 	served  micros
-	// fed is when it was last given something to do.
+	// fed is when the site last got work.
 	fed micros
-	// swept is when it was last fed before the last batch was drained, with which it forgot
-	// old requests, and sweeps when it began to do so in this life; zero before it has.
+	// swept is when it was last fed before the last batch was drained, with which it
+	// forgot old requests. sweeps is when it began to forget in this life; zero before.
 	swept, sweeps micros
 	// clockStored is when its clock last became durable.
 	clockStored micros
 	// aheadBy is by how much its calendar was set ahead while it was down, beyond
-	// all that its neighbours show.
+	// everything that its neighbours show.
 	aheadBy int64
 	// jumped is when its calendar was last set.
 	jumped micros
 	// resumes is when the last pause of the site is over, or zero.
 	resumes micros
-	// freezes is when the first began of the pauses that follow one another so
-	// closely that the site gets to little between them.
+	// freezes is when the first pause of a close series began, with little time for the
+	// site between the pauses.
 	freezes micros
-	// slowUntil is until when its disk is slow; badSync fails the next sync.
+	// slowUntil is when its disk stops being slow; badSync fails the next sync.
 	slowUntil micros
 	badSync   bool
-	// calendar is the latest that its calendar has said since it started.
+	// calendar is the latest time that its calendar has shown since it started.
 	calendar int64
-	// refusing says that nothing was handed over since the last batch but an acquire of more
-	// than a limit.
+	// refusing says that the last batch was followed only by an acquire of more than a
+	// limit.
 	refusing bool
 	// stopping is set once it was told to stop.
 	stopping bool
-	// told is how many sites the last hint said to be up, itself included, and
-	// toldAt when, in events; drainedAt is when the last batch was drained.
+	// told is how many sites are up by the last hint, itself included, and toldAt when it
+	// came, in events. drainedAt is when the last batch was drained.
 	told              int
 	toldAt, drainedAt uint64
 	// failed is when it last found no majority, by entity.
@@ -140,7 +140,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 		n.cfg.Offer = s.o.Offer
 	}
 	if s.o.Hungry {
-		// The paper's policy rejects what it cannot grant whole.
+		// The paper's policy rejects an acquire that it cannot grant whole.
 		n.cfg.Policy, n.cfg.Admission, n.cfg.MaxWaiting, n.cfg.MaxWaitingAll = "equal-risk", "wait", 0, 0
 	}
 	n.drift = 1
@@ -167,7 +167,7 @@ func (s *sim) newNode(i int, id core.SiteID) *node {
 	return n
 }
 
-// clock is what a site's calendar says at the start of the run.
+// clock is a site's calendar at the start of the run, in milliseconds.
 func (n *node) clock() int64 {
 	return epoch + n.s.r.Int64N(2*clockError/millisecond) - clockError/millisecond
 }
@@ -176,19 +176,19 @@ func (n *node) clock() int64 {
 // allowed. It is never set back: that requests run once rests on it.
 const stepAhead = 50 * second
 
-// time is what the site's clocks say.
+// time is the present time by the site's clocks.
 func (n *node) time() core.Now {
 	ms := float64(n.s.now-n.booted) / float64(millisecond) * n.drift
 	return core.Now{Tick: core.Tick(ms) + 1, Wall: n.wall + n.s.now/millisecond}
 }
 
-// has is what the site has left and has set aside of an entity.
+// has is how many tokens of an entity the site has left and set aside.
 func (n *node) has(entity string) core.Tokens {
 	e, b := n.drained.Entities[entity], n.drained.Books[entity]
 	return holdings(&e, &b) - b.Net
 }
 
-// boot starts the site on what its disk holds.
+// boot starts the site on the data on its disk.
 func (n *node) boot() {
 	s := n.s
 	restored, err := n.restore()
@@ -231,7 +231,7 @@ func (n *node) boot() {
 	n.settle()
 }
 
-// restore reads what the site starts on.
+// restore reads the data that the site starts on.
 func (n *node) restore() (core.Restored, error) {
 	if n.stale != nil || n.kept == nil {
 		return n.disk().Load()
@@ -239,7 +239,7 @@ func (n *node) restore() (core.Restored, error) {
 	return n.kept.take(), nil
 }
 
-// otherSame compares what both disks hold.
+// otherSame compares the data on both disks.
 func (n *node) otherSame(want core.Restored) error {
 	got, err := n.other.Load()
 	if err != nil {
@@ -248,7 +248,7 @@ func (n *node) otherSame(want core.Restored) error {
 	return sameState(want, got)
 }
 
-// sameState compares what was to be stored and what is read back.
+// sameState compares the data to be stored with the data read back.
 func sameState(want, got core.Restored) error {
 	// A state is compared by its encoding's meaning: nil and empty are the same.
 	for _, r := range []*core.Restored{&want, &got} {
@@ -313,7 +313,7 @@ func (n *node) crash() {
 		n.putBack()
 		return
 	}
-	// What was handed over reaches the disk in order, up to some point.
+	// Batches handed over reach the disk in order, up to some point.
 	kept := len(n.flights)
 	switch {
 	case s.byHand, n.kept.failed(), n.tearAt > 0:
@@ -375,7 +375,7 @@ func (n *node) bootLater() {
 	})
 }
 
-// step feeds the core one input.
+// step feeds the core an input.
 func (n *node) step(in core.Input) {
 	if !n.up || n.s.violation != nil {
 		return
@@ -414,7 +414,7 @@ func (n *node) awake(do func()) {
 	do()
 }
 
-// settle drains what the core has gathered and sees to its next wake.
+// settle drains the core's effects and sees to its next wake.
 func (n *node) settle() {
 	if n.stopped() {
 		return

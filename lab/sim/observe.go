@@ -9,43 +9,43 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// observer sees all that becomes durable at any site and all that leaves one,
-// and checks it.
+// observer sees everything that becomes durable at any site or leaves it, and checks it.
 type observer struct {
 	s         *sim
 	quorum    int
 	sequences map[sequenceID]*sequence
 	catalogue catalogueModel
-	// bound is, by name, what may be out at most; see the package comment.
-	// outstanding is what is out from the clients' view.
+	// created are the sequences of all entities created, by name; see [observer.bound].
 	created map[string][]*sequence
-	// highest is the highest limit that was ever asked for, by name.
+	// highest is the highest limit that was ever asked for, by name; outstanding is how
+	// many tokens are out from the clients' view.
 	highest     map[string]core.Tokens
 	outstanding map[string]core.Tokens
-	// ledgers are what clients know of each entity.
+	// ledgers are the clients' knowledge of each entity.
 	ledgers map[sequenceID]*ledger
-	// net is what each site has out by its recorded requests, of an entity with all
-	// below it, and own what it has out of the entity by itself.
+	// net is how many tokens each site has out by its recorded requests, of an entity
+	// with all entities below it. own is how many it has out of the entity by itself.
 	net, own []map[string]core.Tokens
-	// replants is set for a transaction that changes where entities stand, with how
+	// replants is set for a transaction that changes where entities stand. mixes is how
 	// many tokens its requests move.
 	replants bool
 	mixes    core.Tokens
-	// names are the entities by generation, planted those that ever had a parent or
-	// were one; ghosts is, by name, what was out of entities that were deleted.
+	// names are the entities by generation, planted the entities that ever had a parent
+	// or were a parent. ghosts is, by name, how many tokens were out of deleted entities.
 	names   map[uint64]string
 	planted map[string]bool
-	// children are, at a cluster of one site, all that ever stood right below each.
+	// children are, at a cluster of a single site, all entities that ever stood right
+	// below each.
 	children map[string]map[string]bool
 	ghosts   map[string]core.Tokens
-	// mixed is by how much what is out goes down and up within the transaction
-	// looked at, by entity; nil if it changes no lease.
+	// mixed is by how much the tokens out go down and up within the transaction under
+	// check, by entity; nil if it changes no lease.
 	mixed map[string]span
 	// batch is the transaction that is about to become durable.
 	batch *core.Records
-	// logs are what reads may tell, by site and entity.
+	// logs are the states that reads may tell, by site and entity.
 	logs []map[string]*readLog
-	// underWay is how many direct transfers are, as far as is durable.
+	// underWay is how many direct transfers are under way, by the durable records.
 	underWay int
 }
 
@@ -76,7 +76,7 @@ func (o *observer) sequence(id sequenceID) *sequence {
 	return q
 }
 
-// message looks at one that leaves a site: its accepts are durable.
+// message checks a message that leaves a site: its accepts are durable.
 func (o *observer) message(from *node, e *core.Envelope) {
 	o.marked(from, e)
 	if e.Claims != nil {
@@ -168,7 +168,7 @@ func (o *observer) settle(q *sequence) {
 	o.conserved(q, false)
 }
 
-// state looks at what a site's records say about the sequence of a vote.
+// state takes in a site's records about the sequence of a vote.
 func (o *observer) state(n *node, id sequenceID, st *avantan.State) {
 	o.monotonic(n, id, st)
 	if st.Accepted != nil {
@@ -212,8 +212,8 @@ func (o *observer) durable(n *node, r *core.Records) {
 	if r.Catalogue != nil {
 		o.state(n, sequenceID{}, &r.Catalogue.Protocol)
 	}
-	// What else has moved first: a decision of the majority variant has the sums
-	// checked at once.
+	// Other moves come first: a decision of the majority variant has the sums checked at
+	// once.
 	for i := range r.Entities {
 		e := &r.Entities[i]
 		q := o.sequence(sequenceID{e.Name, e.Generation})
@@ -350,10 +350,10 @@ func holdings(e *core.EntityRecord, b *core.BooksRecord) core.Tokens {
 	return sum
 }
 
-// conserved is the equation of the package comment, for all sites at once. It
-// ends when the first site drops the entity. What star instances move adds up to
-// nothing, which is checked where a value is first seen; so it is left out. What
-// direct transfers have taken out of books and not put into others counts.
+// conserved is the equation of the package comment, for all sites at once. It ends when
+// the first site drops the entity. Moves of star instances add up to nothing, as checked
+// where a value is first seen, so they are left out. Tokens that direct transfers have
+// taken out of books and not put into others count.
 func (o *observer) conserved(q *sequence, durable bool) {
 	if q.limits == nil || len(o.s.nodes) < len(o.s.names) || len(o.s.names) == 1 {
 		return

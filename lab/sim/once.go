@@ -2,10 +2,9 @@ package sim
 
 import "github.com/samya-db/samya/site/core"
 
-// ranOnce checks that no administrative change has an effect twice: all sites store
-// the same version after a limit change, and the same number of a change of the
-// catalogue, for as long as the run lasts. That the sites have forgotten the first
-// result is no excuse.
+// ranOnce checks that no administrative change has an effect twice. As long as the run
+// lasts, all sites store the same version after a limit change, and the same number of a
+// change of the catalogue. Having forgotten the first result is no excuse.
 func (o *observer) ranOnce(n *node, r *core.Records) {
 	for i := range r.Entities {
 		e := &r.Entities[i]
@@ -35,17 +34,17 @@ func (o *observer) ranOnce(n *node, r *core.Records) {
 	}
 }
 
-// timed gives about half of the changes a time after which no site may run them. A
-// client stops repeating any change by then. After healing no change has such a time:
-// each entity has to decide then, also where a clock that was set ahead has put the
-// sequence's clock ahead of all calendars.
+// timed gives about half of the changes a time after which no site may run them. A client
+// stops repeating any change by then. After healing no change has such a time. Each
+// entity has to decide then, also where a clock set ahead has put the sequence's clock
+// ahead of all calendars.
 func (p *op) timed() {
 	if !p.s.healed && !p.kind.recorded() && p.kind != read && p.kind != renew && p.id%2 == 0 {
 		p.tries.notAfter = epoch + (p.s.now+keepTrying)/millisecond - 1000
 	}
 }
 
-// overdue checks that a change which is refused as too late is.
+// overdue checks that a change refused as too late is too late.
 func (o *observer) overdue(n *node, p *op) {
 	o.s.report.Expired++
 	due := p.tries.notAfter
@@ -62,8 +61,8 @@ func (o *observer) overdue(n *node, p *op) {
 	}
 }
 
-// bounded sets the bounds of a site's tables and messages that are large by default:
-// what happens beyond them must be as right as what happens within.
+// bounded sets the bounds of a site's tables and messages that are large by default: a
+// site beyond its bounds must behave as rightly as within.
 func (s *sim) bounded(c *core.Config) {
 	n := s.o.Bounds
 	if n == 0 && s.o.Seed%9 == 4 && !s.o.Calm {

@@ -25,10 +25,10 @@ const (
 // recorded reports whether sites record the requests of a kind by their ids.
 func (k opKind) recorded() bool { return k <= commit }
 
-// acquires reports whether it takes tokens out, of one entity or of several.
+// acquires reports whether it takes tokens out, of a single entity or of several.
 func (k opKind) acquires() bool { return k <= acquireAll }
 
-// op is one operation of a client, with all its attempts.
+// op is an operation of a client, with all its attempts.
 type op struct {
 	s         *sim
 	id        int
@@ -37,38 +37,38 @@ type op struct {
 	requestID string
 	entity    string
 	tokens    core.Tokens
-	// parts are those of an acquireAll, whose tokens are their sum.
+	// parts are the parts of an acquireAll; tokens is their sum.
 	parts []core.Part
-	// parent is that of a create or move, subtree that of a remove.
+	// parent belongs to a create or move, subtree to a remove.
 	parent  string
 	subtree bool
-	// least is the fewest that an acquire is content with; 0 for all.
+	// least is the fewest tokens that an acquire is content with; 0 for all.
 	least    core.Tokens
 	dry      bool
 	limit    core.Tokens
 	mode     string
 	expected uint64
 	wait     micros
-	// ttl is that of the lease asked for, or renewed; 0 for none.
+	// ttl is the time to live of the lease asked for, or renewed; 0 for none.
 	ttl micros
-	// lease is the one that a release, commit or renewal names.
+	// lease is the lease that a release, commit or renewal names.
 	lease *lease
 	// site takes the next attempt of an acquire or release.
 	site     int
 	issued   micros
 	attempts int
-	// due is set while its next try is.
+	// due is set while its next try is due.
 	due   bool
 	ended bool
 	then  func(a *core.Answer)
 	tries tries
-	// at is what the sites have recorded of it.
+	// at are the sites' records of the operation.
 	at []recorded
-	// taken is the site whose answer its client has taken as OK; -1 for none.
+	// taken is the site that gave the answer its client has taken as OK; -1 for none.
 	taken int
 
-	// maybe says that some attempt has no answer that says that nothing was
-	// done, decided that one has the decided answer.
+	// maybe says that some attempt has no answer that denies an effect. decided says that
+	// an attempt has the decided answer.
 	maybe, decided bool
 	open           int
 	answers        map[uint64]string
@@ -107,19 +107,19 @@ func (p *op) String() string {
 	return about
 }
 
-// call is one attempt of an operation at one site.
+// call is an attempt of an operation at a site.
 type call struct {
 	op *op
-	// number is which of the client's tries of the operation it belongs to.
+	// number is the number of the client's try that the call belongs to.
 	number    int
 	done      bool
 	cancelled bool
-	// waited is set once the site has let it wait for tokens, joined also if it waits with
-	// an earlier call of the request.
+	// waited is set once the site has let the call wait for tokens. joined is also set if
+	// it waits with an earlier call of the request.
 	waited, joined bool
 	// excess says whether it asks for more than a limit.
 	excess excess
-	// served is set once the site has an answer, which may still be under way.
+	// served is set once the site has an answer, perhaps still under way.
 	served bool
 	// drained is set, where tables of requests are small, once the batch with the answer is.
 	drained bool
@@ -149,8 +149,8 @@ const (
 	// repeating a request long before, whatever the sites' clocks do.
 	retention  = 60 * second
 	keepTrying = 30 * second
-	// clockError is the most that a site's clock is off; so two may be twice as
-	// far apart.
+	// clockError is the most that a site's clock is off; two clocks may be twice as far
+	// apart.
 	clockError = 10 * second
 )
 
@@ -279,7 +279,7 @@ func (n *node) hand(c *call) {
 	}
 }
 
-// begin steps the core with an acquire, and looks whether that has begun to wait.
+// begin steps the core with an acquire, and checks whether the acquire waits.
 func (n *node) begin(c *call, in core.Input) {
 	s, p := n.s, c.op
 	// It may have been queued where others overtake.
@@ -296,8 +296,8 @@ func (n *node) begin(c *call, in core.Input) {
 	}
 }
 
-// mayWait checks that an acquire which has begun to wait is sure to end by its
-// deadline: the site wants to be woken by then, and is not about to stop.
+// mayWait checks that a waiting acquire is sure to end by its deadline: the site wants to
+// be woken by then, and is not about to stop.
 func (n *node) mayWait(p *op) {
 	if n.stopping {
 		n.s.fail(Deadline, "%s is about to stop, and lets %v wait", n.id, p)
@@ -375,13 +375,13 @@ func (p *op) returned(n *node, c *call, a core.Answer) {
 		return
 	}
 	final := a.Code == core.OK || a.Code == core.Expired && !p.kind.recorded() || a.Code == core.OutOfTokens || a.Code == core.ExceedsLimit || a.Code == core.NoLease || !p.kind.recorded() && p.decided
-	// What is not there may come to be, but need not.
+	// A missing entity may come to be, but need not.
 	// A table of a few results may stay full for longer than a client goes on.
 	hopeless := a.Code == core.NotFound || a.Code == core.Overloaded && s.report.Bounded > 0 && !p.kind.recorded()
 	again := !final && !p.once && (s.chance(500) || s.healed && !hopeless)
 	if again && s.healed && (c.number < p.attempts || p.due) {
-		// Every answer has a client try again now: were it so for both of a hedged pair,
-		// there would be ever more of them.
+		// Every answer has a client try again now. If both of a hedged pair did so, there
+		// would be ever more of them.
 		return
 	}
 	if again {

@@ -10,25 +10,25 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// parts are the partitions of a site that has some. What they do next, and where
-// entities belong, the site's own lots say.
+// parts are the partitions of a site that has some. The site's own lots decide their next
+// steps, and where entities belong.
 type parts struct {
 	*partitions.Partitions
 	lots  *rand.Rand
 	order []int
-	// passed are the inputs that no partition serves, for the core to be stepped with;
-	// stepped says that it was with one since partitions were last run.
+	// passed are the inputs that no partition serves, to step the core with. stepped says
+	// that the core was stepped with such an input since partitions were last run.
 	passed  []core.Input
 	stepped bool
-	// assigned says that entities were since the last switch.
+	// assigned says that entities were assigned since the last switch.
 	assigned bool
 	// split counts the requests served from slots of entities that are whole again.
 	split uint64
-	// due says that a later run of what is queued is under way.
+	// due says that a later run of the queued inputs is under way.
 	due bool
 }
 
-// parted reports whether sites of a run may have partitions: of some seeds none has.
+// parted reports whether sites of a run may have partitions: for some seeds none has.
 func (s *sim) parted() bool { return !s.byHand && s.o.Seed%6 != 4 }
 
 // divide gives a site that starts its partitions, or none.
@@ -61,7 +61,7 @@ func (n *node) divide() {
 	n.parts = p
 }
 
-// clocked is the time, which the site goes by from then on.
+// clocked returns the time, and the site goes by it from then on.
 func (n *node) clocked() core.Now {
 	now := n.time()
 	n.calendar, n.fed = max(n.calendar, now.Wall), n.s.now
@@ -86,8 +86,9 @@ func (n *node) pending() (some bool) {
 	return some
 }
 
-// offer hands an input to the partitions and has them run, and reports whether they
-// took it. What they do not serve is stepped. It may stay queued if it lingers.
+// offer hands an input to the partitions and has them run, and reports whether they took
+// it. The core is stepped with inputs that they do not serve. An input that lingers may
+// stay queued.
 func (n *node) offer(in core.Input, lingers bool) bool {
 	p := n.parts
 	if p == nil || !core.Servable(in) || p.lots.IntN(20) == 0 {
@@ -110,7 +111,7 @@ func (n *node) offer(in core.Input, lingers bool) bool {
 	return true
 }
 
-// serveLater has all that is queued served in a while, and drained.
+// serveLater has all queued inputs served in a while, and drained.
 func (n *node) serveLater() {
 	p := n.parts
 	if p.due {
@@ -151,7 +152,7 @@ func (n *node) serve(all bool) {
 	n.slotsSound()
 }
 
-// passOn steps the core with what no partition serves.
+// passOn steps the core with the inputs that no partition serves.
 func (n *node) passOn() {
 	p := n.parts
 	for _, in := range p.passed {
@@ -166,7 +167,7 @@ func (n *node) passOn() {
 	p.passed = p.passed[:0]
 }
 
-// callOf is the call of a request that a partition may serve.
+// callOf returns the call of a request that a partition may serve.
 func callOf(in core.Input) *call {
 	switch in := in.(type) {
 	case *core.Acquire:
@@ -178,8 +179,8 @@ func callOf(in core.Input) *call {
 	}
 }
 
-// ahead runs what is queued ahead of another input, or some of it, or leaves it there.
-// All that was asked for comes before it is cancelled, and before the site stops.
+// ahead runs inputs queued ahead of another input, or some of them, or leaves them there.
+// Every request comes before its cancel, and before the site stops.
 func (n *node) ahead(in core.Input) {
 	p := n.parts
 	if p == nil {
@@ -275,7 +276,8 @@ func (n *node) slotsSound() {
 	}
 }
 
-// counts takes what the partitions did into the report. What they have queued is lost.
+// countParts takes the work of the partitions into the report. Their queued inputs are
+// lost.
 func (n *node) countParts() {
 	p := n.parts
 	if p == nil {

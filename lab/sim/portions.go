@@ -6,10 +6,11 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// A site's table of requests is shared by tenants: each entity of a run is one's. Some
-// runs have tables so small that they fill. What a table may have in it at most is what
-// was answered within the retention, or is stored and was found at the start; what is
-// answered with this batch; and the requests that are handed over and not answered.
+// Tenants share a site's table of requests: each entity of a run is a tenant. Some runs
+// have tables so small that they fill. A table may have in it at most three kinds of
+// requests. First, requests that were answered within the retention, or are stored and
+// were found at the start. Second, requests that are answered with this batch. Third,
+// requests that are handed over and not answered.
 
 // crowd sets a small bound of the table of requests in some long runs.
 func (s *sim) crowd(c *core.Config) {
@@ -20,12 +21,12 @@ func (s *sim) crowd(c *core.Config) {
 	c.MaxRequests = []int{600, 700, 800, 1000}[s.o.Seed/9%4]
 }
 
-// tableShare is what one site's table of requests may have at most: of one tenant, and in
-// all; others are the other tenants that may have something. fresh is how much of all may
-// have come since the last batch, or waits.
+// tableShare is the most that a site's table of requests may have: mine of a tenant, and
+// all in total; others are the other tenants that may have something. fresh is how much
+// of all may have come since the last batch, or waits.
 type tableShare struct{ mine, all, others, fresh int }
 
-// tenant is the tenant of a request, that of its first entity.
+// tenant is the tenant of a request: the first entity it names.
 func (p *op) tenant() string {
 	if len(p.parts) > 0 {
 		return p.parts[0].Entity
@@ -33,9 +34,9 @@ func (p *op) tenant() string {
 	return p.entity
 }
 
-// shareOf counts for the tenant of a request, with what a batch adds that has the answer:
-// of the requests without one that is drained, those that it refuses have left nothing.
-// A request that was recorded again, as for a later attempt, has two records until the
+// shareOf counts for the tenant of a request, with the additions of a batch that has the
+// answer. Requests without a drained answer that the batch refuses have left nothing. A
+// request that was recorded again, as for a later attempt, has two records until the
 // first is forgotten.
 func (n *node) shareOf(p *op, batch *core.Effects) tableShare {
 	weight := make(map[core.RequestKey]int)
@@ -90,9 +91,9 @@ func (n *node) keeps(block uint64) bool {
 	return float64(at)+float64(retention)/n.drift+float64(10*millisecond) >= float64(n.swept)
 }
 
-// crowded checks the refusals of requests for want of room in the table: a tenant that has
-// less than an equal part is refused only if the table is full, and nobody is before the
-// last eighth.
+// crowded checks the refusals of requests for want of room in the table. A tenant with
+// less than an equal part is refused only if the table is full. Nobody is refused before
+// the last eighth.
 func (o *observer) crowded(n *node, batch *core.Effects) {
 	bound := n.cfg.MaxRequests
 	for _, r := range batch.Replies {

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// keepsPromises checks what a policy promises beyond its sum, as far as it can be
-// told from the grants alone. The amounts simulated are far from overflowing.
+// keepsPromises checks a policy's promises beyond its sum, as far as the grants alone can
+// tell. The amounts simulated are far from overflowing.
 func keepsPromises(v *avantan.Value, delta core.Tokens, grants []core.Tokens) error {
 	pool := delta
 	for _, c := range v.Contributions {
@@ -33,8 +33,8 @@ func keepsPromises(v *avantan.Value, delta core.Tokens, grants []core.Tokens) er
 	return servesWaiting(v.Contributions, pool, grants)
 }
 
-// sharesRisk checks that no site is below its median while there is enough for
-// all, and that each has as much of what it wants beyond as the others.
+// sharesRisk checks that no site is below its median while there is enough for all. All
+// sites get the same part of their wants beyond the median.
 func sharesRisk(cs []avantan.Contribution, pool core.Tokens, grants []core.Tokens) error {
 	medians, spreads := make([]core.Tokens, len(cs)), core.Tokens(0)
 	surplus := pool
@@ -56,9 +56,8 @@ func sharesRisk(cs []avantan.Contribution, pool core.Tokens, grants []core.Token
 	return nil
 }
 
-// servesWaiting checks that waiting acquires come first, the site with the
-// smallest sum ahead of the others, and then all that sites expect, if it is
-// there.
+// servesWaiting checks that waiting acquires come first, the site with the smallest sum
+// ahead of the others. Then sites get everything they expect, if there is enough.
 func servesWaiting(cs []avantan.Contribution, pool core.Tokens, grants []core.Tokens) error {
 	var queued, wanted core.Tokens
 	for _, c := range cs {

@@ -7,14 +7,13 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// readLog is what a site has stored of one entity so far, as far as a read may
-// tell of it.
+// readLog is the history of an entity stored at a site, as far as a read may tell of it.
 type readLog struct {
-	// nets are what was out at the site after each of its requests, in order: at
-	// least and at most within a transaction that changes leases, whose order among
+	// nets are the tokens out at the site after each of its requests, in order. They are
+	// the least and the most within a transaction that changes leases: their order among
 	// its requests is not known.
 	nets []span
-	// states are those after each transaction that stored more than books.
+	// states are the states after each transaction that stored more than books.
 	states []readState
 }
 
@@ -27,11 +26,11 @@ type readState struct {
 	applied        avantan.Instance
 	moved, fetches uint64
 	aside, granted core.Tokens
-	// got and given are what direct transfers have brought and taken so far.
+	// got and given are the tokens that direct transfers have brought and taken so far.
 	got, given core.Tokens
 }
 
-// look is what was durable when a read was handed over, by entity.
+// look is the durable state when a read was handed over, by entity.
 type look struct {
 	list bool
 	name string
@@ -75,7 +74,7 @@ func (o *observer) stored(n *node, r *core.Records) {
 	}
 }
 
-// readSome has a client read one entity at a site, or list all.
+// readSome has a client read an entity at a site, or list all.
 func (s *sim) readSome() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	k := &look{list: s.chance(100), name: s.admin.names[s.r.IntN(len(s.admin.names))]}
@@ -114,8 +113,8 @@ func (n *node) read(k *look) {
 	n.step(&core.Read{Call: c, Entity: k.name})
 }
 
-// answeredRead checks what a site tells of its entities: it lies between what was
-// durable there when the read was handed over and when it was answered.
+// answeredRead checks a site's views of its entities: each lies between the durable
+// states when the read was handed over and when it was answered.
 func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
 	o.s.report.Reads++
 	views := a.Views()
@@ -140,7 +139,7 @@ func (o *observer) answeredRead(n *node, k *look, a *core.Answer) {
 	}
 }
 
-// viewed checks one entity that was read.
+// viewed checks an entity that was read.
 func (o *observer) viewed(n *node, was looked, v *core.View) {
 	if o.sequence(sequenceID{v.Name, v.Generation}).limits == nil {
 		o.s.fail(Reads, "%s tells of %+v, which was never created", n.id, v)
@@ -165,8 +164,8 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 	if len(meanwhile) == 1 && (v.Offered != last.aside || !limits(last) || v.Parent != last.parent) {
 		o.s.fail(Reads, "%s tells of %+v, durable is all the time %+v", n.id, v, last)
 	}
-	// A transaction takes in more than one step: between them there may be states
-	// that were never durable by themselves.
+	// A transaction takes in several steps: between them there may be states that were
+	// never durable by themselves.
 	like := func(s readState) bool { return s.applied == v.Applied && s.moved == v.Moved && limits(s) }
 	i := slices.IndexFunc(meanwhile, like)
 	if i < 0 {
@@ -179,7 +178,7 @@ func (o *observer) viewed(n *node, was looked, v *core.View) {
 		}
 		want = o.sequence(sequenceID{v.Name, v.Generation}).holdings[v.Applied][n.i] + meanwhile[i].granted
 	}
-	// Direct transfers come and go meanwhile, which nothing in the answer numbers.
+	// Direct transfers come and go meanwhile, and nothing in the answer numbers them.
 	end := i
 	for end+1 < len(meanwhile) && like(meanwhile[end]) {
 		end++

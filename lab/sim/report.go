@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Report counts what happened in a run, or in many.
+// Report counts the events of a run, or of many.
 type Report struct {
 	// Hash is a hash of all events: the same for the same seed.
 	Hash uint64
@@ -21,96 +21,99 @@ type Report struct {
 	Requests int
 	// Redistributed are the grants that had to wait.
 	Grants, Redistributed, Refusals, Releases, Repeats, Reused, Cancels, Overloads int
-	// Contradicted are the acquires whose id came again with another body while
-	// they waited.
+	// Contradicted are the acquires that came again with the same id and another body
+	// while they waited.
 	Contradicted int
-	// Waited are the acquires that had to wait for an instance, of all Acquires
-	// handed over to a site, by the site's offer policy. WaitedThoughKept are those
-	// of them that waited while their site had the tokens: with the first of them
-	// [Serving] does not hold.
+	// Waited are the acquires that had to wait for an instance, of all Acquires handed
+	// over to a site, by the site's offer policy. WaitedThoughKept are the Waited
+	// acquires at sites with the tokens meanwhile: the first of them breaks [Serving].
 	Acquires, Waited [2]int
-	// Reads are those answered, of one entity or of all.
+	// Reads are the answered reads, of a single entity or of all.
 	Reads int
-	// ExactReads are those of all sites that found a consistent cut, AskedAgain the
-	// times that some had to be asked again; WatchStates are those that watches told.
+	// ExactReads are the reads of all sites that found a consistent cut. AskedAgain
+	// counts how often some sites had to be asked again. WatchStates are the states that
+	// watches told.
 	ExactReads, AskedAgain, WatchStates int
-	// ExactBegun are all that were begun: where sites are cut off most of the time
+	// ExactBegun are all exact reads begun: where sites are cut off most of the time
 	// hardly any finds a cut.
 	ExactBegun       int
 	WaitedThoughKept int
-	// OwnOffer are those of Waited that the tokens left and those that their own
-	// site had set aside would have served.
+	// OwnOffer are the Waited acquires that the tokens left and the tokens set aside by
+	// their own site would have served.
 	OwnOffer [2]int
 	// Begun and Failed count redistributions at their leaders, GaveUp how often
 	// a site learned that there are no tokens anywhere.
 	Begun, Failed, GaveUp int
-	// Instances are those that a majority decided, StarDecided those that their
-	// members committed; StarAborted had a value and were aborted.
+	// Instances are the instances that a majority decided, StarDecided the star instances
+	// that their members committed. StarAborted had a value and were aborted.
 	Instances, StarDecided, StarAborted int
 	// Rounds of direct transfers were begun, RoundsBrought have brought tokens,
-	// RoundsShort none. Transfers are those that were sent, Transferred the tokens
-	// that have come.
+	// RoundsShort none. Transfers are the transfers sent, Transferred the tokens that
+	// have come.
 	Rounds, RoundsBrought, RoundsShort, Transfers, Transferred int
-	// CrashesUnderWay are those of a site that a transfer was under way from or to.
+	// CrashesUnderWay are the crashes of a site with a transfer under way from or to it.
 	CrashesUnderWay                                                int
 	CatchUps, Recoveries, Cut                                      int
 	Creates, Deletes, Limits, Raises, Lowerings, Unknown, NoQuorum int
-	// Switches are the changes of the mode that were decided, to another one.
+	// Switches are the decided changes of the mode to another mode.
 	Switches int
 	// Failovers are the attempts at other sites, or after the first at the same;
 	// ManagersLost are the app managers that ended within an attempt. Undone are the
-	// acquires that had run and were undone, Tombstones those that were forbidden to
-	// run, Superseded the attempts refused by that, Expired those refused as too late.
+	// acquires that had run and were undone, Tombstones the acquires that were forbidden
+	// to run. Superseded are the attempts refused by that, Expired the attempts refused
+	// as too late.
 	Failovers, ManagersLost, Undone, Tombstones, Superseded, Expired int
-	// Parked are the releases that were, and were credited or dropped in the end;
-	// Forgotten how often a site no longer knew.
+	// Parked are the releases that were parked, and credited or dropped in the end.
+	// Forgotten counts how often a site no longer knew.
 	Parked, ParkedCredited, ParkedDropped, Forgotten int
-	// Leases are those granted; LeasesReturned counts releases of them.
+	// Leases are the leases granted; LeasesReturned counts releases of them.
 	Leases, LeasesRenewed, LeasesCommitted, LeasesReturned, LeasesExpired, ExpiredWhileDown, NoLease int
-	// DebtsPaid counts the debts of sites that ended, Partial the grants of less than
-	// was asked for, InTurn those to an acquire that waited while others did.
+	// DebtsPaid counts the debts of sites that ended. Partial counts the grants of less
+	// than was asked for, InTurn the grants to an acquire that waited while others did.
 	DebtsPaid, Partial, DryRuns, InTurn int
 	// MayExceed counts the answers that a limit may be exceeded, AppliedByAll the
 	// changes of limits that waited until all sites had applied them.
 	MayExceed, AppliedByAll int
-	// Passed are the grants to acquires that came after one which went on waiting, and
-	// Held the acquires that waited for a while for that of another.
+	// Passed are the grants to acquires that came after an acquire that went on waiting.
+	// Held are the acquires that waited although their site had all tokens they need, as
+	// behind another acquire.
 	Passed, Held int
-	// Trees are the runs with entities that stand below others. Moves are those below
-	// another parent that were decided, Prunes the deletions with all that stands
-	// below, Misplaced the changes refused for where an entity stands or was to stand.
-	// GrantsBelow are those of an entity with a parent, RefusedAbove the refusals for
-	// want of an entity above the one asked for.
+	// Trees are the runs with entities that stand below others. Moves are the decided
+	// moves below another parent, Prunes the deletions with everything below. Misplaced
+	// are the changes refused for where an entity stands or was to stand. GrantsBelow are
+	// the grants of an entity with a parent, RefusedAbove the refusals for want of an
+	// entity above the entity asked for.
 	Trees, Moves, Prunes, Misplaced, GrantsBelow, RefusedAbove int
-	// Exceeded are the acquires refused for a limit, ExceededAbove those for the limit of
-	// an entity above the one asked for, Outgrown those that waited until a limit fell.
+	// Exceeded are the acquires refused for a limit. ExceededAbove are refused for the
+	// limit of an entity above the entity asked for, Outgrown waited until a limit fell.
 	Exceeded, ExceededAbove, Outgrown int
 	// Batches are the grants of several entities at once.
 	Batches, BatchesRefused, BatchesUndone int
-	// Bounded are the runs whose sites have bounds of 1 or 2, as far as the seed
+	// Bounded are the runs with sites that have bounds of 1 or 2, as far as the seed
 	// chooses.
 	Bounded int
-	// Crowded are the runs whose sites have small tables of requests, as far as the seed
-	// chooses; CrowdedOut are the requests refused for want of room, CrowdedFull those of
-	// them that may have found no place at all.
+	// Crowded are the runs with small tables of requests, as far as the seed chooses.
+	// CrowdedOut are the requests refused for want of room, CrowdedFull the refused
+	// requests that may have found no place at all.
 	Crowded, CrowdedOut, CrowdedFull int
 	// Careless counts the releases of tokens that no client had, SetAside how often a
 	// surplus was set aside.
 	Careless, SetAside int
 	// Divided are the runs in which sites have partitions. Parted are the requests that
-	// these served, PartedAcross those of them that were of several, PartedPassed those
-	// that none served, FromSlots those served from slots of split entities, each
-	// counted for each of these. Repartitions are the switches to another assignment.
+	// partitions served, PartedAcross the served requests of several partitions,
+	// PartedPassed the requests that no partition served. FromSlots are the requests
+	// served from slots of split entities, each counted for each such entity.
+	// Repartitions are the switches to another assignment.
 	Divided, Parted, PartedAcross, PartedPassed, FromSlots, Repartitions, Splits int
-	// Unvouched counts the requests answered so, StaleRefused the starts on stale
+	// Unvouched counts the requests answered Unvouched, StaleRefused the starts on stale
 	// data that ended.
 	Unvouched, StaleRefused int
-	// LogCommits are the batches that logs made durable, Checkpoints how often one was
-	// carried over to the end, CleanStops the stops with a log that was carried over,
-	// DamageRefused the starts on a damaged log that were refused.
+	// LogCommits are the batches that logs made durable, Checkpoints the logs carried
+	// over to the end. CleanStops are the stops with a log that was carried over,
+	// DamageRefused the refused starts on a damaged log.
 	LogCommits, Checkpoints, CleanStops, DamageRefused int
-	// Faults counts the faults that happened, by cell; FaultsUnderWay those while
-	// a direct transfer was under way anywhere.
+	// Faults counts the faults that happened, by cell; FaultsUnderWay counts the faults
+	// while a direct transfer was under way anywhere.
 	Faults, FaultsUnderWay [faultCount]int
 }
 
@@ -123,7 +126,7 @@ const (
 // acquire counts an acquire handed over to a site.
 func (r *Report) acquire(offer string) { r.Acquires[offered(offer)]++ }
 
-// wait counts one of them that waits.
+// wait counts an acquire that waits.
 func (r *Report) wait(offer string, ownOffer bool) {
 	r.Waited[offered(offer)]++
 	if ownOffer {
@@ -266,7 +269,7 @@ func (r *Report) Add(o Report) {
 // Simulated returns the simulated time.
 func (r *Report) Simulated() time.Duration { return time.Duration(r.Micros) * time.Microsecond }
 
-// Missing names what never happened, of what any protocol and strategy has.
+// Missing names the counts that are zero and that any protocol and strategy should raise.
 func (r *Report) Missing() []string {
 	var none []string
 	for _, c := range r.counts() {
@@ -305,9 +308,9 @@ func (r *Report) MissingFaults(set FaultSet) []Fault {
 	return none
 }
 
-// MissingUnderWay lists the faults of a set that never happened while a direct
-// transfer was under way. How fast clocks run is set before, and a clock is stepped
-// once a site at most.
+// MissingUnderWay lists the faults of a set that never happened while a direct transfer
+// was under way. It leaves out ClockDrift, set before, and ClockStep, made once a site at
+// most.
 func (r *Report) MissingUnderWay(set FaultSet) []Fault {
 	var none []Fault
 	for _, f := range set.List() {
@@ -351,16 +354,16 @@ func (r *Report) Trivial(o Options) string {
 	return ""
 }
 
-// Feature counts what a run shows of one feature of requests.
+// Feature counts how often a run shows a feature of requests.
 type Feature struct {
 	Name  string
 	Count int
-	// Trees says that only runs with a tree show it, Divided that only those do whose
-	// sites have partitions.
+	// Trees says that only runs with a tree show it, Divided that only runs with
+	// partitions show it.
 	Trees, Divided bool
 }
 
-// Features lists those of which a long run has to show some, in a fixed order.
+// Features lists the features that a long run has to show, in a fixed order.
 func (r *Report) Features() []Feature {
 	return []Feature{
 		{Name: "attempts at other sites", Count: r.Failovers},
@@ -397,7 +400,7 @@ func (r *Report) Features() []Feature {
 	}
 }
 
-// features tells of which feature of requests a run shows too little.
+// features tells which feature of requests a run shows too little; "" for none.
 func (r *Report) features() string {
 	for _, f := range r.Features() {
 		if f.Count < minFeature && (!f.Trees || r.Trees > 0) && (!f.Divided || r.Divided > 0) {

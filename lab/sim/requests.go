@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// recorded is what a site has durably recorded of a request.
+// recorded is a site's durable record of a request.
 type recorded struct {
 	// state is 0 if it has recorded nothing.
 	state   core.RequestState
@@ -17,19 +17,19 @@ type recorded struct {
 	generation uint64
 	tokens     core.Tokens
 	left       core.Tokens
-	// asks is what was asked for, at the least, of the entity that refused.
+	// asks is the least that was asked of the entity that refused.
 	asks core.Tokens
-	// block is the one that the record is in.
+	// block is the block with the record.
 	block uint64
 	// ran says that it has ever run here.
 	ran bool
-	// asked is up to which attempt each site is asked, or was, about it by this one;
-	// never is up to which attempt this site has told each that none ran here or
-	// ever will; nil if there are none.
+	// asked holds the last attempt about which each site is or was asked by this site.
+	// never holds the attempt up to which this site has told each site that no attempt
+	// ran here or ever will. Both are nil if there are none.
 	asked, never []core.Attempt
-	// must is asked without what was asked for attempts that were undone since, and
-	// undone is up to which attempt they were. Claims and records of one transaction
-	// come in no order, so must goes by the numbers.
+	// must is asked without questions for attempts that were undone since; undone is the
+	// latest attempt at which they were. Claims and records of a transaction come in no
+	// order, so must goes by the numbers.
 	must   []core.Attempt
 	undone core.Attempt
 	// forgotten says that another site no longer knew.
@@ -37,13 +37,13 @@ type recorded struct {
 	// first is the first answer that binds, if it is answered.
 	first    told
 	answered bool
-	// parts are those of an acquireAll that ran.
+	// parts are the parts of an acquireAll that ran.
 	parts []core.RecordedPart
-	// lease is the one granted here.
+	// lease is the lease granted here.
 	lease *lease
 }
 
-// told is what an answer says that a repeat must say again.
+// told is the part of an answer that a repeat must say again.
 type told struct {
 	code         core.Code
 	tokens, left core.Tokens
@@ -95,8 +95,8 @@ func (o *observer) requests(n *node, r *core.Records) {
 	o.borrowed(n, r)
 }
 
-// moves counts what a site puts out of an entity, or takes back, and of all above
-// it with that.
+// moves counts tokens that a site puts out of an entity, or takes back, and so out of all
+// entities above it.
 func (o *observer) moves(n *node, name string, tokens core.Tokens) {
 	o.own[n.i][name] += tokens
 	if o.replants {
@@ -119,7 +119,7 @@ func (o *observer) movesOne(n *node, name string, tokens core.Tokens) {
 	o.mixed[name] = span{by.least + min(tokens, 0), by.most + max(tokens, 0)}
 }
 
-// deleted forgets what an entity that a site deletes had out there.
+// deleted forgets the tokens that a site has out of an entity that it deletes.
 func (o *observer) deleted(n *node, r *core.Records, name string) {
 	if e, found := n.durable.Entities[name]; found {
 		o.notUnderWay(o.sequence(sequenceID{name, e.Generation}))
@@ -137,8 +137,8 @@ func (o *observer) deleted(n *node, r *core.Records, name string) {
 	}
 }
 
-// recorded takes in a record of a request that is about to become durable, and
-// returns what it puts out.
+// recorded takes in a record of a request that is about to become durable, and returns
+// the tokens that it puts out.
 func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	q := &p.at[n.i]
 	was := *q
@@ -164,7 +164,7 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	if r.State != core.Undone {
 		q.ran = q.ran || r.State == core.Ran
 	} else {
-		// What its attempts up to now had to find out another site sees to now.
+		// Another site now sees to the questions of its attempts up to now.
 		q.answered, q.must, q.undone = false, nil, max(q.undone, r.Attempt)
 	}
 	switch {
@@ -184,16 +184,16 @@ func (o *observer) recorded(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	return 0
 }
 
-// tooLate is how much later than a request's time, by a site's calendar, it may
-// become durable that it was carried out: disks are slow, and sites pause.
+// tooLate is by how many milliseconds, by a site's calendar, the record that a request
+// ran may become durable after the request's time. Disks are slow, and sites pause.
 const tooLate = 8000
 
-// mayBeLate is that for a site that may have paused again and again.
+// mayBeLate is tooLate for a site that may have paused again and again.
 func (n *node) mayBeLate() int64 {
 	return max(tooLate, (n.resumes-n.freezes+slack)/millisecond)
 }
 
-// mayBecome reports whether a site that has recorded so much may record more.
+// mayBecome reports whether a site with this record may record r.
 func (q *recorded) mayBecome(p *op, r *core.RequestRecord) bool {
 	later := r.Attempt > q.attempt
 	if p.kind == commit {
@@ -284,8 +284,8 @@ func (p *op) leastTokens() core.Tokens {
 	return p.tokens
 }
 
-// settledUnrecorded takes in that a parked release is settled whose record is no
-// longer kept: its books tell of it alone.
+// settledUnrecorded takes in the settlement of a parked release with no record any more:
+// the site's books alone tell of it.
 func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.ClaimNumber) {
 	c, found := n.claims[number]
 	if !found || c.ask.Kind != core.SettleRelease {
@@ -304,8 +304,8 @@ func (o *observer) settledUnrecorded(n *node, r *core.Records, number core.Claim
 	}
 }
 
-// unsaid reports whether a site that was to be asked about a release which was
-// parked has not said that it never ran there.
+// unsaid reports whether a site to be asked about a parked release has not said that the
+// release never ran there.
 func (o *observer) unsaid(n *node, p *op, q *recorded) bool {
 	for i, bound := range q.must {
 		if never := p.at[i].never; bound > 0 && (never == nil || never[n.i] < bound) {
@@ -337,7 +337,7 @@ func (o *observer) undoes(n *node, p *op, was *recorded) core.Tokens {
 	return -was.tokens
 }
 
-// drops checks that a release that was parked is dropped for a reason.
+// drops checks that a parked release is dropped for a reason.
 func (o *observer) drops(n *node, p *op, q *recorded) {
 	o.s.report.ParkedDropped++
 	if p.lease != nil || q.forgotten || !o.sameGeneration(n, p, q) || slices.Contains(o.batch.Deleted, p.entity) {
@@ -351,8 +351,8 @@ func (o *observer) drops(n *node, p *op, q *recorded) {
 	o.s.fail(ExactlyOnce, "%s drops %v, which has run nowhere", n.id, p)
 }
 
-// onceEach checks, once all is settled, that a request has run at one site at
-// most, and at the one that its client was told of.
+// onceEach checks, once all is settled, that a request has run at a single site at most.
+// This is the site that its client was told of.
 func (o *observer) onceEach() {
 	for _, p := range o.s.requests {
 		var ran uint64
@@ -381,15 +381,14 @@ func (o *observer) onceEach() {
 	}
 }
 
-// forgotten reports whether a site was asked that no longer knew: what it may have
-// put out stays out.
+// forgotten reports whether a site was asked that no longer knew: tokens that it may have
+// put out stay out.
 func (p *op) forgotten() bool {
 	return slices.ContainsFunc(p.at, func(q recorded) bool { return q.forgotten })
 }
 
-// lostTrack reports whether it may be right that a release which was acknowledged
-// was never credited: a site no longer knew whether it had run there, or its
-// entity was deleted.
+// lostTrack reports whether an acknowledged release may rightly never be credited. A site
+// no longer knew whether it had run there, or its entity was deleted.
 func (p *op) lostTrack(o *observer) bool {
 	generation := p.at[p.taken].generation
 	for i := range p.at {

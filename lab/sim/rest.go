@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// atRest names what is set aside, and looks for debts that nobody pays: where
-// the sites together have tokens, none is in debt once nothing fails.
+// atRest names the tokens set aside, and looks for debts that nobody pays: where the
+// sites together have tokens, no site is in debt once nothing fails.
 func (s *sim) atRest() map[asideAt]bool {
 	s.rest()
 	for _, name := range s.admin.names {
@@ -57,14 +57,14 @@ func (s *sim) apart(name string) bool {
 	})
 }
 
-// payable reports whether an entity is in debt, and all sites together could pay that.
+// payable reports whether an entity is in debt, and all sites together could pay it.
 func (s *sim) payable(name string) bool {
 	free, everywhere := s.free(name)
 	return free >= 0 && everywhere && s.latest(name).Debt > 0
 }
 
-// owing is a site in debt of an entity, although all sites together could pay that; nil
-// for none.
+// owing is a site in debt of an entity, although all sites together could pay; nil for
+// none.
 func (s *sim) owing(name string) *node {
 	if free, everywhere := s.free(name); free < 0 || !everywhere || s.wait == quorumWait {
 		return nil
@@ -88,8 +88,8 @@ func (s *sim) latest(name string) core.EntityRecord {
 	return latest
 }
 
-// missing is how many tokens clients have released without having acquired them, and
-// that are not set aside yet: the sites have these beyond the limit.
+// missing is how many tokens clients have released without having acquired them, if not
+// yet set aside. The sites have these tokens beyond the limit.
 func (s *sim) missing(name string) core.Tokens {
 	out := s.latest(name).Surplus
 	for _, n := range s.nodes {
@@ -98,8 +98,8 @@ func (s *sim) missing(name string) core.Tokens {
 	return max(0, -out)
 }
 
-// free is how many tokens of an entity the sites have together, left or set aside,
-// less what is owed; everywhere says that all of them know it.
+// free is how many tokens of an entity the sites have together, left or set aside, less
+// the debt. everywhere says that all sites know the entity.
 func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	everywhere = true
 	for _, n := range s.nodes {
@@ -110,16 +110,16 @@ func (s *sim) free(name string) (left core.Tokens, everywhere bool) {
 	return left - s.latest(name).Debt, everywhere
 }
 
-// quorumWait is the wait of leaders that go on with the first majority: what the
-// others have they never find, so that debts may stay and acquires be refused.
+// quorumWait is the wait of leaders that go on with the first majority. They never find
+// the tokens of the others, so debts may stay and acquires be refused.
 const quorumWait = "quorum"
 
-// nearby is so near that a site which has first to learn of the instance before
-// still answers within the window of a leader.
+// nearby is so near that a site still answers within the window of a leader, even if it
+// must first learn of the instance before.
 const nearby = 60 * millisecond
 
-// takeAll has one site asked for all tokens that there are of each entity, up to the
-// limit: where nothing fails and no site is slow, they can be had.
+// takeAll has a site asked for all tokens that there are of each entity, up to the limit.
+// Where nothing fails and no site is slow, they can be had.
 func (s *sim) takeAll() {
 	if s.wait == quorumWait {
 		return
@@ -136,7 +136,7 @@ func (s *sim) takeAll() {
 		}
 		free, everywhere := s.free(name)
 		if free <= 0 || !everywhere || n.cfg.Admission == "refuse" || n.cfg.Policy == redistribute.Paper {
-			// The paper's policy splits equally what it does not grant.
+			// The paper's policy splits equally the tokens that it does not grant.
 			continue
 		}
 		tokens := min(free-s.missing(name), n.drained.Entities[name].Limit)
@@ -162,13 +162,13 @@ func (s *sim) mustHave(p *op) {
 	s.issue(p)
 }
 
-// forgetDrought is how long after the last acquire sites no longer believe that there
-// are no tokens to be had elsewhere: the site tells of it for 10 seconds, the others
-// for as long after they last hear that, and what they tell is believed for three.
+// forgetDrought is how long after the last acquire sites no longer believe that there are
+// no tokens to be had elsewhere. The site tells of it for 10 seconds, and the others for
+// as long after they last hear it. Sites believe it for 3 seconds.
 const forgetDrought = 25 * second
 
-// takeTrees has one site asked, one entity of a tree after the other, for all tokens
-// that there are of it and of each above it, up to the lowest limit.
+// takeTrees takes each entity of a tree in turn. It has a site asked for all tokens that
+// the entity and every entity above have, up to the lowest limit.
 func (s *sim) takeTrees() {
 	for _, name := range s.admin.names {
 		n := s.nodes[s.r.IntN(len(s.nodes))]
@@ -194,8 +194,7 @@ func (s *sim) takeTrees() {
 	}
 }
 
-// allAnswered runs until all operations have their answers, which they must within
-// a time.
+// allAnswered runs until all operations have their answers, and fails after a time.
 func (s *sim) allAnswered(most micros) {
 	for end := s.now + most; s.pending > 0 && s.now < end && s.violation == nil; {
 		s.runUntil(s.now + second)

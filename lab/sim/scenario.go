@@ -9,19 +9,19 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Scenario is a failure that is told by name, with what has to come of it. It
-// runs on the same cores, disks and links as a seed of [Run], and under the same
-// invariants; only what fails, and when, is by the script. A seed decides the
-// delays of links and disks, and which sites it falls upon.
+// Scenario is a named failure with its expected outcome. It runs on the same cores, disks
+// and links as a seed of [Run], and under the same invariants. Only the failures and
+// their times are by the script. A seed decides the delays of links and disks, and which
+// sites the failure falls upon.
 type Scenario struct {
 	// Name is stable, About is a sentence.
 	Name, About string
-	// expected says by mode what must happen; a mode that is missing says
-	// nothing about the scenario.
+	// expected is the outcome that must happen, by mode; the scenario says nothing about
+	// a missing mode.
 	expected map[string]string
-	// Seeds is how many are run unless another number is asked for.
+	// Seeds is how many seeds are run unless another number is asked for.
 	Seeds int
-	// strategy is that of all sites; empty for instances alone.
+	// strategy is the strategy of all sites; empty for instances alone.
 	strategy string
 	play     func(st *stage)
 }
@@ -39,12 +39,12 @@ func (sc *Scenario) Modes() []string {
 
 var scenarioModes = []string{"majority", "star", "auto"}
 
-// Scenarios lists all.
+// Scenarios lists all scenarios.
 func Scenarios() []Scenario {
 	return slices.Concat(partitionScenarios(), asideScenarios(), []Scenario{downScenario(), everyEffectScenario()}, transferScenarios(), acrossScenarios(), treeScenarios())
 }
 
-// Figure is one number that a scenario yields, over all its seeds.
+// Figure is a number that a scenario yields, over all its seeds.
 type Figure struct {
 	Name string `json:"name"`
 	// Unit is "ms", or empty for a count.
@@ -66,7 +66,7 @@ func (f Figure) String() string {
 	return fmt.Sprintf("%s %d to %d%s (median %d)", f.Name, f.Least, f.Most, unit, f.Median)
 }
 
-// ScenarioResult is what came of a scenario in one mode.
+// ScenarioResult is the result of a scenario in a mode.
 type ScenarioResult struct {
 	Name     string   `json:"name"`
 	Mode     string   `json:"mode"`
@@ -75,12 +75,12 @@ type ScenarioResult struct {
 	Happened string   `json:"happened"`
 	Figures  []Figure `json:"figures"`
 	OK       bool     `json:"ok"`
-	// Problems tell what was not as expected, by seed.
+	// Problems tell the departures from the expected outcome, by seed.
 	Problems []string `json:"problems"`
 }
 
-// Play runs the scenario in one mode, over a number of seeds; 0 for as many as
-// it has by itself.
+// Play runs the scenario in a mode, over a number of seeds; 0 for the scenario's own
+// number.
 func (sc *Scenario) Play(mode string, first uint64, seeds int) ScenarioResult {
 	if seeds == 0 {
 		seeds = sc.Seeds
@@ -135,8 +135,7 @@ func (s *samples) sum() Figure {
 	}
 }
 
-// stage is a cluster of five sites with one entity, on which a scenario is
-// played.
+// stage is a cluster of five sites with a single entity, on which a scenario is played.
 type stage struct {
 	*sim
 
@@ -148,10 +147,10 @@ type stage struct {
 const (
 	stageEntity             = "e"
 	stageLimit  core.Tokens = 500
-	// stageShare is what each site has at first.
+	// stageShare is each site's first share.
 	stageShare = stageLimit / 5
-	// stageDelay is the longest way of a message, in milliseconds; what the
-	// simulator adds by chance is above it.
+	// stageDelay is the longest way of a message, in milliseconds, without the delay that
+	// the simulator adds by chance.
 	stageDelay = 60
 )
 
@@ -313,9 +312,9 @@ func (st *stage) instances(site int) (majority, star int64) {
 	return int64(e.Protocol.Applied), int64(e.Moved)
 }
 
-// allAcquired checks, after all that failed has ended, that the cluster has come
-// to rest, that nothing is set aside, and that one site can acquire every token
-// that is not out, and not one more.
+// allAcquired checks, after all failures have ended, that the cluster has come to rest
+// and that nothing is set aside. Then a site can acquire every token that is not out, and
+// not a token more.
 func (st *stage) allAcquired() {
 	st.run(20 * second)
 	if st.holds(allSites) {

@@ -4,8 +4,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// acrossScenarios are stories of requests that go from site to site, of leases, and
-// of a limit below what is out.
+// acrossScenarios are stories of requests that go from site to site, of leases, and of a
+// limit below the tokens out.
 func acrossScenarios() []Scenario {
 	var list []Scenario
 	for _, l := range []struct {
@@ -55,11 +55,11 @@ func acrossScenarios() []Scenario {
 	return list
 }
 
-// settles bounds how long sites take to settle what became of a request, once all
-// are back: the longest pause between two asks, and two more.
+// settles bounds how long sites take to settle a request, once all are back: the longest
+// pause between two asks, and two more.
 const settles = 20 * second
 
-// request registers an acquire or release whose attempts are sent by hand.
+// request registers an acquire or release with its attempts sent by hand.
 func (st *stage) request(p *op) *asked {
 	a := &asked{op: p, began: st.now}
 	p.once, p.tries.roams = true, true
@@ -96,7 +96,7 @@ func (st *stage) send(a *asked, site int, attempt core.Attempt, lost bool, tried
 
 func (st *stage) stateAt(a *asked, site int) core.RequestState { return a.op.at[site].state }
 
-// becomes waits until what a site has recorded of a request is in a state.
+// becomes waits until a site's record of a request is in a state.
 func (st *stage) becomes(a *asked, site int, state core.RequestState) {
 	began := st.now
 	if !st.until(settles, func() bool { return st.stateAt(a, site) == state }) {
@@ -112,8 +112,8 @@ func (st *stage) answered(a *asked) {
 	}
 }
 
-// finish ends a story: nothing is owed, each request has run once, and every token
-// can be acquired that is not out.
+// finish ends a story: nothing is owed, each request has run once, and every token that
+// is not out can be acquired.
 func (st *stage) finish(out core.Tokens) {
 	if !st.until(settles, func() bool { return st.owed() == 0 && st.out() == out }) {
 		st.wrong("%d claims are not settled, %d tokens are out, of %d", st.owed(), st.out(), out)

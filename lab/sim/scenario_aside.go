@@ -20,11 +20,11 @@ const (
 	proposedToAll
 )
 
-// loss is what fails in an instance.
+// loss is a failure in an instance.
 type loss struct {
 	at moment
-	// leader and cohorts say whether the leader fails, and how many others, of
-	// those that are in the value if there is one.
+	// leader and cohorts say whether the leader fails, and how many others fail, of the
+	// members of the value if there is a value.
 	leader  bool
 	cohorts int
 	// crash ends them; else they are cut off.
@@ -33,17 +33,17 @@ type loss struct {
 	alive int
 }
 
-// losses are the failures within an instance, each with how long the offers of
-// the sites that are left stay set aside, by mode: at most so many milliseconds,
-// none at all beyond the instance, or until what failed is back.
+// lossScenario is a failure within an instance, with how long the offers of the remaining
+// sites stay set aside, by mode. That is at most so many milliseconds, none at all beyond
+// the instance, or until the failed sites are back.
 type lossScenario struct {
 	name, about          string
 	loss                 loss
 	majority, star, auto blocks
 }
 
-// blocks says how long the offers of those that are left stay set aside, in
-// milliseconds; untilMended, or 0 where the mode says nothing.
+// blocks is how long the offers of the remaining sites stay set aside, in milliseconds;
+// untilMended, or 0 where the mode says nothing.
 type blocks int64
 
 const untilMended blocks = -1
@@ -52,9 +52,9 @@ const untilMended blocks = -1
 // time-outs of core.Config: Window 450, Patience 1500, Backoff 50. A way of a
 // message and its sync takes up to 100 of them here.
 const (
-	// anInstance is one without failure, from the value on.
+	// anInstance is an instance without failure, from the value on.
 	anInstance blocks = 400
-	// aLead is an instance whose leader waits for a site that does not answer.
+	// aLead is an instance led by a site that waits for a site that does not answer.
 	aLead = 450 + 600
 	// oneTurn is Patience and an instance led by another site, twoTurns with a
 	// question to the leader that has no answer before.
@@ -141,16 +141,16 @@ func (l *lossScenario) scenario() Scenario {
 	return sc
 }
 
-// How long the failure of a scenario lasts, at least, and what is allowed for
-// all offers to come back when it has ended.
+// lossLasts is how long the failure of a scenario lasts, at least. mends is the time for
+// all offers to come back after the failure has ended.
 const (
 	lossLasts = 15 * second
 	mends     = 12 * second
 )
 
-// playLoss has something fail within an instance, and measures how long the
-// offers of those that are left stay set aside: the longest that any site has
-// some, from the failure on.
+// playLoss has something fail within an instance, and measures how long the offers of the
+// remaining sites stay set aside: the longest time that any site has some, from the
+// failure on.
 func (st *stage) playLoss(l *loss, most blocks) {
 	order := st.r.Perm(5)
 	alive := order
@@ -161,8 +161,8 @@ func (st *stage) playLoss(l *loss, most blocks) {
 		}
 	}
 	if st.mode == "star" || l.alive > 0 {
-		// A leader of a star instance that has what it needs waits for nobody else:
-		// all have to be asked for so many to be in the value.
+		// A leader of a star instance with enough tokens waits for nobody else: all have
+		// to be asked for so many to be in the value.
 		st.detect()
 	}
 	leader := alive[0]
@@ -196,8 +196,8 @@ func (st *stage) playLoss(l *loss, most blocks) {
 	st.allAcquired()
 }
 
-// strike makes the loss happen at its moment. It tells the sites lost and that
-// it has happened, once it has.
+// strike makes the loss happen at its moment. It returns the lost sites, and whether the
+// loss has happened, once it has.
 func (st *stage) strike(l *loss, leader int, alive []int) (lost *[]int, failed *bool) {
 	lost, failed = new([]int), new(bool)
 	proposals, let := 0, 0
@@ -286,8 +286,8 @@ func (st *stage) lose(sites []int, crash bool) {
 	}
 }
 
-// longest runs for a time and returns the longest that any of the sites had
-// tokens set aside without a pause, and whether none has any in the end.
+// longest runs for a time. It returns the longest time that any of the sites had tokens
+// set aside without a pause, and whether none has any in the end.
 func (st *stage) longest(sites []int, d micros) (most micros, ended bool) {
 	began := make(map[int]micros)
 	for end := st.now + d; st.now < end && st.violation == nil; st.run(millisecond) {

@@ -12,23 +12,23 @@ import (
 )
 
 // A site that is down misses so many instances of the entity, and so many of the
-// catalogue; what the others store for it is measured after the first few and at
-// the end.
+// catalogue. The storage of the others for it is measured after the first few and at the
+// end.
 const (
 	missed   = 1000
 	firstFew = 100
-	// mostChanges is how many outcomes of changes of the catalogue a site
-	// remembers, so that one that is repeated is answered; for all clients, and
-	// whoever is down.
+	// mostChanges is how many outcomes of changes of the catalogue a site remembers, so
+	// that a repeated change is answered; for all clients, and whoever is down.
 	mostChanges = 4096
-	// mostBytes bounds what a site stores of the entity and of the catalogue's
-	// sequence, as JSON, but for the outcomes of changes.
+	// mostBytes bounds the bytes that a site stores of the entity and of the catalogue's
+	// sequence, as JSON, without the outcomes of changes.
 	mostBytes = 4 << 10
-	// mostDecisions bounds the decisions that a site retains for all others, of
-	// either sequence: one a site. mostSlices bounds those of star instances.
+	// mostDecisions bounds the decisions that a site retains for all others, in either
+	// sequence: a single decision for each site. mostSlices bounds the retained star
+	// instances.
 	mostDecisions = 5
 	mostSlices    = 4
-	// catchesUp is what a site that comes back may take until it knows all.
+	// catchesUp is how long a site that comes back may take until it knows all.
 	catchesUp = 10 * second
 )
 
@@ -43,7 +43,7 @@ func downScenario() Scenario {
 	}
 }
 
-// stored is what a site stores of the sequences.
+// stored is a site's storage of the sequences.
 type stored struct{ decisions, slices, outcomes, bytes int }
 
 // storage is the most that any of the sites stores.
@@ -83,8 +83,8 @@ func playDown(st *stage) {
 	order := st.r.Perm(5)
 	down, others := order[0], order[1:]
 	gone := st.nodes[down]
-	// Its clients have taken all it had and ask for more: so does the site in the
-	// instance that it misses the end of.
+	// Its clients have taken all it had and ask for more. So the site asks for more in
+	// the instance that ends without it.
 	for range 3 * stageShare / 20 {
 		st.acquire(down, 20, 0)
 		st.run(300 * millisecond)
@@ -130,17 +130,17 @@ func (st *stage) holdings(site int) core.Tokens {
 	return n.has(stageEntity) + n.drained.Books[stageEntity].Net
 }
 
-// knows reports whether a site has applied all that another one has.
+// knows reports whether a site has applied the same instances as another site.
 func (st *stage) knows(site, other int) bool {
 	a, b := st.nodes[site].drained, st.nodes[other].drained
 	return a.Catalogue.Protocol.Applied == b.Catalogue.Protocol.Applied &&
 		a.Entities[stageEntity].Protocol.Applied == b.Entities[stageEntity].Protocol.Applied
 }
 
-// missesTheEnd crashes a site in an instance that counts on it and is decided all
-// the same: under the majority variant when the value is proposed, under the
-// other one once its own vote has left. The result tells what the decision gives
-// the site, for what it had offered.
+// missesTheEnd crashes a site in an instance that counts on it and is decided all the
+// same. Under the majority variant it crashes when the value is proposed, under the star
+// variant once its own vote has left. due tells the site's grant by the decision, and its
+// offer.
 func (st *stage) missesTheEnd(down, leader int) (due func() (grant, offer core.Tokens)) {
 	n := st.nodes[down]
 	// Its offer is the first that the leader has, and so is in the value.
@@ -179,8 +179,8 @@ func (st *stage) missesTheEnd(down, leader int) (due func() (grant, offer core.T
 	}
 }
 
-// redistribute has one site after the other run short, and gives the tokens back
-// at another, until so many instances are decided.
+// redistribute has the sites run short in turn, and gives the tokens back at another
+// site, until so many instances are decided.
 func (st *stage) redistribute(sites []int, done func() int, count int) {
 	for i := 0; done() < count && st.violation == nil; i++ {
 		left := func(a int) core.Tokens { return st.nodes[a].drained.Books[stageEntity].Left }

@@ -2,8 +2,8 @@ package sim
 
 import "fmt"
 
-// effectsFor is how long after a request every effect of a site is a point at
-// which it crashes once, and restartsAfter how long it stays down.
+// effectsFor is how long after a request each effect of a site is a point to crash at,
+// once. restartsAfter is how long the site stays down.
 const (
 	effectsFor    = 2 * second
 	restartsAfter = second
@@ -19,8 +19,8 @@ func everyEffectScenario() Scenario {
 	}
 }
 
-// playEveryEffect plays the same redistribution again and again, with one crash
-// at each effect of each site.
+// playEveryEffect plays the same redistribution again and again, with a single crash at
+// each effect of each site.
 func playEveryEffect(st *stage) {
 	points := int64(0)
 	for site := range st.nodes {

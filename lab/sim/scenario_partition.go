@@ -35,8 +35,8 @@ func partitionScenarios() []Scenario {
 	}
 }
 
-// short is what a site that holds its first share is asked for when it has to
-// look for more.
+// short is how many tokens a site with its first share is asked for when it has to look
+// for more.
 const short = stageShare + stageShare/2
 
 // playHalves cuts the sites into three and two. Whether a detector tells them so
@@ -81,8 +81,8 @@ func playPair(st *stage) {
 	st.allAcquired()
 }
 
-// inTwo checks what became of a request for more than its site has, of two
-// sites without a majority, and that what they kept is served.
+// inTwo checks the outcome of a request for more than its site has, in two sites without
+// a majority. It also checks that the two serve the tokens that they kept.
 func (st *stage) inTwo(two []int, a *asked) {
 	byMajority, byMembers := st.instances(two[0])
 	st.told("in the two: by majority", byMajority)

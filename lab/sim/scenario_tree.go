@@ -7,7 +7,7 @@ import (
 )
 
 // treeScenarios are stories of entities that stand below others, and of acquires of
-// several.
+// several entities.
 func treeScenarios() []Scenario {
 	var list []Scenario
 	for _, l := range []struct {
@@ -69,7 +69,7 @@ func (st *stage) giveBack(name string, site int, tokens core.Tokens) {
 	}
 }
 
-// outOf is what all sites have out of an entity.
+// outOf is how many tokens of an entity all sites have out.
 func (st *stage) outOf(name string) (sum core.Tokens) {
 	for _, n := range st.nodes {
 		sum += n.drained.Books[name].Net

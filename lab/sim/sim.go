@@ -9,54 +9,54 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Options say what to run. All but Seed may be left zero.
+// Options describe a run. All but Seed may be left zero.
 type Options struct {
 	// Seed decides everything that is left to chance.
 	Seed uint64
 	// Sites is the size of the cluster; 0 lets the seed choose 1 to 5.
 	Sites int
-	// Protocol is one of Modes; empty for the default of a site.
+	// Protocol is a mode of Modes; empty for the default of a site.
 	Protocol string
-	// Offer is one of core.OfferNames, for all sites; empty lets the seed choose
-	// for each.
+	// Offer is a name of core.OfferNames, for all sites; empty lets the seed choose for
+	// each.
 	Offer string
-	// Strategy is one of core.StrategyNames, for all sites; empty lets the seed
-	// choose for each.
+	// Strategy is a name of core.StrategyNames, for all sites; empty lets the seed choose
+	// for each.
 	Strategy string
-	// Faults are those that may happen; 0 for AllFaults.
+	// Faults are the faults that may happen; 0 for AllFaults.
 	Faults FaultSet
 	// Calm leaves out all faults.
 	Calm bool
-	// Long is the full length: at least two minutes under faults and as many
-	// requests as [Report.Trivial] asks for. Else it is a fraction of that.
+	// Long is the full length: at least two minutes under faults and as many requests as
+	// [Report.Trivial] asks for. Else a run takes a fraction of that.
 	Long bool
-	// Hungry has all clients acquire one token after the other at one site and
-	// release nothing; it asks for Calm.
+	// Hungry has all clients acquire token by token at a single site and release nothing;
+	// it asks for Calm.
 	Hungry bool
-	// Trees has entities of about half of the seeds stand below one another, be moved
-	// and be deleted with what stands below them.
+	// Trees has entities of about half of the seeds stand below others, be moved, and be
+	// deleted with all entities below them.
 	Trees bool
 	// Bounds, if not 0, is the bound of tables and messages that hold thousands by
 	// default; 0 lets the seed choose.
 	Bounds int
-	// History is how many of the last things that happened the error of a violation
-	// tells; 0 for DefaultHistory.
+	// History is how many of the last events the error of a violation tells; 0 for
+	// DefaultHistory.
 	History int
 	// Encoded takes every message through its encoding.
 	Encoded bool
-	// Disk makes the disk of a site, beside the simulated one; they must agree
-	// at every restart. Nil for none.
+	// Disk makes a disk of a site beside the simulated disk; they must agree at every
+	// restart. Nil for none.
 	Disk func(site core.SiteID) (Disk, error)
 }
 
-// Run runs one seed. Its error tells the seed, what did not hold, and the last
-// things that happened before.
+// Run runs a seed. Its error tells the seed, the broken invariant, and the last events
+// before.
 func Run(o Options) (Report, error) {
 	if err := o.Validate(); err != nil {
 		return Report{}, err
 	}
-	// What the trace of a violation needs costs more than all else: a run is
-	// told once it has failed, by running it again.
+	// Keeping the trace of a violation costs more than all else. So a run is told once it
+	// has failed, by running it again.
 	twice := o.Disk == nil
 	s := newSim(o)
 	s.tracing = !twice
@@ -79,7 +79,7 @@ func Run(o Options) (Report, error) {
 // MaxSites bounds Options.Sites.
 const MaxSites = 9
 
-// Validate names what is wrong with the options.
+// Validate returns an error for the first invalid option.
 func (o *Options) Validate() error {
 	if o.Sites < 0 || o.Sites > MaxSites {
 		return fmt.Errorf("sites: %d is not within 0 and %d", o.Sites, MaxSites)
@@ -102,7 +102,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// run runs all of it.
+// run plays the whole run and returns its report.
 func (s *sim) run() Report {
 	s.start()
 	s.runUntil(s.faultsEnd)
@@ -137,12 +137,12 @@ type sim struct {
 	queue  due.Queue[micros, func()]
 	events uint64
 	hash   uint64
-	// violation is the first thing that did not hold.
+	// violation is the first violation.
 	violation *Violation
 	tracing   bool
 	trace     []traced
 	faults    FaultSet
-	// wait is for whom the leaders of majority instances wait.
+	// wait says which sites the leaders of majority instances wait for.
 	wait    string
 	load    load
 	report  Report
@@ -160,30 +160,30 @@ type sim struct {
 	// switcher is nil unless the mode is Switching.
 	switcher *switcher
 	ops      int
-	// opsByKey finds what sites record as requests, which are all of those, changes
-	// are all others.
+	// opsByKey finds the requests that sites record, and requests lists them; changes are
+	// all other operations.
 	opsByKey map[core.RequestKey]*op
 	requests []*op
 	changes  []*op
-	// asking are whom to tell the answers to reads and watches of all sites, and
-	// watchers those that watch.
+	// asking are whom to tell the answers to reads and watches of all sites, and watchers
+	// the clients that watch.
 	asking   map[*call]func(*core.Answer)
 	watchers []*watcher
 	// handed counts the requests handed over to sites.
 	handed uint64
-	// pending are the operations whose clients still wait.
+	// pending is how many operations have clients that still wait.
 	pending int
 	// faultsEnd is when faults end, unless the run is made longer then.
 	faultsEnd micros
 	// extended is 1 once the run goes on as it has not done enough, else 0.
 	extended int
-	// careless has clients also release what none of them has.
+	// careless has clients also release tokens that no client has.
 	careless bool
 	lacks    lacks
 	healed   bool
 	healedAt micros
-	// byHand is set in scenarios: what crashed stays down until it is started.
-	// sending, if set, sees every message just before it leaves.
+	// byHand is set in scenarios: a crashed site stays down until it is started. sending,
+	// if set, sees every message just before it leaves.
 	byHand  bool
 	sending func(from *node, e *core.Envelope)
 }
@@ -205,7 +205,7 @@ type chances struct {
 type load struct {
 	clients, pause int
 	// quiet is how long before the faults end clients cease, so that only the
-	// administrator has sites learn of one another.
+	// administrator has sites learn of each other.
 	quiet micros
 }
 
@@ -325,10 +325,10 @@ const copyEvery = 8000
 // readPause is how many milliseconds lie between two reads on average.
 const readPause = 300
 
-// every does something again and again, at random intervals of a given mean,
-// until the run heals. Nothing that repeats ends at faultsEnd: that is only the end
-// of a stretch while the run may still be made longer, and what ends with a stretch
-// is missing in all further ones.
+// every does something again and again, at random intervals of a given mean in
+// milliseconds, until the run heals. Nothing that repeats ends at faultsEnd: that is only
+// the end of a stretch while the run may still be made longer. Work that ended with a
+// stretch would be missing in all further stretches.
 func (s *sim) every(mean int, do func()) {
 	s.after(micros(1+s.r.IntN(2*mean))*millisecond, func() {
 		if !s.healed {
@@ -340,13 +340,13 @@ func (s *sim) every(mean int, do func()) {
 
 func (s *sim) chance(thousandths int) bool { return s.r.IntN(1000) < thousandths }
 
-// after does something later. Things at the same time happen in the order in
-// which they were asked for.
+// after does something later. Things at the same time happen in the order of the calls of
+// after.
 func (s *sim) after(d micros, do func()) {
 	s.queue.Push(s.now+max(d, 0), do)
 }
 
-// runUntil lets things happen until a time, or until something does not hold.
+// runUntil lets things happen until a time, or until an invariant is violated.
 func (s *sim) runUntil(end micros) {
 	for s.violation == nil {
 		e, ok := s.queue.Pop(end)

@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// disk is what the site runs on: its own, or the stale one it was started on.
+// disk is the disk that the site runs on: its own, or the stale disk it was started on.
 func (n *node) disk() *Memory {
 	if n.stale != nil {
 		return n.stale
@@ -20,9 +20,9 @@ func (s *sim) copySome() {
 	n.copied = n.durable.Clone()
 }
 
-// misplace has a site that is about to start do so on an older copy of its data
-// or on none, if so many others durably remember later data that the site
-// cannot be vouched for without one of them. One site at a time: what a site
+// misplace has a site that is about to start do so on an older copy of its data or on
+// none. So many others must durably remember later data that the site cannot be vouched
+// for without asking some of them. It misplaces a single site at a time: data that a site
 // remembers on the wrong disk is no longer there.
 func (n *node) misplace() {
 	s := n.s
@@ -47,8 +47,8 @@ func (n *node) misplace() {
 	}
 }
 
-// refusable reports whether so many others durably remember later data of a site
-// than old that it cannot be vouched for without one of them.
+// refusable reports whether so many others durably remember data later than old that the
+// site cannot be vouched for without asking some of them.
 func (s *sim) refusable(n *node, old *Memory) bool {
 	ignorant := 0
 	for _, m := range s.nodes {
@@ -64,10 +64,10 @@ func (s *sim) refusable(n *node, old *Memory) bool {
 // besideEvery is how many milliseconds lie between two double faults on average.
 const besideEvery = 8000
 
-// loseTwo takes two sites down, and has one start on an empty disk and the other
-// on an old copy of its data. Those who know better are cut off from both for a
-// while. Neither may serve before it is on its own disk again. A copy without a
-// commit is left out: two sites that hold nothing cannot be told from a first start.
+// loseTwo takes two sites down. The first starts on an empty disk and the second on an
+// old copy of its data. The sites that know better are cut off from both for a while.
+// Neither may serve before it is on its own disk again. A copy without a commit is left
+// out: two sites that hold nothing cannot be told from a first start.
 func (s *sim) loseTwo() {
 	if len(s.nodes) < 3 || slices.ContainsFunc(s.nodes, func(m *node) bool { return m.stale != nil || m.other != nil }) {
 		return
@@ -77,7 +77,7 @@ func (s *sim) loseTwo() {
 		return
 	}
 	none := NewMemory(core.Incarnation(empty.life)<<8 | core.Incarnation(empty.i+1))
-	// Each counts as it is on its own disk, which it may be back on before the other.
+	// Each site counts as on its own disk, since it may be back on it before the other.
 	if !s.refusable(old, old.copied) || !s.refusable(empty, none) {
 		return
 	}
@@ -135,14 +135,14 @@ func (n *node) putBack() {
 	n.bootLater()
 }
 
-// staleBatch checks what a site that was started on stale data has to say.
+// staleBatch checks a batch of a site that was started on stale data.
 func (n *node) staleBatch(batch *core.Effects) {
 	if batch.Records.Commits != 0 {
 		n.s.fail(StaleData, "%s changes stale data: %+v", n.id, batch.Records)
 	}
 }
 
-// counted checks the numbers of a batch that is about to become durable, and
+// counted checks the numbers of a batch that is about to become durable. It also checks
 // that nothing remembered is taken back.
 func (o *observer) counted(n *node, r *core.Records) {
 	if r.Commits != 0 && r.Commits != n.durable.Commits+1 {
@@ -171,7 +171,8 @@ func (o *observer) marked(from *node, e *core.Envelope) {
 		o.s.fail(StaleData, "%s, not vouched for, sends %+v", from.id, *e)
 	case e.Vouch != nil && e.Vouch.Kind == core.VouchYes:
 		asked, known := e.Vouch.Asked, disk.Remembered[e.To()].Mark
-		// What never served may have given way to another within the same batch.
+		// Remembered data that never served may have given way to other data within the
+		// same batch.
 		gaveWay := slices.ContainsFunc(from.leaving, func(later core.Envelope) bool {
 			return later.Vouch != nil && later.Vouch.Kind == core.VouchYes && later.To() == e.To() &&
 				later.Vouch.Asked.Incarnation == known.Incarnation && known.Incarnation != asked.Incarnation

@@ -15,8 +15,8 @@ type members uint32
 
 func (m members) has(i int) bool { return m>>i&1 != 0 }
 
-// starInstance is what an observer of all sites knows of one star instance.
-// Only what is durable counts.
+// starInstance is the knowledge of an observer of all sites about a star instance. Only
+// durable records count.
 type starInstance struct {
 	value *avantan.Value
 	// r are the members of the value; grants less offers are the moves, by site.
@@ -24,7 +24,7 @@ type starInstance struct {
 	moves []core.Tokens
 	// pledged, accepted, aborted, applied and gone are who has done so durably.
 	pledged, accepted, aborted, applied, gone members
-	// early are those that have told of a vote that was never in their records.
+	// early are the sites that have told of a vote that was never in their records.
 	early   members
 	pledges []avantan.Contribution
 }
@@ -33,18 +33,18 @@ func (x *starInstance) committed(and members) bool {
 	return x.value != nil && x.r&^(x.accepted|and) == 0
 }
 
-// starView is one site's part in the star instances of a sequence, as of its
-// last record: durable, or handed over.
+// starView is a site's part in the star instances of a sequence, as of its last record:
+// durable, or handed over.
 type starView struct {
 	slices   []star.Slice
 	floors   []star.ID
 	reserved uint64
-	// moved is what the applied instances have given it, applied counts them.
+	// moved is how many tokens the applied instances have given it, applied their number.
 	moved   core.Tokens
 	applied uint64
 }
 
-// aside is what slices have set aside.
+// aside is how many tokens slices have set aside.
 func aside(list []star.Slice) core.Tokens {
 	var sum core.Tokens
 	for i := range list {
@@ -100,7 +100,7 @@ func floorOf(floors []star.ID, leader avantan.SiteID) uint64 {
 	return 0
 }
 
-// starSlice looks at one slice of a record, and what it was before.
+// starSlice checks a slice of a record against the slice before.
 func (o *observer) starSlice(n *node, q *sequence, durable bool, view *starView, was, is *star.Slice) {
 	x := q.starOf(is.ID, len(o.s.names))
 	self := members(1) << n.i
@@ -223,7 +223,7 @@ func (o *observer) starGone(n *node, q *sequence, durable bool, view *starView, 
 	}
 }
 
-// membersOf returns the members of a value, which may be durable nowhere yet.
+// membersOf returns the members of a value, perhaps durable nowhere yet.
 func (o *observer) membersOf(v *avantan.Value) members {
 	var r members
 	for _, c := range v.Contributions {
@@ -232,7 +232,7 @@ func (o *observer) membersOf(v *avantan.Value) members {
 	return r
 }
 
-// starMessage checks that a message that leaves rests on what is durable.
+// starMessage checks that a message that leaves rests on durable records.
 func (o *observer) starMessage(from *node, e *core.Envelope) {
 	m := e.Star
 	if err := m.Validate(); err != nil {
@@ -280,8 +280,8 @@ func (o *observer) starMessage(from *node, e *core.Envelope) {
 	}
 }
 
-// believe takes a message for what its sender has stored: the entity was deleted
-// in the same batch, so that nothing else tells.
+// believe takes a message as a record of its sender: the entity was deleted in the same
+// batch, so that nothing else tells.
 func (o *observer) believe(from *node, q *sequence, m *star.Message) {
 	x := q.starOf(m.ID, len(o.s.names))
 	self := members(1) << from.i
@@ -332,7 +332,7 @@ func (q *sequence) starOf(id star.ID, sites int) *starInstance {
 	return x
 }
 
-// lost forgets what a site had handed over and not made durable.
+// lost forgets everything that a site had handed over and not made durable.
 func (o *observer) lost(n *node) {
 	for _, q := range o.sequences {
 		if q.views != nil {
@@ -347,9 +347,9 @@ func (o *observer) lost(n *node) {
 // settling begins the name of the policy of a value that settles the debt.
 const settling = "debt/"
 
-// grants computes what the members of a value are granted out of their offers and a
-// change of the tokens in circulation, and what the entity owes afterwards, of what it
-// owed before. It checks what the policy promises.
+// grants computes the grants of a value's members out of their offers and a change of the
+// tokens in circulation. It also returns the entity's debt afterwards; owed is the debt
+// before. It checks the policy's promises.
 func (o *observer) grants(q *sequence, v *avantan.Value, delta, owed core.Tokens) ([]core.Tokens, core.Tokens) {
 	name, settles := strings.CutPrefix(v.Policy, settling)
 	if settles {
@@ -370,8 +370,7 @@ func (o *observer) grants(q *sequence, v *avantan.Value, delta, owed core.Tokens
 	return grants, max(0, -pool)
 }
 
-// shared computes what a policy grants, and checks what the policy promises; nil if it
-// cannot be.
+// shared computes a policy's grants, and checks its promises; nil if it cannot.
 func (o *observer) shared(q *sequence, v *avantan.Value, delta core.Tokens) []core.Tokens {
 	policy, err := redistribute.ByName(v.Policy)
 	if err != nil {

@@ -12,8 +12,8 @@ func (s *sim) short() bool {
 	return s.report.Trivial(s.o) != ""
 }
 
-// stretch makes a run longer that has not done enough, and has more happen of what
-// the run lacks.
+// stretch makes a run longer that has not done enough, and has more of the missing events
+// happen.
 func (s *sim) stretch(more int) {
 	s.faultsEnd += extension
 	s.extended = 1
@@ -42,15 +42,15 @@ const (
 	// newClients is how many clients a run that lacks requests gets with each
 	// extension, up to mostClients.
 	newClients, mostClients = 8, 80
-	// patience is after how many extensions a run in which next to nothing is ever
-	// decided gets better links and disks.
+	// patience is after how many extensions a run gets better links and disks, if next to
+	// nothing is ever decided.
 	patience = 3
 )
 
-// lacks says what a run that goes on has shown too little of.
+// lacks names the features that a run that goes on has shown too little.
 type lacks struct{ partial, renewals, debts, undone, slots, turns bool }
 
-// either is what is usual, or what a run gets that lacks something.
+// either is the usual number, or the number for a run that lacks something.
 func either(lacks bool, usual, then int) int {
 	if lacks {
 		return then

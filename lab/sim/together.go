@@ -9,7 +9,7 @@ import (
 // mostParts is how many parts an acquire of several entities has at most.
 const mostParts = 4
 
-// several makes an acquire one of several entities, all or none; one may be named
+// several makes an acquire ask for several entities, all or none; an entity may be named
 // twice.
 func (p *op) several(s *sim, big int) {
 	p.kind, p.entity = acquireAll, ""
@@ -19,8 +19,8 @@ func (p *op) several(s *sim, big int) {
 	}
 }
 
-// partsOf are the parts of an acquire of several entities; other ones for another
-// number of tokens: in another order, or with more.
+// partsOf are the parts of an acquire of several entities. For another number of tokens
+// they differ: in another order, or with more.
 func (p *op) partsOf(tokens core.Tokens) []core.Part {
 	parts := slices.Clone(p.parts)
 	last := len(parts) - 1
@@ -43,13 +43,13 @@ func (o *observer) runsAll(n *node, p *op, q *recorded) {
 		return
 	}
 	for _, part := range q.parts {
-		// One that the same transaction deletes takes what was out of it along.
+		// An entity that the same transaction deletes takes its tokens out along.
 		o.moves(n, part.Entity, part.Tokens)
 	}
 }
 
-// undoesAll takes in that an acquire of several entities is undone: each part whose
-// entity is still there.
+// undoesAll takes in that an acquire of several entities is undone: each part with an
+// entity that is still there.
 func (o *observer) undoesAll(n *node, was *recorded) {
 	o.s.report.BatchesUndone++
 	for _, part := range was.parts {
@@ -59,9 +59,9 @@ func (o *observer) undoesAll(n *node, was *recorded) {
 	}
 }
 
-// refuses takes in that a site has refused an acquire: the entity that lacked the
-// tokens is one that it charges. It returns what the acquire asks of that entity at the
-// least: later another number of its parts may be below it.
+// refuses takes in that a site has refused an acquire: the acquire charges the entity
+// that lacked the tokens. It returns the least that the acquire asks of that entity:
+// later another number of its parts may be below it.
 func (o *observer) refuses(n *node, p *op, r *core.RequestRecord) core.Tokens {
 	e := n.durable.Entities[p.entity]
 	above := e.Generation != r.Generation && e.Parent != 0
@@ -98,13 +98,13 @@ func (n *node) lacks(p *op, generation uint64) *charge {
 	return &list[i]
 }
 
-// tells reports whether a site that refuses an acquire again has to name the same
-// entity: it is still one that the acquire charges.
+// tells reports whether a site that refuses an acquire again has to name the same entity:
+// the acquire still charges it.
 func (n *node) tells(p *op, q *recorded) bool {
 	return q.state != core.Refused || n.lacks(p, q.generation) != nil && n.s.now > n.replanted+2*slack
 }
 
-// lacked checks a refusal: the entity that it names had not the tokens, whatever waited
+// lacked checks a refusal: the entity named did not have the tokens, whatever waited
 // there.
 func (o *observer) lacked(n *node, c *call, a *core.Answer) {
 	p, q := c.op, &c.op.at[n.i]

@@ -11,10 +11,10 @@ import (
 // pair are two sites, by their place in the cluster.
 type pair struct{ donor, receiver int }
 
-// transfers is what an observer of all sites knows of the direct transfers of
-// one sequence.
+// transfers is the knowledge of an observer of all sites about the direct transfers of a
+// sequence.
 type transfers struct {
-	// views are the sites' parts, by site: what is durable and what is handed over.
+	// views are the sites' parts, by site: durable and handed over.
 	views [][2]transferView
 	// sent are the amounts of the durable debits of a pair, by number from 1.
 	sent map[pair][]core.Tokens
@@ -23,13 +23,13 @@ type transfers struct {
 	credited map[pair]uint64
 	at       map[pair]micros
 	asked    map[pair]uint64
-	// open is how many durable debits are not durably credited; over is set once a
-	// site has dropped the entity, when that counts no more.
+	// open is how many durable debits are not durably credited. over is set once a site
+	// has dropped the entity: then open counts no more.
 	open int
 	over bool
 }
 
-// amount is that of a durable debit; 0 if there is none.
+// amount is the amount of a durable debit; 0 if there is none.
 func (x *transfers) amount(p pair, seq uint64) core.Tokens {
 	if seq == 0 || seq > uint64(len(x.sent[p])) {
 		return 0
@@ -37,7 +37,7 @@ func (x *transfers) amount(p pair, seq uint64) core.Tokens {
 	return x.sent[p][seq-1]
 }
 
-// transferView is one site's part, as of its last record.
+// transferView is a site's part, as of its last record.
 type transferView struct {
 	reserved, fetches uint64
 	debits            []transfer.Debit
@@ -69,15 +69,14 @@ func creditOf(list []transfer.Credit, donor core.SiteID) uint64 {
 	return 0
 }
 
-// Strategies of a site: transferStrategy is the one under which it asks others by
-// its own.
+// Strategies of a site: under transferStrategy the site asks others by its own.
 const (
 	instanceStrategy = "instance"
 	transferStrategy = "transfer"
 )
 
-// chooseStrategies says by what sites get tokens: where the seed chooses, at
-// least one asks others by its own, and has acquires wait for what comes.
+// chooseStrategies says how sites get tokens. Where the seed chooses, at least a single
+// site asks others by its own, and has acquires wait for the tokens to come.
 func (s *sim) chooseStrategies() {
 	names := core.StrategyNames()
 	for _, n := range s.nodes {
@@ -95,8 +94,8 @@ func (s *sim) chooseStrategies() {
 	}
 }
 
-// transfersOf reports whether a transfer from or to a site is under way, as far
-// as is durable.
+// transfersOf reports whether a transfer from or to a site is under way, by the durable
+// records.
 func (o *observer) transfersOf(n *node) bool {
 	for id, q := range o.sequences {
 		if q.direct == nil || q.direct.over || q.direct.open == 0 || id.entity == "" {
@@ -122,8 +121,8 @@ func (o *observer) direct(q *sequence) *transfers {
 	return q.direct
 }
 
-// transferred is what a site's direct transfers have given it and not taken, as
-// of its last record: durable, or handed over.
+// transferred is how many tokens a site's direct transfers have given it, less the tokens
+// they took, as of its last record: durable, or handed over.
 func (q *sequence) transferred(n *node, durable bool) core.Tokens {
 	if q.direct == nil {
 		return 0
@@ -171,11 +170,11 @@ func (o *observer) transferRecord(n *node, q *sequence, durable bool, e *core.En
 	view.reserved, view.fetches, view.debits, view.credits = is.Reserved, e.Fetches, is.Debits, is.Credits
 }
 
-// keptUnderWay checks that a site which sets tokens aside for an instance tells
-// what it has under way to others as kept: else the instance would show that there
-// are no tokens when there are. Debits that came with the same record may have come
-// later, out of what was kept; and a site that was told that others are out of
-// reach need not count them.
+// keptUnderWay checks that a site which sets tokens aside for an instance tells its
+// tokens under way to others as kept. Else the instance would show that there are no
+// tokens when there are. Debits that came with the same record may have come later, out
+// of the kept tokens. A site that was told that others are out of reach need not count
+// them.
 func (o *observer) keptUnderWay(n *node, q *sequence, durable bool, was *transferView, e *core.EntityRecord) {
 	before := was.pledged
 	was.pledged = 0
@@ -196,8 +195,8 @@ func (o *observer) keptUnderWay(n *node, q *sequence, durable bool, was *transfe
 	}
 }
 
-// debited looks at one debit of a record, and what it was before: another
-// transfer is made, and its amount forgotten, only once it is durably credited.
+// debited checks a debit of a record against the debit before: another transfer is made,
+// and its amount forgotten, only once it is durably credited.
 func (o *observer) debited(n *node, q *sequence, durable bool, was, is transfer.Debit) {
 	x, p := q.direct, pair{n.i, slices.Index(o.s.names, is.Receiver)}
 	if is.Seq > is.Asked {
@@ -242,8 +241,8 @@ func (o *observer) leaves(q *sequence, p pair, seq uint64, amount core.Tokens) {
 	}
 }
 
-// credited looks at one credit of a record, and what its number was before: one
-// transfer at a time is taken in, of what its donor has durably taken out.
+// credited checks a credit of a record against its number before. Transfers are taken in
+// singly, and only after the donor has durably taken out the tokens.
 func (o *observer) credited(n *node, q *sequence, durable bool, was uint64, is transfer.Credit) {
 	if is.Seq == was {
 		return
@@ -278,8 +277,8 @@ func (o *observer) arrived(q *sequence, p pair, seq uint64) {
 	}
 }
 
-// notUnderWay is told that a site drops an entity: what is under way goes to
-// nobody any more.
+// notUnderWay is told that a site drops an entity: tokens under way go to nobody any
+// more.
 func (o *observer) notUnderWay(q *sequence) {
 	if q.direct != nil && !q.direct.over {
 		q.direct.over = true
@@ -287,8 +286,8 @@ func (o *observer) notUnderWay(q *sequence) {
 	}
 }
 
-// inNoBooks is what is in no site's books: taken out by its donor, and not taken
-// in by its receiver; by the records alone.
+// inNoBooks is how many tokens are in no site's books: taken out by the donor, and not
+// taken in by the receiver; by the records alone.
 func (o *observer) inNoBooks(q *sequence, durable bool) core.Tokens {
 	if q.direct == nil {
 		return 0
@@ -308,8 +307,7 @@ func (o *observer) inNoBooks(q *sequence, durable bool) core.Tokens {
 	return sum
 }
 
-// transfers returns what a site's record says of the direct transfers of a
-// sequence.
+// transfers returns the direct transfers of a sequence by a site's record.
 func (n *node) transfers(q *sequence, durable bool) *transfer.State {
 	d := n.drained
 	if durable || d == nil {
@@ -325,7 +323,7 @@ func (n *node) transfers(q *sequence, durable bool) *transfer.State {
 // be sent again because its acknowledgement was lost.
 const settlesIn = 25 * second
 
-// transferMessage checks that a message that leaves rests on what is durable.
+// transferMessage checks that a message that leaves rests on durable records.
 func (o *observer) transferMessage(from *node, e *core.Envelope) {
 	m := e.Transfer
 	if err := m.Validate(); err != nil {

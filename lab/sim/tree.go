@@ -6,7 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// fits says whether an entity may stand below a parent; "" for none.
+// fits returns core.OK if an entity may stand below a parent, else why not; "" is no
+// parent.
 func (st *catalogueState) fits(name, parent string) core.Code {
 	if parent == "" {
 		return core.OK
@@ -63,14 +64,14 @@ func (st *catalogueState) put(name, parent string) {
 	st.parents[name] = parent
 }
 
-// shift notes that what is out of an entity comes to those above it, or leaves them.
+// shift notes that tokens out of an entity come to the entities above it, or leave them.
 func (m *catalogueModel) shift(st *catalogueState, name string) {
 	for _, above := range st.chain(st.parents[name]) {
 		m.shifted = append(m.shifted, sequenceID{above, st.entities[above]})
 	}
 }
 
-// settleMove is what a decided move means.
+// settleMove applies a decided move.
 func (m *catalogueModel) settleMove(next *catalogueState, ch *core.CatalogueChange) core.Code {
 	if code := next.fits(ch.Name, ch.Parent); code != core.OK {
 		m.misplaced++
@@ -86,7 +87,7 @@ func (m *catalogueModel) settleMove(next *catalogueState, ch *core.CatalogueChan
 	return core.OK
 }
 
-// settleDelete is what a decided deletion means.
+// settleDelete applies a decided deletion.
 func (m *catalogueModel) settleDelete(next *catalogueState, ch *core.CatalogueChange) core.Code {
 	gone := next.below(ch.Name)
 	if len(gone) > 1 {
@@ -136,15 +137,15 @@ func (m *Memory) planted(name string) bool {
 	return false
 }
 
-// charge is what one request needs of one entity.
+// charge is how many tokens of an entity a request needs.
 type charge struct {
 	name   string
 	tokens core.Tokens
 }
 
-// charges is what an acquire needs of each entity of the site's as it is stored:
-// of those that it names and of all above them. An acquire that is content with less
-// needs no more than the limits allow.
+// charges are the tokens that an acquire needs of each stored entity: of the entities
+// that it names and of all above them. An acquire that is content with less needs no more
+// than the limits allow.
 func (m *Memory) charges(p *op) []charge {
 	list := m.raw(p)
 	if p.kind == acquireAll || p.least == 0 {
@@ -160,7 +161,7 @@ func (m *Memory) charges(p *op) []charge {
 	return list
 }
 
-// raw is what an acquire asks for of each entity, whatever the limits are.
+// raw are the tokens that an acquire asks for of each entity, whatever the limits are.
 func (m *Memory) raw(p *op) []charge {
 	if p.kind != acquireAll {
 		var list []charge
@@ -182,8 +183,8 @@ func (m *Memory) raw(p *op) []charge {
 	return list
 }
 
-// hasAll reports whether the tokens left at the site and those that it has set
-// aside would do for an acquire.
+// hasAll reports whether the tokens left at the site and its tokens set aside would do
+// for an acquire.
 func (n *node) hasAll(p *op) bool {
 	return !slices.ContainsFunc(n.drained.charges(p), func(c charge) bool { return n.has(c.name) < c.tokens })
 }
@@ -194,7 +195,7 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 		return false
 	}
 	stands := func(e core.EntityRecord) bool { return e.Parent != 0 }
-	// One may also come to stand below another and leave again, or be deleted.
+	// An entity may also come to stand below another and leave again, or be deleted.
 	moves := func(ch core.ChangeRecord) bool { return ch.Change.Kind == core.MoveEntity || ch.Change.Parent != "" }
 	if slices.ContainsFunc(r.Changes, moves) || slices.ContainsFunc(r.Entities, stands) {
 		return true
@@ -207,9 +208,9 @@ func (o *observer) replanting(n *node, r *core.Records) bool {
 	return false
 }
 
-// replant takes in a transaction that changes where entities stand: what a site has
-// out of each is what it has out of it by itself and of those below it. Given is
-// what was out of each by itself before entities were deleted.
+// replant takes in a transaction that changes where entities stand. A site has out of
+// each entity its own tokens out and the tokens out of all entities below. given are the
+// tokens out of each entity by itself before entities were deleted.
 func (o *observer) replant(n *node, r *core.Records, given map[string]core.Tokens) {
 	before := n.durable
 	after, err := before.standing(r)
@@ -240,8 +241,8 @@ func (o *observer) replant(n *node, r *core.Records, given map[string]core.Token
 			sum(name)
 		}
 	}
-	// Between its steps what is out of an entity is no more than what moves and what
-	// is out of all.
+	// Between its steps the tokens out of an entity are no more than the tokens that move
+	// and the tokens out of all.
 	most := o.mixes
 	for _, tokens := range given {
 		most += max(tokens, -tokens)
@@ -281,10 +282,10 @@ func (m *Memory) subtree(name string) []string {
 	return list
 }
 
-// borrowed fails if requests have taken more of an entity than the site had left, of
-// one that they name or of one above: a debt, and more of one, comes of changes of a
-// limit, of where entities stand, and of what the protocols share out. A transaction
-// with one of these is left out.
+// borrowed fails if requests have taken more of an entity than the site had left. The
+// requests name the entity, or an entity below it. A debt grows only by a change of a
+// limit, by a change of where entities stand, or by the protocols' sharing out. A
+// transaction with any of these changes is left out.
 func (o *observer) borrowed(n *node, r *core.Records) {
 	if r.Catalogue != nil {
 		return
@@ -297,8 +298,8 @@ func (o *observer) borrowed(n *node, r *core.Records) {
 	}
 }
 
-// addsUp checks that what a site durably has out of each entity is what its
-// requests have moved on it and on all below it.
+// addsUp checks the tokens that a site durably has out of each entity: its requests have
+// moved them, on the entity and on all below it.
 func (o *observer) addsUp(n *node) {
 	for name, b := range n.durable.Books {
 		var below core.Tokens
@@ -315,8 +316,8 @@ func (o *observer) addsUp(n *node) {
 	}
 }
 
-// overGranted checks that what clients hold of an entity in a tree, and of all
-// below it, stays within the limit, where all sites have the same tree.
+// overGranted checks the tokens that clients hold of an entity in a tree, and of all
+// below it. They stay within the limit, where all sites have the same tree.
 func (o *observer) overGranted(name string) {
 	first := o.s.nodes[0].durable
 	for _, n := range o.s.nodes {

@@ -8,18 +8,18 @@ import (
 
 // tries are the attempts of a request that may go from site to site.
 type tries struct {
-	// roams says that they may; else all go to the same site, as the first.
+	// roams says that the attempts may; else all go to the same site, as the first.
 	roams bool
 	// notAfter is the wall time after which no site may run it; 0 for none. kept is
 	// how long the client goes on.
 	notAfter int64
 	kept     micros
-	// count is the client's, latest the attempt whose answer counts,
-	// tried what it says of those before.
+	// count is the client's number of the attempt, latest the attempt with the answer
+	// that counts, tried the sites that it says were tried before.
 	count  uint32
 	latest core.Attempt
 	tried  []core.SiteID
-	// sites are those that the client knows of; blind says that an app manager may
+	// sites are the sites that the client knows of; blind says that an app manager may
 	// have tried others.
 	sites []int
 	blind bool
@@ -28,10 +28,10 @@ type tries struct {
 	manager *manager
 }
 
-// manager is an app manager that was handed one attempt of a client.
+// manager is an app manager that was handed an attempt of a client.
 type manager struct {
 	count, relay uint32
-	// tried are the sites that the client told of, sites its own.
+	// tried are the sites that the client told of, sites the manager's own.
 	tried []core.SiteID
 	all   bool
 	sites []int
@@ -50,7 +50,7 @@ func (p *op) roam(s *sim) {
 		return
 	}
 	p.tries.roams = true
-	// The site whose clock is the furthest behind must still take it: see Horizon.
+	// The site with the clock furthest behind must still take it: see Horizon.
 	p.tries.kept = micros(4000+s.r.IntN(25_000)) * millisecond
 	p.tries.notAfter = epoch + (s.now+p.tries.kept)/millisecond
 }
@@ -113,8 +113,8 @@ func (p *op) manage() {
 	t.manager = m
 }
 
-// leave ends what an app manager does for a client: it answers which sites it has
-// tried, or the client hears no more of it. It may still be at it.
+// leave ends an app manager's work for a client: it answers which sites it has tried, or
+// the client hears no more of it. It may still be at it.
 func (p *op) leave() {
 	s, t := p.s, &p.tries
 	m := t.manager
@@ -136,7 +136,8 @@ func (p *op) leave() {
 	}
 }
 
-// list is what an attempt at a site says of those before; nil for all others.
+// list are the sites that an attempt at a site says were tried before; nil for all
+// others.
 func (t *tries) list(s *sim, site int) []core.SiteID {
 	if t.count <= 1 {
 		return nil
@@ -161,7 +162,7 @@ func (m *manager) list(s *sim, site int) []core.SiteID {
 	return s.others(m.sites, site, list)
 }
 
-// others adds the names of sites to a list, each once and without one of them.
+// others adds the names of sites to a list, each once and without a given site.
 func (s *sim) others(sites []int, without int, list []core.SiteID) []core.SiteID {
 	for _, i := range sites {
 		if i != without && !slices.Contains(list, s.names[i]) {
@@ -182,7 +183,7 @@ func (p *op) late(c *call, site int) {
 	s.after(delay, func() { s.nodes[site].hand(again) })
 }
 
-// claimedOf lists the sites that a call asks to be asked, this one left out.
+// claimedOf lists the sites that a call wants asked, without its own site.
 func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
 	if c.tried != nil || c.attempt>>8 <= 1 {
 		return c.tried
@@ -190,5 +191,5 @@ func (s *sim) claimedOf(n *node, c *call) []core.SiteID {
 	return slices.DeleteFunc(slices.Clone(s.names), func(id core.SiteID) bool { return id == n.id })
 }
 
-// numbered is the number of an attempt, also of a first one that has none.
+// numbered is the number of an attempt, also of a first attempt without a number.
 func numbered(a core.Attempt) core.Attempt { return max(a, core.AttemptOf(1, 0)) }

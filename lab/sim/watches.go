@@ -4,15 +4,15 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// watchers is how many watch at a time.
+// watchers is how many watchers there are at a time.
 const watchers = 2
 
-// watcher watches one entity at one site, for ever.
+// watcher watches an entity at a site, for ever.
 type watcher struct {
 	s    *sim
 	n    *node
 	name string
-	// life is the site's in which it watches, waiting whether it has asked.
+	// life is the site's life in which it watches, waiting whether it has asked.
 	life    int
 	waiting bool
 	// after and told are of the state told last; nil for none.
@@ -29,8 +29,7 @@ func (s *sim) startWatchers() {
 	}
 }
 
-// tick asks again where no answer can come any more, or none came that says
-// anything.
+// tick asks again where no answer can come any more, or no useful answer came.
 func (w *watcher) tick() {
 	if w.s.violation != nil {
 		return
@@ -49,8 +48,8 @@ func (w *watcher) next() {
 	}
 	w.waiting = true
 	life := n.life
-	// What the site's books were when it was asked: an ask that a paused site was
-	// handed in an earlier life may still come besides this one.
+	// before are the site's books when it was asked: an ask handed to a paused site in an
+	// earlier life may still come besides this ask.
 	var before *core.View
 	w.s.ask(n, w.name, func(c *call) core.Input {
 		before = n.drained.state(w.name)
@@ -62,8 +61,8 @@ func (w *watcher) next() {
 	})
 }
 
-// answered checks a state that was told, where it was before when the site was
-// asked, and asks for the next one.
+// answered checks a state that was told, given the state when the site was asked, and
+// asks for the next state.
 func (w *watcher) answered(before *core.View, a *core.Answer) {
 	s, n := w.s, w.n
 	w.waiting = false
@@ -92,8 +91,8 @@ func (w *watcher) answered(before *core.View, a *core.Answer) {
 	s.after(s.r.Int64N(300*millisecond), w.next)
 }
 
-// watchersTold checks, at rest, that each watcher was told the last state: one
-// that does not wait for the next one was told some just now.
+// watchersTold checks, at rest, that each watcher was told the last state: a watcher that
+// does not wait for the next state was told a state just now.
 func (s *sim) watchersTold() {
 	if s.violation != nil {
 		return
@@ -113,7 +112,7 @@ func (s *sim) watchersTold() {
 	}
 }
 
-// state is what a watch may tell of what is stored; nil for no such entity.
+// state is the stored state that a watch may tell; nil for no such entity.
 func (m *Memory) state(name string) *core.View {
 	e, found := m.Entities[name]
 	if !found {

@@ -13,32 +13,32 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Region is one of the five regions of the experiments: US, AS, EU, AU, SA.
+// Region is a region of the experiments: US, AS, EU, AU, SA.
 type Region int
 
-// Regions is how many there are.
+// Regions is the number of regions.
 const Regions = len(phases)
 
-// FirstBin is the first bin of leases; those before bin 0 are for warming up.
+// FirstBin is the first bin of leases; bins before bin 0 are the warm-up.
 const FirstBin = -warmUp
 
 // phases are the shifts of the regions' local time, in hours.
 var phases = [...]int{0, 16, 8, 18, 5}
 
-// Phase is by how many hours the local time of a region is ahead.
+// Phase returns the hours by which the local time of a region is ahead.
 func (r Region) Phase() int { return phases[r] }
 
-// variant are the constants that differ between variants of AzureLike.
+// variant is the constants that differ between variants of AzureLike.
 type variant struct {
 	scale, cap float64
-	// lives are the mean lifetimes in bins of short, medium and long ones.
+	// lives are the mean lifetimes of short, medium and long leases, in bins.
 	lives [3]float64
-	// within, if not 0, is in how many bins all tokens of a deployment are
-	// acquired, at most; else each comes at any time of its deployment's bin.
+	// within, if not 0, is the time in bins within which a deployment acquires all
+	// tokens. If it is 0, each token comes at a random time of its deployment's bin.
 	within float64
-	// rate is the mean of deployments a bin, before time of day and hour.
+	// rate is the mean number of deployments a bin, before time of day and hour.
 	rate float64
-	// jobs come beside the deployments.
+	// jobs are further demand beside the deployments.
 	jobs []job
 }
 
@@ -58,19 +58,19 @@ var variants = map[string]variant{
 // ErrParameter says that a synthetic series does not exist.
 var ErrParameter = errors.New("no such synthetic series")
 
-// Lease is one token: when it is acquired and for how long it is held, both in
-// bins of 300 s; 0 is Monday, midnight.
+// Lease is the acquire of a token and the time for which it is held, both in bins
+// of 300 s; 0 is Monday, midnight.
 type Lease struct{ At, Life float64 }
 
-// AzureLikeLeases draws the same demand as AzureLike token by token: deployment
-// by deployment, whose bins never go back; within a bin the leases are in no
-// order. They begin with FirstBin.
+// AzureLikeLeases draws the demand of AzureLike token by token. The bins of
+// deployments never go back; within a bin the leases are in no order. The first bin
+// is FirstBin.
 func AzureLikeLeases(seed uint64, name string, region Region) (iter.Seq[Lease], error) {
 	return AzureLikeLeasesOf(seed, name, region, 0)
 }
 
-// AzureLikeLeasesOf draws the demand of another place of a region, from 0: it has
-// the local time of the region and a source of its own.
+// AzureLikeLeasesOf draws the demand of the nth place of a region, from 0, with the
+// local time of the region and its own random source.
 func AzureLikeLeasesOf(seed uint64, name string, region Region, nth uint64) (iter.Seq[Lease], error) {
 	v, ok := variants[name]
 	if !ok {
@@ -99,7 +99,7 @@ func AzureLikeLeasesOf(seed uint64, name string, region Region, nth uint64) (ite
 	}, nil
 }
 
-// deployment draws the leases of one deployment in a bin.
+// deployment draws the leases of a deployment in a bin.
 func (v *variant) deployment(r *rand.Rand, from float64, yield func(Lease) bool) bool {
 	size := min(math.Ceil(v.scale*math.Exp(2.75+1.6*r.NormFloat64())), v.cap)
 	together, life := r.Float64() < .7, v.life(r)
@@ -130,17 +130,17 @@ func (v *variant) life(r *rand.Rand) float64 {
 	return mean * r.ExpFloat64()
 }
 
-// AzureLike draws a month of demand for VMs: deployments arrive by a Poisson
-// process whose rate follows the time of day and of the hour, and weekdays; each
-// is of ⌈lognormal⌉ tokens, of which most end together. Variant single is one
-// large region; fit, tight and over are the five regions that share one limit,
-// with ever longer lifetimes, and burst is fit with the tokens of a deployment
-// acquired almost at once; batch is a third of fit, and jobs at fixed local times
-// beside it. region shifts the local time and draws anew.
+// AzureLike draws a month of demand for VMs. Deployments arrive by a Poisson
+// process with a rate that follows the time of day and of the hour, and weekdays.
+// Each deployment has ⌈lognormal⌉ tokens, and most of its tokens end together.
+// Variant single is a large region. fit, tight and over are five regions that share
+// a limit, with ever longer lifetimes. burst is fit with the tokens of a deployment
+// acquired almost at once. batch is a third of fit, with jobs at fixed local times.
+// region shifts the local time and draws anew.
 //
-// It has the character that the paper states of its trace (Section 5.1) and the
-// numbers of nothing real: it cannot show that Azure's demand looks like this,
-// nor that a model which forecasts it well would forecast Azure well.
+// It has the character that the paper states of its trace (Section 5.1), but no
+// real numbers. It cannot show that Azure's demand looks like this, nor that a
+// model which forecasts it well would forecast Azure well.
 func AzureLike(seed uint64, name string, region Region) (*Series, error) {
 	leases, err := AzureLikeLeases(seed, name, region)
 	if err != nil {
@@ -156,12 +156,12 @@ func AzureLike(seed uint64, name string, region Region) (*Series, error) {
 	return &Series{Name: "azure-like " + name, Step: syntheticStep, Bins: Bins(changes, 0, syntheticBins)}, nil
 }
 
-// Bins adds up the changes of demand in the bins from first up to end, and
-// follows the running sum within each. Changes come in any order, at times in
-// bins; those of other bins are left out. Of changes at the same time, releases
-// count first.
+// Bins sums up the changes of demand in the bins from first up to end, and follows
+// the running sum within each bin. Changes come in any order, at times in bins;
+// changes in other bins are left out. At the same time, releases count before
+// acquires.
 func Bins(changes iter.Seq2[float64, int], first, end int) []predict.Bin {
-	// Acquires and releases of a bin are sorted apart, as that is much faster.
+	// Acquires and releases of a bin are sorted apart: much faster than together.
 	type changesOf struct{ acquires, releases []float64 }
 	within := make([]changesOf, end-first)
 	for at, tokens := range changes {

@@ -17,15 +17,15 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// maxBins bounds what a file may make of its first and last time.
+// maxBins bounds the number of bins between the first and the last time of a file.
 const maxBins = 4 << 20
 
-// ErrFormat says that a file is not what it should be.
+// ErrFormat says that a file is malformed.
 var ErrFormat = errors.New("not a series")
 
-// ReadFile reads a series from a file: the VM table of the Azure public dataset
-// if the name begins with vmtable, else CSV with a header (see ReadCSV). A name
-// that ends in .gz is decompressed.
+// ReadFile reads a series from a file: the VM table of the Azure public dataset if
+// the name begins with vmtable, else CSV with a header (see ReadCSV). It
+// decompresses a file with a name that ends in .gz.
 func ReadFile(path, column string) (*Series, error) {
 	var s *Series
 	err := readFile(path, func(r io.Reader, isVMTable bool) (err error) {
@@ -43,10 +43,10 @@ func ReadFile(path, column string) (*Series, error) {
 	return s, nil
 }
 
-// IsVMTable tells by a file's name whether ReadFile takes it for a VM table.
+// IsVMTable reports whether ReadFile takes a file for a VM table, by its name.
 func IsVMTable(path string) bool { return strings.HasPrefix(filepath.Base(path), "vmtable") }
 
-// ReadVMLeasesFile is ReadVMLeases of a file, decompressed as by ReadFile.
+// ReadVMLeasesFile is ReadVMLeases for a file, decompressed as in ReadFile.
 func ReadVMLeasesFile(path string) ([]Lease, error) {
 	var leases []Lease
 	err := readFile(path, func(r io.Reader, _ bool) (err error) {
@@ -75,11 +75,11 @@ func readFile(path string, read func(r io.Reader, isVMTable bool) error) error {
 	return nil
 }
 
-// ReadCSV reads rows of a header, then times and numbers. The column t (or
+// ReadCSV reads a header, then rows of times and numbers. The column t (or
 // timestamp, or time) holds the start of each bin in ascending order: Unix seconds,
-// or ISO 8601 such as 2015-02-26T21:42:53Z, all of one kind (see readTime). column
-// is the demand of the bin; a column named peak, if there is one, the highest
-// running sum within it. Times are snapped to a grid of bins (see grid). Bins
+// or ISO 8601 such as 2015-02-26T21:42:53Z, all of the same kind (see readTime).
+// column is the demand of the bin. An optional column named peak is the highest
+// running sum within the bin. Times are snapped to a grid of bins (see grid). Bins
 // without a row are missing, and so is a number beyond predict.MaxTokens.
 func ReadCSV(r io.Reader, column string) (*Series, error) {
 	rows := csv.NewReader(r)
@@ -134,7 +134,7 @@ func ReadCSV(r io.Reader, column string) (*Series, error) {
 	return s, nil
 }
 
-// timeColumn is the place of the column of times; -1 if there is none.
+// timeColumn returns the index of the column of times; -1 for none.
 func timeColumn(header []string) int {
 	for _, name := range [...]string{"t", "timestamp", "time"} {
 		if at := slices.Index(header, name); at >= 0 {
@@ -144,7 +144,7 @@ func timeColumn(header []string) int {
 	return -1
 }
 
-// readBin reads a row's demand; peak is below zero if there is no such column.
+// readBin reads the demand of a row; peak is below zero for no such column.
 func readBin(row []string, value, peak int) (predict.Bin, error) {
 	if row[value] == "" {
 		return predict.Missing, nil
@@ -162,11 +162,11 @@ func readBin(row []string, value, peak int) (predict.Bin, error) {
 	return bin, nil
 }
 
-// WriteCSV writes a series so that ReadCSV reads it again, with the columns t,
-// net and peak; missing bins have no row.
+// WriteCSV writes a series for ReadCSV, with the columns t, net and peak. Missing
+// bins have no row.
 func WriteCSV(w io.Writer, s *Series) error {
 	b := bufio.NewWriter(w)
-	_, _ = b.WriteString("t,net,peak\n") // Flush reports what went wrong
+	_, _ = b.WriteString("t,net,peak\n") // Flush returns the error
 	for i, bin := range s.Bins {
 		if math.IsNaN(bin.Net) {
 			continue

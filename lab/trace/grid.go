@@ -11,10 +11,10 @@ import (
 // grid snaps rows to bins of equal length, a whole number of seconds. Times are
 // milliseconds in ascending order.
 //
-// The length is that of most rows (see stepOf), and the grid lies so that most
-// rows are near the middle of a bin: jitter of less than half a bin moves no row
-// out of its bin. If it does, a row goes to the empty bin beside the one that is taken.
-// All other rows of one bin are added up.
+// Most rows determine the length (see stepOf). The grid is placed so that most rows
+// are near the middle of a bin: jitter of less than half a bin moves no row out of
+// its bin. If two rows share a bin, a row goes to the empty bin beside it. All
+// other rows of a bin are added up.
 func grid(times []int64, rows []predict.Bin) (*Series, error) {
 	if len(times) < 2 {
 		return nil, fmt.Errorf("%w: %d rows, needs two", ErrFormat, len(times))
@@ -53,20 +53,20 @@ func grid(times []int64, rows []predict.Bin) (*Series, error) {
 }
 
 const (
-	// fits is the share of the distances that are to be near a multiple of the
-	// length, and nearStep how near, in parts of it.
+	// fits is the share of distances that must be near a multiple of the length.
+	// nearStep is the largest deviation, in parts of the length.
 	fits, nearStep = .9, .2
-	// sameBin is below which part of the length two rows are of one bin, where at most
-	// a share fewRepeats of the distances is.
+	// sameBin is the part of the length below which two rows share a bin, if at most
+	// a share fewRepeats of the distances are so short.
 	sameBin, fewRepeats = .25, .3
-	// farthest is how many rows apart times are compared at most, and sampled how many
-	// pairs of rows about.
+	// farthest is the largest number of rows between compared times, sampled about
+	// the number of compared pairs.
 	farthest, sampled = 4096, 1 << 16
 )
 
 // stepOf returns the length of a bin in seconds. A guess is the median distance of
-// two rows or, where most bins have no row, a short one: the largest that nearly
-// all distances are a multiple of. Rows ever farther apart then refine it.
+// two rows. If most bins have no row, the guess is the largest distance that
+// divides nearly all distances. Rows ever farther apart then refine the guess.
 func stepOf(times []int64) (int64, error) {
 	var steps []float64
 	for i := range times[1:] {
@@ -116,11 +116,11 @@ func stepOf(times []int64) (int64, error) {
 	return int64(seconds), nil
 }
 
-// phaseOf returns a time of the grid, in milliseconds: the median of where rows are
-// within the bins that the first of them would begin.
+// phaseOf returns a time of the grid, in milliseconds: the median position of rows
+// within the bins that would begin at the first row.
 func phaseOf(times []int64, step int64) int64 {
-	// The rows fill a part of the circle of a bin; the median is taken from the
-	// middle of the widest gap on.
+	// The rows fill an arc of the circle of a bin. The median starts in the middle
+	// of the widest gap.
 	offsets := make([]int64, len(times))
 	for i, t := range times {
 		offsets[i] = (t - times[0]) % step
@@ -139,8 +139,8 @@ func phaseOf(times []int64, step int64) int64 {
 	return times[0] + offsets[middle-len(offsets)] + step
 }
 
-// spread parts rows that jitter has put into one bin, if the bin before or behind
-// is empty. Rows less than half a bin apart are of one bin.
+// spread separates rows that jitter has put into the same bin, if the bin before or
+// after is empty. Rows less than half a bin apart stay together.
 func spread(places []int, times []int64, half int64) {
 	for i := 1; i < len(places); i++ {
 		if places[i] != places[i-1] || times[i]-times[i-1] <= half {

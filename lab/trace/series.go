@@ -1,7 +1,6 @@
-// Package trace holds series of demand to forecast and to replay: real ones,
-// read from files, and synthetic ones, drawn from a seed. It refuses to fetch
-// anything, and to fill what is missing: a bin that a file does not have is
-// marked, not counted as zero.
+// Package trace holds series of demand to forecast and to replay: real series, read
+// from files, and synthetic series, drawn from a seed. It fetches nothing, and
+// fills no gap: a bin missing from a file is marked, not counted as zero.
 package trace
 
 import (
@@ -10,36 +9,36 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// secondsPerDay is the season that people make.
+// secondsPerDay is the season of human demand.
 const secondsPerDay = 86400
 
-// Series is demand in bins of equal length, one after the other.
+// Series is demand in consecutive bins of equal length.
 type Series struct {
-	// Name says what it is, for tables and pictures.
+	// Name names the series in tables and pictures.
 	Name string
-	// Start is when the first bin begins, in Unix seconds; for synthetic series,
-	// in seconds from Monday, midnight.
+	// Start is the start of the first bin, in Unix seconds; for synthetic series, in
+	// seconds from Monday, midnight.
 	Start int64
 	// Step is the length of a bin in seconds, above zero.
 	Step int64
-	// Bins are the bins; predict.Missing stands where nothing was measured.
+	// Bins are the bins; predict.Missing marks bins without a measurement.
 	Bins []predict.Bin
-	// Beyond is how many rows are missing because their number was beyond
-	// predict.MaxTokens.
+	// Beyond counts rows missing because their number was beyond predict.MaxTokens.
 	Beyond int
 }
 
-// dayDrift is by how much of a day the whole number of bins that is nearest to a
-// day may miss it: 3.6 minutes.
+// dayDrift is the largest deviation of a whole number of bins from a day, as a part
+// of the day: 3.6 minutes.
 const dayDrift = .0025
 
-// nominal is how near a length of bins is to a divisor of a day that may be meant.
+// nominal is the largest deviation of the length of a bin from a divisor of a day
+// that may be meant, as a part.
 const nominal = .01
 
-// Day returns how many bins make a day: the nearest whole number, or 0 if that is
-// off by more than dayDrift. Bins of 301 s may be bins of 300 s whose clock runs
-// ahead: where a divisor of the day is as near as nominal, the number of bins that
-// the series repeats itself after is returned.
+// Day returns the number of bins in a day: the nearest whole number, or 0 if the
+// number is off by more than dayDrift. Bins of 301 s may be bins of 300 s with a
+// fast clock. If a divisor of the day is within nominal, Day returns the number of
+// bins after which the series repeats itself.
 func (s *Series) Day() int {
 	if s.Step <= 0 || s.Step > secondsPerDay {
 		return 0
@@ -64,8 +63,8 @@ func (s *Series) Day() int {
 	}
 }
 
-// repeats is the mean absolute difference of bins so many apart; infinite if there
-// are none.
+// repeats returns the mean absolute difference of bins period apart; infinite for
+// no such bins.
 func (s *Series) repeats(period int) float64 {
 	sum, n := 0., 0.
 	for i := range max(0, len(s.Bins)-period) {
@@ -80,7 +79,7 @@ func (s *Series) repeats(period int) float64 {
 	return sum / n
 }
 
-// MissingBins counts the bins that were not measured.
+// MissingBins counts the bins without a measurement.
 func (s *Series) MissingBins() int {
 	n := 0
 	for _, b := range s.Bins {
@@ -91,9 +90,9 @@ func (s *Series) MissingBins() int {
 	return n
 }
 
-// fromNet makes bins of sums alone. The order within a bin is not known: the
-// running sum is taken to reach the bin's sum, if that is above zero, and not
-// more.
+// fromNet makes bins from sums alone. The order within a bin is not known: the
+// running sum is assumed to peak at the bin's sum, if the sum is above zero, or
+// else at zero.
 func fromNet(net []float64) []predict.Bin {
 	bins := make([]predict.Bin, len(net))
 	for i, n := range net {

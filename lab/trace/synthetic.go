@@ -9,8 +9,8 @@ const (
 	syntheticStep = 300 // seconds
 	syntheticDay  = secondsPerDay / syntheticStep
 	syntheticBins = 30 * syntheticDay
-	// warmUp bins are drawn before the first that is kept, so that deployments
-	// are under way when it begins.
+	// warmUp bins are drawn before the first kept bin, so that deployments are under
+	// way at its start.
 	warmUp = 4 * syntheticDay
 )
 
@@ -19,7 +19,8 @@ var withinHour = [...]float64{2.1, .7, .5, 1.6, 1.2, .2, .3, 1.9, 1.5, .5, .4, 1
 
 var weekdays = [...]float64{1.05, 1.05, 1.05, 1.05, 1, .75, .70} // from Monday
 
-// envelope is the level of a bin's hour and weekday. Bin 0 is Monday, midnight.
+// envelope returns the level of a bin's hour and weekday. Bin 0 is Monday,
+// midnight.
 func envelope(bin int) float64 {
 	day := floorDiv(bin, syntheticDay)
 	h := float64(bin-day*syntheticDay) / syntheticDay
@@ -33,11 +34,11 @@ func floorDiv(a, b int) int {
 
 func hourOf(bin int) float64 { return withinHour[bin-12*floorDiv(bin, 12)] }
 
-// NearPeriodic draws a month of signed demand that repeats itself from day to
-// day but for noise and bursts, acquires and releases by turns, with the paper's
-// mean and maximum (624 and 3118 tokens). The paper's order of models (Table 4)
-// shows on it because it is built so: it is for testing models. It says nothing
-// of any real demand, and is not for replay as what is held.
+// NearPeriodic draws a month of signed demand that repeats from day to day except
+// for noise and bursts. Acquires and releases alternate; mean and maximum are the
+// paper's (624 and 3118 tokens). It is built to show the paper's order of models
+// (Table 4), for testing models. It says nothing about real demand, and is not for
+// replay as tokens held.
 func NearPeriodic(seed uint64) *Series {
 	const mean, most = 624, 3118
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a simulation, to be repeated

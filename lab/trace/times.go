@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// maxSeconds bounds times, so that differences do not overflow. Unix milliseconds
-// of today are above it.
+// maxSeconds bounds times against overflow of differences. Today's Unix
+// milliseconds are above it.
 const maxSeconds = 1 << 40
 
-// stamp is a way to write times.
+// stamp is a format of times.
 type stamp int
 
 const (
@@ -27,10 +27,10 @@ func (s stamp) String() string {
 	return [...]string{"no time", "Unix seconds", "ISO 8601 with a zone", "ISO 8601 without a zone"}[s]
 }
 
-// clock reads the times of a file, which are all of one kind and never go back.
+// clock reads the times of a file, all in the same format and in ascending order.
 type clock struct {
 	kind stamp
-	// last is the newest time, and text how it was written.
+	// last is the newest time, text its text.
 	last int64
 	text string
 }
@@ -52,8 +52,8 @@ func (c *clock) read(text string) (int64, error) {
 	return t, nil
 }
 
-// layouts are those of ISO 8601 and RFC 3339; fractions of a second are read with
-// all of them.
+// layouts are the layouts of ISO 8601 and RFC 3339. Each layout also reads
+// fractions of a second.
 var layouts = [...]struct {
 	layout string
 	kind   stamp
@@ -67,9 +67,9 @@ var layouts = [...]struct {
 	{"2006-01-02", isoWithoutZone},
 }
 
-// readTime reads a time: Unix seconds, or a date and a time of ISO 8601 with T or
-// a space between them. A time without a zone is taken for UTC. The result is
-// milliseconds since the Unix epoch.
+// readTime reads a time: Unix seconds, or a date and a time of ISO 8601 with T or a
+// space in between. A time without a zone is UTC. The result is in milliseconds
+// since the Unix epoch.
 func readTime(text string) (int64, stamp, error) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) {

@@ -19,12 +19,12 @@ const (
 	vmLast = 366 * secondsPerDay
 )
 
-// ReadVMTable reads vmtable.csv of the Azure public dataset as it is published,
-// of 2017 or 2019: eleven columns without a header, the fourth and fifth the
-// times of creation and deletion in seconds, multiples of 300, in no order. The
-// demand of a bin of 300 s is the VMs created in it less those deleted. VMs that
-// were there before (created at 0) were not created, and those still there at
-// the end (deleted at 2591700) not deleted: neither is an event.
+// ReadVMTable reads vmtable.csv of the Azure public dataset as published, of 2017
+// or 2019. The table has eleven columns without a header. The fourth and fifth are
+// the times of creation and deletion in seconds, multiples of 300, in no order. The
+// demand of a bin of 300 s is the VMs created minus the VMs deleted. VMs from
+// before the table (created at 0) have no creation, and VMs still alive at the end
+// (deleted at 2591700) have no deletion.
 func ReadVMTable(r io.Reader) (*Series, error) {
 	var net []float64
 	count := func(seconds int64, vms float64) {
@@ -53,9 +53,9 @@ func ReadVMTable(r io.Reader) (*Series, error) {
 	return &Series{Name: "vmtable", Step: vmStep, Bins: fromNet(net)}, nil
 }
 
-// ReadVMLeases reads the same table VM by VM, in the order of the table: each is a
-// lease of one token. VMs that were there before are left out, and those still
-// there at the end are held until then, or for no time if they come later.
+// ReadVMLeases reads the same table VM by VM, in the order of the table: each VM is
+// a lease of a token. VMs from before the table are left out. VMs still alive at
+// the end are held until then; a VM created later is held for no time.
 func ReadVMLeases(r io.Reader) ([]Lease, error) {
 	var leases []Lease
 	err := eachVM(r, func(created, deleted int64) {

@@ -6,117 +6,115 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Kind says what a request asks for.
+// Kind is the kind of a request.
 type Kind uint8
 
 const (
-	// Acquire asks for one token.
+	// Acquire asks for a token.
 	Acquire Kind = iota + 1
-	// Release gives one back that was granted.
+	// Release gives a granted token back.
 	Release
-	// ReadStale asks how many tokens are free, as its server knows without asking
-	// anybody.
+	// ReadStale asks for the number of free tokens by the server's own knowledge.
 	ReadStale
-	// ReadExact asks how many are free at one instant.
+	// ReadExact asks for the number of free tokens at a single instant.
 	ReadExact
 )
 
-// Lead is how long a system has to come up before the first request is made.
+// Lead is the time for a system to come up before the first request.
 const Lead = 10 * time.Second
 
-// Request is what a client asks. It belongs to who drives the load; systems pass
-// it on as it is, and do not look at it any more once they have answered it.
+// Request is a request of a client. It belongs to the driver of the load. Systems
+// pass it on unchanged, and do not use it after their answer.
 type Request struct {
 	Kind Kind
-	// Of numbers the lease that is acquired or released, or the read, from 0.
+	// Of is the number of the lease to acquire or release, or of the read, from 0.
 	Of int32
-	// Place is whose server is asked.
+	// Place is the place of the asked server.
 	Place Place
-	// Due is when the client wanted it, on the world's clock. Latency counts from
-	// then. An acquire or a read that has no answer by Deadline is given up; a
-	// release is never.
+	// Due is the time at which the client wanted the answer, on the world's clock.
+	// Latency counts from then. An acquire or a read without an answer by Deadline
+	// is given up; a release never is.
 	Due, Deadline time.Duration
 }
 
-// Outcome is what a request came to.
+// Outcome is the outcome of a request.
 type Outcome uint8
 
 const (
-	// Granted: it is done: the token is acquired, released, or the number read.
+	// Granted: the token is acquired or released, or the number read.
 	Granted Outcome = iota + 1
-	// Refused: there was no token for it.
+	// Refused: there was no free token.
 	Refused
-	// TimedOut: it was given up; nothing was acquired.
+	// TimedOut: the request was given up; nothing was acquired.
 	TimedOut
 )
 
-// System is what counts the tokens in a run: samya's sites or a rival's servers.
-// It is driven by one goroutine, and takes all its time, delays and crashes from
-// its world.
+// System counts the tokens in a run: samya's sites or a rival's servers. A single
+// goroutine drives it. It takes all time, delays and crashes from its world.
 type System interface {
-	// Start brings it up, with limit tokens free. Requests come Lead later at the
-	// earliest.
+	// Start brings the system up, with limit tokens free. The first request comes
+	// Lead later or after.
 	Start(w *World, limit int, answer func(*Request, Outcome)) error
 	// Handle takes a request as it reaches the server of its place, which is up. The
-	// system calls answer, once, when the answer leaves that server: for acquires
-	// and reads by the Deadline, or as soon after as the answer is durable. It does
-	// not if the place crashes before.
+	// system calls answer once, when the answer leaves the server: for acquires and
+	// reads by the Deadline, or as soon after as the answer is durable. There is no
+	// answer if the place crashes before.
 	Handle(*Request)
-	// Crashed and Restarted are told after the world has done so to a place.
+	// Crashed and Restarted are called after the world has crashed or restarted a
+	// place.
 	Crashed(Place)
 	Restarted(Place)
-	// Out is how many tokens are granted and not released, by what is durable. Check
-	// says what is wrong with the books once all has come to rest, which it looks at
-	// all of.
+	// Out returns the tokens granted and not released, by the durable books. Check
+	// returns an error in the books once all has come to rest.
 	Out() int
 	Check() error
-	// Counters tell what it did, by name: messages, redistributions and the like.
-	// Names below mean the same of all systems.
+	// Counters returns counters by name: messages, redistributions and the like. The
+	// names below mean the same for all systems.
 	Counters() map[string]float64
 }
 
-// Names of counters that Results show in fields of their own.
+// The counters with their own fields in results.
 const (
-	// Waited counts the acquires that were not answered by what their server held
-	// as they came.
+	// Waited counts the acquires that their server could not answer from its own
+	// tokens on arrival.
 	Waited = "waited"
-	// Begun, with a blank and a reason behind it, counts the redistributions begun.
+	// Begun, with a blank and a reason behind, counts the redistributions begun.
 	Begun = "begun"
-	// Applied counts each of them once a server that applied it.
+	// Applied counts applied redistributions, once for each server that applied it.
 	Applied = "applied"
-	// Failed counts those that failed.
+	// Failed counts failed redistributions.
 	Failed = "failed"
-	// GaveUp counts how often a server believed that there are no tokens left.
+	// GaveUp counts the times that a server found that no tokens were left.
 	GaveUp = "gave up"
-	// Messages are those sent for redistributions.
+	// Messages counts the messages of redistributions.
 	Messages = "messages"
-	// MessageBytes is what they take on the wire.
+	// MessageBytes is the size of Messages on the wire, in bytes.
 	MessageBytes = "message bytes"
-	// Gossip are the messages that only tell what servers have.
+	// Gossip counts the messages that only tell the state of servers.
 	Gossip = "gossip"
-	// GossipBytes is what they take on the wire.
+	// GossipBytes is the size of Gossip on the wire, in bytes.
 	GossipBytes = "gossip bytes"
-	// Moved are the tokens that servers got by redistributions beyond what they gave.
+	// Moved is the tokens that servers received by redistributions minus the tokens
+	// that they gave.
 	Moved = "moved"
 )
 
 // Learner is a System that forecasts.
 type Learner interface {
-	// Learn is called before Start with what each place would have seen before the
-	// run had all been granted, in bins of such a length, of which day make a season
-	// of a day; nil for places without.
+	// Learn is called before Start with each place's demand before the run, as if
+	// all had been granted. The history has bins of length bin, with day bins in a
+	// season of a day; it is nil for places without.
 	Learn(history [][]predict.Bin, bin time.Duration, day int)
 }
 
-// Elsewhere is a System that has servers beyond those of the places that are
-// asked.
+// Elsewhere is a System with servers beyond the asked places.
 type Elsewhere interface {
-	// Servers are the regions of its further places, which are numbered behind all
-	// that are asked.
+	// Servers returns the regions of its further places, numbered after all asked
+	// places.
 	Servers() []string
 }
 
-// Knower is a System that knows what is free for the clients of a place: what its
-// server and those that it reaches have not granted, under way between them
-// included. Of others that is the limit less Out.
+// Knower is a System that knows the tokens free for the clients of a place: the
+// tokens not granted by its server and the servers that it reaches, tokens on their
+// way between them included. For other systems the number is the limit less Out.
 type Knower interface{ Free(Place) int }

@@ -1,8 +1,8 @@
-// Package virtual is a world for experiments: virtual time, places that crash
-// and have one processor and one disk each, and a network between them that is
-// slow and may be cut. Real code of several systems runs in it, all under the
-// same load and delays. It refuses to judge: what is asked, and what an answer is
-// worth, is for its users to say. The same seed gives the same run.
+// Package virtual is a world for experiments: virtual time, places that crash and
+// have a processor and a disk each, and a slow network between them that may be
+// cut. Real code of several systems runs in the world, all under the same load and
+// delays. The package does not judge: its users make the requests and judge the
+// answers. The same seed gives the same run.
 package virtual
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// Of a way between places, the mean of what is added to half the round trip: a
-	// part of it, and a constant.
+	// The mean delays added to half the round trip between places: a share of the
+	// half, and a constant.
 	jitterShare = .03
 	jitter      = 200 * time.Microsecond
 )
@@ -24,46 +24,46 @@ const (
 // Place is a machine of the world, by its number.
 type Place int
 
-// Options say what a world is like.
+// Options are the options of a world.
 type Options struct {
 	// Places name the region of each place, by its number; two may share a region.
 	Places []string
 	// Network holds the round trips between regions.
 	Network *wan.Matrix
 	Seed    uint64
-	// Service is how long a processor is busy with a request, zero or more; Commit
-	// how long a disk takes to make a transaction durable.
+	// Service is the time that a processor takes for a request, zero or more. Commit
+	// is the time that a disk takes to make a transaction durable.
 	Service, Commit time.Duration
 }
 
-// World is where systems run. It is of one goroutine.
+// World is the world of systems. A single goroutine uses it.
 type World struct {
 	o      Options
 	now    time.Duration
 	queue  due.Queue[time.Duration, event]
 	random *rand.Rand
 	places []place
-	// half are half the round trips, last when the last message arrives: those of
-	// one link stay in order.
+	// half are half the round trips. last are the times of the last arrivals:
+	// messages of a link stay in order.
 	half, last [][]time.Duration
-	// watchers are told of changes of who reaches whom.
+	// watchers are called when places begin or cease to reach each other.
 	watchers []func()
-	// Messages and Bytes are what was sent between places so far.
+	// Messages and Bytes count the messages sent between places so far.
 	Messages, Bytes int
 }
 
 // place is the state of a machine.
 type place struct {
-	// life counts crashes: what was begun in an earlier life does not happen.
+	// life counts crashes: events of an earlier life do not happen.
 	life int32
 	down bool
-	// side is on which side of a cut it is.
+	// side is the place's side of a cut.
 	side int
-	// free is when the processor has done all it was given.
+	// free is the time at which the processor has done all its work.
 	free time.Duration
 }
 
-// New makes a world at time zero, with all places up and nothing cut.
+// New makes a world at time zero, with all places up and no cut.
 func New(o Options) *World {
 	w := &World{o: o, random: rand.New(rand.NewPCG(o.Seed, 0x6e65)), places: make([]place, len(o.Places))} //nolint:gosec // a simulation, to be repeated
 	for _, a := range o.Places {
@@ -77,17 +77,17 @@ func New(o Options) *World {
 	return w
 }
 
-// Now is the time since the beginning.
+// Now returns the time since the start of the world.
 func (w *World) Now() time.Duration { return w.now }
 
-// Options are what the world was made of.
+// Options returns the options of the world.
 func (w *World) Options() *Options { return &w.o }
 
-// Places is how many there are.
+// Places returns the number of places.
 func (w *World) Places() int { return len(w.places) }
 
-// At has something happen at a time, or now if that is over. Things at the same
-// time happen in the order in which they were asked for.
+// At calls do at a time, or now if the time is past. Calls at the same time happen
+// in the order in which they were scheduled.
 func (w *World) At(at time.Duration, do func()) { w.Let(at, call(do)) }
 
 // Let is At for an event.
@@ -95,13 +95,13 @@ func (w *World) Let(at time.Duration, e Event) {
 	w.queue.Push(max(at, w.now), event{what: e, to: nowhere, from: nowhere})
 }
 
-// After has something happen at a place after a while, unless it crashes before.
+// After calls do at a place after a delay, unless the place crashes before.
 func (w *World) After(p Place, d time.Duration, do func()) {
 	w.queue.Push(w.now+max(0, d), event{what: call(do), to: int32(p), from: nowhere, life: w.places[p].life}) //nolint:gosec // few places
 }
 
-// Serve has something happen once the processor of a place has served a request
-// for it, which it does one after the other, unless the place crashes before.
+// Serve calls do once the processor of a place has served a request, unless the
+// place crashes before. The processor serves requests in turn.
 func (w *World) Serve(p Place, do func()) { w.Work(p, 1, do) }
 
 // Work is Serve for several requests at once.
@@ -111,15 +111,15 @@ func (w *World) Work(p Place, requests int, do func()) {
 	w.After(p, at.free-w.now, do)
 }
 
-// Commit has something happen once a transaction is durable at a place, unless it
-// crashes before. A disk takes one at a time: the caller waits for it before it
+// Commit calls do once a transaction is durable at a place, unless the place
+// crashes before. A disk takes a transaction at a time: the caller waits before it
 // begins the next.
 func (w *World) Commit(p Place, do func()) { w.After(p, w.o.Commit, do) }
 
-// Send has something happen at another place once a message of so many bytes has
-// got there. It is lost if the sender is down as it leaves, if the receiver is down
-// or has crashed since as it arrives, or if a cut is between them at either end of
-// the way. Messages of one link arrive in order.
+// Send calls do at another place once a message of the given bytes has arrived. The
+// message is lost if either place is down or a cut separates the places when it
+// leaves. On arrival it is lost if the receiver is down or has crashed since, or if
+// a cut separates the places. Messages of a link arrive in order.
 func (w *World) Send(from, to Place, bytes int, do func()) {
 	if !w.Reaches(from, to) {
 		return
@@ -133,7 +133,7 @@ func (w *World) Send(from, to Place, bytes int, do func()) {
 	w.queue.Push(at, event{what: call(do), to: int32(to), from: int32(from), life: w.places[to].life}) //nolint:gosec // few places
 }
 
-// happens tells whether an event still happens, at the time that it is due.
+// happens reports whether an event still happens when it is due.
 func (w *World) happens(e *event) bool {
 	if e.to == nowhere {
 		return true
@@ -142,16 +142,16 @@ func (w *World) happens(e *event) bool {
 	return at.life == e.life && !at.down && (e.from == nowhere || w.places[e.from].side == at.side)
 }
 
-// Reaches tells whether both places are up and no cut is between them.
+// Reaches reports whether both places are up and no cut separates them.
 func (w *World) Reaches(from, to Place) bool {
 	a, b := &w.places[from], &w.places[to]
 	return !a.down && !b.down && a.side == b.side
 }
 
-// Up tells whether a place is up.
+// Up reports whether a place is up.
 func (w *World) Up(p Place) bool { return !w.places[p].down }
 
-// Crash ends a place: what it had under way does not happen.
+// Crash crashes a place: its events under way do not happen.
 func (w *World) Crash(p Place) {
 	at := &w.places[p]
 	at.down = true
@@ -166,7 +166,8 @@ func (w *World) Restart(p Place) {
 	w.changed()
 }
 
-// Cut parts places: those with the same number reach each other. Heal ends it.
+// Cut separates places: places with the same number reach each other. Heal ends the
+// cut.
 func (w *World) Cut(side []int) {
 	for i := range w.places {
 		w.places[i].side = side[i]
@@ -182,8 +183,8 @@ func (w *World) Heal() {
 	w.changed()
 }
 
-// Watch has a func called after each change of who reaches whom, at once: what
-// systems are told of it, and how late, is theirs to model.
+// Watch has changed called at once after each change of the places that reach each
+// other. A system models itself how and when it learns of the change.
 func (w *World) Watch(changed func()) { w.watchers = append(w.watchers, changed) }
 
 func (w *World) changed() {
@@ -192,7 +193,7 @@ func (w *World) changed() {
 	}
 }
 
-// Until lets happen what is due by a time, which it then is.
+// Until runs all events due by a time, and sets the clock to it.
 func (w *World) Until(to time.Duration) {
 	for {
 		next, ok := w.queue.Pop(to)
@@ -207,8 +208,8 @@ func (w *World) Until(to time.Duration) {
 	w.now = max(w.now, to)
 }
 
-// Names are short names of places in regions: that of the region for the first
-// in each, and with a number for the others.
+// Names returns short names of places in regions: the name of the region for its
+// first place, with a number for the others.
 func Names(regions []string) []string {
 	names := make([]string, len(regions))
 	count := make(map[string]int)

@@ -1,7 +1,7 @@
-// Package wangrpc holds gRPC calls back by the round trip between the regions
-// of caller and server. It refuses to delay streams: what flows on one must not
-// wait for what flowed before it, so a stream's owner puts a [wan.DelayLine]
-// under its Send instead.
+// Package wangrpc delays gRPC calls by the round trip between the regions of caller
+// and server. It does not delay streams: a message of a stream must not wait for
+// the messages before, so the owner of a stream puts a [wan.DelayLine] under its
+// Send instead.
 package wangrpc
 
 import (
@@ -15,15 +15,15 @@ import (
 )
 
 // RoundTrip returns the round trip of a call of the full method, such as
-// "/samya.v1.TokenService/Acquire", to the target that the connection was made
-// for. It is asked once a call, by any number of goroutines.
+// "/samya.v1.TokenService/Acquire", to the target of the connection. It is called
+// once a call, by any number of goroutines.
 type RoundTrip func(ctx context.Context, method, target string) time.Duration
 
-// UnaryClientInterceptor returns an interceptor that lets half of the round
-// trip pass before a call is sent and half after its answer, good or bad, came
-// back. If the context ends before, so does the call, with the context's status:
-// in the first half the request was never sent, in the second its outcome is
-// unknown to the caller, as on a real network.
+// UnaryClientInterceptor returns an interceptor that waits half of the round trip
+// before it sends a call, and half after the answer, good or bad. If the context
+// ends before, the call ends with the context's status. In the first half the
+// request was never sent. In the second half the caller does not know its outcome,
+// as on a real network.
 func UnaryClientInterceptor(roundTrip RoundTrip) grpc.UnaryClientInterceptor {
 	return func(
 		ctx context.Context, method string, req, reply any, conn *grpc.ClientConn,

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// FormatError says what is wrong with a line of a file.
+// FormatError says that a line of a file is malformed.
 type FormatError struct {
 	File string
 	Line int // from 1
@@ -22,7 +22,7 @@ type FormatError struct {
 func (e *FormatError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err) }
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// longestLine is of a key, its kind, a limit and what separates them.
+// longestLine is the length of a line: a key, its kind, a limit and separators.
 const longestLine = kvpart.MaxKey + 32
 
 // Append appends an operation as lines of a file: `0,key` reads, `1,key` writes,
@@ -63,7 +63,7 @@ var (
 	errLong  = fmt.Errorf("the line is longer than %d bytes", longestLine)
 )
 
-// checkKey tells whether a key can stand in a file.
+// checkKey checks that a file can hold a key.
 func checkKey(key string) error {
 	switch {
 	case key == "":
@@ -83,11 +83,11 @@ type Reader struct {
 	r    *bufio.Reader
 	name string
 	line int
-	// interned are keys that were met, so that those that come again take no memory.
+	// interned are the keys seen before, so that repeated keys take no memory.
 	interned map[string]string
 }
 
-// mostInterned bounds how many keys a Reader remembers.
+// mostInterned bounds the keys that a Reader remembers.
 const mostInterned = 1 << 18
 
 // NewReader reads r, called name in errors.
@@ -95,8 +95,8 @@ func NewReader(r io.Reader, name string) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 64<<10), name: name, interned: map[string]string{}}
 }
 
-// Next returns the next operation, io.EOF after the last. Empty lines are skipped.
-// What is wrong with a line is a *FormatError.
+// Next returns the next operation, io.EOF after the last. It skips empty lines. A
+// malformed line fails with a *FormatError.
 func (r *Reader) Next() (Op, error) {
 	for {
 		line, err := r.r.ReadSlice('\n')

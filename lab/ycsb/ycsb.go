@@ -1,6 +1,6 @@
-// Package ycsb makes the core workloads of the Yahoo! Cloud Serving Benchmark, A
-// to F, each client's the same for the same seed, and reads and writes workloads
-// as the files of Repart-KV. It refuses to run them.
+// Package ycsb makes the core workloads of the Yahoo! Cloud Serving Benchmark, A to
+// F, and reads and writes workloads as the files of Repart-KV. A client's workload
+// depends on the seed alone. The package does not run workloads.
 package ycsb
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// Kind says what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
-// The kinds of operations. The first three are those of Repart-KV's files.
+// The kinds of operations. The first three are the kinds of Repart-KV's files.
 const (
 	Read Kind = iota
 	Write
@@ -37,29 +37,30 @@ func (k Kind) String() string {
 // Op is an operation of a client.
 type Op struct {
 	Kind  Kind
-	Limit int    // of a scan: how many keys at most
-	Key   string // of a scan: where it begins
+	Limit int    // of a scan: the most keys
+	Key   string // of a scan: its start
 }
 
-// Distribution says which keys are wanted how often.
+// Distribution is a distribution of requests over keys.
 type Distribution string
 
 // The distributions.
 const (
-	// Zipfian wants the k-th most wanted record as often as 1/k^Theta; which one
-	// that is has nothing to do with its number. YCSB itself draws of 10^10 and
-	// folds what it drew, so that its most wanted of 100,000 are wanted half as often.
+	// Zipfian requests the k-th most wanted record in proportion to 1/k^Theta. The
+	// rank of a record is unrelated to its number. YCSB itself draws from 10^10
+	// records and folds the draws, so that its most wanted of 100,000 records are
+	// wanted half as often.
 	Zipfian Distribution = "zipfian"
-	// Latest is as Zipfian with the newest record as the most wanted.
+	// Latest is Zipfian with the newest record as the most wanted.
 	Latest Distribution = "latest"
-	// Uniform wants all records as often.
+	// Uniform requests all records alike.
 	Uniform Distribution = "uniform"
 )
 
-// Distributions are all of them.
+// Distributions are all distributions.
 var Distributions = []Distribution{Zipfian, Latest, Uniform}
 
-// Mix is what a workload is made of: shares of operations, together 1.
+// Mix is the shares of operations in a workload; they sum to 1.
 type Mix struct {
 	Read, Update, Insert, Scan, Modify float64
 	Distribution                       Distribution
@@ -90,18 +91,18 @@ const (
 	MaxClients = 1 << 12
 )
 
-// Options says what workload to make.
+// Options are the options of a workload.
 type Options struct {
 	Mix     Mix
-	Records int // that are there before, from 1 to MaxRecords
+	Records int // number of initial records, from 1 to MaxRecords
 	Clients int // from 1 to MaxClients
-	// ScanMin and ScanMax bound the length of scans, which is uniform: from 1 to
-	// kvpart.MaxScan. YCSB's are 1 and 100.
+	// ScanMin and ScanMax bound the uniform length of scans, within 1 and
+	// kvpart.MaxScan. YCSB has 1 and 100.
 	ScanMin, ScanMax int
 	Seed             uint64
 }
 
-// check tells which option is out of its range.
+// check checks the options.
 func (o *Options) check() error {
 	m := o.Mix
 	sum := 0.0
@@ -126,7 +127,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Workload is what the clients of a workload share. It does not change.
+// Workload is the common part of a workload's clients. It does not change.
 type Workload struct {
 	o     Options
 	names []string
@@ -157,13 +158,14 @@ func New(o Options) (*Workload, error) {
 	return w, nil
 }
 
-// Names are the keys of the records that are there before, by their numbers. They
-// are not to be changed.
+// Names returns the keys of the initial records, by their numbers. The caller must
+// not change them.
 func (w *Workload) Names() []string { return w.names }
 
-// Name is the key of a record: YCSB's, which scatters records over the keys.
+// Name returns the key of a record: YCSB's key, which scatters records over the
+// keys.
 func Name(record int) string {
-	// FNV-1a as YCSB has it, of eight bytes, the lowest first.
+	// FNV-1a as in YCSB, of eight bytes, the lowest first.
 	hash, n := uint64(0xCBF29CE484222325), uint64(record)
 	for range 8 {
 		hash = (hash ^ n&0xff) * 1099511628211
@@ -175,7 +177,7 @@ func Name(record int) string {
 	return "user" + strconv.FormatUint(hash, 10)
 }
 
-// Generator makes the operations of one client, without end.
+// Generator makes the operations of a client, without end.
 type Generator struct {
 	w        *Workload
 	rnd      *rand.Rand
@@ -184,8 +186,8 @@ type Generator struct {
 	zipf     zipf
 }
 
-// Client returns the operations of a client, from 0. A client knows of what others
-// insert only that they are about as fast: what it reads may not be there yet.
+// Client returns the generator of a client, from 0. A client assumes that other
+// clients insert about as fast: a key that it reads may not be there yet.
 func (w *Workload) Client(client int) *Generator {
 	return &Generator{w: w, rnd: rand.New(rand.NewPCG(w.o.Seed, uint64(client)+1)), client: client, zipf: w.zipf}
 }

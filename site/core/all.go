@@ -45,7 +45,7 @@ func (c *Core) acquireAll(a *AcquireAll) {
 	}
 }
 
-// chargeOfAll is what parts take of each entity; nil if one of these is not there.
+// chargeOfAll is the charge of all parts; nil if an entity does not exist.
 func (c *Core) chargeOfAll(parts []Part) charge {
 	ch, found := make(charge, 0, len(parts)), true
 	for _, p := range parts {
@@ -59,7 +59,7 @@ func (c *Core) chargeOfAll(parts []Part) charge {
 	return ch
 }
 
-// missing is the first entity that parts name and that is not there.
+// missing is the first entity named by parts that does not exist.
 func (c *Core) missing(parts []Part) string {
 	for _, p := range parts {
 		if c.space.find(p.Entity) == nil {
@@ -69,7 +69,7 @@ func (c *Core) missing(parts []Part) string {
 	return ""
 }
 
-// recorded are the parts as they are recorded.
+// recorded returns the parts with their entities' generations.
 func (c *Core) recorded(parts []Part) []RecordedPart {
 	rs := make([]RecordedPart, 0, len(parts))
 	for _, p := range parts {
@@ -79,8 +79,8 @@ func (c *Core) recorded(parts []Part) []RecordedPart {
 	return rs
 }
 
-// chargeBack is what recorded parts give back: to the entities that are still there,
-// by the chains that these have.
+// chargeBack is the charge that recorded parts give back, to the entities that still
+// exist and their present ancestors.
 func (c *Core) chargeBack(parts []RecordedPart) charge {
 	var ch charge
 	for _, p := range parts {

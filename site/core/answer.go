@@ -8,22 +8,22 @@ type Code uint8
 const (
 	// OK: done and durable.
 	OK Code = iota
-	// OutOfTokens: refused, the tokens were not found in time.
+	// OutOfTokens: refused, no site gave the tokens in time.
 	OutOfTokens
 	// NotFound: no such entity.
 	NotFound
-	// Exists: an entity of that name exists.
+	// Exists: an entity with the same name exists.
 	Exists
 	// Reused: the request id was used with another body.
 	Reused
-	// Mismatch: the entity, or the mode, has not the expected generation or version.
+	// Mismatch: the entity or the mode does not have the expected generation or version.
 	Mismatch
-	// Overloaded: too much waits or is remembered already; nothing was done.
+	// Overloaded: too many requests wait or are remembered already; nothing was done.
 	Overloaded
 	// NoQuorum: no majority was reached in time; nothing was done.
 	NoQuorum
-	// Unknown: the time ran out while the change was being decided: it may
-	// still be. Repeating the request id tells.
+	// Unknown: the time ran out while the sites were deciding the change, which they may
+	// still accept. A repeat with the same request id tells.
 	Unknown
 	// Overflow: the counts would leave the range of 64 bits.
 	Overflow
@@ -32,30 +32,31 @@ const (
 	// Invalid: the arguments are out of range (zero or negative tokens, no such
 	// model).
 	Invalid
-	// Unvouched: too few members have vouched for the site's data so far;
-	// nothing was done.
+	// Unvouched: too few members have vouched for the site's data so far; nothing was
+	// done.
 	Unvouched
 	// QueueFull: too many acquires wait for tokens of the entity; nothing was done.
 	QueueFull
-	// Superseded: a later attempt of the request was made; this one does nothing.
+	// Superseded: the caller made a later attempt of the request; this attempt does
+	// nothing.
 	Superseded
 	// Expired: the request's time to be run is over; nothing was done.
 	Expired
 	// NoLease: there is no such lease, or it has ended.
 	NoLease
-	// NoParent: there is no entity of the parent's name.
+	// NoParent: no entity has the name of the parent.
 	NoParent
-	// HasChildren: entities stand below the one to be deleted.
+	// HasChildren: the entity to be deleted has entities below it.
 	HasChildren
 	// Looped: the parent is the entity itself or stands below it.
 	Looped
 	// TooDeep: an entity would stand deeper than MaxDepth.
 	TooDeep
-	// ExceedsLimit: refused, the acquire asks for more than a limit at the least, which
-	// no site can ever grant.
+	// ExceedsLimit: refused, the acquire asks for more tokens than a limit that it
+	// charges, so no site can ever grant it.
 	ExceedsLimit
-	// Halted: a balance of the entity, or of one in its tree, is broken at this site;
-	// nothing was done.
+	// Halted: a balance of the entity, or of an entity in its tree, is broken at this
+	// site; nothing was done.
 	Halted
 )
 
@@ -74,60 +75,61 @@ func (c Code) String() string {
 	return "?"
 }
 
-// Answer is the answer to one call. Most calls are acquires and releases, and
-// theirs are small.
+// Answer is the answer to a call. Most calls are acquires and releases, and their answers
+// are small.
 type Answer struct {
 	Code Code
-	// Parked says that a release is recorded, and counted once other sites have
-	// told that it did not run there.
+	// Parked says that a release is recorded, and will be counted once other sites have
+	// told that the release did not run there.
 	Parked bool
-	// More says that entities, or leases, follow behind the page.
+	// More says that entities or leases follow after the page.
 	More bool
-	// Deleted says that the entity watched was deleted.
+	// Deleted says that the watched entity was deleted.
 	Deleted bool
-	// Tokens are those granted or given back (ExceedsLimit: the limit of Lacking).
+	// Tokens are the tokens granted or given back; with ExceedsLimit the limit of
+	// Lacking.
 	Tokens Tokens
-	// Left is what this site had left just after (OutOfTokens, ExceedsLimit: just then).
+	// Left is the number of tokens left at this site just after the request; with
+	// OutOfTokens and ExceedsLimit, at the refusal.
 	Left Tokens
-	// RetryAfter is when another try may fare better; 0 for no idea.
+	// RetryAfter is the delay after which another try may fare better; 0 if unknown.
 	RetryAfter Tick
-	// Lacking is the entity that has not the tokens (OutOfTokens, QueueFull) or whose
-	// limit is too low (ExceedsLimit), of those that the request charges: the one named
-	// or one above it. If the request
-	// names several, and one of them is not there when it comes (NotFound), it is that.
+	// Lacking names an entity charged by the request: the named entity or an ancestor. It
+	// lacks the tokens (OutOfTokens, QueueFull), or its limit is too low (ExceedsLimit).
+	// With NotFound it is the missing entity, if the request names several.
 	Lacking string
 	// Missing is how many members must vouch for the site's data before it serves
 	// (Unvouched).
 	Missing int
-	// Returned are the tokens that a CommitLease gave back.
+	// Returned are the tokens given back by a CommitLease.
 	Returned Tokens
-	// Revision is that of the View (Watch).
+	// Revision is the revision of the View (Watch).
 	Revision Revision
-	// Details, if not nil, is what other answers tell beside.
+	// Details, if not nil, holds the parts that other kinds of answers add.
 	Details *Details
 }
 
-// Details are the parts of an answer that are large. They are shared, and not
-// to be changed.
+// Details are the large parts of an answer. Answers share them; nobody may change them.
 type Details struct {
 	// View is the entity read or changed.
 	View View
-	// Unapplied are the members that are not known to have applied a change of the
-	// limit (SetLimit), in their order.
+	// Unapplied are the members not known to have applied a change of the limit
+	// (SetLimit), in the order of the members.
 	Unapplied []SiteID
-	// Mode is the one decided by a SetMode, with a repeat the one decided then; of
-	// a Mismatch it has the version alone. Of a ReadMode it is the one in force.
+	// Mode is the mode decided by a SetMode; a repeat gets the mode of the first
+	// decision. After a Mismatch only the version is set. For a ReadMode it is the mode
+	// in force.
 	Mode Mode
-	// Forecast is by which model the site forecasts (SetForecast, ReadForecast).
+	// Forecast is the site's forecasting model (SetForecast, ReadForecast).
 	Forecast ForecastChoice
-	// Views is the page listed.
+	// Views is the listed page of entities.
 	Views []View
-	// Lease is the lease granted or renewed, Leases the page listed.
+	// Lease is the lease granted or renewed, Leases the listed page of leases.
 	Lease  LeaseView
 	Leases []LeaseView
 }
 
-// noDetails are those of an answer that has none.
+// noDetails are the details of an answer without Details.
 var noDetails Details
 
 func (a *Answer) details() *Details {
@@ -137,28 +139,28 @@ func (a *Answer) details() *Details {
 	return a.Details
 }
 
-// View is that of the Details, empty if there are none.
+// View is the View of the Details, empty if there are none.
 func (a Answer) View() *View { return &a.details().View }
 
-// Unapplied are those of the Details, none if there are none.
+// Unapplied is the list of the Details, empty if there are none.
 func (a Answer) Unapplied() []SiteID { return a.details().Unapplied }
 
-// Mode is that of the Details, empty if there are none.
+// Mode is the Mode of the Details, empty if there are none.
 func (a Answer) Mode() Mode { return a.details().Mode }
 
-// Forecast is that of the Details, empty if there are none.
+// Forecast is the Forecast of the Details, empty if there are none.
 func (a Answer) Forecast() ForecastChoice { return a.details().Forecast }
 
-// Views are those of the Details, none if there are none.
+// Views is the page of the Details, empty if there are none.
 func (a Answer) Views() []View { return a.details().Views }
 
-// Lease is that of the Details, empty if there are none.
+// Lease is the Lease of the Details, empty if there are none.
 func (a Answer) Lease() *LeaseView { return &a.details().Lease }
 
-// Leases are those of the Details, none if there are none.
+// Leases is the page of the Details, empty if there are none.
 func (a Answer) Leases() []LeaseView { return a.details().Leases }
 
-// View is what this site knows of an entity.
+// View is this site's knowledge of an entity.
 type View struct {
 	Name       string
 	Limit      Tokens
@@ -166,66 +168,66 @@ type View struct {
 	Version    uint64
 	// Left, Offered and Net are this site's books.
 	Left, Offered, Net Tokens
-	// Waiting is how many acquires wait here.
+	// Waiting is the number of acquires that wait here.
 	Waiting int
-	// Applied is how many instances that a majority decided are applied here, and
-	// Moved how many that their members decided.
+	// Applied is the number of majority instances applied here, Moved the number of star
+	// instances.
 	Applied avantan.Instance
 	Moved   uint64
-	// Fetches is how many rounds of direct transfers have brought tokens here.
+	// Fetches is the number of rounds of direct transfers that brought tokens here.
 	Fetches uint64
-	// Surplus is kept out of circulation; see EntityRecord.
+	// Surplus is the number of tokens kept out of circulation; see EntityRecord.
 	Surplus Tokens
-	// Debt is by how much the tokens in circulation exceed Limit less Surplus; see
-	// EntityRecord. Usable is what the site may hand out of Left.
+	// Debt is the excess of the tokens in circulation over Limit less Surplus; see
+	// EntityRecord. Usable is the part of Left that the site may hand out.
 	Debt, Usable Tokens
 	// DebtSince is the instance that last raised the debt; 0 for none.
 	DebtSince avantan.Instance
-	// MayExceed is by how many tokens Limit less Surplus may be exceeded at most, as
-	// members that may not have heard of the debt go on granting; 0 if all have heard.
+	// MayExceed bounds the excess of tokens out over Limit less Surplus: members that may
+	// not have heard of the debt go on granting. It is 0 if all have heard.
 	MayExceed Tokens
-	// Parent is the name of the entity that it stands below, empty for none, and
-	// Children how many stand right below it.
+	// Parent is the name of the entity right above, empty for none. Children is the
+	// number of entities right below.
 	Parent   string
 	Children int
 	// Moves are the moves between sites that the books contain.
 	Moves Moves
-	// Others is what other sites have told, in the order of the members.
+	// Others holds the other sites' reports, in the order of the members.
 	Others []OtherView
 }
 
-// Moves tells which moves of tokens between sites a site's books contain.
+// Moves lists the moves of tokens between sites that a site's books contain.
 type Moves struct {
-	// Pledged: the site has a part in the next instance that a majority decides.
-	// Without one it is in no value of it that was decided by then.
+	// Pledged says that the site has a part in the next majority instance. If false, no
+	// value of that instance decided so far contains the site.
 	Pledged  bool
 	Stars    []StarMove
 	Sent     []TransferMove
 	Received []TransferMove
 }
 
-// StarMove is a part in an instance decided by its members.
+// StarMove is a part in an instance decided by its own members.
 type StarMove struct {
 	Leader  SiteID
 	Counter uint64
 	Applied bool
 }
 
-// TransferMove is the last transfer between two sites that one of them knows of;
-// Tokens are those of one sent and not acknowledged.
+// TransferMove is the last transfer between two sites that this site knows of. Tokens is
+// the amount of a transfer sent and not acknowledged.
 type TransferMove struct {
 	Site   SiteID
 	Seq    uint64
 	Tokens Tokens
 }
 
-// OtherView is what another site has told of its books.
+// OtherView is another site's report of its books.
 type OtherView struct {
 	Site               SiteID
 	Left, Offered, Net Tokens
-	// Age is how long ago it was heard; [Never] if it was not.
+	// Age is the time since the report; [Never] if there was no report.
 	Age Tick
 }
 
-// Never is the age of what was never heard.
+// Never is the age of a report that never came.
 const Never = ^Tick(0)

@@ -6,10 +6,10 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// A change of a limit is decided before all members have applied the change. A site
-// keeps for each entity which members are known to have applied the last change: each
-// message of the entity's sequence tells how far its sender is. That is a matter of
-// this life of the core; whoever waits after a restart has the members asked.
+// A change of a limit is decided before all members have applied it. For each entity a
+// site keeps the members known to have applied the last change: each message of the
+// entity's sequence tells how far its sender is. The site forgets this in a restart;
+// callers that wait after a restart have the members asked.
 
 // members is a set of members by their position in Config.Members.
 type members uint64
@@ -18,7 +18,7 @@ func (m members) has(i int) bool { return m&(1<<i) != 0 }
 
 func (m *members) remove(i int) { *m &^= 1 << i }
 
-// membersOf is the set of the members named; names of others are left out.
+// membersOf is the set of the named members; other names are left out.
 func (c *Core) membersOf(names []SiteID) members {
 	var set members
 	for _, name := range names {
@@ -53,22 +53,22 @@ func (c *Core) heardBy(d *debt) []SiteID {
 	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
 }
 
-// acks is which members have applied the last change of an entity's limit, and who
-// waits for that.
+// acks holds the members that have not applied the last change of an entity's limit, and
+// the callers that wait for them.
 type acks struct {
-	// at is the instance of the last change applied here, or a later one. missing are
-	// the members that are not known to have applied it.
+	// at is the instance of the last change applied here, or a later instance. missing
+	// are the members not known to have applied it.
 	at      avantan.Instance
 	missing members
 	waits   []ackWait
-	// askAt is when the members that the waits miss are asked next.
+	// askAt is the next time to ask the missing members.
 	askAt Tick
 }
 
 // ackWait is a caller that waits for all members to apply a change.
 type ackWait struct {
 	changeCaller
-	// result is the outcome that the caller is told.
+	// result is the outcome to tell the caller.
 	result LimitResult
 	// at and missing are as in acks, of the time when the caller began to wait.
 	at      avantan.Instance
@@ -124,14 +124,14 @@ func (c *Core) replyLimit(e *entity, w *ackWait) {
 	c.reply(w.call, Answer{Code: w.result.Outcome, Details: d})
 }
 
-// misses reports whether it matters here how far other members are.
+// misses reports whether this site needs to know how far other members are.
 func (e *entity) misses() bool {
 	d, a := e.debt(), e.acks()
 	return d != nil && d.unheard != 0 || a != nil && (a.missing != 0 || len(a.waits) > 0)
 }
 
-// heardApplied takes in how far a message of the entity's sequence says that its sender
-// is, and tells a sender that asked in vain that nothing was missed.
+// heardApplied notes how far the sender of a message of the entity's sequence is. It
+// tells a sender that asked in vain that nothing was missed.
 func (c *Core) heardApplied(e *entity, m *avantan.Message) {
 	if m == nil || m.Kind != avantan.CatchUpAsk && !e.misses() || m.Validate() != nil {
 		return
@@ -160,14 +160,15 @@ func (c *Core) heardApplied(e *entity, m *avantan.Message) {
 	})
 }
 
-// tellApplied tells members how far the entity is applied here.
+// tellApplied tells members which instance was last applied here.
 func (c *Core) tellApplied(e *entity, kind avantan.Kind, to members) {
 	for _, m := range c.namesOf(to) {
 		c.send(e.name, e.generation, []avantan.Message{{Kind: kind, From: c.cfg.Self, To: m, Applied: e.applied()}})
 	}
 }
 
-// askApplied asks the members in reach that a wait misses how far they are.
+// askApplied asks the members in reach that a wait misses for their last applied
+// instances.
 func (c *Core) askApplied(e *entity) {
 	a := e.acks()
 	if a == nil || len(a.waits) == 0 {
@@ -186,7 +187,7 @@ func (c *Core) askApplied(e *entity) {
 	a.askAt = c.now.Tick + c.cfg.Patience
 }
 
-// acksWake is when a wait of the entity is to be looked at; 0 for never.
+// acksWake is the time to look at a wait of the entity again; 0 for never.
 func (e *entity) acksWake() Tick {
 	a := e.acks()
 	if a == nil || len(a.waits) == 0 {

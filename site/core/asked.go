@@ -1,6 +1,6 @@
 package core
 
-// claims takes in what another site asks, or answers, about requests.
+// claims handles another site's asks and answers about requests.
 func (c *Core) claims(m *Claims) {
 	p := c.owed.peer(m.From)
 	if p == nil {
@@ -20,12 +20,12 @@ func (c *Core) claims(m *Claims) {
 	}
 }
 
-// asked does what another site asks about a request, and returns what to answer
-// once that is durable; 0 for nothing yet: it will be asked again.
+// asked carries out another site's ask about a request. It returns the verdict to send
+// once the effect is durable; 0 for none yet: the site will ask again.
 func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
 	if a.NotAfter > c.now.Wall+c.cfg.RequestHorizon() {
-		// The clock is behind here: a record made now could be forgotten before an
-		// attempt comes that it must stop.
+		// This site's clock is behind: a record made now could be forgotten before it has
+		// stopped a late attempt.
 		return 0
 	}
 	old, found := c.requests.find(a.Key)
@@ -43,11 +43,11 @@ func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
 	return 0
 }
 
-// undoAcquire undoes the attempts asked about and sees that none runs later.
+// undoAcquire undoes the asked attempts and ensures that none runs later.
 func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
 		if !found && !c.roomForAsked() {
-			// There is no room for the record that keeps it from running again.
+			// There is no room for the record that stops later runs.
 			return 0
 		}
 		c.superseded(w)
@@ -88,8 +88,8 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 	return DidRun
 }
 
-// settleRelease tells whether a release ran here, and sees that the attempts asked
-// about do not run later.
+// settleRelease tells whether a release ran here, and ensures that the asked attempts do
+// not run later.
 func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	parked := c.owed.byKey[a.Key]
 	if parked != nil && (parked.Kind != SettleRelease || parked.Body != a.Body) {
@@ -97,10 +97,10 @@ func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerd
 	}
 	switch {
 	case found && (old.state == Ran || old.state == Dropped):
-		// One that was given up here ran at another site, or may have.
+		// A release that was given up here ran at another site, or may have.
 		return DidRun
 	case found && old.attempt > a.Attempt, parked != nil && parked.Attempt >= a.Attempt:
-		// It is for this site to find out what became of the others.
+		// This site has to find out about the other attempts itself.
 		return NeverRan
 	case found && old.state == Undone && old.attempt == a.Attempt:
 		return NeverRan
@@ -119,8 +119,8 @@ func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerd
 	return c.never(a, ReleaseRequest)
 }
 
-// returnAsked gives back what a lease of this site holds, once for all attempts of
-// a release.
+// returnAsked gives back the tokens of a lease of this site, once for all attempts of a
+// release.
 func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	switch {
 	case found:
@@ -138,35 +138,35 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	return DidRun
 }
 
-// definitive reports whether a request without a record never ran here: nothing
-// is forgotten that was answered since it may have run at the earliest.
+// definitive reports whether a request without a record never ran here: no record is
+// forgotten from the earliest time at which the request may have run, or from later.
 func (c *Core) definitive(a *ClaimAsk) bool {
 	return c.requests.lost < a.NotAfter-c.cfg.RequestHorizon()
 }
 
-// askedPart is which part of the table of requests, as a divisor, other members may take
-// beyond its bound by what they ask about: clients that fill the table must not keep
-// others from finding out what became of a request.
+// askedPart: other members may exceed the bound of the table of requests by an
+// askedPart-th with the requests they ask about. Clients that fill the table must not
+// keep others from finding out about a request.
 const askedPart = 8
 
-// roomForAsked reports whether what a member asks about can be recorded.
+// roomForAsked reports whether the table has room for a request that a member asks about.
 func (c *Core) roomForAsked() bool {
 	return c.requests.size() < c.cfg.MaxRequests+max(1, c.cfg.MaxRequests/askedPart)
 }
 
-// never sees that attempts of a request of which there is no record do not run
-// later, and tells whether it is known that none did.
+// never ensures that attempts of a request without a record do not run later. Its verdict
+// is NeverRan if none is known to have run before, else Forgotten.
 func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	verdict, state := NeverRan, Undone
 	if !c.definitive(a) {
 		verdict = Forgotten
 		if kind == ReleaseRequest {
-			// So that nobody else who asks counts it.
+			// So no other asking site counts it.
 			state = Dropped
 		}
 	}
 	if c.now.Wall > a.NotAfter+c.cfg.Skew {
-		// No attempt is taken any more.
+		// No site takes an attempt any more.
 		return verdict
 	}
 	if !c.roomForAsked() {
@@ -177,8 +177,9 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 }
 
 // recordAsked records a request that another site asked about, or this site asked others
-// about, and that has no record here. The caller fills in kind, state, attempt and tokens,
-// and the entity's generation if it is known; 0 stands for the present entity's.
+// about, and that has no record here. The caller fills in kind, state, attempt and
+// tokens, and the entity's generation if it is known; 0 stands for the present entity's
+// generation.
 func (c *Core) recordAsked(a *ClaimAsk, r *RequestRecord) {
 	r.Key, r.Body = a.Key, a.Body
 	if e := c.space.find(a.Entity); e != nil && (r.Generation == 0 || r.Generation == e.generation) {

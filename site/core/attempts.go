@@ -5,12 +5,12 @@ import "slices"
 // firstAttempt is the number of the first attempt of a request.
 const firstAttempt Attempt = 1 << 8
 
-// attempt is the number of the attempt, also of a first one that has none.
+// attempt is the number of the attempt; a first attempt may have none in Tries.
 func (t *Tries) attempt() Attempt { return max(t.Attempt, firstAttempt) }
 
-// repeated answers a request whose id was seen before, and reports whether that is
-// all. A later attempt takes over what an earlier one at this site has come to; if
-// that was undone, it runs anew.
+// repeated answers a request with an id seen before, and reports whether the request is
+// done with. A later attempt takes over the outcome of an earlier attempt at this site;
+// if that was undone, it runs anew.
 func (c *Core) repeated(call Call, r *request, wait Tick) bool {
 	if old, ok := c.requests.find(r.key); ok {
 		switch at := r.tries.attempt(); {
@@ -31,7 +31,7 @@ func (c *Core) repeated(call Call, r *request, wait Tick) bool {
 	return len(c.waiting) > 0 && c.repeatedWaiting(call, r, wait)
 }
 
-// repeatedWaiting does the same for one that waits.
+// repeatedWaiting is repeated for a request that waits.
 func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 	w, ok := c.waiting[r.key]
 	if !ok {
@@ -53,8 +53,8 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 		w.calls = append(w.calls[:0], call)
 		c.waitingCalls[call] = w
 	case len(w.calls) >= MaxCallers:
-		// Not Overloaded: the acquire waits, and may be granted. Who takes it for one
-		// that has done nothing asks another site, which would grant it as well.
+		// Not Overloaded: the acquire waits, and may be granted. A caller that took it
+		// for undone would ask another site, which would grant it as well.
 		c.reply(call, Answer{Code: Unknown})
 	default:
 		w.calls = append(w.calls, call)
@@ -63,8 +63,7 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 	return true
 }
 
-// superseded answers those who wait for an acquire that another attempt has come
-// after.
+// superseded answers the callers of an acquire after a later attempt has come.
 func (c *Core) superseded(w *waiting) {
 	for _, call := range w.calls {
 		delete(c.waitingCalls, call)
@@ -73,22 +72,22 @@ func (c *Core) superseded(w *waiting) {
 	w.calls = w.calls[:0]
 }
 
-// takeOver records that a later attempt has the outcome of an earlier one, which
-// no site can undo from then on by asking about the earlier ones only.
+// takeOver records the outcome of an earlier attempt for a later attempt. From then on no
+// site can undo it by asking about the earlier attempts only.
 func (c *Core) takeOver(r *request, old *remembered) {
 	c.recordAgain(old, RequestRecord{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
 	})
-	// A release that is done or given up has nothing to ask: who asks here is told.
-	// The site of a lease is asked already.
+	// A release that is done or given up has nothing to ask: asking sites learn its
+	// outcome. The site of a lease is asked already.
 	if len(r.tries.Tried) > 0 && (old.kind == AcquireRequest || old.kind == LeasedRequest || old.kind == AllRequest || old.kind == ReleaseRequest && old.state == Parked) {
 		c.claim(r, old.generation, old.state)
 	}
 }
 
-// placed looks at where a request stands among its attempts, refuses it unless it
-// may run now, and has its tries name the sites that must be asked.
+// placed places a request among its attempts, refuses it unless it may run now, and lists
+// in its tries the sites to be asked.
 func (c *Core) placed(call Call, r *request) bool {
 	t := &r.tries
 	if t.NotAfter == 0 && t.Attempt <= firstAttempt && len(t.Tried) == 0 {
@@ -109,7 +108,7 @@ func (c *Core) placed(call Call, r *request) bool {
 	return false
 }
 
-// until is until when an acquire may wait.
+// until is the tick at which a waiting acquire expires.
 func (c *Core) until(wait Tick, t *Tries) Tick {
 	if t.NotAfter != 0 {
 		wait = min(wait, Tick(max(0, t.NotAfter-c.now.Wall)))
@@ -117,7 +116,7 @@ func (c *Core) until(wait Tick, t *Tries) Tick {
 	return c.now.Tick + wait
 }
 
-// again gives the answer that a record remembers.
+// again replies the answer remembered by a record.
 func (c *Core) again(call Call, r *request, old *remembered) {
 	a := old.answer()
 	if old.state == Refused {
@@ -129,7 +128,7 @@ func (c *Core) again(call Call, r *request, old *remembered) {
 	c.reply(call, a)
 }
 
-// answer is the answer that a record remembers.
+// answer is the answer remembered by a record.
 func (r *remembered) answer() Answer {
 	switch r.state {
 	case Refused:
@@ -146,8 +145,9 @@ func (r *remembered) answer() Answer {
 	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
 }
 
-// keepRequests is how long records are kept now: without an end while a member is
-// out of reach that may have to ask about them, as long as there is room.
+// keepRequests is the time in milliseconds for which records are kept now. As long as
+// there is room it is without an end while a member is out of reach that may have to ask
+// about them.
 func (c *Core) keepRequests() Tick {
 	if c.owed.absent && c.requests.size() < c.cfg.MaxRequests/2 {
 		return c.now.Tick

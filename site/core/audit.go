@@ -6,46 +6,46 @@ import (
 	"slices"
 )
 
-// Plain releases are trusted, so clients can give back what they never took. Then
-// less than nothing is out in all, and more is left at the sites than the limit
-// allows: a surplus. What sites tell of their nets is of different times and makes
-// an entity suspicious at most. An audit proves it, and a change in the entity's
-// own sequence sets the surplus aside.
+// Plain releases are trusted, so clients can give back tokens that they never took. Then
+// fewer than zero tokens are out in all, and the sites have more tokens left than the
+// limit allows: a surplus. The sites' reports of their nets are of different times, and
+// make an entity suspicious at most. An audit proves the surplus, and a change in the
+// entity's own sequence sets it aside.
 //
-// An audit asks all other members to watch. Once each has said under which id it
-// does, there is an instant at which all watch; then each is asked, by that id,
-// for the most that was out while it watched. A site answers only if the watch of
-// that id is still on, which a restart, or another watch for the same auditor,
-// ends. So what was out in all at that instant was at most the sum of what is
-// told, whatever clients did meanwhile: one that acquires at one site and then
-// releases at another is counted at the first before it is at the second.
+// An audit asks all other members to watch. Each answers with the id of its watch. Once
+// all have answered, there is an instant at which all watch. The audit then asks each
+// member, by that id, for the most tokens out during its watch. A site answers only if
+// the watch of that id is still on; a restart, or another watch for the same auditor,
+// ends it. So the tokens out in all at that instant were at most the sum of the answers,
+// whatever clients did meanwhile. A client that acquires at one site and then releases at
+// another is counted at the first before the second.
 //
-// What is out of the entities below is part of it, and a change of who stands there
-// reaches the sites at different times. So such a change ends the watches, and what
-// is told counts only if the same entities stand below at both sites.
+// The tokens out include those of the entities below, and a change of the tree reaches
+// the sites at different times. So such a change ends the watches, and an answer counts
+// only if both sites have the same entities below.
 
 const (
-	// auditEvery is the least time between two audits of an entity by a site, and
-	// auditTurn how much longer each next member waits before it audits too.
+	// auditEvery is the least time between two audits of an entity by a site, auditTurn
+	// the further wait of each next member before it audits too.
 	auditEvery = 10_000
 	auditTurn  = 3_000
-	// auditFor is how long an audit may take, watchFor how long a site watches.
+	// auditFor bounds the duration of an audit, watchFor the duration of a watch.
 	auditFor = 5_000
 	watchFor = 60_000
 )
 
-// audit is what a site keeps of an entity that is, or was lately, suspicious.
+// audit is a site's record of an entity that is, or was lately, suspicious.
 type audit struct {
 	watches []netWatch
-	// number is that of the audit under way here; 0 for none.
+	// number is the number of the audit under way here; 0 for none.
 	number uint64
-	// begun is when the last audit began here, suspected since when the entity is
-	// suspicious; 0 for never.
+	// begun is the beginning of the last audit here, suspected the time since which the
+	// entity is suspicious; 0 for never.
 	begun, suspected Tick
-	// version and surplus are those at its beginning.
+	// version and surplus are the entity's at the beginning of the audit.
 	version uint64
 	surplus Tokens
-	// members are where the others are, in the order of the members.
+	// members holds the progress of the others, in the order of the members.
 	members []audited
 }
 
@@ -53,31 +53,31 @@ type audit struct {
 type netWatch struct {
 	auditor SiteID
 	id      uint64
-	// most is the most that was out since it began.
+	// most is the largest net since the watch began.
 	most  Tokens
 	until Tick
 }
 
-// audited is where a member is in an audit: it watches, then it has told.
+// audited is the progress of a member in an audit: first it watches, then it has told.
 type audited struct {
 	watch uint64
 	told  bool
 	net   Tokens
 }
 
-// note follows what is out.
+// note raises the watches' most to the net.
 func (a *audit) note(net Tokens) {
 	for i := range a.watches {
 		a.watches[i].most = max(a.watches[i].most, net)
 	}
 }
 
-// negative reports whether less than nothing seems to be out, by what others have
-// told at any time, beyond what is set aside.
+// negative reports whether fewer than zero tokens seem to be out, beyond the surplus set
+// aside, by the reports of others at any time.
 func (e *entity) negative() bool { return e.books.Net()+e.outside+e.surplus() < 0 }
 
-// suspect looks whether less than nothing seems to be out. If all have told lately
-// it begins an audit: the first member at once, the next ones if it seems so for
+// suspect checks whether fewer than zero tokens seem to be out. If all have told lately
+// it begins an audit: the first member at once, later members if the suspicion lasts
 // longer.
 func (c *Core) suspect(e *entity) {
 	if !e.negative() {
@@ -87,7 +87,7 @@ func (c *Core) suspect(e *entity) {
 		}
 		return
 	}
-	// Until it is settled all are to tell.
+	// All members tell until the suspicion is settled.
 	c.active(e)
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && (e.views == nil || e.views[i].told == 0 || c.now.Tick > e.views[i].told+maxAge || !c.seemsUp(m)) {
@@ -128,7 +128,7 @@ func (c *Core) auditOf(e *entity) *audit {
 	return e.audit
 }
 
-// watchNet begins a watch for an auditor, in place of an earlier one for it.
+// watchNet begins a watch for an auditor, and replaces its earlier watch.
 func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
 	a := c.auditOf(e)
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
@@ -140,7 +140,7 @@ func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
 // auditID draws an id that no message of an earlier life has.
 func (c *Core) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
 
-// most is what a watch has seen, if it is still on.
+// most is the most tokens out during a watch, if the watch is still on.
 func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {
 	for i := range a.watches {
 		if w := &a.watches[i]; w.auditor == auditor && w.id == id {
@@ -199,7 +199,7 @@ func (c *Core) audited(e *entity, m *Audit) {
 	}
 }
 
-// auditAnswer takes in what a member answers to this site's audit.
+// auditAnswer handles a member's answer to this site's audit.
 func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
 	if m.Step == AuditTell {
 		if member.watch != 0 && !member.told && m.Shape == c.space.shapes[e] {
@@ -217,8 +217,8 @@ func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
 	}
 }
 
-// endAudit ends this site's audit once all others have told, and has a surplus
-// set aside if there is one.
+// endAudit ends this site's audit once all others have told, and sets a surplus aside if
+// there is one.
 func (c *Core) endAudit(e *entity) {
 	a := e.audit
 	self := slices.Index(c.cfg.Members, c.cfg.Self)
@@ -237,8 +237,8 @@ func (c *Core) endAudit(e *entity) {
 	}
 }
 
-// setAside proposes that a surplus is set aside. Only one such change can follow
-// a version, so that of two audits at once one counts.
+// setAside proposes to set a surplus aside. Only a single such change can follow a
+// version, so only one of two simultaneous audits counts.
 func (c *Core) setAside(e *entity, surplus Tokens) {
 	id := fmt.Sprintf("surplus\x00%d", e.version)
 	if len(e.changes) >= c.cfg.MaxChanges || slices.ContainsFunc(e.changes, func(p *pendingChange) bool { return p.requestID == id }) {
@@ -256,7 +256,7 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 	c.schedule(e)
 }
 
-// keepOut sets how much of an entity is kept out of circulation.
+// keepOut sets the number of an entity's tokens kept out of circulation.
 func (c *Core) keepOut(e *entity, surplus Tokens) {
 	c.surplus += surplus - e.surplus()
 	if surplus != e.surplus() {
@@ -264,7 +264,7 @@ func (c *Core) keepOut(e *entity, surplus Tokens) {
 	}
 }
 
-// auditWake is when a watch, or what is known of an audit, is to be forgotten.
+// auditWake is the time at which a watch, or the state of an audit, is to be forgotten.
 func (e *entity) auditWake() Tick {
 	if e.audit == nil {
 		return 0
@@ -276,7 +276,7 @@ func (e *entity) auditWake() Tick {
 	return at
 }
 
-// forgetAudit forgets what nobody will ask for any more.
+// forgetAudit forgets an audit that nobody will ask about any more.
 func (c *Core) forgetAudit(e *entity) {
 	if e.audit != nil && e.auditWake() <= c.now.Tick {
 		e.audit = nil

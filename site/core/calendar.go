@@ -6,7 +6,7 @@ import "container/heap"
 type dated[T any] interface {
 	// before reports whether the item is due ahead of another.
 	before(other T) bool
-	// index is the place of the item in its calendar, -1 outside of one.
+	// index is the place of the item in its calendar, -1 outside of a calendar.
 	index() *int32
 }
 

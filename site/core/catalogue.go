@@ -14,14 +14,14 @@ type CatalogueChange struct {
 	Kind  ChangeKind `json:"kind"`
 	Name  string     `json:"name"`
 	Limit Tokens     `json:"limit,omitempty"`
-	// Parent is the name of the entity to stand below: CreateEntity, MoveEntity.
+	// Parent is the name of the parent: CreateEntity, MoveEntity.
 	Parent string `json:"parent,omitempty"`
-	// Subtree has a DeleteEntity take along what stands below.
+	// Subtree has a DeleteEntity delete the entity's descendants too.
 	Subtree bool `json:"subtree,omitempty"`
 	// Mode is the protocol to switch to: SetMode.
 	Mode string `json:"mode,omitempty"`
-	// Generation is the one expected by a deletion or move, or the version expected
-	// by a change of the mode; 0 for any.
+	// Generation is the generation expected by a deletion or move, or the version
+	// expected by a change of the mode; 0 for any.
 	Generation uint64 `json:"generation,omitempty"`
 	RequestID  string `json:"request_id"`
 	Body       uint64 `json:"body"`
@@ -33,35 +33,35 @@ type CatalogueChange struct {
 type catalogue struct {
 	c        *Core
 	protocol *avantan.Machine
-	// generation is the last one given out.
+	// generation is the last generation given out.
 	generation uint64
-	// mode is the last one decided.
+	// mode is the last mode decided.
 	mode ModeRecord
-	// numbered is how many changes were decided so far.
+	// numbered is the number of changes decided so far.
 	numbered uint64
-	// changes are the last decided ones, oldest first; results finds them.
+	// changes are the last decided changes, oldest first; results finds them.
 	changes []ChangeRecord
 	results map[string]ChangeRecord
 	// clock is the latest Asked of all changes decided.
 	clock int64
-	// gap says that a snapshot was installed in this step that tells of no results
-	// by time: some may have been forgotten.
+	// gap says that a snapshot installed in this step has no results by time: some may
+	// have been forgotten.
 	gap bool
-	// asks paces what is asked of other members and answered to them.
+	// asks paces the asks to other members and the answers to them.
 	asks asks
 	// pending are the changes asked for at this site.
 	pending []*pendingChange
 	applied bool
-	// shifted are the entities whose books or queues the changes applied in this
-	// step have moved, reshapes says that some have waiting acquires to be looked at.
+	// shifted are the entities with books or queues moved by changes applied in this
+	// step. reshapes says that waiting acquires of some must be looked at.
 	shifted  []*entity
 	reshapes bool
 
 	dirty bool
-	// nextSync is when the other sites are told next how far this one is.
+	// nextSync is the next time to tell the other sites how far this site is.
 	nextSync Tick
-	// told is the last entity whose limit the others were told of; empty to
-	// start with the first.
+	// told is the last entity with a limit told to the others; empty to start with the
+	// first.
 	told string
 	wake Tick
 }
@@ -111,14 +111,14 @@ func (c *Core) stepCatalogue(in avantan.Input) {
 		c.reshaped()
 		cat.answerPending()
 	}
-	// A site alone has decided at once what it has begun.
+	// A site alone decides an instance as it begins it.
 	if in.Begin == nil || applied {
 		c.pursueCatalogue()
 	}
 	c.scheduleCatalogue()
 }
 
-// answerPending answers the changes that were decided.
+// answerPending answers the decided changes.
 func (cat *catalogue) answerPending() {
 	cat.pending = slices.DeleteFunc(cat.pending, func(p *pendingChange) bool {
 		p.proposed = false
@@ -152,8 +152,8 @@ func (cat *catalogue) answer(r ChangeRecord, body uint64) Answer {
 	return Answer{Code: r.Outcome, Details: &Details{View: v}}
 }
 
-// settle gives a decided change its effect. It is deterministic: every site
-// settles the same changes in the same order.
+// settle carries out a decided change. It is deterministic: every site settles the same
+// changes in the same order.
 func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	if _, repeated := cat.result(ch.RequestID); repeated || ch.dead(cat.clock) {
 		return
@@ -182,8 +182,8 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 	c.out.Records.Changes = append(c.out.Records.Changes, r)
 }
 
-// note keeps a decided change, and forgets the oldest beyond KeepChanges, as far as
-// their results no longer count.
+// note keeps a decided change. Beyond KeepChanges it forgets the oldest changes, unless
+// their results still count.
 func (cat *catalogue) note(r ChangeRecord) {
 	cat.changes = append(cat.changes, r)
 	cat.results[r.Change.RequestID] = r

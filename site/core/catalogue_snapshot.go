@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// catalogueSnapshot is what a site that missed decisions is told: the changes
-// it missed, or everything if they are no longer all kept.
+// catalogueSnapshot is for a site that missed decisions: the changes it missed, or
+// everything if they are no longer all kept.
 type catalogueSnapshot struct {
 	// Missed are the changes since the reader's last instance.
 	Missed []ChangeRecord `json:"missed,omitempty"`
@@ -29,8 +29,7 @@ type createdEntry struct {
 	Name       string `json:"name"`
 	Generation uint64 `json:"generation"`
 	Limit      Tokens `json:"limit"`
-	// Parent is the generation of the entity that it stands below, Shape as in
-	// EntityRecord.
+	// Parent is the generation of the entity right above, Shape as in EntityRecord.
 	Parent uint64 `json:"parent,omitempty"`
 	Shape  uint64 `json:"shape,omitempty"`
 }
@@ -88,10 +87,9 @@ func (cat *catalogue) Install(_ avantan.Instance, snapshot []byte) error {
 	return nil
 }
 
-// replace makes the catalogue that of a snapshot. The books come out as if the
-// changes that were missed had been applied one by one: what was moved here on each
-// entity directly stays that of those that are still there, and is out of all that
-// they stand below then.
+// replace replaces the catalogue by a snapshot. The books come out as if the missed
+// changes had been applied one by one. Each remaining entity keeps the tokens moved here
+// on it directly, and they are out of all its ancestors in the new tree.
 func (cat *catalogue) replace(w *catalogueWhole) {
 	c := cat.c
 	direct := make(map[*entity]Tokens, c.space.len())
@@ -130,7 +128,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	}
 }
 
-// regroup has those entities, where they stand, that a snapshot names.
+// regroup makes the entities and their tree the same as in a snapshot.
 func (cat *catalogue) regroup(w *catalogueWhole) {
 	c := cat.c
 	wanted := make(map[string]*createdEntry, len(w.Entities))
@@ -155,7 +153,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 		}
 		byGeneration[en.Generation] = e
 	}
-	// They may stand in a loop until all are where they are to stand.
+	// Entities may form a loop until all are in their new places.
 	for _, en := range w.Entities {
 		e := byGeneration[en.Generation]
 		c.relink(e, byGeneration[en.Parent])
@@ -165,7 +163,7 @@ func (cat *catalogue) regroup(w *catalogueWhole) {
 	}
 }
 
-// validate checks that a snapshot is one of a catalogue.
+// validate checks the entities and the mode of a snapshot.
 func (w *catalogueWhole) validate() error {
 	if err := w.Mode.validate(); err != nil {
 		return err

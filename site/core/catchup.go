@@ -2,16 +2,17 @@ package core
 
 import "github.com/samya-db/samya/avantan"
 
-// asks paces, for each other member, what this site asks of the catalogue and what it
-// answers. An answer may be the whole catalogue, and any late message asks for one.
+// asks paces, for each other member, this site's asks about the catalogue and its
+// answers. An answer may be the whole catalogue, and any late message asks for an answer.
 type asks map[SiteID]*askPace
 
 type askPace struct {
-	// asked is when the member was asked last, and askedAt what was applied here then.
+	// asked is the time of the last ask to the member, askedAt the last instance applied
+	// here at that time.
 	asked   Tick
 	askedAt avantan.Instance
-	// answered is when the member was answered last; since and until are what the
-	// answer spans.
+	// answered is the time of the last answer to the member; since and until are the
+	// instances that the answer spans.
 	answered     Tick
 	since, until avantan.Instance
 }
@@ -25,9 +26,9 @@ func (a asks) of(site SiteID) *askPace {
 	return p
 }
 
-// mayAsk reports whether a member may be asked what this site has missed, and notes
-// that. There is one ask at a time: another may follow once the answer was applied, or
-// once a pause is over in which it should have come.
+// mayAsk reports whether this site may ask a member for missed decisions, and notes the
+// ask. Only a single ask is open at a time: another may follow once the answer was
+// applied, or after a pause in which the answer should have come.
 func (c *Core) mayAsk(to SiteID) bool {
 	p, applied := c.cat.asks.of(to), c.cat.protocol.State().Applied
 	if p.asked != 0 && p.askedAt == applied && c.now.Tick < p.asked+2*c.cfg.Window {
@@ -37,8 +38,8 @@ func (c *Core) mayAsk(to SiteID) bool {
 	return true
 }
 
-// answeredLately reports whether the answer to a message of the catalogue would be a
-// catch-up that its sender was sent just now, and notes one that will be sent.
+// answeredLately reports whether the answer to a message of the catalogue would repeat a
+// catch-up sent just now. If a new answer will be sent, answeredLately notes it.
 func (c *Core) answeredLately(m *avantan.Message) bool {
 	applied := c.cat.protocol.State().Applied
 	since := m.Applied
@@ -60,7 +61,7 @@ func (c *Core) answeredLately(m *avantan.Message) bool {
 	return false
 }
 
-// paced leaves out the asks that may not be made now.
+// paced leaves out asks that must wait.
 func (c *Core) paced(messages []avantan.Message) []avantan.Message {
 	kept := messages[:0]
 	for _, m := range messages {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// chargeOf is what a request takes of each entity, by the chains that these have;
-// nil if an entity that it names is not there.
+// chargeOf is the charge of a request, by the present chains; nil if an entity that it
+// names does not exist.
 func (c *Core) chargeOf(r *request) charge {
 	if r.parts != nil {
 		return c.chargeOfAll(r.parts)
@@ -14,8 +14,8 @@ func (c *Core) chargeOf(r *request) charge {
 	return c.space.find(r.entity).charge(nil, r.tokens)
 }
 
-// lackingIn is the name of the entity of a generation that a request charges; empty
-// if it charges none of that generation any more.
+// lackingIn is the name of the entity of a generation that a request charges; empty if it
+// no longer charges an entity of that generation.
 func (c *Core) lackingIn(r *request, generation uint64) string {
 	lacking := func(name string) string {
 		for e := range c.space.find(name).chain() {
@@ -50,8 +50,8 @@ func (c *Core) named(r *request) []*entity {
 	return named
 }
 
-// stale reports whether the acquire charges others than by the chains as they are,
-// or has others charged with other numbers of tokens.
+// stale reports whether the acquire's charge differs from its charge by the present
+// chains and limits.
 func (c *Core) stale(w *waiting) bool {
 	var room [MaxDepth]charged
 	if w.parts != nil {
@@ -62,10 +62,10 @@ func (c *Core) stale(w *waiting) bool {
 	return !slices.Equal(w.charge, ch)
 }
 
-// rechain goes through the acquires that wait after entities were moved or deleted.
-// Those that name a deleted one are answered. The others charge who stands above
-// what they name; one that waits for an entity that it does not charge any more, or
-// for another number of tokens, is placed anew, and one of more than a limit refused.
+// rechain updates the waiting acquires after entities were moved or deleted. It answers
+// acquires that name a deleted entity. Other acquires charge the present ancestors. An
+// acquire that waits for an entity it no longer charges, or for another number of tokens,
+// is placed anew. An acquire of more than a limit is refused.
 func (c *Core) rechain() {
 	var ws []*waiting
 	for _, w := range c.waiting {

@@ -8,23 +8,22 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// pendingChange is an administrative change asked for at this site and not yet
-// decided.
+// pendingChange is an administrative change asked for at this site and not yet decided.
 type pendingChange struct {
 	requestID string
 	body      uint64
 	until     Tick
-	// times bound the change's life; dies is when it is over by this site's ticks.
+	// times bound the change's life; dies is its end in this site's ticks.
 	times ChangeTimes
 	dies  Tick
 	// encoded is the change as proposed in an entity's own sequence.
 	encoded []byte
 	// catalogue is the change as proposed in the catalogue's sequence.
 	catalogue CatalogueChange
-	// proposed is set while the protocol may hold it, built once it may have
-	// become part of a value: it may then be decided whatever happens here.
+	// proposed is set while the protocol may hold the change, built once it may be part
+	// of a value: the sites may then decide it whatever happens here.
 	proposed, built bool
-	// late is set once its time is up. It is not proposed any more.
+	// late is set once its time is up; it is not proposed any more.
 	late    bool
 	callers []changeCaller
 }
@@ -32,21 +31,21 @@ type pendingChange struct {
 // changeCaller waits for the answer to a change.
 type changeCaller struct {
 	call Call
-	// until is when the caller wants an answer. applied says that the caller waits for
-	// all members to apply the change.
+	// until is the time at which the caller wants an answer. applied says that the caller
+	// waits for all members to apply the change.
 	until   Tick
 	applied bool
 }
 
-// answerAll answers all that wait for a change.
+// answerAll answers all callers that wait for a change.
 func (c *Core) answerAll(p *pendingChange, a Answer) {
 	for _, caller := range p.callers {
 		c.reply(caller.call, a)
 	}
 }
 
-// changeBody is what must be the same in a repeat of a change. It is stored: of
-// name and mode a change has one.
+// changeBody is a hash of everything that must be the same in a repeat of a change. It is
+// stored. A change has only a name or a mode.
 func changeBody(ch *Change) uint64 {
 	h := bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
 	if ch.Parent != "" {
@@ -58,7 +57,7 @@ func changeBody(ch *Change) uint64 {
 	return h
 }
 
-// valid reports whether a change says what its kind takes.
+// valid reports whether a change has the fields of its kind.
 func (ch *Change) valid() bool {
 	_, known := protocols[ch.Mode]
 	return ch.Limit >= 0 && ch.Limit <= MaxTokens && ch.RequestID != "" && known == (ch.Kind == SetMode) &&
@@ -112,8 +111,9 @@ func (c *Core) change(ch *Change) {
 	c.scheduleCatalogue()
 }
 
-// pin has a deletion or move that names no generation mean the entity that this site
-// knows: not a later one of that name, however late the change is decided.
+// pin makes a deletion or move without a generation refer to the entity that this site
+// knows. However late the change is decided, it does not hit a later entity of the same
+// name.
 func (c *Core) pin(ch *CatalogueChange) {
 	if ch.Generation != 0 || ch.Kind != DeleteEntity && ch.Kind != MoveEntity {
 		return
@@ -144,10 +144,9 @@ func joinPending(c *Core, pending []*pendingChange, p *pendingChange) bool {
 	return true
 }
 
-// expireChanges answers the changes whose time is up; protocol is nil if there
-// has been no instance. One that the protocol may
-// still build a value with gets as long as a first phase takes, so that it can
-// mostly be said that nothing was done.
+// expireChanges answers the changes that are late; protocol is nil before the first
+// instance. A change that the protocol may still build into a value gets the time of a
+// first phase more. The answer can then mostly be that nothing was done.
 func (c *Core) expireChanges(pending []*pendingChange, protocol *avantan.Machine) []*pendingChange {
 	return slices.DeleteFunc(pending, func(p *pendingChange) bool {
 		if p.until > c.now.Tick {
@@ -176,8 +175,8 @@ func firstDue(pending []*pendingChange) *pendingChange {
 	return pending[i]
 }
 
-// overdue reports whether the protocol holds a change, for the time after a
-// back-off, whose time is up. Begun anew, the instance will be without it.
+// overdue reports whether the protocol holds, for the time after a back-off, a change
+// whose time is up. Begun anew, the instance will be without the change.
 func overdue(pending []*pendingChange, protocol *avantan.Machine) bool {
 	return protocol.Waits() && !protocol.Open() &&
 		slices.ContainsFunc(pending, func(p *pendingChange) bool { return p.late && p.proposed })
@@ -189,8 +188,8 @@ func notProposed(pending []*pendingChange) {
 	}
 }
 
-// limitChange is a change of an entity's limit as its sequence decides it, or, if
-// Surplus is not 0, one that sets that much aside and leaves the limit as it is.
+// limitChange is a change of an entity's limit as its sequence decides it. If Surplus is
+// not 0, it sets Surplus tokens aside and leaves the limit as it is.
 type limitChange struct {
 	RequestID string `json:"request_id"`
 	Body      uint64 `json:"body"`
@@ -200,27 +199,27 @@ type limitChange struct {
 	ChangeTimes
 }
 
-// LimitResult is the outcome of a decided limit change, kept so that a repeat
-// of its request id gets the same answer at every site.
+// LimitResult is the outcome of a decided limit change, kept so that a repeat of its
+// request id gets the same answer at every site.
 type LimitResult struct {
 	RequestID string `json:"request_id"`
 	Body      uint64 `json:"body"`
-	// Outcome is OK, Mismatch or Reused.
+	// Outcome is OK or Mismatch.
 	Outcome Code `json:"outcome"`
-	// Limit and Version are the entity's after the change.
+	// Limit and Version are the entity's values after the change.
 	Limit   Tokens `json:"limit"`
 	Version uint64 `json:"version"`
 	// Asked and Keep are as in ChangeTimes.
 	Asked int64 `json:"asked,omitempty"`
 	Keep  int64 `json:"keep,omitempty"`
-	// setAside is what the change sets aside.
+	// setAside is the number of tokens that the change sets aside.
 	setAside Tokens
-	// void says that the change does nothing: its request id was decided before, or
-	// its time was over.
+	// void says that the change does nothing: its request id was decided before, or its
+	// time was over.
 	void bool
 }
 
-// delta is what the change adds to the tokens of an entity in circulation.
+// delta is the change of the entity's tokens in circulation.
 func (r *LimitResult) delta(e *entity) Tokens {
 	if r.void {
 		return 0
@@ -228,7 +227,7 @@ func (r *LimitResult) delta(e *entity) Tokens {
 	return r.Limit - e.limit - r.setAside
 }
 
-// judge says what a limit change would do to the entity as it is.
+// judge works out the effect of a limit change on the present entity.
 func (e *entity) judge(encoded []byte) (LimitResult, error) {
 	var ch limitChange
 	if err := json.Unmarshal(encoded, &ch); err != nil {
@@ -258,7 +257,7 @@ func (e *entity) settleLimit(r LimitResult) {
 		return
 	}
 	e.limit, e.version = r.Limit, r.Version
-	// Only a repeat's answer is remembered.
+	// Only the answer to a repeat is remembered.
 	r.setAside = 0
 	e.results = append(e.results, r)
 	e.forgetResults()
@@ -308,8 +307,9 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 	})
 }
 
-// answerLimit answers a limit change whose request id was decided, and reports whether
-// it was. Callers that wait for all members to apply the change are answered then.
+// answerLimit answers a limit change with a decided request id, and reports whether it
+// was decided. Callers waiting for all members to apply the change are answered once they
+// have.
 func (c *Core) answerLimit(e *entity, p *pendingChange) bool {
 	r := e.result(p.requestID)
 	switch {
@@ -325,9 +325,9 @@ func (c *Core) answerLimit(e *entity, p *pendingChange) bool {
 	return true
 }
 
-// answerChanges answers the limit changes that were decided, after instances of
-// the entity's sequence were applied: no proposal of this site outlives those. gap
-// says that results may have been forgotten before this site has heard of them.
+// answerChanges answers the decided limit changes, after instances of the entity's
+// sequence were applied: no proposal of this site outlives these instances. gap says that
+// results may have been forgotten before this site heard of them.
 func (c *Core) answerChanges(e *entity, gap bool) {
 	clock := e.clock()
 	e.changes = slices.DeleteFunc(e.changes, func(p *pendingChange) bool {

@@ -2,17 +2,17 @@ package core
 
 import "iter"
 
-// charged is what a request takes of one entity.
+// charged is the number of tokens that a request takes from an entity.
 type charged struct {
 	of     *entity
 	tokens Tokens
 }
 
-// charge is what a request takes of each entity: of those that it names and of all
-// above them, from the bottom up, each of them once.
+// charge is the list of tokens that a request takes from each entity: from the entities
+// that it names and all their ancestors, from the bottom up, each once.
 type charge []charged
 
-// charge puts into room what a request takes that asks for tokens of the entity.
+// charge appends to room the charge of a request for tokens of the entity.
 func (e *entity) charge(room charge, tokens Tokens) charge {
 	for ; e != nil; e = e.parent() {
 		room = append(room, charged{e, tokens})
@@ -20,8 +20,8 @@ func (e *entity) charge(room charge, tokens Tokens) charge {
 	return room
 }
 
-// add puts an entity's part of a request into the charge, which holds no entity
-// twice: placed has the places of those that it holds, from 1.
+// add adds an entity's part of a request to the charge, which holds no entity twice:
+// placed of an entity in the charge is its place, from 1.
 func (ch charge) add(e *entity, tokens Tokens) charge {
 	for ; e != nil; e = e.parent() {
 		if e.placed == 0 {
@@ -33,7 +33,7 @@ func (ch charge) add(e *entity, tokens Tokens) charge {
 	return ch
 }
 
-// added ends what add began.
+// added clears the places that add has set.
 func (ch charge) added() charge {
 	for i := range ch {
 		ch[i].of.placed = 0
@@ -41,7 +41,7 @@ func (ch charge) added() charge {
 	return ch
 }
 
-// entities are those charged.
+// entities are the charged entities.
 func (ch charge) entities() iter.Seq[*entity] {
 	return func(yield func(*entity) bool) {
 		for i := range ch {
@@ -52,7 +52,7 @@ func (ch charge) entities() iter.Seq[*entity] {
 	}
 }
 
-// find is what is taken of an entity, nil for nothing.
+// find is the part of an entity, nil if it is not charged.
 func (ch charge) find(e *entity) *charged {
 	for i := range ch {
 		if ch[i].of == e {
@@ -62,7 +62,7 @@ func (ch charge) find(e *entity) *charged {
 	return nil
 }
 
-// lower has it take fewer tokens of each.
+// lower lowers the tokens taken from each entity.
 func (ch charge) lower(tokens Tokens) {
 	for i := range ch {
 		ch[i].tokens = tokens
@@ -79,8 +79,8 @@ func (c *Core) take(ch charge) {
 	}
 }
 
-// creditAll puts tokens that were out back into the books, all or none, and reports
-// whether they fit. The caller goes on with freedAll.
+// creditAll puts outstanding tokens back into the books, all or none, and reports whether
+// they fit. The caller goes on with freedOne for each.
 func (c *Core) creditAll(ch charge) bool {
 	for i := range ch {
 		if !ch[i].of.books.Fits(ch[i].tokens) {
@@ -96,13 +96,13 @@ func (c *Core) creditAll(ch charge) bool {
 	return true
 }
 
-// credit does that for tokens of one entity, and so of all above it.
+// credit is creditAll for tokens of an entity and its ancestors.
 func (c *Core) credit(e *entity, tokens Tokens) bool {
 	var room [MaxDepth]charged
 	return c.creditAll(e.charge(room[:0], tokens))
 }
 
-// freed looks what becomes of tokens that came back to an entity and to all above.
+// freed follows up on tokens returned to an entity and its ancestors.
 func (c *Core) freed(e *entity) {
 	for ; e != nil; e = e.parent() {
 		c.freedOne(e)
@@ -116,9 +116,9 @@ func (c *Core) freedOne(e *entity) {
 	c.schedule(e)
 }
 
-// later has an entity looked at before the step ends: what was done for another one
-// has taken of its tokens, or has had an acquire join its queue or leave it. That
-// other one may be in the middle of what it does, and it goes by what it has left.
+// later has the core look at an entity before the step ends: work on another entity has
+// taken tokens of this entity, or moved an acquire into or out of its queue. That work
+// may not be finished, and it relies on the tokens it has left.
 func (c *Core) later(e *entity) {
 	if !e.due {
 		e.due = true
@@ -126,9 +126,9 @@ func (c *Core) later(e *entity) {
 	}
 }
 
-// catchUp looks at the entities that were left for later. It comes to an end: with
-// no tokens coming in, what stays in a queue that was worked off lacks tokens, or waits
-// for a hold, of which each acquire has one.
+// catchUp looks at the entities left for later. It comes to an end: with no tokens coming
+// in, acquires that stay in a served queue lack tokens, or wait for a hold, and each
+// acquire has a single hold.
 func (c *Core) catchUp() {
 	for i := 0; i < len(c.due); i++ {
 		e := c.due[i]

@@ -1,10 +1,10 @@
 package core
 
-// ClaimNumber names one of a site's claims; none is used twice. Later ones are
-// greater.
+// ClaimNumber names a site's claim. No number is used twice, and later claims have
+// greater numbers.
 type ClaimNumber uint64
 
-// ClaimKind says what is asked of the site of an earlier attempt.
+// ClaimKind is the kind of an ask to the site of an earlier attempt.
 type ClaimKind uint8
 
 const (
@@ -12,14 +12,13 @@ const (
 	UndoAcquire ClaimKind = iota + 1
 	// SettleRelease: say whether the release ran, and if not never run it.
 	SettleRelease
-	// ReturnLease: give back what a lease of the asked site holds, up to Tokens.
+	// ReturnLease: give back the tokens of a lease of the asked site, up to Tokens.
 	ReturnLease
 )
 
-// ClaimAsk asks another site about a request of which attempts may have run
-// there.
+// ClaimAsk asks another site about a request with attempts that may have run there.
 type ClaimAsk struct {
-	// Number is the claim's at the asking site.
+	// Number is the claim's number at the asking site.
 	Number ClaimNumber
 	Kind   ClaimKind
 	// Key, Body, Entity and Tokens are the request's.
@@ -27,7 +26,7 @@ type ClaimAsk struct {
 	Body   uint64
 	Entity string
 	Tokens Tokens
-	// Attempt is the last of those meant.
+	// Attempt is the last attempt asked about.
 	Attempt Attempt
 	// NotAfter is the wall time in milliseconds after which no site runs the
 	// request.
@@ -36,37 +35,37 @@ type ClaimAsk struct {
 	Lease RequestKey
 }
 
-// ClaimVerdict answers a claim. All are final and durable where they were given.
+// ClaimVerdict answers a claim. A verdict is final, and durable at its site.
 type ClaimVerdict uint8
 
 const (
 	// NeverRan: no such attempt ran, and none will.
 	NeverRan ClaimVerdict = iota + 1
-	// DidRun: an attempt ran. An acquire is undone; a lease has given back.
+	// DidRun: an attempt ran. An acquire is undone; a lease has given back its tokens.
 	DidRun
 	// Forgotten: the records that would tell are no longer kept.
 	Forgotten
 )
 
-// ClaimAnswer answers one ask.
+// ClaimAnswer answers an ask.
 type ClaimAnswer struct {
 	Number  ClaimNumber
 	Verdict ClaimVerdict
 }
 
-// Claims is a message about requests that two sites were asked.
+// Claims is a message about requests between two sites.
 type Claims struct {
 	From, To SiteID
 	Asks     []ClaimAsk
 	Answers  []ClaimAnswer
 }
 
-// ClaimRecord is what the site has to find out with other sites about one
-// request. It is stored by its number, until all have answered.
+// ClaimRecord is a site's open question to other sites about a request. It is stored by
+// its number, until all have answered.
 type ClaimRecord struct {
 	ClaimAsk
-	// Generation is the entity's here.
+	// Generation is the generation of the entity at this site.
 	Generation uint64
-	// Sites have not answered.
+	// Sites are the sites that have not answered.
 	Sites []SiteID
 }

@@ -7,50 +7,51 @@ import (
 )
 
 const (
-	// mostAsks bounds the asks of one message that are looked at.
+	// mostAsks bounds the asks that a site reads from a message.
 	mostAsks = 512
-	// askPause and maxAskPause bound the pause after which a member is asked again.
+	// askPause and maxAskPause bound the pause in milliseconds after which a member is
+	// asked again.
 	askPause, maxAskPause Tick = 1000, 8000
-	// claimBits is how many claims can be numbered within one block of requests.
+	// claimBits is the number of bits for a claim's index within a block of requests.
 	claimBits = 20
 )
 
-// owed holds what the site has to find out with other members about requests of
-// which earlier attempts may have run there.
+// owed holds the open questions to other members about requests whose earlier attempts
+// may have run there.
 type owed struct {
-	// peers are the other members, in their order.
+	// peers are the other members, in the order of the members.
 	peers []claimPeer
 	// byKey finds the last claim about a request.
 	byKey map[RequestKey]*claim
-	// open counts the claims, and fresh says that some were never asked.
+	// open counts the claims; fresh says that some were never asked.
 	open  int
 	fresh bool
-	// block and index number the claims: by the block of the records that they
-	// become durable with, and within it.
+	// block and index number the claims: block is the block of the records that they
+	// become durable with, index counts within it.
 	block, index uint64
 	// absent says that a member seems to be out of reach.
 	absent bool
 }
 
-// claim is one claim; see ClaimRecord.
+// claim is an open claim; see ClaimRecord.
 type claim struct{ ClaimRecord }
 
-// claimPeer is another member as one that is asked.
+// claimPeer is another member, as the receiver of claims.
 type claimPeer struct {
 	site SiteID
-	// open are the claims that it has not answered, in the order of their numbers;
-	// those from fresh on were never asked.
+	// open are the claims it has not answered, in the order of their numbers. Claims from
+	// fresh on were never asked.
 	open  btree.Map[ClaimNumber, *claim]
 	fresh ClaimNumber
-	// next is when it is asked again, 0 for never, and pause the time from then to
-	// the next time.
+	// next is the time to ask it again, 0 for never; pause is the time from then to the
+	// following question.
 	next, pause Tick
-	// cursor is the last claim asked again, unanswered how many of that round are
-	// open still.
+	// cursor is the last claim asked again, unanswered the number of that round's claims
+	// still open.
 	cursor     ClaimNumber
 	unanswered int
-	// full says that as many are open as may be, or were and not half of them have
-	// gone since.
+	// full says that the maximum number of claims is open, or was and more than half of
+	// them still are.
 	full bool
 }
 
@@ -63,8 +64,8 @@ func (o *owed) peer(site SiteID) *claimPeer {
 	return nil
 }
 
-// tried lists the other members that earlier attempts may have reached, in the
-// order of the members. It reports whether all sites named are members.
+// tried lists the other members that earlier attempts may have reached, in the order of
+// the members. It reports whether all named sites are members.
 func (o *owed) tried(t *Tries, self SiteID) ([]SiteID, bool) {
 	all := t.Tried == nil && t.Attempt >= 2<<8
 	var sites []SiteID
@@ -87,9 +88,9 @@ func (o *owed) union(a, b []SiteID) []SiteID {
 	return sites
 }
 
-// number returns the number of a new claim. Blocks are numbered without a gap and
-// the last one is never deleted, so no claim gets a number twice, also after all
-// were settled and the site was restarted: a late answer means no other claim.
+// claimNumber returns the number of a new claim. Blocks are numbered without a gap and
+// the last block is never deleted. So no claim gets a number twice, even after all were
+// settled and the site was restarted: a late answer never matches another claim.
 func (c *Core) claimNumber() ClaimNumber {
 	if o := &c.owed; o.block != c.requests.next {
 		o.block, o.index = c.requests.next, 0
@@ -118,7 +119,7 @@ func (c *Core) restoreClaims(records []ClaimRecord) {
 	}
 }
 
-// open adds a claim to those of the members that it is to be asked of.
+// open adds a claim to the open claims of each member to be asked.
 func (c *Core) open(cl *claim) {
 	c.owed.byKey[cl.Key] = cl
 	c.owed.open++
@@ -132,9 +133,9 @@ func (c *Core) open(cl *claim) {
 	c.owed.fresh = true
 }
 
-// claim notes that the sites of a request's earlier attempts are to be asked. A
-// claim of an earlier attempt at this site goes over into it: under another
-// number, for what was answered to the earlier one says too little.
+// claim opens a claim with the sites of a request's earlier attempts. It replaces a claim
+// of an earlier attempt at this site, under another number: answers to the earlier claim
+// say too little.
 func (c *Core) claim(r *request, generation uint64, state RequestState) {
 	kind, sites := UndoAcquire, r.tries.Tried
 	switch {
@@ -205,7 +206,7 @@ func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 	c.concluded(cl, a.Verdict)
 }
 
-// concluded does what follows from a member's verdict, or from having none.
+// concluded follows up on a member's verdict, or on a missing verdict.
 func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
 	switch {
 	case cl.Kind != UndoAcquire && verdict != NeverRan:
@@ -221,8 +222,8 @@ func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
 	}
 }
 
-// settleParked counts a parked release, or gives it up. The claim ends with that
-// in one transaction, so it is done once even if the record is no longer kept.
+// settleParked counts a parked release, or gives it up. The same transaction ends the
+// claim, so it happens once even without a record.
 func (c *Core) settleParked(cl *claim, state RequestState) {
 	if e := c.space.find(cl.Entity); e != nil && e.halted() {
 		return
@@ -246,9 +247,9 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 	}
 }
 
-// recordSettled records the end of a parked release that has no record in memory any
-// more. The disk may have its record still: after a restart the release would look
-// parked, and other sites would be told that it never ran.
+// recordSettled records the end of a parked release without a record in memory. The disk
+// may still have its record: after a restart the release would look parked, and other
+// sites would be told that it never ran.
 func (c *Core) recordSettled(cl *claim, state RequestState) {
 	kind := ReleaseRequest
 	if cl.Kind == ReturnLease {
@@ -259,7 +260,7 @@ func (c *Core) recordSettled(cl *claim, state RequestState) {
 	})
 }
 
-// record is the record of a request that has come into another state.
+// record is the record of a request in a new state.
 func (r *remembered) record(key RequestKey, state RequestState, attempt Attempt) RequestRecord {
 	return RequestRecord{
 		Key: key, Body: r.body, Kind: r.kind, State: state, Attempt: attempt,
@@ -267,8 +268,7 @@ func (r *remembered) record(key RequestKey, state RequestState, attempt Attempt)
 	}
 }
 
-// askFresh asks the members about the claims that were made since the last
-// transaction.
+// askFresh asks the members about the claims made since the last transaction.
 func (c *Core) askFresh() {
 	if !c.owed.fresh {
 		return
@@ -290,9 +290,8 @@ func (c *Core) askFresh() {
 	}
 }
 
-// askFrom asks a member about the claims from a number on, as many as go into a
-// message. It returns the last one's number, 0 if there is no other behind it, and
-// how many they are.
+// askFrom asks a member about the claims from a number on, as many as fit into a message.
+// It returns the last claim's number, 0 if no other follows, and the number of claims.
 func (c *Core) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked int) {
 	m := &Claims{From: c.cfg.Self, To: p.site}
 	more := false
@@ -323,7 +322,7 @@ func (o *owed) wakeAt() Tick {
 	return t
 }
 
-// askAgain asks the members whose time has come about their next claims.
+// askAgain asks members about their next claims, if it is time to.
 func (c *Core) askAgain() {
 	if c.owed.open == 0 {
 		return
@@ -339,7 +338,7 @@ func (c *Core) askAgain() {
 	}
 }
 
-// cameUp notes who is up, and has those who came up asked at once.
+// cameUp notes the sites that are up, and has the sites that came up asked at once.
 func (c *Core) cameUp(sites []SiteID) {
 	c.owed.absent = false
 	for i := range c.owed.peers {

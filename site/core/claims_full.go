@@ -2,13 +2,13 @@ package core
 
 import "slices"
 
-// lookedAt is how many of the oldest claims on a member are looked at for one that may
-// be given up.
+// lookedAt is the number of the oldest claims on a member that a search for a claim to
+// give up looks at.
 const lookedAt = 64
 
-// roomForClaim reports whether another claim on a member may be made. As long as there
-// are as many as may be, old ones are given up for new ones: else a member that is
-// lost for good would have repeats refused for ever.
+// roomForClaim reports whether another claim on a member may be made. At the bound it
+// gives up old claims for new ones: else a member that is lost for good would have
+// repeats refused for ever.
 func (c *Core) roomForClaim(p *claimPeer) bool {
 	for p.open.Len() >= c.cfg.MaxClaims {
 		if !p.full {
@@ -24,9 +24,9 @@ func (c *Core) roomForClaim(p *claimPeer) bool {
 	return true
 }
 
-// oldClaim returns a claim on a member that may be given up, nil for none: one that no
-// attempt can follow any more, and that was open for another Retention since. A claim
-// for a release comes last: its tokens would stay out.
+// oldClaim returns a claim on a member that may be given up, nil for none: no attempt can
+// follow any more, and the claim has stayed open for another Retention since. A claim for
+// a release comes last: its tokens would stay out.
 func (c *Core) oldClaim(p *claimPeer) *claim {
 	var found *claim
 	looked := 0
@@ -45,9 +45,9 @@ func (c *Core) oldClaim(p *claimPeer) *claim {
 	return found
 }
 
-// giveUpClaim ends a claim on a member as if the member had forgotten the request: what
-// the request has put out there stays out, and a parked release is not counted. No
-// token is granted twice for that.
+// giveUpClaim ends a claim on a member as if the member had forgotten the request: tokens
+// that the request has put out there stay out, and a parked release is not counted. That
+// grants no token twice.
 func (c *Core) giveUpClaim(p *claimPeer, cl *claim) {
 	p.drop(cl.Number, c.cfg.MaxClaims)
 	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
@@ -55,8 +55,8 @@ func (c *Core) giveUpClaim(p *claimPeer, cl *claim) {
 	c.concluded(cl, Forgotten)
 }
 
-// createdWithout tells that an entity was created while members seem to be out of
-// reach: their shares of its limit are of no use to others until they are back.
+// createdWithout tells that an entity was created while members seem to be out of reach:
+// their shares of its limit are of no use to others until they are back.
 func (c *Core) createdWithout(entity string) {
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self && !c.seemsUp(m) {

@@ -1,23 +1,22 @@
 package core
 
-// ClockRecord is how far a site's own time had come at a transaction.
+// ClockRecord is a site's own time at a transaction.
 type ClockRecord struct {
-	// Own counts the milliseconds that went by while the site ran, and as much of
-	// its time of being down as it trusts; it begins with a wall time. Wall is what
-	// the wall clock said.
+	// Own counts the milliseconds that went by while the site ran, and the trusted part
+	// of its downtime; it begins with a wall time. Wall is the time of the wall clock.
 	Own, Wall int64
 }
 
-// clock is the site's own time, by which leases end: within a life the monotonic
-// clock. Over a restart it goes on from what was stored last, and by what the wall
-// clock has gone ahead since, but by no more than the skew allowed: a wall clock
-// that was set ahead meanwhile is not to be told from a long time of being down.
+// clock is the site's own time, by which leases end: within a life the monotonic clock.
+// Over a restart it goes on from the last stored time. It adds the advance of the wall
+// clock since, but at most the allowed skew: a wall clock that was set ahead looks like a
+// long downtime.
 type clock struct {
 	// base is the own time at the tick from.
 	base    int64
 	from    Tick
 	started bool
-	// stored is when it was last handed over; 0 for never in this life.
+	// stored is the time when it was last handed over; 0 for never in this life.
 	stored   Tick
 	restored *ClockRecord
 }
@@ -45,14 +44,14 @@ func (c *Core) startClock() {
 // own is the site's own time.
 func (c *Core) own() int64 { return c.clock.base + int64(c.now.Tick-c.clock.from) }
 
-// clockWake is when the clock is to be stored although nothing else is; 0 for never.
+// clockWake is the time to store the clock although nothing else is; 0 for never.
 func (c *Core) clockWake() Tick {
 	if len(c.leases.byKey) == 0 {
 		return 0
 	}
 	stored := c.clock.stored
 	if len(c.out.Records.Leases) > 0 {
-		// The transaction that stores the leases stores it.
+		// The transaction that stores the leases stores the clock.
 		stored = c.now.Tick
 	}
 	return max(1, stored+Tick(c.cfg.Skew))
@@ -71,9 +70,9 @@ func (c *Core) keepClock(rec *Records) {
 	rec.Clock = &ClockRecord{Own: c.own(), Wall: c.now.Wall}
 }
 
-// storeClock stores the clock with a transaction that grants or renews leases, and
-// now and then with any other, as long as leases depend on it. By as much as it was
-// not stored for, leases last longer after a crash.
+// storeClock stores the clock with a transaction that grants or renews leases, and now
+// and then with any other, as long as leases depend on it. After a crash leases last
+// longer by the time since the clock was last stored.
 func (c *Core) storeClock(rec *Records) {
 	if rec.Empty() || rec.Clock != nil || len(c.leases.byKey) == 0 {
 		return

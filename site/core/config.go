@@ -10,125 +10,123 @@ import (
 	"github.com/samya-db/samya/redistribute"
 )
 
-// Config says who a core is and how it decides. The zero value of a field that
-// has a default means that default.
+// Config identifies a core and chooses how it decides. The zero value of a field with a
+// default means that default.
 type Config struct {
-	// Self is this site; one of Members.
+	// Self is this site, a member.
 	Self SiteID
 	// Members are the sites of the cluster as durably bootstrapped.
 	Members []SiteID
 
-	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose
-	// the modules by name: see the exported name lists of each. Protocol stands
-	// until the cluster decides on a mode, see SetMode.
+	// Protocol, Strategy, Policy, Offer, Trigger, Forecast and Admission choose the
+	// modules by name: see the exported name list of each. Protocol holds until the
+	// cluster decides on a mode, see SetMode.
 	Protocol, Strategy, Policy, Offer, Trigger, Forecast, Admission string
-	// Want and Wait do so too: how much a site wants to hold, and for whom it
-	// waits as the leader of an instance that a majority decides.
+	// Want and Wait choose modules too: how much a site wants to hold, and for which
+	// sites it waits as the leader of a majority instance.
 	Want, Wait string
 
-	// Retention is how long records of answered requests are kept, in
-	// milliseconds; default 5 minutes. A repeat that comes later runs anew, unless
-	// it has a time after which it must not run. Records are kept longer while
-	// another member is out of reach and fewer than half of MaxRequests are.
+	// Retention is the time for which records of answered requests are kept, in
+	// milliseconds; default 5 minutes. A later repeat runs anew, unless it has a time
+	// after which it must not run. Records are kept longer while another member is out of
+	// reach and there are fewer than half of MaxRequests.
 	Retention int64
-	// Skew is by how much this site's wall clock may be set back within Retention,
-	// in milliseconds; default 10 seconds, or a quarter of a Retention below 40.
-	// That a request runs once, however late an attempt comes, rests on it.
+	// Skew is the most by which this site's wall clock may be set back within Retention,
+	// in milliseconds; default 10 seconds, or a quarter of a Retention below 40 seconds.
+	// The guarantee that a request runs once, however late an attempt comes, rests on it.
 	Skew int64
-	// MaxClaims bounds, for each other member, the requests about which it has to
-	// be asked, acquires that still wait left out; default 65536 (about 500 bytes
-	// each).
+	// MaxClaims bounds, for each other member, the requests to ask that member about,
+	// without acquires that still wait; default 65536 (about 500 bytes each).
 	MaxClaims int
 	// MaxRequests bounds the records kept, and the acquires that wait; default 4,000,000
-	// (about 90 bytes of memory each). When it is reached requests are refused as
-	// Overloaded; from seven eighths on, those of tenants that have an equal part of it.
+	// (about 90 bytes of memory each). At the bound requests are refused as Overloaded;
+	// from seven eighths on, only requests of tenants that have an equal part of it.
 	MaxRequests int
-	// TenantSegments is how many segments of an entity's name, from the first on, are its
-	// tenant's; default 1. Tenants share MaxRequests, MaxWaitingAll and MaxWatchers.
+	// TenantSegments is the number of leading segments of an entity's name that name its
+	// tenant; default 1. Tenants share MaxRequests, MaxWaitingAll and MaxWatchers.
 	TenantSegments int
-	// MaxLeases bounds the leases; default 1,000,000 (about 300 bytes of memory
-	// each). When it is reached acquires of leases are refused as Overloaded.
+	// MaxLeases bounds the leases; default 1,000,000 (about 300 bytes of memory each). At
+	// the bound acquires of leases are refused as Overloaded.
 	MaxLeases int
-	// MaxWaiting bounds the acquires that wait for one entity; default 10,000.
+	// MaxWaiting bounds the acquires that wait for an entity; default 10,000.
 	MaxWaiting int
 	// MaxWaitingAll bounds the acquires that wait at the site; default 100,000.
 	MaxWaitingAll int
-	// Hold is how long other acquires that may wait do so for the acquire that has waited
-	// longest for an entity, while a redistribution counts that one; default 1000.
+	// Hold is the time in milliseconds for which other acquires wait for the acquire that
+	// has waited longest for an entity, while a redistribution counts it; default 1000.
 	Hold Tick
-	// MaxEntities bounds the entities that this site lets be created; default
-	// 250,000 (about 0.6 kB of memory each, and what the forecasting model keeps of
-	// those with demand in more than one bin). Others may be created through other sites that are
-	// configured otherwise.
+	// MaxEntities bounds the entities that this site lets be created; default 250,000
+	// (about 0.6 kB of memory each, and the forecasting model for entities with demand in
+	// more than one bin). Sites configured otherwise may create more.
 	MaxEntities int
 	// MaxChanges bounds the administrative changes under way; default 10,000.
 	MaxChanges int
-	// MaxResults and MaxLimitResults bound the results of decided changes that are
-	// kept, twice Retention long, so that no change runs twice: those of the catalogue
-	// (about 600 bytes each; default 262,144) and those of the limit changes of one
-	// entity (about 150 bytes each; default 256). When a table is full a change is
+	// MaxResults and MaxLimitResults bound the kept results of decided changes, kept for
+	// twice Retention so that no change runs twice. MaxResults is for the catalogue
+	// (about 600 bytes each; default 262,144), MaxLimitResults for the limit changes of
+	// an entity (about 150 bytes each; default 256). When a table is full, changes are
 	// refused as Overloaded.
 	MaxResults, MaxLimitResults int
-	// KeepChanges is how many decided changes of the catalogue are kept, however old,
-	// for sites that missed them; default 4096. A site that missed more is told all
-	// of the catalogue.
+	// KeepChanges is the number of decided changes of the catalogue kept, however old,
+	// for sites that missed them; default 4096. A site that missed more gets the whole
+	// catalogue.
 	KeepChanges int
-	// MaxBatch bounds the changes that one instance of the catalogue decides;
-	// default 1024.
+	// MaxBatch bounds the changes that an instance of the catalogue decides; default
+	// 1024.
 	MaxBatch int
-	// MaxTold bounds the entities of which one round tells how far their limits are
-	// applied, default 64; MaxSummaries the entities of one message about what a site
-	// has left, default 512; MaxAsks the requests that one message asks about,
-	// default 512.
+	// MaxTold bounds the entities whose applied limits are told in a round, default 64.
+	// MaxSummaries bounds the entities in a message about a site's tokens, default 512.
+	// MaxAsks bounds the requests that a message asks about, default 512.
 	MaxTold, MaxSummaries, MaxAsks int
 	// MaxWatchers bounds the callers that watch entities; default 10,000.
 	MaxWatchers int
 
-	// Window is how long a leader waits for the contributions of all reachable
-	// sites: above the farthest round trip and its syncs; default 450.
+	// Window is the time in milliseconds for which a leader waits for the contributions
+	// of all reachable sites: above the farthest round trip and its syncs; default 450.
 	Window Tick
-	// Patience is how long a site waits for an instance to move before it asks
-	// or takes over: at least three Windows; default 1500.
+	// Patience is the time in milliseconds for which a site waits for an instance to move
+	// before it asks or takes over: at least three Windows; default 1500.
 	Patience Tick
-	// Backoff and MaxBackoff bound the pause of a leader that lost against
-	// another or found no majority; defaults 50 and 2000.
+	// Backoff and MaxBackoff bound the pause, in milliseconds, of a leader that lost
+	// against another or found no majority; defaults 50 and 2000.
 	Backoff, MaxBackoff Tick
-	// GiveUp and MaxGiveUp bound the pause after an instance that showed that
-	// there are no tokens to be had anywhere; defaults 500 and 8000.
+	// GiveUp and MaxGiveUp bound the pause, in milliseconds, after an instance that
+	// showed that no site has tokens; defaults 500 and 8000.
 	GiveUp, MaxGiveUp Tick
-	// MaxResend bounds the pause after which tokens sent to another site, and not
-	// acknowledged, are sent again; default 8000.
+	// MaxResend bounds the pause, in milliseconds, after which unacknowledged tokens sent
+	// to another site are sent again; default 8000.
 	MaxResend Tick
-	// Sync is the pause between two rounds of telling the other sites how far
-	// the catalogue and changed limits are applied; default 5000.
+	// Sync is the pause in milliseconds between two rounds of telling the other sites how
+	// far the catalogue and changed limits are applied; default 5000.
 	Sync Tick
-	// Bin is the length of a forecasting bin; default 5000. Horizon is how many
-	// bins a redistribution provides for, at most 288; default 6. Day is how many
-	// bins make a day, for models that look for seasons: at most 86400; 0 for
-	// those of 24 hours, unless a bin is shorter than a second; -1 to look for none.
+	// Bin is the length of a forecasting bin in milliseconds; default 5000. Horizon is
+	// the number of bins that a redistribution provides for, at most 288; default 6. Day
+	// is the number of bins in a day, for models that look for seasons: at most 86400.
+	// Day 0 means a day of 24 hours, unless a bin is shorter than a second; -1 means no
+	// seasons.
 	Bin     Tick
 	Horizon int
 	Day     int
-	// ForecastIdle is how long an entity has no demand before its forecasting model
-	// is taken out of memory; its state stays on disk and, as long as no more than
-	// MaxParked bytes are kept, in memory. Defaults 24 hours and 64 MiB.
+	// ForecastIdle is the time in milliseconds without demand after which an entity's
+	// forecasting model leaves the memory. Its state stays on disk and, within MaxParked
+	// bytes for all, in memory. Defaults 24 hours and 64 MiB.
 	ForecastIdle Tick
 	MaxParked    int
 
-	// Run is the random id of this start, drawn anew for each. The site then
-	// serves only once enough members vouch for its data; see guard. 0 is for
-	// tests of other things: nothing is asked, told or checked.
+	// Run is the random id of this start, drawn anew for each. The site then serves only
+	// once enough members vouch for its data; see guard. 0 is for tests of other things:
+	// the guard asks, tells and checks nothing.
 	Run Run
-	// Unvouched has the site serve before any member has vouched: the operator
-	// knows that the data is the latest. A member that knows better stops it.
+	// Unvouched has the site serve before any member has vouched: the operator knows that
+	// the data is the latest. A member that knows better stops the site.
 	Unvouched bool
-	// VouchWait is how long after its start a site waits for the word of all members
-	// although enough have vouched for its data: above the time that links take to be
-	// made; default 2000.
+	// VouchWait is the time in milliseconds after its start for which a site waits for
+	// the word of all members although enough have vouched for its data. It should exceed
+	// the time to make links; default 2000.
 	VouchWait Tick
-	// Tell is the pause between two times that members are asked to vouch or told
-	// how far this site's data has come, or what it has of its busy entities, and
-	// the longest that what they told is remembered in memory only; default 1000.
+	// Tell is the pause in milliseconds between two rounds of asking members to vouch, or
+	// of telling them about this site's data and busy entities. It also bounds the time
+	// for which the members' marks are remembered in memory only; default 1000.
 	Tell Tick
 
 	// Rand is the source of jitter.
@@ -142,8 +140,8 @@ func orDefault[T comparable](v *T, d T) {
 	}
 }
 
-// RequestHorizon is how far ahead the time may lie after which a request must not run, in
-// milliseconds: a record outlives all attempts of its request.
+// RequestHorizon bounds how far ahead, in milliseconds, the time after which a request
+// must not run may lie: a record outlives all attempts of its request.
 func (c *Config) RequestHorizon() int64 { return c.Retention - c.Skew }
 
 // WithDefaults returns the configuration with the defaults filled in.
@@ -203,9 +201,9 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// modules are the paper's four modules (Section 4.1.1) as chosen: request
-// handling (admission), prediction (forecast), redistribution (policy, offer,
-// want, trigger). The fourth, the protocol, can change at run time: see Mode.
+// modules are the paper's modules (Section 4.1.1) as chosen: request handling
+// (admission), prediction (forecast), redistribution (policy, offer, want, trigger). The
+// fourth, the protocol, can change at run time: see Mode.
 type modules struct {
 	admission Admission
 	strategy  Strategy

@@ -2,29 +2,30 @@ package core
 
 import "slices"
 
-// A crowd is where many sites are short of an entity at once, and little is left. Each
-// of them would ask all others for the same few tokens: as many redistributions as
-// sites, each of which brings next to nothing. So a crowd begins one at a time, and that
-// one is an instance, which shares out anew what all have by what all want.
+// In a crowd many sites are short of an entity at once, and little is left. Each of them
+// would ask all others for the same few tokens: as many redistributions as sites, each
+// bringing next to nothing. So a crowd begins one redistribution at a time: an instance,
+// which shares out anew the tokens of all sites by the wants of all.
 //
-// Sites take turns. Who lacks most, by what all have told, begins first. Each site that
-// lacks less follows a crowdStep later, and finds the instance under way by then; after
-// the last one it is the turn of the first again. Sites where nobody waits come later, and
-// all do after an instance that moved few tokens. So the number of redistributions does not grow with the number of sites.
+// Sites take turns. The site that lacks most, by the reports of all, begins first. Each
+// site that lacks less follows a crowdStep later, and finds the instance under way by
+// then; after the last site it is the turn of the first again. Sites where nobody waits
+// come later, and all do after an instance that moved few tokens. So the number of
+// redistributions does not grow with the number of sites.
 //
 // None of this holds under the admission proof.
 
 const (
-	// crowdSize is how many other sites have to be short at once. Fewer are served
-	// sooner by direct transfers, each within one round trip.
+	// crowdSize is the number of other sites that have to be short at once. Direct
+	// transfers serve fewer sites sooner, each within a round trip.
 	crowdSize = 5
-	// crowdPart is of which part of the limit less has to be left, in all.
+	// crowdPart: in a crowd less than a crowdPart-th of the limit is left in all.
 	crowdPart = 8
-	// crowdStep is by how many milliseconds a site follows the one that lacks next more:
-	// more than the beginning of an instance takes to arrive.
+	// crowdStep is the time in milliseconds after which the next site follows: more than
+	// the beginning of an instance takes to arrive.
 	crowdStep = 250
-	// crowdPause is for how many milliseconds nobody begins the next instance after one
-	// that moved enough tokens.
+	// crowdPause is the time in milliseconds for which no site begins the next instance
+	// after an instance that moved enough tokens.
 	crowdPause = 100
 )
 
@@ -52,9 +53,9 @@ func (c *Core) inCrowd(e *entity) bool {
 	return short >= crowdSize
 }
 
-// turn is when the site may next begin a redistribution in a crowd: in its step of each
-// round of steps, one for each short site. What a site lacks counts as it was told, its
-// own too, so that sites agree on who comes first.
+// turn is the time at which the site may next begin a redistribution in a crowd: in its
+// step of each round of steps, with a step for each short site. The reported lack of each
+// site counts, this site's included, so that sites agree on their order.
 func (c *Core) turn(e *entity) Tick {
 	self := slices.Index(c.cfg.Members, c.cfg.Self)
 	own := e.views[self].Median - e.views[self].Left
@@ -81,8 +82,8 @@ func (c *Core) turn(e *entity) Tick {
 	return begun + round
 }
 
-// turned notes that an instance has moved so many tokens between sites: the next turns
-// begin after a pause, which is longer if that was little.
+// turned notes the number of tokens that an instance has moved between sites. The next
+// turns begin after a pause, longer if the number was small.
 func (c *Core) turned(e *entity, moved Tokens) {
 	switch {
 	case !c.inCrowd(e):

@@ -7,38 +7,37 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// A limit may be lowered below what is out. The sequence of the entity then decides
-// a debt along with the limit: the tokens in circulation exceed the limit by that
-// much. The debt is a number of the whole entity, a function of the decided
-// instances, and every site that has applied them knows it. So no site need have
-// less than none: a debt that one site bore alone would not keep another one from
-// granting what comes back there.
+// A limit may be lowered below the number of tokens out. The entity's sequence then
+// decides a debt along with the limit: the excess of the tokens in circulation over the
+// limit. The debt belongs to the whole entity. It is a function of the decided instances,
+// and every site that has applied them knows it. So no site need have a negative balance:
+// a debt borne by one site alone would not keep another site from granting tokens that
+// come back there.
 //
-// Each site that knows of a debt sets the whole debt aside of what the site has left,
-// and may use the rest only: no site has less than none, so no more than the limit is
-// out after a grant. What is set aside pays the debt with the next instance. A site
-// whose contribution may be in the instance that makes the debt uses nothing from the
+// Each site that knows of a debt sets the whole debt aside from its own tokens left, and
+// may use only the rest. No site has less than none, so no more than the limit is out
+// after a grant. The tokens set aside pay the debt with the next instance. A site with a
+// contribution that may be in the instance making the debt uses nothing from that
 // contribution on. Section 18 of docs/protocol.md has the argument.
 
-// debt is what a site knows of an entity that is in debt, or is about to be.
+// debt is a site's knowledge of an entity that is in debt, or is about to be.
 type debt struct {
-	// amount is by how much the tokens in circulation exceed the limit after the
-	// last instance applied, and since the instance that last raised the debt; 0 for
-	// none.
+	// amount is the excess of the tokens in circulation over the limit after the last
+	// instance applied, 0 for none; since is the instance that last raised the debt.
 	amount Tokens
 	since  avantan.Instance
-	// held is the instance until whose end the site stands still, as its
-	// contribution may be in a value that makes a debt; 0 for none.
+	// held is the instance until whose end the site stands still, as its contribution may
+	// be in a value that makes a debt; 0 for none.
 	held avantan.Instance
-	// aside is how much of what is left the site must not use.
+	// aside is the number of tokens left that the site must not use.
 	aside Tokens
-	// unheard are the members that may grant what pays the debt: those neither known to
-	// have applied since, nor to stand still until they have.
+	// unheard are the members that may grant tokens that pay the debt: not known to have
+	// applied since, nor to stand still until they have.
 	unheard members
 }
 
-// mayExceed is by how much more than the limit may be out at most after a grant. If all
-// members go by the debt, each of them sets the debt aside.
+// mayExceed bounds the excess of tokens out over the limit after a grant. If all members
+// go by the debt, each sets the debt aside, and there is no excess.
 func (d *debt) mayExceed() Tokens {
 	if d.unheard == 0 {
 		return 0
@@ -46,17 +45,17 @@ func (d *debt) mayExceed() Tokens {
 	return d.amount
 }
 
-// settling begins the name of the policy of a value that settles the debt: what
-// its members offer pays the debt first, and what they lack becomes one. A build
-// that does not know of debts accepts no such value.
+// settling begins the name of the policy of a value that settles the debt: the members'
+// offers pay the debt first, and tokens that they lack become a debt. A build that does
+// not know of debts accepts no such value.
 const settling = "debt/"
 
-// policyOf is the policy that a value names, and whether the value settles the debt.
+// policyOf is the policy named by a value, and whether the value settles the debt.
 func policyOf(v *avantan.Value) (name string, settles bool) {
 	return strings.CutPrefix(v.Policy, settling)
 }
 
-// debt is nil while the site may use all that is left.
+// debt is nil while the site may use all tokens left.
 func (e *entity) debt() *debt {
 	if e.seldom == nil {
 		return nil
@@ -64,7 +63,7 @@ func (e *entity) debt() *debt {
 	return e.seldom.debt
 }
 
-// itsDebt is the debt, to be changed.
+// itsDebt returns the debt for changes, and creates it if nil.
 func (e *entity) itsDebt() *debt {
 	s := e.rarely()
 	if s.debt == nil {
@@ -81,9 +80,10 @@ func (e *entity) owed() Tokens {
 	return 0
 }
 
-// usable is what the site may hand out, to clients or to other sites: all that is
-// left, but for what pays the debt, and what an offer of less than nothing lacks: that
-// may come back. It is negative if that leaves less than nothing.
+// usable is the number of tokens that the site may hand out, to clients or to other
+// sites: the tokens left, less the tokens that pay the debt, and less the deficit in
+// negative offers, which may come back. It is negative if the deficit exceeds the tokens
+// left.
 func (e *entity) usable() Tokens {
 	left := e.books.Left() - e.lacking()
 	d := e.debt()
@@ -93,7 +93,7 @@ func (e *entity) usable() Tokens {
 	return min(left, max(0, left-d.aside))
 }
 
-// stillHas is the number of tokens that the site could use but for standing still; 0
+// stillHas is the number of tokens that the site could use if it did not stand still; 0
 // unless the site stands still.
 func (e *entity) stillHas() Tokens {
 	d := e.debt()
@@ -103,8 +103,8 @@ func (e *entity) stillHas() Tokens {
 	return max(0, e.books.Left()-e.lacking()-d.amount)
 }
 
-// setDebt notes the debt after instance t, which has decided v. Whoever contributed to
-// v had applied what came before, and has stood still since if v raises the debt.
+// setDebt notes the debt after instance t, which has decided v. Every contributor to v
+// had applied the instances before t, and has stood still since if v raises the debt.
 func (c *Core) setDebt(e *entity, amount Tokens, t avantan.Instance, v *avantan.Value) {
 	since := t
 	if d := e.debt(); d != nil && amount <= d.amount {
@@ -134,7 +134,7 @@ func (c *Core) knowDebt(e *entity, amount Tokens, since avantan.Instance, heard 
 	d.unheard &^= c.membersOf(heard)
 }
 
-// heardOfDebt notes that a member has applied instances up to one, and with that the
+// heardOfDebt notes that a member has applied instances up to applied, and so knows the
 // debt.
 func (c *Core) heardOfDebt(e *entity, member int, applied avantan.Instance) {
 	d := e.debt()
@@ -145,8 +145,8 @@ func (c *Core) heardOfDebt(e *entity, member int, applied avantan.Instance) {
 	c.dirtyRecord(e)
 }
 
-// shareOut computes what the members of a value are granted out of their offers and
-// a change of the tokens in circulation, and the debt that remains of one owed before.
+// shareOut computes the grants of a value's members, from their offers and from a change
+// of the tokens in circulation. It also returns the debt that remains of an earlier debt.
 func shareOut(v *avantan.Value, policy grantsOf, delta, owed Tokens, settles bool) ([]Tokens, Tokens, error) {
 	if !settles {
 		grants, err := policy.Grants(v.Contributions, delta)
@@ -156,7 +156,7 @@ func shareOut(v *avantan.Value, policy grantsOf, delta, owed Tokens, settles boo
 	if err != nil {
 		return nil, 0, err
 	}
-	// The sum is the pool, of which the policy has found that it does not overflow.
+	// The sum is the pool; the policy has found that it does not overflow.
 	var pool Tokens
 	for _, g := range grants {
 		pool += g
@@ -172,7 +172,8 @@ type grantsOf interface {
 	Grants(cs []avantan.Contribution, delta Tokens) ([]Tokens, error)
 }
 
-// stand works out after a step of the majority variant what the site must not use.
+// stand works out, after a step of the majority variant, the tokens the site must not
+// use.
 func (c *Core) stand(e *entity, in *avantan.Input) {
 	st := e.majority.State()
 	if next := st.Applied + 1; st.Pledge != nil && (e.debt() == nil || e.debt().held != next) &&
@@ -183,7 +184,7 @@ func (c *Core) stand(e *entity, in *avantan.Input) {
 	e.restand()
 }
 
-// restand works that out from the state as it is.
+// restand is stand for the present state, without an input.
 func (e *entity) restand() {
 	d := e.debt()
 	if d == nil {
@@ -219,8 +220,8 @@ func makesDebt(v *avantan.Value) bool {
 	return settles
 }
 
-// payDebt begins an instance where the entity is in debt: for acquires that wait, or
-// to have what came back here taken off the debt, once in a while.
+// payDebt begins an instance where the entity is in debt: for acquires that wait, or once
+// in a while to take tokens that came back here off the debt.
 func (c *Core) payDebt(e *entity) {
 	waits := e.queue.len() > 0 && (c.emptyFor(e) == 0 || e.apart())
 	switch {
@@ -236,8 +237,8 @@ func (c *Core) payDebt(e *entity) {
 	c.begin(e)
 }
 
-// debtWake is when this site begins an instance that takes what came back here off the
-// debt; 0 for never.
+// debtWake is the time at which this site begins an instance that takes tokens that came
+// back here off the debt; 0 for never.
 func (c *Core) debtWake(e *entity) Tick {
 	if e.owed() == 0 || e.books.Left() == 0 || e.busy() {
 		return 0

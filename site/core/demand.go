@@ -6,44 +6,43 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// demand follows what clients ask of one entity here.
+// demand follows the clients' demand for an entity here.
 type demand struct {
-	// model is nil before the first bin with an acquire has closed, and after a long
-	// time without one.
+	// model is nil before the first bin with an acquire has closed, and after a long time
+	// without an acquire.
 	model *model
-	// bin is the number of the bin being filled; net and peak its running sum
-	// and the highest value of that.
+	// bin is the number of the bin being filled; net is its running sum, peak the highest
+	// value of net.
 	bin       Tick
 	net, peak float64
-	// rate is tokens acquired a second as of rateTick.
+	// rate is the number of tokens acquired a second as of rateTick.
 	rate     float64
 	rateTick Tick
-	// counting is set while the bin being filled is worth a model. unstored is set
-	// while bins are closed that no stored state counts, and idles while the entity
-	// waits to be found idle.
+	// counting is set while the bin being filled is worth a model. unstored is set while
+	// closed bins are in no stored state, idles while the entity waits for an idle check.
 	counting, unstored, idles bool
 	// pace is the rate of the last moments, as of rateTick too: it shows a burst while
-	// most of it is still to come, and that it is over.
+	// most of it is still to come, and its end.
 	pace float32
 }
 
-// model is the forecasting model of one entity.
+// model is the forecasting model of an entity.
 type model struct {
 	predict.Durable
-	// choice is which of the models chosen one after the other it is.
+	// choice is the number of the choice of models that made it.
 	choice uint64
-	// fell are the forecasts it could not make, as far as they are told.
+	// fell is the number of failed forecasts reported in events.
 	fell uint64
-	// told is its forecast after the last bin that is closed.
+	// told is its forecast after the last closed bin.
 	told predict.Forecast
 }
 
 const (
 	rateMemory = 250.0 // milliseconds
-	// paceMemory is a fifth of that, so that one exponential does for both.
+	// paceMemory is a fifth of rateMemory, so that one exponential serves both.
 	paceMemory = rateMemory / 5
-	// gapBins bounds how many empty bins are told to the model after a pause: the
-	// others count as missing, as many bins would take long.
+	// gapBins bounds the empty bins told to the model after a pause. Further bins count
+	// as missing, as many bins would take long.
 	gapBins = 16
 )
 
@@ -83,9 +82,9 @@ func (d *demand) acquired(now Tick, tokens Tokens) {
 // released counts a release in the bin being filled.
 func (d *demand) released(tokens Tokens) { d.net -= float64(tokens) }
 
-// roll closes the bins before the current one, and reports whether there were
-// any. What was asked for in a bin counts up to the entity's limit: more can never
-// be held, and requests that are refused come again.
+// roll closes the bins before the current bin, and reports whether there were any. The
+// demand in a bin counts up to the entity's limit: more can never be held, and refused
+// requests come again.
 func (d *demand) roll(current Tick, limit Tokens) bool {
 	if current == d.bin || d.model == nil {
 		d.bin = current

@@ -2,36 +2,36 @@ package core
 
 import "github.com/samya-db/samya/avantan"
 
-// drought is what a site believes of an entity after an instance has shown that
-// nobody in reach has any tokens for it: that there are none to be had elsewhere.
-// Acquires that what is left cannot serve are refused at once then, and do not
-// begin a hunt that would end like the last one. The belief rests on a proof at
-// its beginning, and on what others tell since.
+// drought is a site's belief that other sites have no tokens of an entity. An instance
+// has shown it: nobody in reach had any tokens. The site then refuses at once every
+// acquire that its own tokens cannot serve, and begins no further hunt that would end
+// like the last hunt. The belief rests on a proof at its beginning, and on the reports of
+// others since.
 //
-// While it lasts, tokens that others tell of are asked for in the background, the
-// more rarely the less that brings. It ends once that has brought a good deal, or
-// when not all sites in reach have told lately: what they tell after a silence says
-// nothing of what became of tokens in between. Where they tell of many it is not
-// believed, and acquires wait.
+// During a drought the site asks in the background for tokens that others report. The
+// less that brings, the more rarely it asks. The drought ends once a good deal of tokens
+// has come, or if some site in reach has not reported lately: a report after a silence
+// says nothing about tokens moved in between. While others report many tokens the site
+// does not believe in the drought, and acquires wait.
 //
-// Many droughts last seconds. While one is young small acquires wait a moment, no
-// more of them than are asked for in a second, and tokens are looked for more often.
+// Many droughts last seconds. In a young drought small acquires wait a moment, up to the
+// number of tokens asked for in a second. The site also looks for tokens more often.
 type drought struct {
-	// since is when it began; 0 for no drought. shown is when an instance has last
-	// shown it, also after the drought has ended.
+	// since is the beginning; 0 for no drought. shown is the last time an instance showed
+	// the drought, kept after its end.
 	since, shown Tick
-	// ended is when the last one did; 0 for never.
+	// ended is the end of the last drought; 0 for never.
 	ended Tick
-	// began is when the first instance has shown it.
+	// began is the time when the first instance showed the drought.
 	began Tick
-	// until is before when nobody is asked for a few tokens, and pause the length
-	// of the present pause.
+	// until is the tick before which the site asks nobody for a few tokens; pause is the
+	// length of the current pause.
 	until, pause Tick
-	// refused is the largest acquire that was refused since others were asked last.
+	// refused is the largest acquire refused since the site last asked others.
 	refused Tokens
 }
 
-// droughtNow is what is believed: no drought, before there was one.
+// droughtNow is the present belief: the zero drought before the first one.
 func (e *entity) droughtNow() drought {
 	if e.drought == nil {
 		return drought{}
@@ -39,7 +39,7 @@ func (e *entity) droughtNow() drought {
 	return *e.drought
 }
 
-// itsDrought is what is believed, to be changed.
+// itsDrought returns the drought for changes, and creates it if nil.
 func (e *entity) itsDrought() *drought {
 	if e.drought == nil {
 		e.drought = new(drought)
@@ -47,14 +47,14 @@ func (e *entity) itsDrought() *drought {
 	return e.drought
 }
 
-// worth is how many tokens end a drought: a good deal more than lie about
-// everywhere in one.
+// worth is the number of tokens that ends a drought: a good deal more than the tokens
+// that lie about everywhere in a drought.
 func worth(e *entity) Tokens { return max(1, min(worthMost, e.limit/50)) }
 
-// worthMost is that, unless a fiftieth of the limit is less.
+// worthMost bounds worth, in tokens, where a fiftieth of the limit is more.
 const worthMost = 40
 
-// dry has the belief begin, or go on.
+// dry begins the drought, or goes on with it.
 func (c *Core) dry(e *entity) {
 	d := e.itsDrought()
 	if d.since == 0 {
@@ -73,9 +73,9 @@ func (c *Core) pauseDrought(d *drought) {
 	d.until = c.now.Tick + d.pause
 }
 
-// came looks whether tokens that came from other sites end the drought: a
-// fiftieth of the limit. That is more than what is worth a try, or it would end
-// and begin again all the time, with acquires waiting in vain each time.
+// came ends the drought if enough tokens came from other sites: a fiftieth of the limit.
+// That is more than the amount worth a try. Otherwise droughts would end and begin again
+// all the time, with acquires waiting in vain.
 func (c *Core) came(e *entity, tokens Tokens) {
 	if tokens >= max(worth(e), e.limit/50) {
 		if d := e.drought; d != nil {
@@ -84,9 +84,8 @@ func (c *Core) came(e *entity, tokens Tokens) {
 	}
 }
 
-// dryAgain reports whether a drought that was shown lately has come back: the other
-// sites together tell of fewer tokens than would end a drought, and of fewer than this
-// site lacks.
+// dryAgain reports whether a recent drought has come back: the other sites together
+// report fewer tokens than end a drought, and fewer than this site lacks.
 func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	d := e.itsDrought()
 	enough := min(worth(e), e.lacks())
@@ -99,8 +98,8 @@ func (c *Core) dryAgain(e *entity, s *Situation) bool {
 	return true
 }
 
-// lacks is how many more tokens would serve the smallest waiting acquire. If no acquire
-// waits, lacks is how many tokens would pay the debt.
+// lacks is the number of further tokens that would serve the smallest waiting acquire. If
+// no acquire waits, lacks is the number that would pay the debt.
 func (e *entity) lacks() Tokens {
 	if e.queue.len() == 0 {
 		return max(1, -e.books.Left())
@@ -108,12 +107,12 @@ func (e *entity) lacks() Tokens {
 	return max(1, e.queue.fewest()-e.usable())
 }
 
-// memory is how long after it was shown a drought may begin again on the word of
-// others.
+// memory is the time in milliseconds after which a drought can no longer begin again on
+// the word of others.
 const memory = 60_000
 
-// emptyFor is for how long it is believed, at least, that there are no tokens to
-// be had elsewhere; 0 if that is not believed.
+// emptyFor is the least time for which the site goes on believing that others have no
+// tokens; 0 if it does not believe so.
 func (c *Core) emptyFor(e *entity) Tick {
 	d := e.droughtNow()
 	if d.since == 0 || c.mods.admission.Patient() && c.toldOfMany(e) {
@@ -128,36 +127,35 @@ func (c *Core) emptyFor(e *entity) Tick {
 	return c.cfg.Tell
 }
 
-// toldOfMany reports whether others tell of so many tokens that nobody need be
-// refused: a fiftieth of the limit. What becomes free before that is told is less
-// than as much again.
+// toldOfMany reports whether others report so many tokens that nobody need be refused: a
+// fiftieth of the limit. Less than as much again becomes free before the next report.
 func (c *Core) toldOfMany(e *entity) bool {
 	left, told := c.elsewhere(e)
 	return told && left >= max(1, e.limit/manyPart)
 }
 
 const (
-	// manyPart is of which part of the limit that is told, and fewPart of which it is
-	// worth while to look for tokens for those that wait in a drought.
+	// A site need refuse nobody if others report a manyPart-th of the limit. For acquires
+	// that wait in a drought, a fewPart-th is worth looking for.
 	manyPart, fewPart = 50, 100
-	// youngDrought is for how many milliseconds a drought is young, and keepWaiting for
-	// how many an acquire waits in one.
+	// youngDrought is the time in milliseconds for which a drought is young, keepWaiting
+	// the time for which an acquire waits in a drought.
 	youngDrought, keepWaiting = 5000, 2500
-	// smallPart is of which part of the limit releases bring enough within that.
+	// smallPart: releases bring a smallPart-th of the limit within keepWaiting.
 	smallPart = 1000
 )
 
-// calm is how long after a drought another one is young again: where they come one after
-// the other, waiting does not see them over.
+// calm is the time in milliseconds after a drought in which the next is not young: where
+// droughts follow each other, waiting does not outlast them.
 const calm = 30_000
 
 // small is the largest acquire that waits in a drought.
 func small(e *entity) Tokens { return max(1, e.limit/smallPart) }
 
-// refusesFor is for how long it is believed that an acquire would wait in vain; 0 if
-// it may wait. Without a majority any may, as long as its client lets it. A small one
-// may in a young drought, as many are over within seconds, behind no more than are
-// asked for in one.
+// refusesFor is the time for which the site believes that an acquire would wait in vain;
+// 0 if it may wait. Without a majority any acquire may wait, as long as its client lets
+// it. A small acquire may wait in a young drought, as many end within seconds, unless
+// more tokens already wait than are asked for in a second.
 func (c *Core) refusesFor(e *entity, tokens Tokens) Tick {
 	if e.apart() {
 		return 0
@@ -170,21 +168,19 @@ func (c *Core) refusesFor(e *entity, tokens Tokens) Tick {
 	return empty
 }
 
-// doubt ends a drought that others have not gone on telling of since it was shown.
-// It is looked at before they are believed again: word that comes after a silence
-// proves nothing.
+// doubt ends a drought if others have not kept reporting since it was shown. The core
+// calls doubt before it believes a new report: a report after a silence proves nothing.
 func (c *Core) doubt(e *entity) {
 	if d := e.drought; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.heardAll(e, d.since) {
 		d.since, d.refused, d.ended = 0, 0, c.now.Tick
 	}
 }
 
-// hearsAll reports whether all other sites in reach have told of the entity
-// lately.
+// hearsAll reports whether all other sites in reach have reported the entity lately.
 func (c *Core) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
 
-// heardAll reports whether all other sites in reach have told of the entity lately,
-// or it was lately known what they have; 0 for never.
+// heardAll reports whether all other sites in reach have reported the entity lately.
+// known is a time at which the site knew the tokens of all of them; 0 for never.
 func (c *Core) heardAll(e *entity, known Tick) bool {
 	for i, m := range c.cfg.Members {
 		if m == c.cfg.Self || !c.seemsUp(m) {
@@ -201,8 +197,8 @@ func (c *Core) heardAll(e *entity, known Tick) bool {
 	return true
 }
 
-// toldSince is what the other sites in reach that have told since then have left, and
-// what of that they do not expect to need.
+// toldSince adds up the tokens left at the sites in reach that have reported since a
+// tick. Of these tokens, spare is the part that the sites do not expect to need.
 func (c *Core) toldSince(e *entity, since Tick) (left, spare Tokens) {
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
@@ -213,9 +209,9 @@ func (c *Core) toldSince(e *entity, since Tick) (left, spare Tokens) {
 	return left, spare
 }
 
-// debtDue reports whether a debt is to be looked at again although there seemed to be
-// nothing to pay it with: nobody is refused who would have others asked. It is when the
-// pause is over, and once others tell that they can pay it all.
+// debtDue reports whether the site looks at a debt again although nothing seemed left to
+// pay it: no acquire is refused that would have others asked. It does so when the pause
+// is over, and once others report enough to pay it all.
 func (c *Core) debtDue(e *entity) bool {
 	if e.books.Left() >= 0 {
 		return false
@@ -225,7 +221,7 @@ func (c *Core) debtDue(e *entity) bool {
 	return c.now.Tick >= d.until || left >= -e.books.Left() && c.now.Tick >= e.hunt.triggered+c.cfg.Tell
 }
 
-// probe asks for tokens that others tell of in a drought, if it is time to.
+// probe asks for tokens that others report in a drought, if it is time to.
 func (c *Core) probe(e *entity, s *Situation) {
 	d := e.itsDrought()
 	left, spare := c.toldSince(e, d.since)
@@ -243,7 +239,7 @@ func (c *Core) probe(e *entity, s *Situation) {
 	case spare < worth(e) && c.now.Tick < d.until:
 		return
 	}
-	// What lies about is less than sites keep unless they are pressed.
+	// The tokens that lie about are fewer than sites keep unless they are pressed.
 	e.hunt.press = avantan.PressAll
 	c.pauseDrought(d)
 	c.redistribute(e, s, droughtReason, false)

@@ -6,28 +6,28 @@ import (
 	"github.com/samya-db/samya/avantan/transfer"
 )
 
-// Envelope is a protocol message with the sequence it belongs to, or a message
-// about the sender's own data.
+// Envelope is a protocol message with its sequence, or a message about the sender's own
+// data.
 type Envelope struct {
-	// Entity and Generation name the sequence; empty and 0 for the catalogue's.
+	// Entity and Generation name the sequence; empty and 0 for the catalogue's sequence.
 	Entity     string
 	Generation uint64
-	// Message is of the majority variant, unless Star is set.
+	// Message is a message of the majority variant, unless Star is set.
 	Message avantan.Message
-	// Star is of the star variant.
+	// Star is a message of the star variant.
 	Star *star.Message
-	// Transfer is of a direct transfer.
+	// Transfer is a message of a direct transfer.
 	Transfer *transfer.Message
 	// Audit is a step of an audit.
 	Audit *Audit
-	// Gossip, if set, is what the sender has, and all above is empty.
+	// Gossip, if set, reports the sender's tokens, and all fields above are empty.
 	Gossip *Gossip
-	// Claims, if set, is about requests, and all above is empty.
+	// Claims, if set, is about requests, and all fields above are empty.
 	Claims *Claims
-	// Vouch, if set, is a message about data, and all else but Mark is empty.
+	// Vouch, if set, is about data, and all other fields but Mark are empty.
 	Vouch *Vouch
-	// Mark is how far the sender's data had come when the message left: what it
-	// rests on is not later.
+	// Mark is the state of the sender's data when the message left: the message rests on
+	// nothing later.
 	Mark Mark
 }
 
@@ -69,7 +69,7 @@ func (e *Envelope) To() SiteID {
 	return e.Message.To
 }
 
-// Reply answers one call.
+// Reply answers a call.
 type Reply struct {
 	Call   Call
 	Answer Answer
@@ -80,7 +80,7 @@ type Effects struct {
 	Records  Records
 	Messages []Envelope
 	Replies  []Reply
-	// Events are what a metric may count; they bind nobody.
+	// Events are for the metrics; they bind nobody.
 	Events []Event
 }
 
@@ -97,7 +97,7 @@ func (e *Effects) Reset() {
 	e.Records.reset()
 }
 
-// EventKind names what a metric may count.
+// EventKind names a kind of event for the metrics.
 type EventKind uint8
 
 const (
@@ -105,108 +105,109 @@ const (
 	RedistributionStarted EventKind = iota + 1
 	// RedistributionApplied: this site applied a decided instance.
 	RedistributionApplied
-	// RedistributionFailed: an instance this site began found no majority.
+	// RedistributionFailed: an instance begun by this site found no majority.
 	RedistributionFailed
-	// GaveUp: waiting acquires were refused as there were no tokens anywhere.
+	// GaveUp: the site refused waiting acquires, as there were no tokens anywhere.
 	GaveUp
-	// ProtocolFault: a message or decision was refused as impossible.
+	// ProtocolFault: the site refused an impossible message or decision.
 	ProtocolFault
 	// BooksBroken: a balance of the entity went beyond its bound, and the site halts
 	// the entity with its tree.
 	BooksBroken
-	// Serving: the site begins to serve: enough members vouch for its data.
+	// Serving: the site begins to serve, as enough members vouch for its data.
 	Serving
-	// ForecastFellBack: forecasts were not finite, and the newest bin stood in.
+	// ForecastFellBack: forecasts were not finite, and the newest bin replaced them.
 	ForecastFellBack
-	// ForecastDropped: a stored state of a forecasting model could not be taken up;
-	// the model learns anew.
+	// ForecastDropped: the stored state of a forecasting model was unusable; the model
+	// learns anew.
 	ForecastDropped
 	// AuditBegun: this site began an audit.
 	AuditBegun
-	// SurplusFound: an audit here has found a surplus, to be set aside.
+	// SurplusFound: an audit here has found a surplus, which the site sets aside.
 	SurplusFound
 	// LeaseGranted: a lease was granted.
 	LeaseGranted
-	// LeaseRenewed: a lease got another time to live.
+	// LeaseRenewed: a lease got a new time to live.
 	LeaseRenewed
-	// LeaseCommitted: a lease ended as its holder kept tokens of it for good.
+	// LeaseCommitted: a lease ended, as its holder kept tokens of the lease for good.
 	LeaseCommitted
-	// LeaseExpired: a lease ended as its time was up; it gave back what it held.
+	// LeaseExpired: a lease ended, as its time was up; its tokens went back.
 	LeaseExpired
 	// LeaseReturned: a lease gave back tokens before its time was up.
 	LeaseReturned
-	// ClaimMade: a request was answered of which earlier attempts may have run
+	// ClaimMade: the site answered a request although earlier attempts may have run
 	// elsewhere.
 	ClaimMade
-	// ClaimAnswered: another site has told what became of them there: Verdict.
+	// ClaimAnswered: another site has told the fate of the earlier attempts there:
+	// Verdict.
 	ClaimAnswered
-	// ClaimsFull: as many requests as may be wait for the answer of Site.
+	// ClaimsFull: the maximum number of requests waits for the answer of Site.
 	ClaimsFull
-	// ClaimGivenUp: Site has not answered for so long that a Request is no longer
-	// asked about, to make room for others.
+	// ClaimGivenUp: Site has not answered for so long that this site stops asking about
+	// Request, to make room for others.
 	ClaimGivenUp
-	// CreatedWithout: an entity was created while Site seems to be out of reach; its
-	// share is of no use until it is back.
+	// CreatedWithout: an entity was created while Site seemed out of reach; its share is
+	// unusable until Site is back.
 	CreatedWithout
-	// TenantRefused: a request was refused as the table of requests is nearly full, and
-	// the entity's tenant has an equal part of it.
+	// TenantRefused: the site refused a request, as the table of requests is nearly full
+	// and the entity's tenant has an equal part of it.
 	TenantRefused
 )
 
-// Event is one thing a metric may count.
+// Event is an event for the metrics.
 type Event struct {
 	Kind   EventKind
 	Entity string
-	// Trigger says why an instance was begun.
+	// Trigger is the reason for beginning an instance.
 	Trigger string
-	// Variant is that of an instance begun or failed; Direct for a round of direct
-	// transfers begun, failed, or applied, which has brought tokens.
+	// Variant is the variant of an instance begun or failed. It is Direct for a round of
+	// direct transfers begun, failed, or applied; an applied round has brought tokens.
 	Variant Variant
-	// Count is how many forecasts fell back or were dropped.
+	// Count is the number of forecasts that fell back or were dropped.
 	Count uint64
-	// Verdict is that of a ClaimAnswered.
+	// Verdict is the verdict of a ClaimAnswered.
 	Verdict ClaimVerdict
-	// Site is the other member that a ClaimsFull, ClaimGivenUp or CreatedWithout is
-	// about, Request the key of a ClaimGivenUp.
+	// Site is the other member of a ClaimsFull, ClaimGivenUp or CreatedWithout. Request
+	// is the key of a ClaimGivenUp.
 	Site    SiteID
 	Request RequestKey
-	// Err tells a ProtocolFault or BooksBroken.
+	// Err describes a ProtocolFault or BooksBroken.
 	Err error
 }
 
-// Records is what one transaction makes durable.
+// Records are the changes that a transaction makes durable.
 type Records struct {
 	// Block holds the requests answered, to be stored under its Sequence; nil
 	// Records for none.
 	Block RequestBlock
-	// ForgetBlocks: blocks with lower sequences are to be deleted; 0 for none.
+	// ForgetBlocks: blocks with lower sequences are deleted; 0 for none.
 	ForgetBlocks uint64
-	// Books to be stored by entity name.
+	// Books are stored by entity name.
 	Books []BooksRecord
-	// Entities to be stored by name, after Deleted are removed.
+	// Entities are stored by name, after Deleted are removed.
 	Entities []EntityRecord
-	// Deleted are names whose books, entity records and forecasts are to be removed.
+	// Deleted are the names for which books, entity records and forecasts are removed.
 	Deleted []string
-	// Catalogue is to be stored; nil if unchanged.
+	// Catalogue is stored; nil if unchanged.
 	Catalogue *CatalogueRecord
-	// Changes are to be stored by number.
+	// Changes are stored by number.
 	Changes []ChangeRecord
-	// ForgetChanges: change records with lower numbers are to be deleted.
+	// ForgetChanges: change records with lower numbers are deleted.
 	ForgetChanges uint64
-	// Commits is the number of this transaction, to be stored; 0 for one that
+	// Commits is the number of this transaction and is stored; 0 for a transaction that
 	// changes nothing but Remembered.
 	Commits Commits
-	// Remembered are to be stored by site.
+	// Remembered are stored by site.
 	Remembered []Remembered
-	// Forecasts are to be stored by name, after Deleted are removed.
+	// Forecasts are stored by name, after Deleted are removed.
 	Forecasts []ForecastRecord
-	// Claims are to be stored by number, and SettledClaims removed.
+	// Claims are stored by number, and SettledClaims removed.
 	Claims        []ClaimRecord
 	SettledClaims []ClaimNumber
-	// Leases are to be stored by number, and EndedLeases removed.
+	// Leases are stored by number, and EndedLeases removed.
 	Leases      []LeaseRecord
 	EndedLeases []uint64
-	// Clock is to be stored; nil if not yet again.
+	// Clock is stored; nil if a new record is not yet due.
 	Clock *ClockRecord
 }
 
@@ -240,48 +241,48 @@ func (r *Records) reset() {
 	}
 }
 
-// BooksRecord is one entity's books at this site: what acquires and releases
-// change. Tokens set aside are in the EntityRecord's pledge.
+// BooksRecord holds an entity's books at this site, as changed by acquires and releases.
+// Tokens set aside are in the EntityRecord's pledge.
 type BooksRecord struct {
 	Name string
-	// Generation is that of the EntityRecord the books belong to.
+	// Generation is the generation of the matching EntityRecord.
 	Generation uint64
 	Left, Net  Tokens
 }
 
-// EntityRecord is the rest of one entity's state at this site.
+// EntityRecord is the rest of an entity's state at this site.
 type EntityRecord struct {
 	Name       string
 	Generation uint64
 	// Initial is the limit the entity was created with.
 	Initial Tokens
-	// Limit and Version are those after the last instance applied.
+	// Limit and Version are the values after the last instance applied.
 	Limit   Tokens
 	Version uint64
-	// Results are those of the last limit changes, oldest first.
+	// Results are the results of the last limit changes, oldest first.
 	Results []LimitResult
 	// Protocol is the state of the entity's sequence.
 	Protocol avantan.State
-	// Star is the state of the instances that their members decide, and Moved
-	// counts those applied here.
+	// Star is the state of the instances decided by their members. Moved counts the star
+	// instances applied here.
 	Star  star.State
 	Moved uint64
-	// Transfer is the state of the direct transfers, and Fetches counts the rounds
-	// of them that have brought tokens here.
+	// Transfer is the state of the direct transfers. Fetches counts the rounds that have
+	// brought tokens here.
 	Transfer transfer.State
 	Fetches  uint64
-	// Surplus is what was released and never acquired, as far as it was found: it
-	// is kept out of circulation, so that all books add up to Limit less Surplus.
+	// Surplus counts tokens found to have been released and never acquired. They are kept
+	// out of circulation, so that all books add up to Limit less Surplus.
 	Surplus Tokens
-	// Debt is by how much the tokens in circulation exceed Limit less Surplus,
-	// DebtSince the instance that last raised it, and Held the instance until whose end
-	// the site stands still; each is 0 for none.
+	// Debt is the excess of the tokens in circulation over Limit less Surplus. DebtSince
+	// is the instance that last raised it. The site stands still until the end of
+	// instance Held. Each is 0 for none.
 	Debt            Tokens
 	DebtSince, Held avantan.Instance
-	// DebtHeard are the members that go by a debt: each has applied DebtSince, or
-	// stands still until the member has.
+	// DebtHeard are the members that go by a debt: each has applied DebtSince, or stands
+	// still until it has.
 	DebtHeard []SiteID
-	// Parent is the generation of the entity that it stands below; 0 for none.
+	// Parent is the generation of the entity right above; 0 for none.
 	Parent uint64
 	// Shape is the number of the last change of the catalogue that moved tokens of
 	// entities below into or out of its books; 0 for none.
@@ -294,21 +295,22 @@ type CatalogueRecord struct {
 	Generation uint64
 	// Numbered is the number of changes decided so far.
 	Numbered uint64
-	// Mode is the last one decided.
+	// Mode is the last mode decided.
 	Mode     ModeRecord
 	Protocol avantan.State
 }
 
-// ChangeRecord is one decided change of the catalogue with its outcome.
+// ChangeRecord is a decided change of the catalogue with its outcome.
 type ChangeRecord struct {
 	// Number counts the catalogue's changes from 1.
 	Number uint64 `json:"number"`
-	// Instance is the instance that decided it.
+	// Instance is the instance that decided the change.
 	Instance avantan.Instance `json:"instance"`
 	Change   CatalogueChange  `json:"change"`
-	// Outcome is OK, Exists, NotFound or Mismatch.
+	// Outcome is OK, Exists, NotFound, Mismatch, NoParent, HasChildren, Looped or
+	// TooDeep.
 	Outcome Code `json:"outcome"`
-	// Generation is that of the entity created or deleted; for SetMode the
+	// Generation is the generation of the entity created or deleted; for SetMode the
 	// version of the mode afterwards.
 	Generation uint64 `json:"generation,omitempty"`
 }
@@ -316,23 +318,23 @@ type ChangeRecord struct {
 // Restored is a site's durable state, as handed to New after a restart.
 type Restored struct {
 	Catalogue *CatalogueRecord
-	// Changes in the order of their numbers.
+	// Changes are in the order of their numbers.
 	Changes []ChangeRecord
-	// Entities and Books in any order; each entity has its books.
+	// Entities and Books are in any order; each entity has its books.
 	Entities []EntityRecord
 	Books    []BooksRecord
-	// Blocks in the order of their sequences.
+	// Blocks are in the order of their sequences.
 	Blocks []RequestBlock
-	// Incarnation is that of the data, Commits the last one stored.
+	// Incarnation is the incarnation of the data, Commits the last number stored.
 	Incarnation Incarnation
 	Commits     Commits
-	// Remembered of other members, in any order.
+	// Remembered are the marks of other members, in any order.
 	Remembered []Remembered
-	// Claims and Leases in the order of their numbers.
+	// Claims and Leases are in the order of their numbers.
 	Claims []ClaimRecord
 	Leases []LeaseRecord
-	// Clock is the last one stored; nil for none.
+	// Clock is the last record stored; nil for none.
 	Clock *ClockRecord
-	// Forecasts in any order; those of other generations are left alone.
+	// Forecasts are in any order; New ignores forecasts of other generations.
 	Forecasts []ForecastRecord
 }

@@ -14,12 +14,12 @@ import (
 // entity is the machine of one entity at this site: its books, its waiting
 // acquires and its sequence of instances.
 type entity struct {
-	// What most requests need comes first, so that it is in few lines of a cache.
+	// Fields that most requests need come first, to fill few cache lines.
 
 	name       string
 	generation uint64
-	// above is the entity that it stands below, its parent, nil for none: what is
-	// acquired of this one is acquired of that one too. It may be read at any time.
+	// above is the parent, the entity right above; nil for none. An acquire charges the
+	// parent too. Any goroutine may read it at any time.
 	above atomic.Pointer[entity]
 	// place is nil in a core without lanes.
 	place *Place
@@ -29,25 +29,26 @@ type entity struct {
 	// audit is nil unless the entity was suspicious lately.
 	audit  *audit
 	demand demand
-	// busyUntil is until when others are told of it, demandUntil until when as
-	// busy by requests here.
+	// busyUntil is the tick until which this site tells others of the entity, demandUntil
+	// the tick until which it tells them that requests here keep it busy.
 	busyUntil, demandUntil Tick
 	// changes are the limit changes asked for here and not yet decided.
 	changes []*pendingChange
 	// children counts the entities right below.
 	children int32
-	// heapAt is its place in the core's calendar, or -1, and wake when the core must look
-	// at this entity again.
+	// heapAt is its place in the core's calendar, or -1; wake is the tick at which the
+	// core must look at this entity again.
 	heapAt int32
 
 	dirtyBooks, dirtyRecord, listed bool
-	// removed says that the site has it no longer.
+	// removed says that the site has deleted the entity.
 	removed bool
-	// told says that it is on the list of those that others are told of.
+	// told says that the entity is in gossip.busy, to be told to other sites.
 	told bool
-	// due says that it is looked at before the step ends, or when the lanes are joined.
+	// due says that the core looks at the entity before the step ends, or when the lanes
+	// are joined.
 	due bool
-	// placed is its place in the charge that is being made, from 1; else 0.
+	// placed is its place in the charge under construction, from 1; else 0.
 	placed int16
 
 	wake    Tick
@@ -55,49 +56,48 @@ type entity struct {
 	limit   Tokens
 	version uint64
 	results []LimitResult
-	// majority is the entity's sequence of instances that a majority decides, and
-	// star its part in those that their members decide; each is nil until there is
-	// one.
+	// majority is the entity's sequence of majority instances, star its part in instances
+	// decided by their members; each is nil before the first instance.
 	majority *avantan.Machine
 	star     *star.Machine
 	// moved counts the star instances applied here.
 	moved uint64
-	// transfer is its part in direct transfers; nil until there is one. fetches
-	// counts the rounds that have brought tokens.
+	// transfer is its part in direct transfers; nil before the first. fetches counts the
+	// rounds that have brought tokens.
 	transfer *transfer.Machine
 	fetches  uint64
-	// views are what other sites have told, by member; nil until one has.
+	// views are the other sites' reports, by member; nil before the first report.
 	views []view
-	// outside is the sum of the nets that others have told.
+	// outside is the sum of the nets in the other sites' reports.
 	outside Tokens
 	hunt    hunt
-	// drought is nil before there was one; see droughtNow.
+	// drought is nil before the first drought; see droughtNow.
 	drought *drought
-	// seldom is what few entities have; nil for none of it.
+	// seldom is the state that few entities have; nil if empty.
 	seldom *seldom
-	// revision is that of the last transaction of this life that it was part of;
-	// watch is nil unless somebody watches it.
+	// revision is the revision of the last transaction of this life with the entity in
+	// it; watch is nil unless somebody watches the entity.
 	revision Revision
 	watch    *watched
 }
 
-// seldom is what few entities have, and most need no memory for.
+// seldom is the state that few entities have; the others need no memory for it.
 type seldom struct {
-	// own is what the site held, with what was out, when a majority was there last;
-	// nil while one is. See loans.go.
+	// own is the site's escrow, including its tokens out, at the last time with a
+	// majority; nil while there is a majority. See loans.go.
 	own *Tokens
-	// debt is nil while the site may use all that is left; see debt.go.
+	// debt is nil while the site may use all tokens left; see debt.go.
 	debt *debt
 	// acks is nil before a change of the limit, in this life of the core; see applied.go.
 	acks *acks
-	// turns is from when on the sites of a crowd may begin the next instance, one after
-	// the other; 0 where there is none. See crowd.go.
+	// turns is the tick from which on the sites of a crowd take turns to begin the next
+	// instance; 0 for no crowd. See crowd.go.
 	turns Tick
-	// surplus is kept out of circulation.
+	// surplus is the number of tokens kept out of circulation.
 	surplus Tokens
 }
 
-// surplus is kept out of circulation; see EntityRecord.
+// surplus is the number of tokens kept out of circulation; see EntityRecord.
 func (e *entity) surplus() Tokens {
 	if e.seldom == nil {
 		return 0
@@ -105,10 +105,10 @@ func (e *entity) surplus() Tokens {
 	return e.seldom.surplus
 }
 
-// halted reports whether a balance of the entity, or of one in its tree, is broken.
+// halted reports whether a balance of the entity, or of an entity in its tree, is broken.
 func (e *entity) halted() bool { return e.books.Closed() }
 
-// rarely is what few entities have, to be changed.
+// rarely returns the seldom state for changes, and creates it if nil.
 func (e *entity) rarely() *seldom {
 	if e.seldom == nil {
 		e.seldom = new(seldom)
@@ -116,7 +116,7 @@ func (e *entity) rarely() *seldom {
 	return e.seldom
 }
 
-// applied is the last instance applied that a majority has decided.
+// applied is the last majority instance applied.
 func (e *entity) applied() avantan.Instance {
 	if e.majority == nil {
 		return 0
@@ -124,14 +124,14 @@ func (e *entity) applied() avantan.Instance {
 	return e.majority.State().Applied
 }
 
-// offered is what is set aside for the instances under way.
+// offered is the number of tokens set aside for the instances under way.
 func (e *entity) offered() Tokens {
 	offered, lacking := e.pledged()
 	return offered - lacking
 }
 
-// lacking is by how much offers under way were of less than nothing: a site that had
-// less than that offers what it lacks.
+// lacking is the number of tokens that negative offers under way ask for: a site in debt
+// offers its debt.
 func (e *entity) lacking() Tokens {
 	if e.majority == nil && e.star == nil {
 		return 0
@@ -140,7 +140,7 @@ func (e *entity) lacking() Tokens {
 	return lacking
 }
 
-// pledged adds up the offers of more than nothing, and those of less.
+// pledged adds up the positive offers, and the negative ones.
 func (e *entity) pledged() (offered, lacking Tokens) {
 	if e.majority != nil && e.majority.State().Pledge != nil {
 		tokens := e.majority.State().Pledge.Offered
@@ -157,8 +157,8 @@ func (e *entity) pledged() (offered, lacking Tokens) {
 	return offered, lacking
 }
 
-// owes reports whether the site is in debt, also if that is part of an offer: it
-// may come back.
+// owes reports whether the site is in debt. A debt in an offer counts, as it may come
+// back.
 func (e *entity) owes() bool { return e.books.Left() < 0 || e.books.Left()+e.offered() < 0 }
 
 func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
@@ -178,14 +178,14 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 	}
 }
 
-// parent is the entity that it stands below, nil for none.
+// parent is the entity right above, nil for none.
 func (e *entity) parent() *entity { return e.above.Load() }
 
-// MaxDepth bounds how many entities stand one below the other.
+// MaxDepth bounds the number of levels of a tree of entities.
 const MaxDepth = 8
 
-// chain yields the entity and all above it, from the bottom up: what one request
-// charges.
+// chain yields the entity and its ancestors, from the bottom up: the entities that a
+// request charges.
 func (e *entity) chain() iter.Seq[*entity] {
 	return func(yield func(*entity) bool) {
 		for e != nil && yield(e) {
@@ -194,8 +194,8 @@ func (e *entity) chain() iter.Seq[*entity] {
 	}
 }
 
-// shareOf is the part of a limit that a site gets when the entity is created:
-// equal parts, the remainder one token each to the first sites.
+// shareOf is a site's part of the limit when the entity is created: equal parts, the
+// remainder in single tokens to the first sites.
 func shareOf(limit Tokens, members []SiteID, site SiteID) Tokens {
 	n := Tokens(len(members))
 	share := limit / n

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// No site can ever grant more of an entity than the entity's limit, of the entity that an
-// acquire names or of any above. An acquire that is content with nothing less is refused
-// at once: it is no demand, does not wait, and has no tokens moved. An acquire that is
+// No site can ever grant more tokens of an entity than the limit of the entity or of any
+// of its ancestors. An acquire of more that is content with nothing less is refused at
+// once: it is no demand, does not wait, and has no tokens moved. An acquire that is
 // content with less asks for the lowest limit at most. The site goes by the limits that
 // it knows. While an acquire waits the limits may change, and the same rule holds.
 
-// exceeds returns the charge whose limit an acquire exceeds by most, the first of
+// exceeds returns the charge with the limit that an acquire exceeds by most, the first of
 // several; nil if the acquire exceeds none.
 func (ch charge) exceeds(r *request) *charged {
 	var most *charged
@@ -23,11 +23,12 @@ func (ch charge) exceeds(r *request) *charged {
 	return most
 }
 
-// excess is by how much an acquire asks for more than the limit, at the least.
+// excess is the number of tokens that an acquire needs beyond the limit, at least.
 func (x *charged) excess(r *request) Tokens { return min(r.least, x.tokens) - x.of.limit }
 
-// limited lowers a charge of one entity and all above it to the lowest limit. A request that
-// takes different numbers of tokens is content with nothing less, and stays as it is.
+// limited lowers the charge of an entity and its ancestors to the lowest limit. A request
+// that takes different numbers of tokens is content with nothing less, and stays as it
+// is.
 func (ch charge) limited(r *request) {
 	if r.parts != nil {
 		return
@@ -46,19 +47,19 @@ func exceeded(over *charged) Answer {
 	return Answer{Code: ExceedsLimit, Tokens: over.of.limit, Left: over.of.usable(), Lacking: over.of.name}
 }
 
-// refuseExcess records that an acquire asked for more than a limit, so that a late
-// duplicate of it cannot be granted unnoticed, and returns the answer.
+// refuseExcess records that an acquire asked for more than a limit, and returns the
+// answer. Without the record a late duplicate could be granted unnoticed.
 func (c *Core) refuseExcess(r *request, over *charged) Answer {
 	c.remember(r, over.of, Refused, beyond(over.of.limit))
 	return exceeded(over)
 }
 
-// beyond are the fewest tokens that exceed a limit. A record of a refusal for the limit
-// has that number; 0 stands for a refusal for want of tokens.
+// beyond is the smallest number of tokens that exceeds a limit. A record of a refusal for
+// the limit has that number; 0 stands for a refusal for want of tokens.
 func beyond(limit Tokens) Tokens { return limit + 1 }
 
-// relimit has the acquires that wait ask for what the limit of an entity allows, after
-// the limit has changed. Acquires of more are refused.
+// relimit updates the waiting acquires that charge an entity after its limit has changed:
+// they ask for at most the new limit, or are refused if they need more.
 func (c *Core) relimit(e *entity) {
 	var ws []*waiting
 	for _, w := range c.waiting {

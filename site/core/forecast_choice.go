@@ -6,9 +6,9 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// ForecastChoice is by which model a site forecasts.
+// ForecastChoice names the models by which a site forecasts.
 type ForecastChoice struct {
-	// Model is the one in force, Configured the site's own setting, which is in force
+	// Model is the model in force, Configured the site's own setting, which is in force
 	// again after a restart.
 	Model, Configured string
 }
@@ -17,8 +17,8 @@ func (c *Core) forecastChoice() ForecastChoice {
 	return ForecastChoice{Model: c.forecasts.name, Configured: c.cfg.Forecast}
 }
 
-// setForecast chooses another model. That of an entity is replaced when its next
-// bin closes: all at once would hold up what waits.
+// setForecast chooses another model. An entity's model is replaced when its next bin
+// closes: replacing all at once would hold up waiting requests.
 func (c *Core) setForecast(in *SetForecast) {
 	if !slices.Contains(predict.Names(), in.Model) {
 		c.reply(in.Call, Answer{Code: Invalid, Details: &Details{Forecast: c.forecastChoice()}})

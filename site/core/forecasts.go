@@ -8,55 +8,54 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// ForecastRecord is the stored state of one entity's forecasting model. It is
-// worth having, and nothing rests on it: one that cannot be taken up is dropped,
-// and the model learns anew.
+// ForecastRecord is the stored state of an entity's forecasting model. It is useful, but
+// no guarantee rests on it: the core drops an unusable state, and the model learns anew.
 type ForecastRecord struct {
 	Name string
-	// Generation is that of the entity.
+	// Generation is the entity's generation.
 	Generation uint64
 	// Model is the model's name, and Bin the length of its bins in milliseconds.
 	Model string
 	Bin   Tick
-	// Wall is the end of the last bin it has seen, in milliseconds since the Unix
-	// epoch.
+	// Wall is the end of the model's last bin, in milliseconds since the Unix epoch.
 	Wall int64
-	// State is what the model's MarshalBinary gave; empty if it was found damaged.
+	// State is the result of the model's MarshalBinary; empty if it was found damaged.
 	State []byte
 }
 
 const (
-	// storeEvery is how long after a bin has closed the state is stored that counts
-	// it: once in that time for an entity with traffic.
+	// storeEvery is the time in milliseconds from the close of a bin to storing a state
+	// that counts it: once in that time for an entity with traffic.
 	storeEvery Tick = 60_000
-	// storedAtOnce bounds the states that one transaction stores, and
-	// storedBeside those that one stores which requests wait for.
+	// storedAtOnce bounds the states that a transaction stores, storedBeside the states
+	// that it stores if requests wait for it.
 	storedAtOnce, storedBeside = 64, 4
-	// forecastPatience is how long a state waits for a transaction to go with.
+	// forecastPatience is the time in milliseconds for which a state waits for a
+	// transaction to go with.
 	forecastPatience Tick = 5000
-	// longestGap is the longest gap, in milliseconds, that a model goes on after.
+	// longestGap is the longest gap, in milliseconds, after which a model goes on.
 	longestGap = 7 * 24 * 60 * 60 * 1000
 )
 
-// forecasts are the models of all entities: which is chosen, and what keeps them
-// durable and their memory bounded. The models are with the entities.
+// forecasts holds the choice of the model for all entities, and keeps the models durable
+// and their memory bounded. The models are with the entities.
 type forecasts struct {
-	// name is the model chosen, and choice counts how often one was.
+	// name is the chosen model, choice the number of choices so far.
 	name   string
 	choice uint64
-	// parked are stored states of entities that have no model in memory, of so many
-	// bytes.
+	// parked are stored states of entities without a model in memory; bytes is their
+	// size.
 	parked map[string]ForecastRecord
 	bytes  int
-	// unstored are the entities whose state is to be stored, idle those to be looked
-	// at whether they still have demand, both in the order of when.
+	// unstored are the entities with a state to be stored, idle the entities to be
+	// checked for demand, both in the order of their times.
 	unstored, idle dueList
-	// pressing is set once the first of unstored is overdue: it has found no
-	// transaction to go with.
+	// pressing is set once the first of unstored is overdue, as no transaction has come
+	// to go with.
 	pressing bool
 }
 
-// dueList holds entities with a time, which never falls.
+// dueList holds entities with times, in an order of times that never fall.
 type dueList struct {
 	list []dueEntity
 	head int
@@ -76,7 +75,7 @@ func (l *dueList) push(e *entity, at Tick) {
 	l.list = append(l.list, dueEntity{e, at})
 }
 
-// next is when the first entity is due; 0 for never.
+// next is the time at which the first entity is due; 0 for never.
 func (l *dueList) next() Tick {
 	if l.head == len(l.list) {
 		return 0
@@ -96,7 +95,7 @@ func (l *dueList) pop(now Tick) *entity {
 	return e
 }
 
-// hasten makes all due at a time before theirs.
+// hasten makes all entities due by a given time at the latest.
 func (l *dueList) hasten(at Tick) {
 	for i := range l.list[l.head:] {
 		d := &l.list[l.head+i]
@@ -104,12 +103,12 @@ func (l *dueList) hasten(at Tick) {
 	}
 }
 
-// options are those of all models.
+// forecastOptions are the options of all models.
 func (c *Config) forecastOptions() predict.Options {
 	return predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
 }
 
-// newModel makes one of a name that was checked.
+// newModel makes a model from a checked name.
 func (c *Core) newModel(name string) predict.Durable {
 	m, err := predict.ByName(name, c.cfg.forecastOptions())
 	if err != nil {
@@ -118,8 +117,8 @@ func (c *Core) newModel(name string) predict.Durable {
 	return m
 }
 
-// parkRestored keeps the stored states until they are asked for, the latest ones
-// if there is no room for all.
+// parkRestored keeps the stored states until they are needed, the latest ones if there is
+// no room for all.
 func (c *Core) parkRestored(records []ForecastRecord) {
 	c.forecasts = forecasts{name: c.cfg.Forecast, parked: make(map[string]ForecastRecord)}
 	latest := slices.Clone(records)
@@ -142,7 +141,7 @@ func (c *Core) park(r ForecastRecord) {
 	}
 }
 
-// unpark returns a state that was parked and keeps it no longer.
+// unpark removes and returns a parked state.
 func (c *Core) unpark(name string) (ForecastRecord, bool) {
 	f := &c.forecasts
 	r, ok := f.parked[name]
@@ -175,15 +174,16 @@ func (c *Core) returned(e *entity, tokens Tokens) {
 	c.tellReturn(e)
 }
 
-// tellReturn has others told of an entity to which tokens came back. They may believe
-// that more is out here than is, and take a surplus for that.
+// tellReturn has the site tell others of an entity to which tokens came back. Others may
+// overestimate the tokens out here, and take a surplus for tokens out.
 func (c *Core) tellReturn(e *entity) {
 	if len(c.cfg.Members) > 1 {
 		c.isBusy(e)
 	}
 }
 
-// forecast is of the horizon of a redistribution, within the entity's limit.
+// forecast is the forecast for the horizon of a redistribution, within the entity's
+// limit.
 func (c *Core) forecast(e *entity) predict.Forecast {
 	if e.demand.model == nil && !e.demand.counting {
 		if _, parked := c.forecasts.parked[e.name]; !parked {
@@ -198,7 +198,7 @@ func (c *Core) forecast(e *entity) predict.Forecast {
 	return e.demand.model.told.Clamp(float64(e.limit))
 }
 
-// roll closes the bins of an entity that have passed.
+// roll closes an entity's bins that are over.
 func (c *Core) roll(e *entity) {
 	d := &e.demand
 	current := c.now.Tick / c.cfg.Bin
@@ -211,7 +211,7 @@ func (c *Core) roll(e *entity) {
 	c.rolled(e)
 }
 
-// rolled does what follows when bins of an entity were closed.
+// rolled follows up on an entity's closed bins.
 func (c *Core) rolled(e *entity) {
 	d := &e.demand
 	if d.model.choice != c.forecasts.choice {
@@ -227,7 +227,7 @@ func (c *Core) rolled(e *entity) {
 	}
 }
 
-// replace puts the model that is now chosen in the place of an entity's.
+// replace replaces an entity's model by the chosen model.
 func (c *Core) replace(e *entity) {
 	m, err := predict.Replace(e.demand.model.Durable, c.forecasts.name, c.cfg.forecastOptions())
 	if err != nil {
@@ -236,9 +236,9 @@ func (c *Core) replace(e *entity) {
 	e.demand.model = c.modelOf(m)
 }
 
-// count begins to count an entity's demand. A parked model is taken up, with the
-// bins since then missing. A new one has nothing to tell before its first bin has
-// closed, and is made only then: many an entity has no more than one acquire.
+// count begins to count an entity's demand. It takes up a parked model, with the bins
+// since then missing. A new model has no forecast before its first bin has closed, and is
+// made only then: many an entity has no more than one acquire.
 func (c *Core) count(e *entity) {
 	d := &e.demand
 	d.begin(c.now.Tick, c.cfg.Bin)
@@ -247,7 +247,7 @@ func (c *Core) count(e *entity) {
 	}
 }
 
-// model gives an entity a model: the parked one or a new one.
+// model gives an entity a model: the parked model or a new one.
 func (c *Core) model(e *entity) {
 	d := &e.demand
 	var m predict.Durable
@@ -261,7 +261,7 @@ func (c *Core) model(e *entity) {
 	c.idles(e)
 }
 
-// idles has an entity looked at whether it still has demand.
+// idles has the core check later whether an entity still has demand.
 func (c *Core) idles(e *entity) {
 	if d := &e.demand; !d.idles {
 		d.idles = true
@@ -273,8 +273,7 @@ func (c *Core) modelOf(m predict.Durable) *model {
 	return &model{Durable: m, choice: c.forecasts.choice, told: m.Forecast(), fell: predict.Fallbacks(m)}
 }
 
-// takeUp makes a model of a stored state; nil if that cannot be, or is of no use
-// any more.
+// takeUp makes a model from a stored state; nil if the state is unusable or too old.
 func (c *Core) takeUp(r *ForecastRecord) predict.Durable {
 	if r.Bin != c.cfg.Bin {
 		return nil
@@ -300,7 +299,7 @@ func (c *Core) takeUp(r *ForecastRecord) predict.Durable {
 	return m
 }
 
-// binStart is when the current bin began, in milliseconds since the Unix epoch.
+// binStart is the beginning of the current bin, in milliseconds since the Unix epoch.
 func (c *Core) binStart() int64 {
 	return c.now.Wall - int64(c.now.Tick%c.cfg.Bin) //nolint:gosec // below a bin
 }
@@ -309,7 +308,7 @@ func (c *Core) dropped(name string) {
 	c.out.Events = append(c.out.Events, Event{Kind: ForecastDropped, Entity: name, Count: 1})
 }
 
-// recordForecast is the state of an entity's model now.
+// recordForecast is the present state of an entity's model.
 func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
 	if e.demand.model.choice != c.forecasts.choice {
 		c.replace(e)
@@ -324,7 +323,7 @@ func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
 	}, true
 }
 
-// storeForecasts adds states that are due to a transaction, a few at most.
+// storeForecasts adds due states to a transaction, a few at most.
 func (c *Core) storeForecasts(rec *Records) {
 	most := storedAtOnce
 	if len(rec.Block.Records) > 0 {
@@ -348,18 +347,18 @@ func (c *Core) storeForecasts(rec *Records) {
 	f.pressing = f.pressing && f.unstored.next() != 0 && f.unstored.next() <= c.now.Tick
 }
 
-// hastenForecasts has all states stored that have changed.
+// hastenForecasts stores all changed states soon.
 func (c *Core) hastenForecasts() {
 	f := &c.forecasts
 	f.unstored.hasten(c.now.Tick)
 	f.pressing = f.unstored.next() != 0
 }
 
-// idleCheck is the pause between two times that an entity is looked at.
+// idleCheck is the pause between two checks of an entity for demand.
 func (c *Core) idleCheck() Tick { return c.cfg.ForecastIdle/8 + 1 }
 
-// wakeForecasts has overdue states stored, and takes the models of entities
-// without demand out of memory, once their state is stored.
+// wakeForecasts has overdue states stored, and frees the models of entities without
+// demand once their state is stored.
 func (c *Core) wakeForecasts() {
 	if at := c.forecasts.unstored.next(); at != 0 && at+forecastPatience <= c.now.Tick {
 		c.forecasts.pressing = true
@@ -382,7 +381,7 @@ func (c *Core) wakeForecasts() {
 	}
 }
 
-// forecastsWake is when there is something to do for the models; 0 for never.
+// forecastsWake is the next time to do something for the models; 0 for never.
 func (c *Core) forecastsWake() Tick {
 	f := &c.forecasts
 	t := f.idle.next()

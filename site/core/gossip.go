@@ -6,57 +6,60 @@ import (
 	"github.com/samya-db/samya/avantan/transfer"
 )
 
-// Gossip tells another site what the sender has of its busy entities. It is a
-// hint: nothing that must hold rests on it.
+// Gossip tells another site about the sender's busy entities. It is a hint: no guarantee
+// rests on it.
 type Gossip struct {
 	From, To  SiteID
 	Summaries []Summary
 }
 
-// Summary is what a site has of one entity, and what it expects to need.
+// Summary is a site's report of an entity: the tokens it has, and its expected need.
 type Summary struct {
 	Entity     string
 	Generation uint64
-	// Left is what may be handed out now; negative in a debt.
+	// Left is the number of tokens that may be handed out now; negative in a debt.
 	Left Tokens
-	// Median is what the site expects to need at even odds over the horizon of a
+	// Median is the site's expected need at even odds over the horizon of a
 	// redistribution, waiting acquires included.
 	Median Tokens
-	// Target is what it wants to hold to be safe, waiting acquires included.
+	// Target is the number of tokens the site wants to hold to be safe, waiting acquires
+	// included.
 	Target Tokens
-	// Net and Offered are of the sender's books.
+	// Net and Offered are balances of the sender's books.
 	Net, Offered Tokens
-	// Busy says that the sender has demand of its own, not only word of others'.
+	// Busy says that the sender has demand of its own, beyond others' reports.
 	Busy bool
 }
 
 const (
-	// busyFor is how long an entity is told of after demand for it, here or
-	// elsewhere, and maxAge how old word of another site may be.
+	// busyFor is the time in milliseconds for which a site tells of an entity after
+	// demand for it, here or elsewhere. maxAge bounds the age in milliseconds of another
+	// site's report.
 	busyFor = 10_000
 	maxAge  = 5_000
 )
 
-// gossip is which entities are told of.
+// gossip is the list of entities to tell other sites of.
 type gossip struct {
 	// busy are the entities to tell of, from next on.
 	busy []*entity
 	next int
-	// wake is when the next round is due; 0 for never.
+	// wake is the time of the next round; 0 for never.
 	wake Tick
-	// lacking is what others lack of an entity, while that is looked at; see Situation.
+	// lacking is the others' lack of the entity lackingOf, while the site looks at that
+	// entity; see Situation.
 	lacking   Tokens
 	lackingOf *entity
 }
 
-// view is what another site has told of an entity.
+// view is another site's report of an entity.
 type view struct {
-	// Left to Target are as it has told; see Summary.
+	// Left to Target are as reported; see Summary.
 	Left, Offered, Net, Median, Target Tokens
-	// told is when; 0 for never.
+	// told is the time of the report; 0 for never.
 	told Tick
-	// left is what it is believed to have left by what is known since, and at of
-	// when that is; 0 for never.
+	// left is the number of tokens the other site is believed to have left, by later
+	// knowledge too. at is the time of that knowledge; 0 for never.
 	left Tokens
 	at   Tick
 }
@@ -67,7 +70,7 @@ func (c *Core) active(e *entity) {
 	c.isBusy(e)
 }
 
-// isBusy has other sites told of an entity for a while.
+// isBusy has this site tell others of an entity for a while.
 func (c *Core) isBusy(e *entity) {
 	e.busyUntil = c.now.Tick + busyFor
 	if e.told {
@@ -81,8 +84,8 @@ func (c *Core) isBusy(e *entity) {
 	}
 }
 
-// tellBusy tells the other sites of the next busy entities, and forgets those of
-// them that no longer are.
+// tellBusy tells the other sites of the next busy entities, and forgets entities no
+// longer busy.
 func (c *Core) tellBusy() {
 	g := &c.gossip
 	var summaries []Summary
@@ -121,7 +124,7 @@ func (c *Core) tellBusy() {
 	}
 }
 
-// hasTold notes what the others are told.
+// hasTold notes the report given to the others.
 func (c *Core) hasTold(e *entity, s *Summary) {
 	if e.views == nil {
 		return
@@ -131,7 +134,7 @@ func (c *Core) hasTold(e *entity, s *Summary) {
 }
 
 // tellGain tells the other sites ahead of time that the site has a good deal more left
-// than they were told, where all have little: they would go on refusing for want of it.
+// than they know, if all have little: they would otherwise go on refusing acquires.
 func (c *Core) tellGain(e *entity) {
 	if !c.gained(e, c.now.Tick) {
 		return
@@ -149,8 +152,8 @@ func (c *Core) tellGain(e *entity) {
 	}
 }
 
-// gained reports whether the site has a good deal more left than it told, and may tell
-// so again.
+// gained reports whether the site has a good deal more left than it last reported, and
+// may report again.
 func (c *Core) gained(e *entity, now Tick) bool {
 	if e.views == nil || !e.told || e.debt() != nil || !c.mods.admission.Patient() {
 		return false
@@ -160,9 +163,9 @@ func (c *Core) gained(e *entity, now Tick) bool {
 }
 
 const (
-	// gainPart is what part of the limit is a good deal more, scarcePart what part is
-	// little, and gainPause for how many milliseconds after it was told of an entity is
-	// not told of ahead of time.
+	// A gainPart-th of the limit is a good deal more, and less than a scarcePart-th is
+	// little. gainPause is the time in milliseconds after a report in which the site does
+	// not tell of the entity ahead of time.
 	gainPart, scarcePart, gainPause = 100, 10, 100
 )
 
@@ -175,7 +178,7 @@ func (c *Core) summary(e *entity) Summary {
 	}
 }
 
-// hear takes in what another site has told.
+// hear takes in another site's gossip.
 func (c *Core) hear(g *Gossip) {
 	from := slices.Index(c.cfg.Members, g.From)
 	for i := range g.Summaries {
@@ -207,28 +210,28 @@ func (c *Core) hear(g *Gossip) {
 	}
 }
 
-// spent notes that a site has given tokens away, until it tells itself.
+// spent notes that a site has given tokens away, until its next report.
 func (c *Core) spent(e *entity, site SiteID, amount Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
 		e.views[i].left -= amount
 	}
 }
 
-// refused notes what a site had left when it gave nothing.
+// refused notes how many tokens a site had left when it gave none.
 func (c *Core) refused(e *entity, site SiteID, left Tokens) {
 	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
 		e.views[i].left, e.views[i].at = left, max(1, c.now.Tick)
 	}
 }
 
-// heldBy is what another site is believed to have left, and whether it has told
-// lately. Before it ever has, and once that is long ago, it is believed to have
-// its share of the limit.
+// heldBy is the number of tokens that another site is believed to have left, and whether
+// the site has told lately. Before its first report, and long after its last, the site is
+// believed to have its share of the limit.
 func (c *Core) heldBy(e *entity, i int) (left Tokens, told bool) {
 	if e.views != nil {
 		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
 			if e.debt() != nil {
-				// It pays the debt, if the other site has it at all.
+				// The tokens pay the debt, if the other site has them at all.
 				return 0, true
 			}
 			return max(0, v.left), true
@@ -237,8 +240,8 @@ func (c *Core) heldBy(e *entity, i int) (left Tokens, told bool) {
 	return max(1, shareOf(e.limit, c.cfg.Members, c.cfg.Members[i])), false
 }
 
-// elsewhere is what the other sites in reach are believed to have left, and
-// whether all of them have told lately.
+// elsewhere is the number of tokens that the other sites in reach are believed to have
+// left, and whether all of them have told lately.
 func (c *Core) elsewhere(e *entity) (left Tokens, told bool) {
 	told = true
 	for i, m := range c.cfg.Members {
@@ -264,9 +267,9 @@ func (c *Core) donors(e *entity) []transfer.Donor {
 	return donors
 }
 
-// lacking is what the other sites lack of their medians, if this site has more
-// to spare beyond its own target than any other, and enough. It is 0 unless all
-// have told: else two sites might see to it.
+// lacking is the number of tokens that the other sites lack of their medians. It is 0
+// unless this site has more to spare beyond its own target than any other, and enough. It
+// is also 0 unless all have told: else two sites might provide the tokens.
 func (c *Core) lacking(e *entity, own *Summary) Tokens {
 	if !c.hearsAll(e) {
 		return 0

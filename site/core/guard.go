@@ -3,32 +3,32 @@ package core
 import "slices"
 
 const (
-	// forgiving is how many rounds pass between two questions to a member that
-	// does not seem to be up.
+	// forgiving is the number of rounds between two questions to a member that does not
+	// seem to be up.
 	forgiving = 10
-	// pressing is the shortest pause between two questions to one member, or
-	// between two answers that its run is not known.
+	// pressing is the shortest pause, in milliseconds, between two questions to a member,
+	// or between two answers that its run is not known.
 	pressing Tick = 200
 )
 
-// guard sees that the site serves only on data that enough members vouch for,
-// that members can vouch for it later, and remembers theirs.
+// guard ensures that the site serves only on data that enough members vouch for. It also
+// remembers the members' data, to vouch for it later.
 type guard struct {
-	// start is what the data was when this run began; without a Run there is no
-	// guard.
+	// start is the mark of the data at the beginning of this run; without a Run there is
+	// no guard.
 	start   Mark
 	commits Commits
 	peers   []guardedPeer
-	// need is how many members must vouch before the site serves, waitUntil until
-	// when it then waits for the word of all others; 0 before the first step.
+	// need is the number of members that must vouch before the site serves. The site then
+	// waits until waitUntil for the word of all others; 0 before the first step.
 	need      int
 	waitUntil Tick
 	open      bool
 	refused   error
-	// nextRound is when members are asked or told again; 0 for never.
+	// nextRound is the time to ask or tell members again; 0 for never.
 	nextRound Tick
-	// forgetful: some peer's memory is not handed over to become durable yet. It
-	// goes with the next transaction, or by itself at flushAt or if flush is set.
+	// forgetful: some peer's memory is not handed over to become durable yet. It goes
+	// with the next transaction, or by itself at flushAt or if flush is set.
 	forgetful, flush bool
 	flushAt          Tick
 }
@@ -38,14 +38,14 @@ type guardedPeer struct {
 	Remembered
 	// dirty: Remembered is not handed over yet.
 	dirty bool
-	// vouched: it has vouched for this run. nothing: it remembers nothing of it, and
-	// its word does not count.
+	// vouched: the member has vouched for this run. nothing: it remembers nothing of the
+	// run, and its word does not count.
 	vouched, nothing bool
-	// inVain is what it asked about while this site's word did not count; zero for
-	// nothing.
+	// inVain is the mark it asked about while this site's word did not count; zero for
+	// none.
 	inVain Mark
-	// askedAt, repliedAt and toldAt are when it was last asked, answered VouchWho
-	// and sent anything with a mark; told is the latest mark it was sent.
+	// askedAt, repliedAt and toldAt are the times when this site last asked it, answered
+	// it VouchWho, and sent it anything with a mark; told is the latest mark sent to it.
 	askedAt, repliedAt, toldAt Tick
 	told                       Commits
 }
@@ -77,8 +77,8 @@ func (c *Core) startGuard(from *Restored) {
 	}
 }
 
-// missing is how many more members must vouch before the site serves, at least 1
-// as long as it does not.
+// missing is the number of further members that must vouch before the site serves, at
+// least 1 until it serves.
 func (g *guard) missing() int {
 	if g.open {
 		return 0
@@ -87,8 +87,8 @@ func (g *guard) missing() int {
 	return max(1, g.need-vouched)
 }
 
-// answered counts the members that have vouched for this run, and reports whether
-// all have said what they remember.
+// answered counts the members that have vouched for this run, and reports whether all
+// members have told their memory of it.
 func (g *guard) answered() (vouched int, all bool) {
 	all = true
 	for i := range g.peers {
@@ -102,8 +102,8 @@ func (g *guard) answered() (vouched int, all bool) {
 	return vouched, all
 }
 
-// serveVouched begins to serve if enough members have vouched, and all others
-// have had the time to object.
+// serveVouched begins to serve if enough members have vouched, and all others have had
+// the time to object.
 func (c *Core) serveVouched() {
 	g := &c.guard
 	vouched, all := g.answered()
@@ -130,8 +130,8 @@ func (c *Core) serve() {
 	}
 }
 
-// Refused says why the site must stop at once: a [StaleError]; nil if it need
-// not. Nothing that was gathered before is handed over any more.
+// Refused returns the reason why the site must stop at once, a [StaleError]; nil if it
+// need not. Drain hands over no effects gathered before.
 func (c *Core) Refused() error { return c.guard.refused }
 
 // disown ends this run.
@@ -196,7 +196,7 @@ func (c *Core) stepGuarded(in Input) {
 	}
 }
 
-// reach notes who is up, and asks those who came up.
+// reach notes the sites that are up, and asks the sites that came up.
 func (c *Core) reach(sites []SiteID) {
 	c.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
@@ -240,7 +240,7 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 	case VouchAsk:
 		c.answerAsk(p, v.Asked)
 	case VouchYes:
-		// An answer to another run says nothing of this one.
+		// An answer to another run says nothing about this run.
 		if v.Asked != g.start || p.vouched {
 			return
 		}
@@ -261,7 +261,7 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 		}
 	case VouchWho:
 		if v.Asked.Run == g.start.Run && p.vouched {
-			// It has lost its memory of this run.
+			// The member has lost its memory of this run.
 			p.vouched = false
 			g.nextRound = max(1, c.now.Tick)
 		}
@@ -271,8 +271,7 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 	}
 }
 
-// answerAsk says whether a member's data is the latest, as far as this site
-// remembers.
+// answerAsk says whether a member's data is the latest, as far as this site remembers.
 func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 	if asked.Incarnation == 0 || asked.Run == 0 {
 		return
@@ -280,9 +279,9 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 	p.inVain = Mark{}
 	known := p.Mark
 	same := known.Incarnation == asked.Incarnation
-	// Of a site whose own data nobody vouches for, remembering nothing says nothing:
-	// its disk may be empty. Only where neither site ever changed anything, as at a
-	// cluster's first start, nothing can be lost.
+	// If nobody vouches for a site's own data, its lack of memory says nothing: its disk
+	// may be empty. Only if neither site ever changed anything, as at a cluster's first
+	// start, nothing can be lost.
 	counts := same || c.guard.open || asked.Commits == 0 && c.guard.commits == 0
 	switch {
 	case same && known.Run == asked.Run:
@@ -290,7 +289,7 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 		c.say(p.Site, Vouch{Kind: VouchNo, Asked: asked, Known: known})
 		return
 	case !counts:
-		// Nor is it remembered: it would count at the next start.
+		// Nor is the mark remembered: it would count at the next start.
 		p.inVain = asked
 		c.say(p.Site, Vouch{Kind: VouchNothing, Asked: asked})
 		return
@@ -301,13 +300,13 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 		p.Mark, p.Before = asked, 0
 		c.memorize(p)
 	}
-	// What is vouched for is durable before the answer leaves.
+	// The vouched mark is durable before the answer leaves.
 	c.guard.flush = c.guard.flush || p.dirty
 	c.say(p.Site, Vouch{Kind: VouchYes, Asked: asked})
 }
 
-// heard notes the mark that came with a member's message, and reports whether
-// the message may be taken: this site has vouched for the run it is of.
+// heard notes the mark that came with a member's message. It reports whether the message
+// may be taken, as this site has vouched for the message's run.
 func (c *Core) heard(p *guardedPeer, m Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
@@ -327,12 +326,12 @@ func (c *Core) heard(p *guardedPeer, m Mark) bool {
 	return false
 }
 
-// takes reports whether a message of the protocols may be taken.
+// takes reports whether a protocol message may be taken.
 func (c *Core) takes(from SiteID, e *Envelope) bool {
 	return c.guard.start.Run == 0 || c.heard(c.guarded(from), e.Mark)
 }
 
-// memorize has what is remembered of a member made durable in a while.
+// memorize has the memory of a member made durable in a while.
 func (c *Core) memorize(p *guardedPeer) {
 	g := &c.guard
 	p.dirty = true
@@ -341,7 +340,7 @@ func (c *Core) memorize(p *guardedPeer) {
 	}
 }
 
-// wakeAt is when the guard has something to do; 0 for never.
+// wakeAt is the next time for the guard to do something; 0 for never.
 func (g *guard) wakeAt() Tick {
 	at := earlier(g.nextRound, g.flushAt)
 	if g.open || g.refused != nil {
@@ -353,8 +352,8 @@ func (g *guard) wakeAt() Tick {
 	return at
 }
 
-// wakeGuard asks who has not vouched, and tells the others how far this site's
-// data has come if they do not know.
+// wakeGuard asks the members that have not vouched. It tells the others the present mark
+// of this site's data if they do not know it.
 func (c *Core) wakeGuard() {
 	g := &c.guard
 	if g.flushAt != 0 && g.flushAt <= c.now.Tick {
@@ -381,8 +380,8 @@ func (c *Core) wakeGuard() {
 	}
 }
 
-// seal counts the transaction that is about to be handed over, adds to it what
-// is to be remembered, and marks the messages that leave after it.
+// seal counts the transaction that is about to be handed over, adds to it the memory of
+// other members, and marks the messages that leave after it.
 func (c *Core) seal() {
 	g, rec := &c.guard, &c.out.Records
 	if !rec.Empty() {

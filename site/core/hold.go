@@ -1,21 +1,21 @@
 package core
 
-// Whoever can be served is served. An acquire that what is left cannot serve does not
-// stand in the way of others: these are granted what they ask for, whatever waits.
+// An acquire is granted whenever the tokens left can serve it. An acquire that they
+// cannot serve does not keep back others.
 //
-// There is one exception, which keeps large acquires from being overtaken for ever where
-// many small ones come. While a redistribution counts the acquire that has waited
-// longest, other acquires that may wait do so until that one is granted: for
-// Config.Hold at most, and once an acquire. After a hold in vain no other begins for
-// holdPart times as long. What may not wait is granted at once even then.
+// There is an exception, which keeps large acquires from being overtaken for ever where
+// many small ones come. While a redistribution counts the longest waiting acquire, other
+// acquires that may wait do so until it is granted: for Config.Hold at most, and once an
+// acquire. After a hold in vain no other begins for holdPart times as long. Acquires that
+// may not wait are granted at once even then.
 
-// hold is for whom others wait.
+// hold names the acquire that others wait for.
 type hold struct {
-	// by is the acquire that others wait for, nil for none, and until is when they do
-	// no longer.
+	// by is the acquire that others wait for, nil for none; until is the tick until which
+	// they wait for it.
 	by    *waiting
 	until Tick
-	// again is before when no other hold begins.
+	// again is the tick before which no other hold begins.
 	again Tick
 }
 
@@ -23,13 +23,13 @@ type hold struct {
 const holdPart = 10
 
 // holds reports whether an acquire that arrived then, and may wait, has to wait for
-// another; 0 is for one that comes now.
+// another acquire; 0 is for a new acquire.
 func (q *queue) holds(arrived uint64) bool {
 	return q != nil && q.hold.by != nil && (arrived == 0 || arrived > q.hold.by.arrived)
 }
 
-// keep has others wait for the acquire that has waited longest, which a redistribution
-// that begins, or that the site joins, counts.
+// keep has others wait for the longest waiting acquire, counted by a redistribution that
+// begins, or that the site joins.
 func (c *Core) keep(e *entity) {
 	w := e.queue.oldest()
 	if w == nil || w.held || e.queue.hold.by != nil || c.now.Tick < e.queue.hold.again {
@@ -53,7 +53,7 @@ func (e *entity) unhold() bool {
 	return true
 }
 
-// endHold ends a hold whose time is over, and serves who waited for that.
+// endHold ends a hold whose time is over, and serves the acquires that waited for it.
 func (c *Core) endHold(e *entity) {
 	if e.queue != nil && e.queue.hold.by != nil && e.queue.hold.until <= c.now.Tick {
 		e.unhold()

@@ -15,20 +15,20 @@ type SiteID = avantan.SiteID
 // Tick is logical time in milliseconds.
 type Tick = avantan.Tick
 
-// MaxTokens bounds limits and the tokens of one request: every such number is
-// exact in JSON, and sums of many stay far from overflow.
+// MaxTokens bounds limits and the tokens of a request: every such number is exact in
+// JSON, and sums of many stay far from overflow.
 const MaxTokens Tokens = 1<<53 - 1
 
-// Now is the time at which an input is handled.
+// Now is the time of an input.
 type Now struct {
 	// Tick is monotonic within one life of the core. Time-outs rest on it.
 	Tick Tick
-	// Wall is milliseconds since the Unix epoch. Only the retention of request
-	// records rests on it.
+	// Wall is in milliseconds since the Unix epoch. NotAfter times, the retention of
+	// request records and the ends of leases over a restart rest on it.
 	Wall int64
 }
 
-// Call stands for whoever waits for a reply; it is opaque to the core.
+// Call identifies the waiting receiver of a reply; it is opaque to the core.
 type Call any
 
 // RequestKey identifies a request: a collision-resistant hash of its id.
@@ -40,7 +40,7 @@ func KeyOf(id string) RequestKey {
 	return RequestKey(sum[:16])
 }
 
-// Input is one thing that happens to a site.
+// Input is an event for a site.
 type Input interface{ input() }
 
 // Acquire asks for tokens.
@@ -49,11 +49,12 @@ type Acquire struct {
 	Entity  string
 	Tokens  Tokens
 	Request RequestKey
-	// Wait is how long the request may wait for tokens from other sites.
+	// Wait is the time in milliseconds that the request may wait for tokens from other
+	// sites.
 	Wait Tick
-	// Least is the fewest tokens to be content with; 0 for all of them.
+	// Least is the fewest tokens to be content with; 0 for all of Tokens.
 	Least Tokens
-	// DryRun asks what would be granted at once: nothing moves or is recorded.
+	// DryRun asks for the grant to expect at once: nothing moves or is recorded.
 	DryRun bool
 	// Lease, if not nil, asks for a lease.
 	Lease *LeaseTerms
@@ -63,11 +64,13 @@ type Acquire struct {
 // AcquireAll asks for tokens of several entities, all or none.
 type AcquireAll struct {
 	Call Call
-	// Parts are what is asked for, in the order of the caller; each charges its
-	// entity and all above it. At most MaxParts, and an entity may be named twice.
+	// Parts are the requested tokens, in the order of the caller; each part charges its
+	// entity and all ancestors. There are at most MaxParts, and an entity may be named
+	// twice.
 	Parts   []Part
 	Request RequestKey
-	// Wait is how long the request may wait for tokens from other sites.
+	// Wait is the time in milliseconds that the request may wait for tokens from other
+	// sites.
 	Wait Tick
 	Tries
 }
@@ -75,7 +78,7 @@ type AcquireAll struct {
 // MaxParts bounds the parts of an AcquireAll.
 const MaxParts = 1000
 
-// Part is one entity's part of a request that spans several.
+// Part is an entity's part of a request that spans several entities.
 type Part struct {
 	Entity string
 	Tokens Tokens
@@ -83,13 +86,13 @@ type Part struct {
 
 // Tries places an acquire or release among the attempts of its request id.
 type Tries struct {
-	// Attempt is its number; 0 is the first.
+	// Attempt is the attempt's number; 0 is the first.
 	Attempt Attempt
-	// Tried are the sites that earlier attempts may have reached, this one left
-	// out. Nil, if the caller's count is above 1, are all others.
+	// Tried are the other sites that earlier attempts may have reached. If nil, and the
+	// caller's count is above 1, these are all other sites.
 	Tried []SiteID
-	// NotAfter is the wall time after which it must not run, in milliseconds since
-	// the Unix epoch; 0 for none, which is for first attempts only.
+	// NotAfter is the wall time after which the attempt must not run, in milliseconds
+	// since the Unix epoch; 0 for none, which only first attempts may have.
 	NotAfter int64
 }
 
@@ -97,27 +100,27 @@ type Tries struct {
 type Release struct {
 	Call   Call
 	Entity string
-	// Tokens may be 0 with a Lease: all that it holds.
+	// Tokens may be 0 with a Lease: all tokens of the lease.
 	Tokens  Tokens
 	Request RequestKey
-	// Lease, if not nil, is the lease that the tokens are of.
+	// Lease, if not nil, is the lease that holds the tokens.
 	Lease *LeaseRef
 	Tries
 }
 
-// RenewLease gives a lease of this site another time to live.
+// RenewLease gives a lease of this site a new time to live.
 type RenewLease struct {
 	Call  Call
 	Lease RequestKey
-	// TTL is that from now on; 0 for as long as before.
+	// TTL is the new time to live in milliseconds; 0 keeps the previous TTL.
 	TTL Tick
-	// Touches says which entities the caller may touch; nil: any. A lease of another is
-	// none to it.
+	// Touches reports whether the caller may touch an entity; nil for any entity. To the
+	// caller, a lease of an entity that it may not touch does not exist.
 	Touches func(entity string) bool
 }
 
-// CommitLease turns tokens of a lease of this site into tokens held without an
-// end, gives the rest back and ends the lease.
+// CommitLease turns tokens of a lease of this site into tokens held without an end, gives
+// the rest back and ends the lease.
 type CommitLease struct {
 	Call  Call
 	Lease RequestKey
@@ -131,63 +134,61 @@ type CommitLease struct {
 // ListLeases asks for leases of this site, in the order of their numbers.
 type ListLeases struct {
 	Call Call
-	// Holder and Entity choose; empty for any.
+	// Holder and Entity filter; empty for any.
 	Holder, Entity string
-	// After is the number behind which to start, Count the most to return.
+	// After is the number after which to start, Count the most leases to return.
 	After uint64
 	Count int
 }
 
-// Watch asks for the next state of an entity: it is answered once the entity has
-// a later revision, or is deleted.
+// Watch asks for the next state of an entity. The answer comes once the entity has a
+// later revision, or is deleted.
 type Watch struct {
 	Call   Call
 	Entity string
-	// After is the revision seen last; 0 for none.
+	// After is the last revision seen; 0 for none.
 	After Revision
 }
 
-// Revision orders the states of an entity that a site tells, within one life of
-// its core: its transactions are counted from 1.
+// Revision orders the states of an entity that a site tells, within a life of its core:
+// it counts the core's transactions from 1.
 type Revision uint64
 
-// Cancel says that nobody waits for a call any more. If it is an acquire that
-// waits for tokens it is dropped without a reply, nothing moved and nothing
-// recorded.
+// Cancel says that nobody waits for a call any more. An acquire that waits for tokens is
+// dropped without a reply: nothing is moved and nothing recorded.
 type Cancel struct{ Call Call }
 
-// Read asks for this site's view of one entity.
+// Read asks for this site's view of an entity.
 type Read struct {
 	Call   Call
 	Entity string
 }
 
-// ReadMode asks what this site goes by.
+// ReadMode asks for the mode in force at this site.
 type ReadMode struct{ Call Call }
 
-// SetForecast asks for another forecasting model, until this site ends. Entities
-// change over when their next bin closes, with what can be kept of what they have
-// learnt.
+// SetForecast asks for another forecasting model, until this site ends. Entities change
+// over when their next bin closes, and keep as much as possible of their learning.
 type SetForecast struct {
 	Call Call
-	// Model is one of predict.Names.
+	// Model is a name in predict.Names.
 	Model string
 }
 
-// ReadForecast asks by which model this site forecasts.
+// ReadForecast asks for this site's forecasting model.
 type ReadForecast struct{ Call Call }
 
 // List asks for entities in the order of their names.
 type List struct {
 	Call   Call
 	Prefix string
-	// After is the name behind which to start; empty starts at the first.
+	// After is the name after which to start; empty starts at the first.
 	After string
 	// Count is the most entities to return, at least 1.
 	Count int
 }
 
-// ChangeKind says what an administrative change does.
+// ChangeKind is the kind of an administrative change.
 type ChangeKind string
 
 const (
@@ -195,7 +196,7 @@ const (
 	CreateEntity ChangeKind = "create"
 	// DeleteEntity deletes an entity.
 	DeleteEntity ChangeKind = "delete"
-	// MoveEntity gives an entity, with all below it, another parent.
+	// MoveEntity gives an entity, with its subtree, another parent.
 	MoveEntity ChangeKind = "move"
 	// SetLimit changes an entity's limit.
 	SetLimit ChangeKind = "limit"
@@ -207,33 +208,32 @@ const (
 type Change struct {
 	Call Call
 	Kind ChangeKind
-	// Name is the entity's; empty for SetMode.
+	// Name is the entity's name; empty for SetMode.
 	Name string
-	// Mode is one of ProtocolNames: SetMode; else empty.
+	// Mode is a name in ProtocolNames for SetMode; else empty.
 	Mode string
 	// Limit is the new limit: CreateEntity, SetLimit.
 	Limit Tokens
-	// Parent is the name of the entity to stand below: CreateEntity, MoveEntity;
-	// empty for none.
+	// Parent is the name of the parent (CreateEntity, MoveEntity); empty for none.
 	Parent string
-	// Subtree has a DeleteEntity take along all that stands below the entity;
-	// without it an entity with children is not deleted.
+	// Subtree has a DeleteEntity delete the entity's descendants too; without it an
+	// entity with children is not deleted.
 	Subtree bool
 	// Expected is the generation (DeleteEntity, MoveEntity) or version (SetLimit) that the
 	// entity must have, or the version of the mode (SetMode); 0 for any.
 	Expected uint64
 	// RequestID identifies the change; not empty.
 	RequestID string
-	// Wait is how long the change may take to be decided, and with Applied to be known
-	// as applied everywhere.
+	// Wait is the time in milliseconds for the decision of the change, and with Applied
+	// for the knowledge that all members have applied it.
 	Wait Tick
-	// Applied has a SetLimit answered once all members are known to have applied the
-	// change, or once Wait is over: the change stands then as well.
+	// Applied delays the answer to a SetLimit until all members are known to have applied
+	// the change, or until Wait is over: the change stands then as well.
 	Applied bool
 	// NotAfter is the wall time after which the change must not run, in milliseconds
-	// since the Unix epoch, the same for all repeats, at most [Config.RequestHorizon]
-	// ahead. 0 is for the site to choose: then a repeat is known for
-	// [Config.Retention] only.
+	// since the Unix epoch. It is the same for all repeats, at most
+	// [Config.RequestHorizon] ahead. If it is 0 the site chooses: a repeat is then known
+	// for [Config.Retention] only.
 	NotAfter int64
 }
 
@@ -243,12 +243,12 @@ type Deliver struct {
 	Messages []Envelope
 }
 
-// Reachable says which other sites seem to be reachable now. It is a hint: a
-// leader waits for no others. Safety does not rest on it.
+// Reachable names the other sites that seem to be reachable now. It is a hint: a leader
+// waits for no others. Safety does not rest on it.
 type Reachable struct{ Sites []SiteID }
 
-// Stop says that the site is about to stop. Acquires that wait for tokens are
-// answered Stopping, and none waits any more; all else goes on.
+// Stop says that the site is about to stop. Waiting acquires are answered Stopping, and
+// none waits any more; all else goes on.
 type Stop struct{}
 
 // Wake says that the time of [Core.WakeAt] has come.

@@ -2,23 +2,23 @@ package core
 
 import "hash/maphash"
 
-// keyIndex finds numbers by the keys that they stand for. It holds no keys: who
-// asks tells whether a number is that of the key. A Go map of the records costs
-// several accesses to memory that is in no cache where this has one, and that is
-// most of what a request costs among millions.
+// keyIndex finds numbers by keys. It holds no keys: the caller tells whether a number
+// belongs to the key. A Go map of the records needs several accesses to uncached memory,
+// a keyIndex a single access. Among millions of records these accesses are most of the
+// cost of a request.
 //
-// It is many small tables, each of which grows by itself, so that no request waits
-// for the growth of a large one.
+// It consists of many small tables, each of which grows by itself, so that no request
+// waits for the growth of a large table.
 type keyIndex struct {
-	// seed keeps who chooses request ids from having many meet in one place. No
-	// outcome depends on it: nothing is visited in the order of the index.
+	// seed keeps clients that choose request ids from making many collide. No outcome
+	// depends on it: nothing is visited in the order of the index.
 	seed   maphash.Seed
 	shards [indexShards]indexShard
 	len    int
 }
 
-// indexShard is open addressing with linear probing: a slot is 0 or has a part of
-// the key's hash above its number.
+// indexShard is open addressing with linear probing. A slot is 0, or has a part of the
+// key's hash above its number.
 type indexShard struct {
 	slots []uint64
 	used  int
@@ -26,12 +26,12 @@ type indexShard struct {
 
 const (
 	indexShards = 1024
-	// indexSlots is how many slots a shard begins with.
+	// indexSlots is the first number of slots of a shard.
 	indexSlots = 8
 )
 
-// newKeyIndex makes the index of a table that begins with so many records. Where
-// most shards get some, all begin in one piece of memory.
+// newKeyIndex makes the index of a table that begins with so many records. If most shards
+// get some, all begin in a single piece of memory.
 func newKeyIndex(records int) *keyIndex {
 	x := &keyIndex{seed: maphash.MakeSeed()}
 	if records >= indexShards/2 {
@@ -43,14 +43,14 @@ func newKeyIndex(records int) *keyIndex {
 	return x
 }
 
-// locate returns where a key belongs: its shard, and its tag, which is not 0.
+// locate returns the place of a key: its shard, and its tag, which is not 0.
 func (x *keyIndex) locate(key *RequestKey) (*indexShard, uint32) {
 	h := maphash.Bytes(x.seed, key[:])
 	return &x.shards[h%indexShards], uint32(h>>32) | 1<<31
 }
 
-// find returns the slot of a tag whose number is says to be the right one, or of
-// the free slot where it belongs, and whether it was found.
+// find returns the slot with a tag and a number that is accepts, or else the free slot
+// for them, and whether it was found.
 func (s *indexShard) find(tag uint32, is func(number uint32) bool) (int, bool) {
 	if len(s.slots) == 0 {
 		return 0, false
@@ -72,7 +72,7 @@ func (s *indexShard) set(at int, tag, number uint32) {
 	s.slots[at] = uint64(tag)<<32 | uint64(number)
 }
 
-// insert puts in what was not found.
+// insert adds a tag and number that were not found.
 func (s *indexShard) insert(tag, number uint32) {
 	if s.full() {
 		s.grow()
@@ -96,7 +96,8 @@ func (s *indexShard) grow() {
 	}
 }
 
-// remove frees a slot, and moves up what would not be found behind a free one.
+// remove frees a slot, and moves up slots that a search would not find behind a free
+// slot.
 func (s *indexShard) remove(at int) {
 	mask := len(s.slots) - 1
 	for i := (at + 1) & mask; s.slots[i] != 0; i = (i + 1) & mask {

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// Machine is the machine of one entity, opaque to all but the core.
+// Machine is the machine of an entity, opaque to all but the core.
 type Machine = entity
 
-// Place is where a machine is with regard to the lanes.
+// Place is a machine's place in the lanes.
 type Place struct {
-	// Seat is the Home's.
+	// Seat belongs to the Home.
 	Seat any
-	// split is nil unless the escrow is split over the lanes. It may be read at any
-	// time.
+	// split is nil unless the escrow is split over the lanes. Any goroutine may read it
+	// at any time.
 	split atomic.Pointer[split]
 }
 
@@ -21,10 +21,10 @@ type Place struct {
 // time.
 func (p *Place) Split() bool { return p.split.Load() != nil }
 
-// Seat is that of the Place that Came returned.
+// Seat is the Seat of the Place that Came returned.
 func (e *entity) Seat() any { return e.place.Seat }
 
-// split is the escrow as it is split over the lanes, nil if it is not.
+// split is the escrow split over the lanes, nil if it is not split.
 func (e *entity) split() *split {
 	if e.place == nil {
 		return nil
@@ -32,44 +32,43 @@ func (e *entity) split() *split {
 	return e.place.split.Load()
 }
 
-// Name is the entity's.
+// Name is the entity's name.
 func (e *entity) Name() string { return e.name }
 
-// Home is told which machines there are. It is called by New, Partition, Step and
-// nothing else, and must not call the core.
+// Home learns which machines there are. Only New, Partition and Step call it, and it must
+// not call the core.
 type Home interface {
-	// Came is told of a machine before any request can need it, and returns a Place for
-	// it alone; nil if no lane is to serve it.
+	// Came announces a machine before any request can need it, and returns a Place for it
+	// alone; nil if no lane is to serve it.
 	Came(m *Machine) *Place
-	// Gone is told of one that no request needs any more.
+	// Gone announces that no request needs a machine any more.
 	Gone(m *Machine)
 }
 
-// lanes are what serves requests side by side. Of the core, Serve changes its lane and
-// the machines that its caller has to itself, the table of requests under its lock,
-// and nothing else; it reads what only Step and Drain change, which run alone.
+// lanes serve requests side by side. Serve changes its lane, the machines that its caller
+// has to itself, and the table of requests under its lock; nothing else of the core. It
+// reads data that only Step and Drain change, which run alone.
 type lanes struct {
 	all []lane
-	// open says that requests may be served, apart that something may have been
-	// since the lanes were last joined.
+	// open says that requests may be served, apart that lanes may have served something
+	// since they were last joined.
 	open, apart bool
 	// table guards the requests while the lanes are apart.
 	table sync.Mutex
-	// splits are the entities that are split, in the order in which they were.
+	// splits are the split entities, in the order of splitting.
 	splits []*entity
 }
 
-// lane gathers what was served on one partition.
+// lane gathers the results of serving on a partition.
 type lane struct {
 	now     Now
 	replies []Reply
 	records []RequestRecord
-	// touched are the machines with something to persist, looks those that may have
-	// to ask for tokens or to be told of, freed those to which tokens came back that
-	// others may have to be told of, and closed those of which bins of demand were
-	// closed.
+	// touched are the machines with something to persist. looks may have to ask for
+	// tokens, or this site to tell others of them. freed got tokens back, and this site
+	// may have to tell others of them. closed had bins of demand closed.
 	touched, looks, freed, closed []*entity
-	// broken are the machines whose books are.
+	// broken are the machines with broken books.
 	broken []broken
 	// room and placed are memory of a charge.
 	room   charge
@@ -78,10 +77,10 @@ type lane struct {
 	_      [64]byte // lanes share no cache line
 }
 
-// Partition has requests served on n lanes, and tells home of the machines. It is
-// called before the first Step, once at most. From then on Step, Drain and all other
-// methods but Serve and Route run while no Serve does, each lane's Serve one after the
-// other, and Resume is called before Serve is again.
+// Partition prepares serving on n lanes, and tells home of the machines. It is called
+// before the first Step, at most once. From then on Step, Drain and all other methods but
+// Serve and Route run while no Serve runs. Calls of Serve on the same lane follow each
+// other. Resume is called before Serve is again.
 func (c *Core) Partition(n int, home Home) {
 	c.lanes.all = make([]lane, n)
 	for i := range c.lanes.all {
@@ -95,7 +94,7 @@ func (c *Core) Partition(n int, home Home) {
 	})
 }
 
-// Resume lets lanes serve requests, by the state as it is then.
+// Resume lets lanes serve requests, on the present state.
 func (c *Core) Resume() {
 	l := &c.lanes
 	if l.apart || len(l.all) == 0 {
@@ -108,12 +107,11 @@ func (c *Core) Resume() {
 	}
 }
 
-// Served counts the requests that lanes served since the last Resume. It is called
-// as Serve of that lane is.
+// Served counts the requests that a lane served since the last Resume. The same rules as
+// for Serve of that lane apply to its call.
 func (c *Core) Served(lane int) uint64 { return c.lanes.all[lane].served }
 
-// joinLanes brings together what the lanes have gathered, in the place where Step and
-// Drain find it, before they do anything else.
+// joinLanes gathers the lanes' results for Step and Drain, before these do anything else.
 func (c *Core) joinLanes() {
 	c.lanes.open, c.lanes.apart = false, false
 	for i := range c.lanes.all {
@@ -178,8 +176,8 @@ func (l *lane) touch(e *entity) {
 	}
 }
 
-// lookLater has an entity looked at when the lanes are joined: what is due is so while
-// they are apart, or while they are not.
+// lookLater has the core look at an entity when the lanes are joined. While lanes are
+// apart, due belongs to them, else to the core.
 func (l *lane) lookLater(e *entity) {
 	if !e.due {
 		e.due = true
@@ -187,8 +185,8 @@ func (l *lane) lookLater(e *entity) {
 	}
 }
 
-// freedLater has done, when the lanes are joined, what follows where tokens came back
-// to an entity. An entity between others may be listed more than once.
+// freedLater has the core follow up on tokens returned to an entity when the lanes are
+// joined. An entity may be listed more than once, with others between.
 func (l *lane) freedLater(e *entity) {
 	if n := len(l.freed); n == 0 || l.freed[n-1] != e {
 		l.freed = append(l.freed, e)

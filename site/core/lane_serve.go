@@ -2,11 +2,11 @@ package core
 
 import "slices"
 
-// Serve does a request on a lane if nothing but the books of the entities that it
-// charges is needed for that: none waits there, they have the tokens, its id was not
-// seen before, and nothing falls due. It reports whether it did; if not it has changed
-// nothing, and the request is for Step. ms are the machines that the caller has to
-// itself, as Route told. Lanes may be served at the same time, each by one.
+// Serve serves a request on a lane if it needs nothing but the books of the entities that
+// it charges: no acquire waits there, they have the tokens, its id was not seen before,
+// and nothing falls due. It reports whether it did; if not it has changed nothing, and
+// the request is for Step. ms are the machines that the caller has to itself, as Route
+// told. Lanes may serve at the same time, each in a single goroutine.
 func (c *Core) Serve(number int, now Now, in Input, ms []*Machine) bool {
 	if !c.lanes.open {
 		return false
@@ -24,13 +24,12 @@ func (c *Core) Serve(number int, now Now, in Input, ms []*Machine) bool {
 	return false
 }
 
-// inTime reports whether a request may run now that no other site has to be asked
-// about.
+// inTime reports whether a request may run now and needs no other site to be asked.
 func (c *Core) inTime(t *Tries, now Now) bool {
 	return t.simple() && (t.NotAfter == 0 || t.NotAfter >= now.Wall && t.NotAfter <= now.Wall+c.cfg.RequestHorizon())
 }
 
-// leafOf is the machine of a name, of those that the caller has or of the split ones.
+// leafOf is the machine of a name, from the caller's machines or the split ones.
 func (c *Core) leafOf(name string, ms []*Machine) *entity {
 	if len(ms) > 0 && ms[0].name == name && !ms[0].removed {
 		return ms[0]
@@ -41,8 +40,8 @@ func (c *Core) leafOf(name string, ms []*Machine) *entity {
 	return nil
 }
 
-// chargeHere is the charge of an entity if all machines of it that are not split are
-// the caller's; else nil.
+// chargeHere is the charge of an entity if all its machines that are not split are the
+// caller's; else nil.
 func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
 	n := 0
 	for a := e; a != nil; a = a.parent() {
@@ -106,8 +105,8 @@ func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 	return c.serveGrant(number, a.Call, &r, ch)
 }
 
-// affords reports whether all of a charge can be taken on a lane: more than a limit
-// cannot, whatever is left.
+// affords reports whether a lane can take all of a charge: never more than a limit,
+// whatever is left.
 func (c *Core) affords(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
@@ -127,9 +126,9 @@ func (c *Core) affords(number int, ch charge) bool {
 	return true
 }
 
-// quiet reports whether an entity has nothing but its books and its demand that a
-// granted acquire or a release would change: nobody waits, nothing is looked into, and
-// no stored model is to be taken up.
+// quiet reports whether a granted acquire or a release would change only an entity's
+// books and demand: no acquire waits, no audit is under way, and no stored model is to be
+// taken up.
 func (c *Core) quiet(e *entity) bool {
 	if e.halted() || e.queue.len() > 0 || e.audit != nil {
 		return false
@@ -141,8 +140,8 @@ func (c *Core) quiet(e *entity) bool {
 	return !parked
 }
 
-// roll is what Core.roll does, but for what concerns more than the entity, which is
-// left for when the lanes are joined.
+// roll is Core.roll for a lane. Work beyond the entity is left for when the lanes are
+// joined.
 func (l *lane) roll(c *Core, e *entity) {
 	d := &e.demand
 	current := l.now.Tick / c.cfg.Bin
@@ -157,7 +156,8 @@ func (l *lane) roll(c *Core, e *entity) {
 	}
 }
 
-// serveGrant takes the tokens and records that, unless the id of the request was seen.
+// serveGrant takes the tokens and records the grant, unless the id of the request was
+// seen.
 func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 	l := &c.lanes.all[number]
 	e, tokens := ch[0].of, ch[0].tokens
@@ -233,8 +233,8 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 	return true
 }
 
-// takesBack reports whether all of a charge can be given back on a lane: nothing waits
-// for the tokens or hangs on how many there are, and the books have room for them.
+// takesBack reports whether a lane can give back all of a charge: nothing waits for the
+// tokens or depends on their number, and the books have room for them.
 func (c *Core) takesBack(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
@@ -252,14 +252,14 @@ func (c *Core) takesBack(number int, ch charge) bool {
 	return true
 }
 
-// atEase reports whether an entity is in no want of tokens that is followed up.
+// atEase reports whether the entity lacks no tokens and nothing follows up on a lack.
 func (c *Core) atEase(e *entity) bool {
 	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }
 
-// noteServed makes a record findable and has it stored, unless there is one of that
-// key, waiting acquires included, or no room for it. It is counted for the tenant of the
-// first entity.
+// noteServed makes a record findable and has it stored, unless its key has a record or a
+// waiting acquire, or there is no room. The record is counted for the tenant of the first
+// entity.
 func (c *Core) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
@@ -277,7 +277,7 @@ func (c *Core) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 	return true
 }
 
-// addServed makes a record findable, unless there is one of that key or no room for it.
+// addServed makes a record findable, unless its key has a record or there is no room.
 func (c *Core) addServed(r *RequestRecord, first *entity) bool {
 	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
 	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {

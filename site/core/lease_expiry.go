@@ -1,15 +1,15 @@
 package core
 
 const (
-	// maxEnding bounds the leases that end by themselves in one step: if more do,
-	// they follow a millisecond later.
+	// maxEnding bounds the leases that end by themselves in a step: further leases follow
+	// a millisecond later.
 	maxEnding = 1000
-	// creditAgain is when a lease whose tokens the books have no room for is
-	// tried again, in milliseconds.
+	// creditAgain is the time in milliseconds after which the end of a lease is tried
+	// again, if the books have no room for its tokens.
 	creditAgain = 1000
 )
 
-// wakeAt is when leases end next; 0 for never.
+// wakeAt is the next time at which leases end; 0 for never.
 func (t *leases) wakeAt() Tick {
 	if len(t.restored) > 0 {
 		return 1
@@ -27,7 +27,7 @@ func (t *leases) wakeAt() Tick {
 	return at
 }
 
-// expireLeases ends the leases whose time is up, and those of deleted entities.
+// expireLeases ends the leases whose time is up, and the leases of deleted entities.
 func (c *Core) expireLeases() {
 	t := &c.leases
 	if t.more > c.now.Tick {
@@ -47,12 +47,12 @@ func (c *Core) expireLeases() {
 	if len(t.lost) > 0 || len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
 		t.more = c.now.Tick + 1
 	}
-	// Before acquires that wait for these tokens are told that there are none.
+	// Before acquires that wait for these tokens learn that there are none.
 	c.catchUp()
 }
 
-// expireLease ends a lease whose time is up before it is looked for; it reports
-// whether it has ended.
+// expireLease ends an expired lease that expireLeases has not reached yet. It reports
+// whether the lease has ended.
 func (c *Core) expireLease(l *lease) bool {
 	if !c.creditLease(l) {
 		return false
@@ -63,8 +63,8 @@ func (c *Core) expireLease(l *lease) bool {
 	return true
 }
 
-// creditLease ends a lease whose time is up and gives back what it holds, unless
-// its entity was deleted. If the books have no room it is left for later.
+// creditLease ends a lease whose time is up and gives back its tokens, unless its entity
+// was deleted. If the books have no room it is left for later.
 func (c *Core) creditLease(l *lease) bool {
 	if l.entity == nil || !c.exists(l.entity) {
 		c.dropLease(l)
@@ -79,7 +79,7 @@ func (c *Core) creditLease(l *lease) bool {
 	return true
 }
 
-// deletedLeases has the leases of an entity that is deleted end.
+// deletedLeases has the leases of a deleted entity end.
 func (c *Core) deletedLeases(e *entity) {
 	if _, some := c.leases.firstOf(e.generation); some {
 		c.leases.lost = append(c.leases.lost, e.generation)
@@ -98,8 +98,7 @@ func (t *leases) firstOf(generation uint64) (*lease, bool) {
 	return first, first != nil
 }
 
-// loseLeases ends leases of deleted entities, up to a number of them, and returns
-// how many it could have ended beyond that.
+// loseLeases ends at most room leases of deleted entities, and returns the rest of room.
 func (c *Core) loseLeases(room int) int {
 	for room > 0 && len(c.leases.lost) > 0 {
 		l, some := c.leases.firstOf(c.leases.lost[0])

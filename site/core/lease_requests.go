@@ -1,6 +1,6 @@
 package core
 
-// leaseInput handles what is asked about leases.
+// leaseInput handles requests about leases.
 func (c *Core) leaseInput(in Input) {
 	switch in := in.(type) {
 	case *RenewLease:
@@ -31,8 +31,8 @@ func (c *Core) renewLease(r *RenewLease) {
 	c.reply(r.Call, Answer{Details: &Details{Lease: c.leaseView(l)}})
 }
 
-// commitLease ends a lease, part of whose tokens stay out without an end. The
-// outcome is recorded: the lease that could tell is gone.
+// commitLease ends a lease and lets part of its tokens stay out without an end. It
+// records the outcome, as the lease that could tell is gone.
 func (c *Core) commitLease(m *CommitLease) {
 	if m.Tokens < 0 || m.Tokens > MaxTokens {
 		c.reply(m.Call, Answer{Code: Invalid})
@@ -100,8 +100,7 @@ func (c *Core) returnLease(r *Release, q *request) {
 	c.freed(e)
 }
 
-// listLeases visits only leases that are asked for, but for those that have just
-// ended.
+// listLeases visits only matching leases, and some that have just ended.
 func (c *Core) listLeases(r *ListLeases) {
 	if r.Count < 1 {
 		c.reply(r.Call, Answer{Code: Invalid})

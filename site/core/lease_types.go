@@ -5,20 +5,20 @@ type LeaseTerms struct {
 	// ID is the acquire's request id, which names the lease: KeyOf it must be the
 	// acquire's Request.
 	ID string
-	// TTL is for how long the tokens are held.
+	// TTL is the time in milliseconds for which the tokens are held.
 	TTL Tick
-	// Holder is whose it is, as the caller says.
+	// Holder names the holder, as the caller says.
 	Holder string
 }
 
 // LeaseRef names a lease.
 type LeaseRef struct {
-	// Home is the site that granted it, Request the id of the acquire.
+	// Home is the site that granted the lease, Request the id of the acquire.
 	Home    SiteID
 	Request RequestKey
 }
 
-// LeaseRecord is one lease. It is stored by its number, until it has ended.
+// LeaseRecord is a lease. It is stored by its number, until it has ended.
 type LeaseRecord struct {
 	// Number counts the site's leases from 1.
 	Number uint64
@@ -26,22 +26,22 @@ type LeaseRecord struct {
 	ID         string
 	Entity     string
 	Generation uint64
-	// Tokens are those that it still holds; they are part of the entity's net.
+	// Tokens is the number of tokens it still holds; they are part of the entity's net.
 	Tokens Tokens
-	// Expires is when it ends by the site's own time, see ClockRecord, in milliseconds since the Unix
-	// epoch. Within a life of the core the lease ends by the monotonic clock.
+	// Expires is the end by the site's own time, see ClockRecord, in milliseconds since
+	// the Unix epoch. Within a life of the core the lease ends by the monotonic clock.
 	Expires int64
 	TTL     Tick
 	Holder  string
 }
 
-// LeaseView is a lease as it is told.
+// LeaseView describes a lease to clients.
 type LeaseView struct {
 	Number uint64
 	ID     string
 	Entity string
 	Tokens Tokens
-	// Remaining is for how long it still holds.
+	// Remaining is the time in milliseconds until it ends.
 	Remaining Tick
 	Holder    string
 }

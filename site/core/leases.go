@@ -9,35 +9,35 @@ import (
 // MaxTTL bounds the time to live of a lease, in milliseconds: 7 days.
 const MaxTTL Tick = 7 * 24 * 60 * 60 * 1000
 
-// lease is one lease that has not ended. A million of them, each with an id of 26
-// bytes and one of 1000 holders, take about 300 bytes of memory each, see
-// TestMemoryOfLeases.
+// lease is a lease that has not ended. A million leases with ids of 26 bytes and 1000
+// holders take about 300 bytes of memory each, see TestMemoryOfLeases.
 type lease struct {
 	LeaseRecord
 	key RequestKey
-	// entity is nil if there was none of its generation at the restart.
+	// entity is nil if its generation did not exist at the restart.
 	entity *entity
-	// until is when it ends, in this life; heapAt its place in the calendar, or -1.
+	// until is the tick of its end, in this life; heapAt its place in the calendar, or
+	// -1.
 	until  Tick
 	heapAt int32
 }
 
-// leases are the leases of a site. A lease ends once: the record that removes it
-// and the books that count its tokens as given back are of one transaction.
+// leases are the leases of a site. A lease ends once: the record that removes it and the
+// books that count its tokens as given back are in the same transaction.
 type leases struct {
 	byKey map[RequestKey]*lease
-	// ends orders them by when they end.
+	// ends orders the leases by their ends.
 	ends calendar[*lease]
 	// The indexes are for listings; each ends with the number.
 	byNumber, byHolder, byEntity, byBoth *btree.BTreeG[*lease]
-	// number is that of the last one granted.
+	// number is the number of the last lease granted.
 	number uint64
-	// restored are those found at the start, until the time is known.
+	// restored are the leases found at the start, until the time is known.
 	restored []*lease
-	// lost are the generations of deleted entities whose leases are still to be
-	// removed; 0 for those that had no entity at the restart.
+	// lost are the generations of deleted entities whose leases are still to be removed;
+	// 0 for leases without an entity at the restart.
 	lost []uint64
-	// more is when those are to be ended that one step left; 0 for none.
+	// more is the time to end the leases left over by a step; 0 for none.
 	more Tick
 }
 
@@ -88,8 +88,8 @@ func (t *leases) remove(l *lease) {
 	}
 }
 
-// restore takes up the leases found at the start. When they end is known once
-// the time is.
+// restoreLeases takes up the leases found at the start. startLeases sets their ends, once
+// the time is known.
 func (c *Core) restoreLeases(records []LeaseRecord) {
 	c.leases = newLeases()
 	for _, r := range records {
@@ -106,8 +106,8 @@ func (c *Core) restoreLeases(records []LeaseRecord) {
 	}
 }
 
-// startLeases gives the restored leases their ends, at the first step: what the
-// site's own time says is left, and never more than the time to live.
+// startLeases sets the ends of the restored leases at the first step: the time left by
+// the site's own clock, but never more than the time to live.
 func (c *Core) startLeases() {
 	for _, l := range c.leases.restored {
 		remaining := Tick(min(max(0, l.Expires-c.own()), int64(l.TTL)))
@@ -126,9 +126,9 @@ func (c *Core) leaseOf(key RequestKey) (*lease, bool) {
 	return l, true
 }
 
-// barred refuses an acquire that cannot become a lease, and reports whether it
-// did: there are too many, or there is one of that id, whose acquire is no
-// longer remembered.
+// barred refuses an acquire that cannot become a lease, and reports whether it did. There
+// are too many leases, or a lease has that id although its acquire is no longer
+// remembered.
 func (c *Core) barred(call Call, r *request) bool {
 	if r.lease == nil {
 		return false
@@ -150,7 +150,7 @@ func (c *Core) barred(call Call, r *request) bool {
 	return true
 }
 
-// lend makes a lease of tokens granted.
+// lend makes a lease of granted tokens.
 func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
 	c.leases.number++
 	l := &lease{
@@ -166,7 +166,7 @@ func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
 	return c.leaseView(l)
 }
 
-// prolong has a lease end a time from now.
+// prolong sets the end of a lease to ttl from now.
 func (c *Core) prolong(l *lease, ttl Tick) {
 	l.TTL, l.Expires, l.until = ttl, c.own()+int64(ttl), c.now.Tick+ttl
 	c.leases.ends.add(l)
@@ -177,13 +177,13 @@ func (c *Core) storeLease(l *lease) {
 	c.out.Records.Leases = append(c.out.Records.Leases, l.LeaseRecord)
 }
 
-// dropLease ends a lease; its tokens are the caller's business.
+// dropLease ends a lease; the caller takes care of its tokens.
 func (c *Core) dropLease(l *lease) {
 	c.leases.remove(l)
 	c.out.Records.EndedLeases = append(c.out.Records.EndedLeases, l.Number)
 }
 
-// takeBack puts tokens of a lease back into the books, and ends it if none are
+// takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
 func (c *Core) takeBack(l *lease, tokens Tokens) bool {
 	if !c.credit(l.entity, tokens) {
@@ -197,8 +197,8 @@ func (c *Core) takeBack(l *lease, tokens Tokens) bool {
 	return true
 }
 
-// giveBack gives back what a lease holds, up to most, 0 being all, and returns
-// how many tokens that were. There is nothing to give back once it has ended.
+// giveBack gives back a lease's tokens, up to most, 0 being all, and returns their
+// number. An ended lease has no tokens to give back.
 func (c *Core) giveBack(key RequestKey, most Tokens) Tokens {
 	l, ok := c.leaseOf(key)
 	if !ok {
@@ -213,10 +213,10 @@ func (c *Core) giveBack(key RequestKey, most Tokens) Tokens {
 	return tokens
 }
 
-// endLease ends a lease and returns how many tokens it gave back.
+// endLease ends a lease and returns the number of tokens that it gave back.
 func (c *Core) endLease(key RequestKey) Tokens { return c.giveBack(key, 0) }
 
-// part is as many of its tokens as asked for, 0 being all.
+// part is the number of its tokens asked for, 0 being all.
 func (l *lease) part(most Tokens) Tokens {
 	if most == 0 {
 		return l.Tokens

@@ -28,8 +28,8 @@ func (c *Core) counted(e *entity) uint64 {
 	return e.queue.last()
 }
 
-// pledge moves an offer out of what is left. An entity in debt offers all to an instance
-// that may take it off the debt, and to others what is usable.
+// pledge moves an offer out of the tokens left. An entity in debt offers all tokens to an
+// instance that may take them off the debt, and its usable tokens to other instances.
 func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contribution {
 	c, e := l.c, l.e
 	s := c.situation(e)
@@ -39,7 +39,8 @@ func (l *entityLedger) pledge(press avantan.Press, settles bool) avantan.Contrib
 		offer = e.books.Left() - e.lacking()
 	}
 	kept := max(0, s.Left-offer)
-	// Tokens promised to other instances or under way may come free: the offer lacks them.
+	// Tokens promised to other instances or under way may come free: the offer lacks
+	// them.
 	promised, _ := e.pledged()
 	bound := promised + c.inFlight(e)
 	target, median := c.mods.want.Target(s)
@@ -70,19 +71,19 @@ func (l *entityLedger) CanApply(v *avantan.Value) error {
 	return err
 }
 
-// outcome is what deciding a value means.
+// outcome is the effect of deciding a value.
 type outcome struct {
-	// result is that of its limit change, nil for none.
+	// result is the result of its limit change, nil for none.
 	result *LimitResult
-	// grant is this site's.
+	// grant is this site's grant.
 	grant Tokens
-	// moved is what sites get beyond what they offered.
+	// moved is the number of tokens that sites get beyond their offers.
 	moved Tokens
-	// debt is what the entity owes afterwards.
+	// debt is the entity's debt afterwards.
 	debt Tokens
 }
 
-// outcome computes what deciding a value would mean.
+// outcome computes the effect of deciding a value.
 func (l *entityLedger) outcome(v *avantan.Value) (outcome, error) {
 	o := outcome{debt: l.e.owed()}
 	var delta Tokens
@@ -142,7 +143,7 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	c.dirtyRecord(e)
 }
 
-// settledBy says what applying a value means for this site's waiting acquires.
+// settledBy is the outcome of an applied value for this site's waiting acquires.
 func (c *Core) settledBy(v *avantan.Value) *settled {
 	s := new(settled)
 	_, s.member = v.Of(c.cfg.Self)

@@ -1,19 +1,19 @@
 package core
 
-// While a majority is there, sites share out what all of them have. Without one,
-// under a protocol that goes on all the same, they lend: what a site held when a
-// majority was there last stays its own. Another one takes of it what it is short of
-// at the moment, and gives back what it has beyond its own once it is not needed, for
-// a burst of minutes ago should not decide what is left where the next site crashes or
-// is cut off. Nor does a site in a minority refuse what may wait: that there are no
-// tokens anywhere is nothing that it can know.
+// While a majority is there, sites share out the tokens of all. Without a majority, under
+// a protocol that goes on all the same, they lend: the escrow of a site at the last time
+// with a majority stays its own. Another site borrows the tokens that it is short of at
+// the moment. It gives back the tokens beyond its own once it does not need them: a burst
+// of minutes ago should not decide the tokens left where the next site crashes or is cut
+// off. A site in a minority does not refuse acquires that may wait, as it cannot know
+// that there are no tokens anywhere.
 
 // apart reports whether the site goes on without a majority.
 func (e *entity) apart() bool { return e.seldom != nil && e.seldom.own != nil }
 
-// keepApart notes what is the site's own when no majority is there any more, and what
-// a minority has shown is not believed once one is there again. It is called before
-// anything is decided of the entity's tokens.
+// keepApart notes the site's own escrow once there is no majority. Once there is a
+// majority again it drops the belief in a drought shown by a minority. It is called
+// before any decision about the entity's tokens.
 func (c *Core) keepApart(e *entity) {
 	p := protocols[c.modeNow().Protocol()]
 	there := p.Choose(true) == p.Choose(false) || c.majorityThere(e)
@@ -29,8 +29,8 @@ func (c *Core) keepApart(e *entity) {
 	}
 }
 
-// loans fills in what the site would have left of its own, and what of that others
-// hold and can spare, by what they have told.
+// loans sets the tokens that the site would have left of its own, and the part of them
+// that others hold and can spare, by their reports.
 func (c *Core) loans(e *entity, s *Situation) {
 	if !e.apart() {
 		return

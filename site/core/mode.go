@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// ModeRecord is the mode that the catalogue last decided on. The zero value
-// says that it decided on none yet.
+// ModeRecord is the last mode decided by the catalogue. The zero value says that the
+// catalogue has decided none.
 type ModeRecord struct {
-	// Protocol is one of ProtocolNames; empty for none.
+	// Protocol is a name in ProtocolNames; empty for none.
 	Protocol string `json:"protocol,omitempty"`
 	// Version counts the decided changes of the mode, from 1.
 	Version uint64 `json:"version,omitempty"`
 }
 
-// Mode is under which protocol a site begins instances. Whatever it says, the
-// site takes part in those of every protocol.
+// Mode names the protocol under which a site begins instances. Whatever it says, the site
+// takes part in the instances of every protocol.
 type Mode struct {
-	// Decided is what the catalogue decided on, as far as this site knows.
+	// Decided is the mode decided by the catalogue, as far as this site knows.
 	Decided ModeRecord
-	// Configured is the site's own choice: it stands until one is decided.
+	// Configured is the site's own choice, in force until the catalogue decides a mode.
 	Configured string
 }
 
-// Protocol returns the name of the one in force at the site.
+// Protocol returns the name of the protocol in force at the site.
 func (m Mode) Protocol() string { return cmp.Or(m.Decided.Protocol, m.Configured) }
 
 func (r ModeRecord) validate() error {
@@ -37,13 +37,13 @@ func (r ModeRecord) validate() error {
 // modeNow returns the mode of the site.
 func (c *Core) modeNow() Mode { return Mode{Decided: c.cat.mode, Configured: c.cfg.Protocol} }
 
-// variant says under which variant an instance that is begun now is begun. An
-// instance that is under way ends under its own.
+// variant is the variant for an instance begun now. An instance under way ends under its
+// own variant.
 func (c *Core) variant(e *entity) Variant {
 	return protocols[c.modeNow().Protocol()].Choose(c.majorityThere(e))
 }
 
-// settleMode gives a decided change of the mode its effect on what this site
+// settleMode carries out a decided change of the mode, for instances that this site
 // begins from now on.
 func (cat *catalogue) settleMode(ch *CatalogueChange) (Code, uint64) {
 	if ch.Generation != 0 && ch.Generation != cat.mode.Version {

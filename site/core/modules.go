@@ -7,91 +7,88 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// Situation is what the modules may look at when they decide about one entity.
+// Situation is the information on which the modules decide about an entity.
 type Situation struct {
-	// Left is what the site has; negative in debt.
+	// Left is the number of tokens that the site may use; negative in debt.
 	Left Tokens
-	// Queued is what waiting acquires ask for in all, First the one that has
-	// waited longest.
+	// Queued is the number of tokens that waiting acquires ask for in all, First the
+	// number for the acquire that has waited longest.
 	Queued, First Tokens
-	// Rate is the tokens acquired a second, an exponential mean over 0.25 s.
+	// Rate is the number of tokens acquired a second, an exponential mean over 0.25 s.
 	Rate float64
-	// Pace is the same over 0.05 s.
+	// Pace is the same mean over 0.05 s.
 	Pace float64
-	// Forecast is of the horizon of a redistribution; zero while nothing is known.
+	// Forecast covers the horizon of a redistribution; zero while nothing is known.
 	Forecast predict.Forecast
-	// Limit is the entity's, as known here.
+	// Limit is the entity's limit, as known here.
 	Limit Tokens
-	// Elsewhere is what the other sites are believed to have left in all, those
-	// out of reach excluded, and Told says whether all others in reach have told
-	// lately.
+	// Elsewhere is the number of tokens that the other sites in reach are believed to
+	// have left in all. Told says whether all others in reach have told lately.
 	Elsewhere Tokens
 	Told      bool
-	// Scarce says that by what all have told less than a twentieth of the limit is
-	// left at all sites together.
+	// Scarce says that, by recent reports of all sites, less than a twentieth of the
+	// limit is left at all sites together.
 	Scarce bool
-	// Direct says that direct transfers are tried first, which bring tokens within a
+	// Direct says that the site tries direct transfers first, which bring tokens within a
 	// round trip.
 	Direct bool
-	// LastGrant is what the site had after the last redistribution it took
-	// part in, or else when the entity was created.
+	// LastGrant is the number of tokens left at the site after its last redistribution,
+	// or else at the creation of the entity.
 	LastGrant Tokens
-	// Apart says that the site goes on without a majority. Own is what it would have
-	// left then if it still held what it held when a majority was there last, and Lent
-	// what it lacks of that, as far as others can spare it.
+	// Apart says that the site goes on without a majority. Own is then the number of
+	// tokens the site would have left, had it kept its escrow since it last had a
+	// majority. Lent is its lack of Own, as far as others can spare it.
 	Apart     bool
 	Own, Lent Tokens
 	// Changing says that a limit change waits to be decided.
 	Changing bool
-	// Refused is the largest acquire refused in a drought since others were asked
-	// last.
+	// Refused is the largest acquire refused in a drought since others were last asked.
 	Refused Tokens
-	// SinceTrigger is how long ago a redistribution was begun here.
+	// SinceTrigger is the time since this site last began a redistribution.
 	SinceTrigger Tick
-	// Lacking is what other sites lack, by what they have told, of what they expect
-	// to need at even odds, if this site has most to spare of all and enough for
-	// that; else 0.
+	// Lacking is the number of tokens that other sites lack for their reported needs at
+	// even odds. It is 0 unless this site has the most to spare of all, and enough for
+	// that.
 	Lacking Tokens
 }
 
-// Verdict is what becomes of an acquire that the tokens left cannot serve.
+// Verdict is the fate of an acquire that the tokens left cannot serve.
 type Verdict uint8
 
 const (
-	// WaitForTokens holds it until tokens come or its time is up.
+	// WaitForTokens holds the acquire until tokens come or its time is up.
 	WaitForTokens Verdict = iota
-	// RefuseNow refuses it.
+	// RefuseNow refuses the acquire.
 	RefuseNow
 )
 
-// Admission is the request handling module: it says what becomes of an acquire
-// that the tokens left cannot serve.
+// Admission is the request handling module: it decides about acquires that the tokens
+// left cannot serve.
 type Admission interface {
-	// Short decides for an acquire that may wait, with emptyFor > 0 if an
-	// instance has just shown that no tokens are to be had and for how many
-	// milliseconds that is believed.
+	// Short decides for an acquire that may wait. If an instance has just shown that no
+	// tokens are to be had, emptyFor > 0 is the time in milliseconds for which the site
+	// believes so.
 	Short(s Situation, tokens Tokens, emptyFor Tick) Verdict
-	// Patient says that what an instance has shown is not believed while others tell of
-	// many tokens, which they do at once, and that small acquires wait a moment all the
-	// same.
+	// Patient reports whether acquires may wait in a drought. The site then disbelieves a
+	// drought while others report many tokens, and sites report gains at once. Small
+	// acquires wait a moment all the same.
 	Patient() bool
 }
 
-// OfferPolicy says how much of an escrow goes into an instance.
+// OfferPolicy decides how much of an escrow goes into an instance.
 type OfferPolicy interface {
-	// Offer returns how much of what is left to set aside: never more than
-	// Left, and all of it if Left is negative (protocol rule: debt is offered
-	// whole).
+	// Offer returns how many of the tokens left to set aside: never more than Left, and
+	// all of Left if negative (protocol rule: debt is offered whole).
 	Offer(s Situation, press avantan.Press) Tokens
 }
 
-// Trigger says when a site begins an instance.
+// Trigger decides when a site begins an instance.
 type Trigger interface {
 	// Due returns the reason to begin an instance now, or "" for none.
 	Due(s Situation) string
-	// Enough returns with how many tokens left, at such a Pace and Rate, Due is sure
-	// to find nothing of the site's own to do: a bound that is cheap to look at after
-	// each grant. The rate is 0 where the situation is Direct.
+	// Enough returns a bound on the tokens left, at such a Pace and Rate: with the bound
+	// or more left, Due is sure to find nothing of the site's own to do. The check is
+	// cheap enough for every grant. The rate is 0 where the situation is Direct.
 	Enough(pace, rate float64) Tokens
 }
 
@@ -102,17 +99,17 @@ const (
 	// Majority is Avantan[(n+1)/2], package avantan: a majority decides, and all
 	// reachable sites take part.
 	Majority Variant = iota
-	// Star is Avantan[*], package star: the sites that take part decide.
+	// Star is Avantan[*], package star: the participating sites decide.
 	Star
-	// Direct is package transfer: tokens go from site to site, and nothing is
-	// agreed on. No Protocol chooses it; see Strategy.
+	// Direct is package transfer: tokens go from site to site without agreement. No
+	// Protocol chooses it; see Strategy.
 	Direct
 )
 
-// Protocol says under which variant a site begins an instance. Whatever it
-// says, the site takes part in the instances of both, and those that are under
-// way end under the one they began under. Limits, and which entities exist, are
-// always decided by a majority.
+// Protocol chooses the variant under which a site begins an instance. Whatever the
+// choice, the site takes part in the instances of both variants, and an instance ends
+// under the variant it began under. A majority always decides limits, and which entities
+// exist.
 type Protocol interface {
 	// Choose returns the variant, given whether a majority seems to be reachable.
 	Choose(majority bool) Variant
@@ -151,16 +148,16 @@ func TriggerNames() []string { return namesOf(triggers) }
 // ProtocolNames lists the protocols.
 func ProtocolNames() []string { return namesOf(protocols) }
 
-// WaitNames lists for whom the leader of a majority instance may wait.
+// WaitNames lists the choices of sites for which the leader of a majority instance waits.
 func WaitNames() []string { return namesOf(waits) }
 
-// always begins every instance under one variant.
+// always begins every instance under the same variant.
 type always Variant
 
 func (a always) Choose(bool) Variant { return Variant(a) }
 
-// autoProtocol begins instances under the majority variant, which moves tokens
-// between all sites, while a majority is there, and else under the other one.
+// autoProtocol begins instances under the majority variant, which moves tokens between
+// all sites, while a majority is there, and else under the star variant.
 type autoProtocol struct{}
 
 func (autoProtocol) Choose(majority bool) Variant {
@@ -194,9 +191,9 @@ type offerAll struct{}
 
 func (offerAll) Offer(s Situation, _ avantan.Press) Tokens { return s.Left }
 
-// offerSpare keeps what the site is about to need itself: max(4 + 0.75 s of
-// its rate, min(one bin's high quantile, half of what is left)). When pressed
-// it offers all: a request is refused only if the tokens are nowhere.
+// offerSpare keeps the tokens that the site is about to need itself: max(4 + 0.75 s of
+// its rate, min(one bin's high quantile, half of the tokens left)). When pressed it
+// offers all: a request is refused only if the tokens are nowhere.
 type offerSpare struct{}
 
 func (offerSpare) Offer(s Situation, press avantan.Press) Tokens {

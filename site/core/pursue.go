@@ -6,60 +6,57 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// hunt is where a site stands in getting the tokens an entity is short of.
+// hunt is a site's progress in getting the tokens that an entity is short of.
 type hunt struct {
-	// press is how hard the next instance begun here presses for offers, ledPress
-	// how hard the star instance led here does: press may have grown since it was
-	// begun.
+	// press is how hard the next instance begun here presses for offers. ledPress is how
+	// hard the star instance led here presses: press may have grown since its beginning.
 	press, ledPress avantan.Press
-	// retried is set once it was tried again because a site was left out.
+	// retried is set once the site has tried again because an instance left a site out.
 	retried bool
-	// short is set once a round of direct transfers has left acquires waiting that
-	// it counted: an instance comes next.
+	// short is set once a round of direct transfers has left acquires waiting that it
+	// counted: an instance comes next.
 	short bool
-	// pledged is the number of the last waiting acquire that the contribution to
-	// the majority instance under way counted, led that of the star instance led
-	// here.
+	// pledged is the number of the last waiting acquire counted by the contribution to
+	// the majority instance under way. led is the same for the star instance led here.
 	pledged, led uint64
-	// noQuorum is until when no majority is believed to be there.
+	// noQuorum is the tick until which the site believes that there is no majority.
 	noQuorum Tick
-	// lastGrant is what the site had after the last instance that moved its
-	// tokens, or when the entity was created.
+	// lastGrant is the number of tokens left after the last instance that moved the
+	// site's tokens, or at the creation of the entity.
 	lastGrant Tokens
 	// fetched is the number of the last waiting acquire that the round of direct
 	// transfers under way counts.
 	fetched uint64
-	// looked is when it was last looked whether to begin one after a grant.
+	// looked is the tick of the last look after a grant.
 	looked Tick
-	// triggered is when a redistribution was last begun here.
+	// triggered is the tick at which this site last began a redistribution.
 	triggered Tick
 }
 
-// settled is what an applied instance meant for this site.
+// settled is the outcome of an applied instance for this site.
 type settled struct {
-	// counted is the number of the last waiting acquire that this site's
-	// contribution counted; 0 if that is not known.
+	// counted is the number of the last waiting acquire that this site's contribution
+	// counted; 0 if unknown.
 	counted uint64
-	// member: this site's tokens were in it.
+	// member: the instance moved this site's tokens.
 	member bool
-	// kept is what the members kept back.
+	// kept is the number of tokens that the members kept back.
 	kept Tokens
-	// moved is what members got beyond what they offered.
+	// moved is the number of tokens that members got beyond their offers.
 	moved Tokens
-	// used: what waits at the members takes all that they offered.
+	// used: the acquires waiting at the members take all offers.
 	used bool
-	// absent: a site that seems to be reachable was left out.
+	// absent: the instance left out a site that seems to be reachable.
 	absent bool
-	// gap: results of limit changes may have been forgotten before this site has
-	// heard of them.
+	// gap: this site may have missed results of limit changes that are forgotten by now.
 	gap bool
 }
 
-// noQuorumPatiences is how many times Patience a site that found no majority
-// believes that there is none.
+// noQuorumPatiences is the number of Patience periods for which a site that found no
+// majority believes that there is none.
 const noQuorumPatiences = 4
 
-// enough is with how many tokens left nothing need be looked at.
+// enough is the number of tokens left with which the site need not look at anything.
 func (c *Core) enough(e *entity) Tokens {
 	rate := e.demand.rate
 	if c.mods.strategy.Direct() {
@@ -68,8 +65,7 @@ func (c *Core) enough(e *entity) Tokens {
 	return c.mods.trigger.Enough(float64(e.demand.pace), rate)
 }
 
-// look looks after a grant whether it is time to ask for tokens, once a
-// millisecond.
+// look checks after a grant whether it is time to ask for tokens, once a millisecond.
 func (c *Core) look(e *entity) {
 	if e.books.Left() >= c.enough(e) && len(e.changes) == 0 {
 		return
@@ -80,8 +76,8 @@ func (c *Core) look(e *entity) {
 	}
 }
 
-// pursue begins a redistribution if the trigger says so and none is under way:
-// one that is under way is joined instead.
+// pursue begins a redistribution if the trigger says so and none is under way. A site
+// joins a redistribution under way instead.
 func (c *Core) pursue(e *entity) {
 	if e.halted() {
 		return
@@ -116,7 +112,7 @@ func (c *Core) pursue(e *entity) {
 		return
 	case reason == "":
 		if s.Rate < idleRate {
-			// Else the next acquire waits, and has others asked.
+			// Otherwise the next acquire waits, and has others asked.
 			c.probe(e, &s)
 		}
 		return
@@ -132,13 +128,12 @@ func (c *Core) pursue(e *entity) {
 	c.redistribute(e, &s, reason, urgent)
 }
 
-// busy reports whether the site has to wait before it begins another instance
-// of the majority variant.
+// busy reports whether the site has to wait before it begins another majority instance.
 func (e *entity) busy() bool {
 	return e.majority != nil && (e.majority.Open() || e.majority.Waits())
 }
 
-// redistribute gets tokens from other sites: what waits is urgent.
+// redistribute gets tokens from other sites; waiting acquires make it urgent.
 func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool) {
 	if urgent && !e.hunting() && c.dryAgain(e, s) {
 		return
@@ -184,8 +179,8 @@ func (c *Core) seemsUp(site SiteID) bool {
 	return c.reachable == nil || slices.Contains(c.reachable, site)
 }
 
-// majorityThere reports whether a majority seems to be reachable: as many sites
-// are up, and none has just been waited for in vain.
+// majorityThere reports whether a majority seems to be reachable: enough sites are up,
+// and none has just been waited for in vain.
 func (c *Core) majorityThere(e *entity) bool {
 	up := 0
 	for _, m := range c.cfg.Members {
@@ -196,9 +191,10 @@ func (c *Core) majorityThere(e *entity) bool {
 	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
 }
 
-// begin has the protocol begin an instance, with the first change that waits. If that
-// lowers the limit, or there is a debt, sites are asked for all they have, and to stand
-// still: what one keeps it could still grant, while more is out than the limit.
+// begin has the protocol begin an instance, with the first change that waits. If the
+// change lowers the limit, or there is a debt, it asks sites for all their tokens, and to
+// stand still: a site could still grant the tokens it keeps, while more is out than the
+// limit.
 func (c *Core) begin(e *entity) {
 	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
 	settles := e.owed() > 0 || e.owes()
@@ -215,8 +211,8 @@ func (c *Core) begin(e *entity) {
 	c.stepMajority(e, avantan.Input{Begin: &p})
 }
 
-// stepMajority hands an input to an entity's protocol and carries out what
-// follows within the core.
+// stepMajority hands an input to an entity's protocol and carries out the consequences
+// within the core.
 func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	c.applied = nil
 	limit := e.limit
@@ -248,10 +244,10 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 		c.answerChanges(e, settled.gap)
 		c.afterInstance(e, *settled)
 	} else {
-		// An offer may have been taken back.
+		// The protocol may have taken back an offer.
 		c.serveQueue(e)
 	}
-	// A site alone has decided at once what it has begun.
+	// A site alone decides an instance as it begins it.
 	if in.Begin == nil || settled != nil {
 		c.pursue(e)
 	}
@@ -267,8 +263,8 @@ func (c *Core) protocolEvents(name string, out *avantan.Output) {
 	}
 }
 
-// afterInstance serves what can be served after instances were applied, and
-// decides what becomes of the rest and of a debt: press harder, or give up.
+// afterInstance serves all that can be served after instances were applied, and decides
+// about the rest and about a debt: press harder, or give up.
 func (c *Core) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
@@ -288,18 +284,19 @@ func (c *Core) afterInstance(e *entity, s settled) {
 		return
 	}
 	if s.absent && !e.hunt.retried {
-		// It may have been slow: it had the instance before to learn of first.
+		// The absent site may have been slow: it had to learn of the previous instance
+		// first.
 		e.hunt.press, e.hunt.retried = avantan.PressAll, true
 		return
 	}
-	// Everybody reachable offered all it had, this site's waiting acquires and
-	// debt were counted, and still it was not enough.
+	// Every reachable site offered all its tokens, this site's waiting acquires and debt
+	// were counted, and still it was not enough.
 	c.giveUp(e)
 }
 
-// giveUp refuses what waits, as there are no tokens to be had anywhere, and
-// believes so for a while. What a few releases can serve goes on waiting for these a
-// moment: many droughts are over soon. Without a majority all go on waiting.
+// giveUp refuses the waiting acquires, as no site has tokens, and begins a drought.
+// Acquires that a few releases can serve go on waiting a moment: many droughts are over
+// soon. Without a majority all acquires go on waiting.
 func (c *Core) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
 	e.unhold()

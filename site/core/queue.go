@@ -9,65 +9,65 @@ import (
 // waiting is an acquire that waits for tokens.
 type waiting struct {
 	request
-	// until is when it is refused.
+	// until is the tick at which the acquire is refused.
 	until Tick
-	// named are the entities that it names, and charge is what it takes of each.
+	// named are the entities that it names; charge is its charge.
 	named  []*entity
 	charge charge
-	// at is the entity that it waits for, and needs what it takes of that one.
+	// at is the entity that it waits for, needs its tokens there.
 	at    *entity
 	needs Tokens
-	// number orders it among all that ever waited for that entity, arrived among all
-	// that ever waited at the site. place is its place in the queue.
+	// number orders it among all acquires that ever waited for that entity, arrived among
+	// all that ever waited at the site. place is its place in the queue.
 	number, arrived uint64
 	place           int
 	// held says that others have waited for it: see hold.
 	held bool
-	// tenant is where it is counted in the table of requests, waits where among the
-	// acquires that wait.
+	// tenant is its slot in the counts of the table of requests, waits its slot in the
+	// counts of waiting acquires.
 	tenant, waits portion.Slot
-	// queued is where it is counted in the queue; Nobody if it is not.
+	// queued is its slot in the counts of the queue; Nobody if it is not counted.
 	queued portion.Slot
-	// calls are whom to answer: the first caller and those that repeated its id.
+	// calls are the calls to answer: the first caller's and its repeats'.
 	calls []Call
 }
 
-// MaxCallers bounds how many callers may wait for one request id: further ones are
+// MaxCallers bounds the callers that may wait for a request id: further callers are
 // answered Unknown.
 const MaxCallers = 16
 
 // queue holds the waiting acquires of an entity in the order of their arrival. The core
-// bounds the queue. Each operation on one acquire takes logarithmic time: a thousand
+// bounds the queue. Each operation on an acquire takes logarithmic time: a thousand
 // callers who hang up must not stop the site.
 type queue struct {
 	// places has nil where an acquire has left.
 	places []*waiting
-	// minima is a tree over the places: the root at 1, below i the nodes 2i and 2i+1, the
-	// places in the second half.
+	// minima is a tree over the places: the root at 1, the children of i at 2i and 2i+1,
+	// the places in the second half.
 	minima []minimum
 	count  int
 	tokens Tokens
-	// number is that of the last item that ever joined.
+	// number is the number of the last item that ever joined.
 	number uint64
 	hold   hold
-	// drained is how many waited when the entity was last drained.
+	// drained is the number of waiting acquires when the entity was last drained.
 	drained int
-	// of counts for each tenant its acquires, where tenants' entities stand below the
-	// queue's; nil if there are none.
+	// of counts each tenant's acquires, where entities of tenants are below the queue's
+	// entity; nil if there are none.
 	of *portion.Counts
 }
 
-// told reports whether as many wait as when the entity was last drained.
+// told reports whether the number of waiting acquires is the same as at the last drain.
 func (q *queue) told() bool { return q == nil || q.drained == q.len() }
 
-// tell notes how many wait as the entity is drained.
+// tell notes the number of waiting acquires at a drain.
 func (q *queue) tell() {
 	if q != nil {
 		q.drained = q.len()
 	}
 }
 
-// minimum is the least need and the first deadline of some places.
+// minimum is the least need and the first deadline in some places.
 type minimum struct {
 	needs Tokens
 	until Tick
@@ -76,7 +76,7 @@ type minimum struct {
 // nobody is the minimum of empty places: no acquire needs so much.
 var nobody = minimum{needs: math.MaxInt64, until: math.MaxUint64}
 
-// fewPlaces is how many places a queue has at least, and keepPlaces how many an empty
+// fewPlaces is the least number of places in a queue, keepPlaces the number that an empty
 // queue keeps.
 const fewPlaces, keepPlaces = 4, 64
 
@@ -87,7 +87,7 @@ func (q *queue) len() int {
 	return q.count
 }
 
-// asked is what all that wait ask for.
+// asked is the number of tokens that all waiting acquires ask for.
 func (q *queue) asked() Tokens {
 	if q == nil {
 		return 0
@@ -106,7 +106,8 @@ func (q *queue) last() uint64 {
 // oldest is the acquire that has waited longest; nil if none waits.
 func (q *queue) oldest() *waiting { return q.fits(MaxTokens) }
 
-// first is what the acquire asks for that has waited longest; 0 if none waits.
+// first is the number of tokens that the longest waiting acquire asks for; 0 if none
+// waits.
 func (q *queue) first() Tokens {
 	if w := q.oldest(); w != nil {
 		return w.needs
@@ -114,18 +115,17 @@ func (q *queue) first() Tokens {
 	return 0
 }
 
-// fewest is the smallest number of tokens that a waiting acquire needs; meaningless if
-// no acquire waits.
+// fewest is the smallest number of tokens that a waiting acquire needs; meaningless if no
+// acquire waits.
 func (q *queue) fewest() Tokens { return q.minima[1].needs }
 
-// fits is the acquire that has waited longest of those that need no more than so many
-// tokens; nil if there is none.
+// fits is the longest waiting acquire that needs at most left tokens; nil if there is
+// none.
 func (q *queue) fits(left Tokens) *waiting {
 	return q.find(func(m *minimum) bool { return m.needs <= left })
 }
 
-// due is the acquire that has waited longest of those whose time is up; nil if there is
-// none.
+// due is the longest waiting acquire whose time is up; nil if there is none.
 func (q *queue) due(now Tick) *waiting {
 	return q.find(func(m *minimum) bool { return m.until <= now })
 }
@@ -133,7 +133,7 @@ func (q *queue) due(now Tick) *waiting {
 // next is the first until of all items.
 func (q *queue) next() Tick { return q.minima[1].until }
 
-// find is the first item that a condition on minima holds of.
+// find is the first item whose minimum satisfies a condition.
 func (q *queue) find(holds func(m *minimum) bool) *waiting {
 	if q.len() == 0 || !holds(&q.minima[1]) {
 		return nil
@@ -185,7 +185,7 @@ func (q *queue) grow() {
 
 func least(a, b *minimum) minimum { return minimum{min(a.needs, b.needs), min(a.until, b.until)} }
 
-// fix takes in that the until of an item has changed, or that it has come or gone.
+// fix updates minima after an item's until has changed, or the item has come or gone.
 func (q *queue) fix(w *waiting) {
 	m := nobody
 	if q.places[w.place] == w {
@@ -198,14 +198,14 @@ func (q *queue) fix(w *waiting) {
 	}
 }
 
-// renew takes in that an item needs another number of tokens. Its place stays.
+// renew changes the number of tokens that an item needs. Its place stays.
 func (q *queue) renew(w *waiting, needs Tokens) {
 	q.tokens += needs - w.needs
 	w.needs = needs
 	q.fix(w)
 }
 
-// remove takes one item out.
+// remove removes an item.
 func (q *queue) remove(w *waiting) {
 	q.places[w.place] = nil
 	q.fix(w)
@@ -227,7 +227,7 @@ func (q *queue) remove(w *waiting) {
 	}
 }
 
-// take removes the items for which pick says so, and returns them in order.
+// take removes the items that pick chooses, and returns them in order.
 func (q *queue) take(pick func(w *waiting) bool) []*waiting {
 	var taken []*waiting
 	for _, w := range q.items() {
@@ -241,7 +241,7 @@ func (q *queue) take(pick func(w *waiting) bool) []*waiting {
 	return taken
 }
 
-// items are all, in order.
+// items are all items, in order.
 func (q *queue) items() []*waiting {
 	items := make([]*waiting, 0, q.len())
 	if q == nil {
@@ -255,7 +255,7 @@ func (q *queue) items() []*waiting {
 	return items
 }
 
-// hasten has those that need no more than so many tokens wait until a time at most.
+// hasten limits until for the items that need at most needs tokens.
 func (q *queue) hasten(until Tick, needs Tokens) {
 	for _, w := range q.items() {
 		if w.needs <= needs && w.until > until {

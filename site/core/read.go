@@ -2,8 +2,7 @@ package core
 
 import "github.com/samya-db/samya/avantan/star"
 
-// view is what this site knows of the entity, without what only those want to
-// know who look at one alone: see read.
+// view is this site's view of the entity without Moves and Others, which only read adds.
 func (e *entity) view() View {
 	v := View{
 		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
@@ -20,8 +19,7 @@ func (e *entity) view() View {
 	return v
 }
 
-// read is the view with the moves that the books contain, and with what others
-// have told.
+// read is the view with the moves that the books contain, and with the reports of others.
 func (c *Core) read(e *entity) View {
 	v := e.view()
 	v.Moves = e.moves()
@@ -55,7 +53,7 @@ func starMoves(slices []star.Slice) []StarMove {
 	return moves
 }
 
-// others is what the other members have told of the entity.
+// others are the other members' reports of the entity.
 func (c *Core) others(e *entity) []OtherView {
 	var others []OtherView
 	for i, m := range c.cfg.Members {

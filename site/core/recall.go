@@ -1,11 +1,11 @@
 package core
 
-// recall holds the records of answered requests in the order in which they were
-// made, and finds the last one of a key. Its memory holds no pointers but a few,
-// so that collections of garbage pass it by.
+// recall holds the records of answered requests in the order of the answers, and finds
+// the last record of a key. Its memory holds few pointers, so that collections of garbage
+// pass it by.
 type recall struct {
-	// chunks hold the records from first on, which is the number of the first
-	// record of the first chunk. Numbers wrap around.
+	// chunks hold the records from first on, which is the number of the first record of
+	// the first chunk. Numbers wrap around.
 	chunks []*recallChunk
 	// begin and end are the numbers of the oldest record and of the next one.
 	first, begin, end uint32
@@ -23,7 +23,7 @@ func (m *recall) at(number uint32) *remembered {
 	return &m.chunks[n/chunkRecords][n%chunkRecords]
 }
 
-// find returns the last record of a key, or nil. It is good until another one is
+// find returns the last record of a key, or nil. The result is valid until a record is
 // added or forgotten.
 func (m *recall) find(key *RequestKey) *remembered {
 	shard, tag := m.index.locate(key)
@@ -37,8 +37,7 @@ func (m *recall) is(key *RequestKey) func(uint32) bool {
 	return func(number uint32) bool { return m.at(number).key == *key }
 }
 
-// add makes a record the last one of its key, and returns the last one before it, nil
-// for none.
+// add makes a record the last of its key, and returns the previous last, nil for none.
 func (m *recall) add(r *remembered) *remembered {
 	number := m.push(r)
 	shard, tag := m.index.locate(&r.key)
@@ -52,7 +51,7 @@ func (m *recall) add(r *remembered) *remembered {
 	return nil
 }
 
-// addNew adds a record unless there is one of its key.
+// addNew adds a record unless its key has a record.
 func (m *recall) addNew(r *remembered) bool {
 	shard, tag := m.index.locate(&r.key)
 	at, found := shard.find(tag, m.is(&r.key))
@@ -89,8 +88,8 @@ func (m *recall) newChunk() *recallChunk {
 	return new(recallChunk)
 }
 
-// forget drops the oldest record, and its key unless there is a later one of it, and
-// reports whether there was none.
+// forget drops the oldest record. If its key has no later record, forget drops the key
+// too and reports true.
 func (m *recall) forget() (last bool) {
 	number := m.begin
 	shard, tag := m.index.locate(&m.at(number).key)

@@ -25,7 +25,8 @@ func (c *Core) release(r *Release) {
 	case e == nil:
 		c.reply(r.Call, Answer{Code: NotFound})
 	case r.Lease != nil && r.Lease.Home == c.cfg.Self:
-		// Attempts at other sites have it given back here too, by the same record.
+		// Attempts at other sites have the tokens given back here too, by the same
+		// record.
 		q.tries.Tried = nil
 		c.returnLease(r, &q)
 	case c.tableFull(r.Call, e, 0):
@@ -42,8 +43,8 @@ func (c *Core) release(r *Release) {
 	}
 }
 
-// releaseHome has tokens of a lease given back by the site that granted it, which
-// does so once for all attempts.
+// releaseHome has the site that granted a lease give back its tokens, once for all
+// attempts.
 func (c *Core) releaseHome(e *entity, r *Release, q *request) {
 	home := c.owed.peer(r.Lease.Home)
 	switch {
@@ -58,9 +59,9 @@ func (c *Core) releaseHome(e *entity, r *Release, q *request) {
 	c.parkRelease(e, r, q)
 }
 
-// parkRelease records a release of which an earlier attempt may have run elsewhere. It
-// counts once it is known that none did: to count it at once could count it
-// twice, and what it gave could be gone before that is found out.
+// parkRelease records a release with earlier attempts that may have run elsewhere. It
+// counts once none is known to have run. To count it at once could count it twice, and
+// the tokens could be gone before that is found out.
 func (c *Core) parkRelease(e *entity, r *Release, q *request) {
 	c.remember(q, e, Parked, r.Tokens)
 	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})

@@ -26,27 +26,27 @@ const (
 	AllRequest
 )
 
-// RequestState says what became of a request at this site.
+// RequestState is the fate of a request at this site.
 type RequestState uint8
 
 const (
-	// Ran: it moved tokens.
+	// Ran: the request moved tokens.
 	Ran RequestState = iota + 1
 	// Refused: an acquire, for want of tokens or because it asks for more than a limit.
 	Refused
-	// Parked: a release that is counted once it is known that no earlier attempt
-	// was executed elsewhere; its caller was told that it is done.
+	// Parked: a release that is counted once no earlier attempt is known to have run
+	// elsewhere; its caller was told that it is done.
 	Parked
-	// Dropped: a release that was parked, and is not counted here: it ran
-	// elsewhere, or may have.
+	// Dropped: a parked release that is not counted here, as it ran elsewhere, or may
+	// have.
 	Dropped
-	// Undone: its attempts up to the record's have moved nothing, or it was given
-	// back, and they never will.
+	// Undone: the attempts up to the record's attempt have moved nothing, or their effect
+	// was given back, and they never will move anything.
 	Undone
 )
 
-// Attempt numbers the attempts of a request: its caller's count in the upper 24
-// bits, an app manager's own tries within one of those in the lower 8.
+// Attempt numbers the attempts of a request: the caller's count in the upper 24 bits, an
+// app manager's own tries within that count in the lower 8.
 type Attempt uint32
 
 // MaxAttempts and MaxRelays bound the two parts.
@@ -55,61 +55,60 @@ const (
 	MaxRelays   = 1<<8 - 1
 )
 
-// AttemptOf is the attempt of a caller's count, from 1, and an app manager's
-// tries before it.
+// AttemptOf is the attempt of a caller's count, from 1, after relay tries of an app
+// manager.
 func AttemptOf(count, relay uint32) Attempt {
 	return Attempt(min(max(count, 1), MaxAttempts)<<8 | min(relay, MaxRelays))
 }
 
-// RequestRecord remembers one answered acquire or release, so that a repeat
-// gets the same answer and moves nothing. A later record of the same key takes
-// the place of the earlier one.
+// RequestRecord remembers an answered acquire or release, so that a repeat gets the same
+// answer and moves nothing. A later record of the same key replaces the earlier record.
 type RequestRecord struct {
 	Key RequestKey
-	// Body is a hash of all that must be the same in a repeat.
+	// Body is a hash of everything that must be the same in a repeat.
 	Body    uint64
 	Kind    RequestKind
 	State   RequestState
 	Attempt Attempt
-	// Generation is the entity's.
+	// Generation is the entity's generation.
 	Generation uint64
-	// Tokens moved, those parked included; of an acquire Refused for asking for more than
-	// a limit the fewest tokens that are more.
+	// Tokens is the number of tokens moved or parked. For an acquire Refused because it
+	// asks for more than a limit, Tokens is the lowest number above that limit.
 	Tokens Tokens
-	// Left is that of the answer; of a CommitRequest what it gave back.
+	// Left is the Left of the answer; for a CommitRequest the tokens given back.
 	Left Tokens
-	// Parts are those of an AllRequest that ran, with their entities' generations;
+	// Parts are the parts of an AllRequest that ran, with their entities' generations;
 	// nil for every other record.
 	Parts []RecordedPart
-	// Tenant is whose record it is if that may be another than the tenant of the entity
-	// of Generation; else empty.
+	// Tenant is the record's tenant if it may differ from the tenant of the entity of
+	// Generation; else empty.
 	Tenant string
 }
 
-// Equal reports whether both records say the same.
+// Equal reports whether both records are the same.
 func (r *RequestRecord) Equal(o *RequestRecord) bool {
 	return r.Key == o.Key && r.Body == o.Body && r.Kind == o.Kind && r.State == o.State && r.Attempt == o.Attempt &&
 		r.Generation == o.Generation && r.Tokens == o.Tokens && r.Left == o.Left && r.Tenant == o.Tenant && slices.Equal(r.Parts, o.Parts)
 }
 
-// RecordedPart is one part of a request that was recorded.
+// RecordedPart is a part of a recorded request.
 type RecordedPart struct {
 	Part
-	// Generation is the entity's.
+	// Generation is the entity's generation.
 	Generation uint64
 }
 
-// RequestBlock holds the records that one transaction made durable. Blocks are
-// written in the order of their sequences and forgotten in the same order, so
-// that they cost storage sequential writes only.
+// RequestBlock holds the records that a transaction made durable. Blocks are written in
+// the order of their sequences and forgotten in the same order, so that storage writes
+// are sequential.
 type RequestBlock struct {
 	Sequence uint64
-	// Wall is when they were answered, in milliseconds since the Unix epoch.
+	// Wall is the time of the answers, in milliseconds since the Unix epoch.
 	Wall    int64
 	Records []RequestRecord
 }
 
-// bodyHash is FNV-1a over what must be the same in a repeat.
+// bodyHash is the FNV-1a hash of everything that must be the same in a repeat.
 func bodyHash(kind RequestKind, entity string, tokens Tokens) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
@@ -129,7 +128,7 @@ func mixBody(h, v uint64) uint64 {
 	return h ^ h>>29
 }
 
-// textHash is FNV-1a of a text.
+// textHash is the FNV-1a hash of a text.
 func textHash(s string) uint64 { return bodyHash(0, s, 0) }
 
 // remembered is a record in memory.
@@ -138,33 +137,32 @@ type remembered struct {
 	body, generation uint64
 	tokens, left     Tokens
 	attempt          Attempt
-	// tenant is where the record is counted.
+	// tenant is the slot in which the record is counted.
 	tenant portion.Slot
 	kind   RequestKind
 	state  RequestState
 }
 
-// requestTable finds the records of answered requests. It is bounded by count;
+// requestTable finds the records of answered requests. Its number of records is bounded;
 // records leave it oldest first.
 type requestTable struct {
 	recall
-	// held counts for each tenant what is bounded of the table: its records, their parts,
-	// and the acquires that wait. Of the records of a key the last one counts.
+	// held counts, for each tenant, the bounded contents of the table: its records, their
+	// parts, and the acquires that wait. Only the last record of a key counts.
 	held portion.Counts
-	// blocks are the durable or about to be durable blocks, oldest first, from
+	// blocks are the blocks that are durable or about to be, oldest first, from
 	// blocks[head] on.
 	blocks []rememberedBlock
 	head   int
 	// next is the sequence of the block being gathered.
 	next uint64
-	// forgotten is the lowest sequence not yet asked to be deleted from disk.
+	// forgotten is the lowest sequence not yet deleted from disk.
 	forgotten uint64
-	// restored says that blocks were restored that have no time yet.
+	// restored says that some restored blocks have no time yet.
 	restored bool
-	// lost is no earlier than the wall time of any block that was forgotten.
+	// lost is no earlier than the wall time of any forgotten block.
 	lost int64
-	// parts are those of the records of kind AllRequest that have some, by key, and
-	// partCount is how many they are in all.
+	// parts are the parts of AllRequest records, by key; partCount is their total number.
 	parts     map[RequestKey][]RecordedPart
 	partCount int
 }
@@ -172,9 +170,9 @@ type requestTable struct {
 type rememberedBlock struct {
 	sequence uint64
 	wall     int64
-	// at is when it was answered, or restored.
+	// at is the time of the answers, or of the restart.
 	at Tick
-	// records is how many of its records are not forgotten.
+	// records is the number of records not yet forgotten.
 	records int
 }
 
@@ -182,13 +180,13 @@ const (
 	// forgetEvery is how many blocks are deleted from disk at once: deleting is
 	// cheap in bulk, and a late deletion harms nobody.
 	forgetEvery = 64
-	// forgetMost is how many records are forgotten with one transaction, beside
-	// twice as many as it has.
+	// forgetMost is the number of records forgotten with a transaction, beside twice the
+	// number of its own records.
 	forgetMost = 1024
 )
 
-// newRequestTable takes up restored blocks. What was forgotten before the first of
-// them was answered before it too, but for what the clock was set back by.
+// newRequestTable takes up restored blocks. Records forgotten before the first block were
+// answered before it too, except for the skew of a clock set back.
 func newRequestTable(blocks []RequestBlock, skew int64, tenants *tenantsOf) requestTable {
 	records := 0
 	for i := range blocks {
@@ -217,8 +215,8 @@ func (t *requestTable) find(key RequestKey) (remembered, bool) {
 	return remembered{}, false
 }
 
-// add makes a record findable that was counted in a slot; the block that persists it is
-// gathered by the caller and handed to seal.
+// add makes a record findable and counts it in a tenant's slot. The caller gathers the
+// block that persists the record and hands it to seal.
 func (t *requestTable) add(r *RequestRecord, tenant portion.Slot) {
 	before := t.recall.add(&remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
@@ -232,7 +230,7 @@ func (t *requestTable) add(r *RequestRecord, tenant portion.Slot) {
 	}
 }
 
-// addNew is add, unless there is a record of that key.
+// addNew is add, unless the table has a record of that key.
 func (t *requestTable) addNew(r *RequestRecord, tenant portion.Slot) bool {
 	if !t.recall.addNew(&remembered{
 		key: r.Key, body: r.Body, generation: r.Generation, tokens: r.Tokens, left: r.Left,
@@ -246,14 +244,14 @@ func (t *requestTable) addNew(r *RequestRecord, tenant portion.Slot) bool {
 	return true
 }
 
-// keepParts keeps the parts of a record that has become the last of its key.
+// keepParts keeps the parts of the last record of a key.
 func (t *requestTable) keepParts(r *RequestRecord, tenant portion.Slot) {
 	t.parts[r.Key] = r.Parts
 	t.partCount += len(r.Parts)
 	t.held.More(tenant, len(r.Parts))
 }
 
-// leave counts a record no more that is not the last of its key any longer, and drops its
+// leave stops counting a record that is no longer the last of its key, and drops its
 // parts.
 func (t *requestTable) leave(r *remembered) {
 	n := 1
@@ -266,8 +264,7 @@ func (t *requestTable) leave(r *remembered) {
 	t.held.Give(r.tenant, n)
 }
 
-// forget drops the oldest record, and what is kept of its key unless there is a
-// later one of it.
+// forget drops the oldest record, and its parts unless its key has a later record.
 func (t *requestTable) forget() {
 	oldest := *t.at(t.begin)
 	if t.recall.forget() {
@@ -298,9 +295,9 @@ func (t *requestTable) note(b RequestBlock, at Tick) {
 	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, records: len(b.Records)})
 }
 
-// expire forgets records that were answered, or restored, longer ago than they are
-// kept, and at most so many. It returns the sequence below which blocks
-// are to be deleted from disk, or 0 if it is not yet worth a deletion.
+// expire forgets at most most records, answered or restored more than keep ago. It
+// returns the sequence below which blocks are to be deleted from disk, or 0 if a deletion
+// is not yet worthwhile.
 func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 	if t.restored {
 		t.restored = false
@@ -322,8 +319,8 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 		}
 		t.head++
 	}
-	// The last block stays on disk: its number is never used again, and its time
-	// tells when what was before it was answered.
+	// The last block stays on disk: its number is never used again, and its time bounds
+	// the time of earlier answers.
 	oldest := t.next - 1
 	if t.head < len(t.blocks) {
 		oldest = t.blocks[t.head].sequence
@@ -337,5 +334,5 @@ func (t *requestTable) expire(now, keep Tick, most int) uint64 {
 
 func (t *requestTable) len() int { return t.index.len }
 
-// size is what is bounded of the table: a part takes about as much as a record.
+// size is the bounded size of the table: a part takes about as much memory as a record.
 func (t *requestTable) size() int { return t.index.len + t.partCount }

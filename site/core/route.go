@@ -1,6 +1,6 @@
 package core
 
-// Servable reports whether a lane may serve a request at all, by what it asks for.
+// Servable reports whether a lane may serve a request of this kind at all.
 func Servable(in Input) bool {
 	switch in := in.(type) {
 	case *Acquire:
@@ -13,11 +13,11 @@ func Servable(in Input) bool {
 	return false
 }
 
-// Route appends to ms the machines that a Servable request must have to itself to be
-// served by a lane: those that it charges, each once, but for the split ones. It
-// reports whether all entities that it names are there. It may be called at any time,
-// and by many at once. What it finds may not be so any more when the request is served,
-// which Serve looks at.
+// Route appends to ms the machines that a lane needs for itself to serve a Servable
+// request: the machines that the request charges, each once, without split ones. It
+// reports whether all entities that the request names exist. It may be called at any
+// time, and by many goroutines at once. Its result may be outdated when the request is
+// served, which Serve checks.
 func (c *Core) Route(in Input, ms []*Machine) ([]*Machine, bool) {
 	switch in := in.(type) {
 	case *Acquire:
@@ -39,11 +39,11 @@ func (c *Core) Route(in Input, ms []*Machine) ([]*Machine, bool) {
 // maxServedParts bounds the parts of a request that a lane serves.
 const maxServedParts = 32
 
-// simple reports whether no other site has to be asked.
+// simple reports whether the request needs no other site to be asked.
 func (t *Tries) simple() bool { return t.Attempt <= firstAttempt && len(t.Tried) == 0 }
 
-// route appends the machine and those above it. They are at most MaxDepth, and some
-// more while entities are moved.
+// route appends the machine and its ancestors, at most MaxDepth, and some more while
+// entities are moved.
 func (e *entity) route(ms []*Machine) ([]*Machine, bool) {
 	if e == nil {
 		return ms, false
@@ -57,7 +57,7 @@ func (e *entity) route(ms []*Machine) ([]*Machine, bool) {
 	return ms, true
 }
 
-// routeOnce does that for those that are not there.
+// routeOnce is route, skipping machines already in ms.
 func (e *entity) routeOnce(ms []*Machine) ([]*Machine, bool) {
 	if e == nil {
 		return ms, false

@@ -7,16 +7,17 @@ type request struct {
 	key  RequestKey
 	body uint64
 	kind RequestKind
-	// entity is the name of the one it is about.
+	// entity is the name of the entity that the request names.
 	entity string
-	// tokens are those asked for, least the fewest to be content with.
+	// tokens is the number of tokens asked for, least the fewest to be content with.
 	tokens, least Tokens
 	lease         *LeaseTerms
-	// tries has, once the request is placed, the sites to be asked in Tried.
+	// tries has in Tried, once the request is placed, the sites to be asked.
 	tries Tries
 	// home is the lease of another site that a release names.
 	home RequestKey
-	// parts are those of an AllRequest, entity that of the first and tokens the sum.
+	// parts are the parts of an AllRequest; entity is then the first part's entity and
+	// tokens the sum.
 	parts []Part
 }
 
@@ -69,7 +70,7 @@ func (c *Core) acquire(a *Acquire) {
 	}
 }
 
-// begun has an acquire of which nothing was seen before granted, refused or wait.
+// begun grants or refuses an acquire seen for the first time, or lets it wait.
 func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, c.refuseExcess(r, over))
@@ -114,7 +115,7 @@ func (c *Core) concludeGranted(call Call, r *request, ch charge) {
 	}
 }
 
-// dryRun tells what an acquire would be granted now if it did not wait.
+// dryRun tells how many tokens an acquire would get now if it did not wait.
 func (c *Core) dryRun(ch charge, call Call, r *request) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, exceeded(over))
@@ -128,25 +129,26 @@ func (c *Core) dryRun(ch charge, call Call, r *request) {
 	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 }
 
-// free is what an acquire may have at most.
+// free is the number of tokens that an acquire may have at most.
 func (e *entity) free() Tokens { return max(0, e.usable()) }
 
-// turn is where an acquire comes from that is to be granted, refused or to wait.
+// turn is the state of an acquire that is to be granted, refused or to wait.
 type turn struct {
-	// at is the entity that it has waited for, nil for none; there it does not wait
-	// again. arrived is when it came to the site, 0 for now.
+	// at is the entity that the acquire has waited for, nil for none; there it does not
+	// wait again. arrived orders its arrival at the site, 0 for now.
 	at      *entity
 	arrived uint64
-	// content says that it takes what there is, if that is not too little.
+	// content says that it takes the tokens there are, if not fewer than least.
 	content bool
-	// mayWait says that it may wait for others.
+	// mayWait says that it may wait for other entities.
 	mayWait bool
 }
 
-// seek finds where an acquire is to wait: for the first of its charge whose entity
-// lacks tokens, or holds, and lets it wait. It is refused if one lacks tokens that does
-// not. If neither is returned it is granted: the charge has been lowered to what
-// there is of all.
+// seek decides about an acquire. It waits at the first entity of its charge that lacks
+// tokens, or holds, and lets it wait: seek returns that entity as at. It is refused if an
+// entity lacks tokens and does not let it wait: seek returns that entity as refusing. If
+// neither is returned it is granted: the charge has been lowered to the tokens that all
+// entities have.
 func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
 	most := MaxTokens
 	for i := range ch {
@@ -173,15 +175,15 @@ func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
 	return at, nil
 }
 
-// maxQueued bounds the tokens that the acquires waiting for one entity ask for
-// in all, far from where sums over the most sites there can be would overflow.
+// maxQueued bounds the tokens asked for by all acquires waiting for an entity: sums over
+// the largest possible number of sites stay far from overflow.
 const maxQueued = 1 << 56
 
-// maxCharges bounds the entities that the acquires charge that wait, by how many
-// of these there may be.
+// maxCharges bounds the entities charged by all waiting acquires, as a multiple of the
+// bound on waiting acquires.
 const maxCharges = MaxDepth
 
-// full reports whether no more acquires of an entity may wait for one that they charge.
+// full reports whether no more acquires of entity may wait for the entity of at.
 func (c *Core) full(at *charged, entity string) bool {
 	q := at.of.queue
 	return q.len() >= c.cfg.MaxWaiting || q.asked() > maxQueued-at.tokens || c.queueFullFor(q, entity)
@@ -191,8 +193,8 @@ func (c *Core) queueFull(at *charged) Answer {
 	return Answer{Code: QueueFull, Left: at.of.usable(), Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
 }
 
-// crowded is the answer to an acquire that would wait where no more can: it is granted if
-// it need not wait, else nothing is done.
+// crowded answers an acquire that would wait where no more can: it is granted if it need
+// not wait, else nothing is done.
 func (c *Core) crowded(r *request, ch charge, at *charged) Answer {
 	full := c.queueFull(at)
 	if nowhere, refusing := c.seek(r, ch, turn{}); nowhere != nil || refusing != nil {
@@ -205,8 +207,7 @@ func (c *Core) crowded(r *request, ch charge, at *charged) Answer {
 	return a
 }
 
-// grant moves tokens to the maker of a request, records that and returns the
-// answer.
+// grant moves tokens to the maker of a request, records that and returns the answer.
 func (c *Core) grant(r *request, ch charge) Answer {
 	c.take(ch)
 	e, tokens := ch[0].of, ch[0].tokens
@@ -221,8 +222,8 @@ func (c *Core) grant(r *request, ch charge) Answer {
 	return a
 }
 
-// refuse records that an acquire was refused for want of an entity's tokens, so that a
-// late duplicate of it cannot be granted unnoticed, and returns the answer.
+// refuse records the refusal of an acquire for want of an entity's tokens, and returns
+// the answer. Without the record a late duplicate could be granted unnoticed.
 func (c *Core) refuse(r *request, lacking *charged) Answer {
 	c.remember(r, lacking.of, Refused, 0)
 	return c.outOfTokens(lacking.of)
@@ -232,16 +233,16 @@ func (c *Core) outOfTokens(e *entity) Answer {
 	return Answer{Code: OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
 }
 
-// demandRefused counts a demand that was refused without a hunt: the next one like
-// it should find tokens.
+// demandRefused counts a demand that was refused without a hunt: the next such demand
+// should find tokens.
 func (c *Core) demandRefused(lacking *charged) {
 	d := lacking.of.itsDrought()
 	d.refused = max(d.refused, lacking.tokens)
 	c.demanded(lacking.of, lacking.tokens)
 }
 
-// remember records what became of a request, by the entity that it rests on, and what
-// is to be found out with the sites of its earlier attempts.
+// remember records the outcome of a request by the entity that it rests on, and opens a
+// claim with the sites of its earlier attempts.
 func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens) {
 	q := RequestRecord{
 		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
@@ -252,7 +253,7 @@ func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens
 	}
 	tenant := c.cfg.tenantOf(r.entity)
 	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
-		// It lacked tokens of another tenant's entity.
+		// The request lacked tokens of another tenant's entity.
 		q.Tenant = tenant
 	}
 	c.record(q, c.requests.held.Take(tenant, 1))
@@ -261,14 +262,14 @@ func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens
 	}
 }
 
-// recordAgain records what has become of a request of which there is a record.
+// recordAgain records a new state of a request that has a record.
 func (c *Core) recordAgain(old *remembered, r RequestRecord) {
 	r.Tenant = c.requests.held.Name(old.tenant)
 	c.requests.held.More(old.tenant, 1)
 	c.record(r, old.tenant)
 }
 
-// record records a request that was counted in a slot.
+// record records a request that was counted in a tenant's slot.
 func (c *Core) record(r RequestRecord, tenant portion.Slot) {
 	c.requests.add(&r, tenant)
 	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)

@@ -7,14 +7,14 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// limitSnapshot is what a site that missed instances of an entity is told
-// besides its own grants.
+// limitSnapshot is for a site that missed instances of an entity, in addition to its
+// grants.
 type limitSnapshot struct {
 	Limit   Tokens `json:"limit"`
 	Version uint64 `json:"version"`
 	Surplus Tokens `json:"surplus,omitempty"`
-	// Debt is what the entity owes, DebtSince the instance that last raised the debt, and
-	// DebtHeard are the members that go by it.
+	// Debt is the entity's debt, DebtSince the instance that last raised it; DebtHeard
+	// are the members that go by it.
 	Debt      Tokens           `json:"debt,omitempty"`
 	DebtSince avantan.Instance `json:"debt_since,omitempty"`
 	DebtHeard []SiteID         `json:"debt_heard,omitempty"`

@@ -5,18 +5,19 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// space holds the entity machines and runs functions over them. Every access
-// of a request goes through Execute, or find where it is to one entity, so that a
-// request can span several entities, and so that the machines can be spread over
-// workers without the requests noticing.
+// space holds the entity machines and runs functions over them. Every access of a request
+// goes through Execute, or through find for a single entity. So a request can span
+// several entities, and the machines can be spread over workers without the requests
+// noticing.
 type space struct {
-	// byName finds them, at any time; ordered holds them in the order of their names.
+	// byName finds the machines, at any time; ordered holds them in the order of their
+	// names.
 	byName  *xsync.Map[string, *entity]
 	ordered *btree.BTreeG[*entity]
-	// below holds those that stand below another, in the order of the parents'
-	// generations and of their own names.
+	// below holds the entities with parents, in the order of the parents' generations and
+	// of their own names.
 	below *btree.BTreeG[*entity]
-	// shapes are those of the entities that have one; see EntityRecord.
+	// shapes are the shapes of the entities that have a shape; see EntityRecord.
 	shapes map[*entity]uint64
 	// home is told of the machines that come and go, if not nil.
 	home Home
@@ -38,8 +39,8 @@ func newSpace() space {
 	}
 }
 
-// Execute runs fn over the entities of the given keys, in their order, nil for
-// one that does not exist. Nothing else touches these entities meanwhile.
+// Execute runs fn over the entities of the given keys, in their order, nil for an entity
+// that does not exist. Nothing else touches these entities meanwhile.
 func (s *space) Execute(keys []string, fn func(es []*entity)) {
 	var few [4]*entity
 	es := few[:0]
@@ -49,7 +50,7 @@ func (s *space) Execute(keys []string, fn func(es []*entity)) {
 	fn(es)
 }
 
-// find is Execute for one entity, without its costs.
+// find is Execute for a single entity, without its costs.
 func (s *space) find(name string) *entity {
 	e, _ := s.byName.Load(name)
 	return e
@@ -65,7 +66,7 @@ func (s *space) put(e *entity) {
 	s.byName.Store(e.name, e)
 }
 
-// seat gives a machine its place with regard to the lanes.
+// seat gives a machine its place in the lanes.
 func (s *space) seat(e *entity) {
 	e.place = s.home.Came(e)
 }

@@ -2,28 +2,27 @@ package core
 
 import "github.com/samya-db/samya/site/core/books"
 
-// An entity from which most requests take tokens would have them all queue up in one
-// partition. Its escrow can be split instead, over the lanes: the sites' way of sharing
-// a limit, once more within a site. The stripes are part of the books only while the
-// lanes are apart. Whatever runs alone finds the books whole, so what is persisted,
-// pledged or told never knows of them, and a request that finds too little in a stripe is
-// for Step, which has all that there is.
+// If most requests took tokens from the same entity, all would queue up in the same
+// partition. Its escrow can be split over the lanes instead, as sites share a limit. The
+// stripes are outside the books only while the lanes are apart. Code that runs alone
+// finds the books whole, so records, pledges and reports never show stripes. A request
+// that finds too few tokens in a stripe is for Step, which has all tokens.
 
-// split is the escrow of an entity as the lanes have it.
+// split is the part of an entity's escrow in the lanes.
 type split struct {
 	stripes []books.Stripe
-	// served counts the requests of stripes that were gathered.
+	// served counts the requests served on the stripes before the last gather.
 	served uint64
 }
 
-// takesBack reports whether tokens of a stripe may be given back. One that was not
-// given any takes none: there is something that hangs on how many there are.
+// takesBack reports whether tokens may be given back to a stripe. A stripe without tokens
+// takes none: something then depends on the number of tokens in all.
 func (e *entity) takesBack(s *books.Stripe, tokens Tokens) bool {
 	return s.Left() > 0 && s.Fits(tokens) && e.books.Net()+s.Net()-tokens+e.outside+e.surplus() >= 0
 }
 
-// leftOn is what is left of an entity as a lane tells it: of a split one that is the
-// sum of what each lane has, which may change meanwhile.
+// leftOn is the number of tokens left of an entity as told by a lane. For a split entity
+// it is the sum over the lanes, which may change meanwhile.
 func (c *Core) leftOn(_ int, e *entity) Tokens {
 	s := e.split()
 	if s == nil {
@@ -36,8 +35,8 @@ func (c *Core) leftOn(_ int, e *entity) Tokens {
 	return left
 }
 
-// Split has the escrow of an entity spread over the lanes, or not any more, and reports
-// whether there is one of that name and it was not so. It runs alone.
+// Split spreads the escrow of an entity over the lanes, or ends that. It reports whether
+// the entity exists and its state changed. It runs alone.
 func (c *Core) Split(name string, on bool) bool {
 	if c.lanes.apart {
 		c.joinLanes()
@@ -68,17 +67,16 @@ func (c *Core) unsplit(e *entity) {
 	}
 }
 
-// SplitState is what is known of a split entity.
+// SplitState describes a split entity.
 type SplitState struct {
 	Name string
-	// Left is what each lane has.
+	// Left is the number of tokens left in each lane.
 	Left []Tokens
-	// Served counts the requests that its lanes have served.
+	// Served counts the requests served by its lanes.
 	Served uint64
 }
 
-// Splits tells of the split entities, in the order in which they were split. It runs
-// alone.
+// Splits describes the split entities, in the order of splitting. It runs alone.
 func (c *Core) Splits() []SplitState {
 	states := make([]SplitState, 0, len(c.lanes.splits))
 	for _, e := range c.lanes.splits {
@@ -118,12 +116,12 @@ func (c *Core) gather() {
 	}
 }
 
-// leastPart is how many tokens a lane must get of a split entity for that to be worth
-// it.
+// leastPart is the number of tokens that each lane must get for scattering to be
+// worthwhile.
 const leastPart = 4
 
-// scatter gives each lane its part of what is left of the split entities, if nothing
-// hangs on how much that is in all.
+// scatter gives each lane its part of the tokens left of the split entities, unless
+// something depends on the number left in all.
 func (c *Core) scatter() {
 	for _, e := range c.lanes.splits {
 		s := e.split()

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// maxSlices bounds the star instances that one entity takes part in at once at
-// this site. Only those that wait for a member out of reach pile up.
+// maxSlices bounds the star instances that an entity takes part in at once at this site.
+// Only instances that wait for a member out of reach pile up.
 const maxSlices = 32
 
 // starBusy reports whether the site has to wait before it begins another star
@@ -27,15 +27,15 @@ func (c *Core) beginStar(e *entity) {
 	target, _ := c.mods.want.Target(s)
 	short := max(1, c.mods.want.Waiting(s)+target-s.Left)
 	if e.hunt.press >= avantan.PressAll {
-		// Not until all have answered can it be known that there is no more.
+		// The site cannot know that there are no more tokens until all have answered.
 		short = math.MaxInt64
 	}
 	e.hunt.ledPress = e.hunt.press
 	c.stepStar(e, star.Input{Begin: &star.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press, Short: short}})
 }
 
-// stepStar hands an input to an entity's star machine and carries out what
-// follows within the core.
+// stepStar hands an input to an entity's star machine and carries out the consequences
+// within the core.
 func (c *Core) stepStar(e *entity, in star.Input) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
@@ -55,7 +55,7 @@ func (c *Core) stepStar(e *entity, in star.Input) {
 	}
 	settled := c.applied
 	if settled == nil {
-		// An offer may have been taken back.
+		// The protocol may have taken back an offer.
 		c.serveQueue(e)
 	}
 	switch {

@@ -6,11 +6,11 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
-// The tenant of an entity is the first segments of its name, and a request is its first
-// entity's tenant's. Tenants share the bounds of a site: one that takes all it can get is
-// refused before the others are; see the package portion.
+// The tenant of an entity is named by the first segments of its name, and a request
+// belongs to the tenant of its first entity. Tenants share the bounds of a site: a tenant
+// that takes all it can get is refused before the others are; see package portion.
 
-// tenantOf is the tenant of the entity of a name.
+// tenantOf is the tenant of a named entity.
 func (c *Config) tenantOf(name string) string {
 	end := 0
 	for range c.TenantSegments {
@@ -23,13 +23,13 @@ func (c *Config) tenantOf(name string) string {
 	return name[:end-1]
 }
 
-// takeFor counts n more of the table of requests for the tenant of an entity.
+// takeFor counts n entries of the table of requests for the tenant of an entity.
 func (c *Core) takeFor(entity string, n int) portion.Slot {
 	return c.requests.held.Take(c.cfg.tenantOf(entity), n)
 }
 
-// tableFull refuses a call if no more requests of the tenant of an entity can be
-// remembered, or not that many parts.
+// tableFull refuses a call if the table of requests has no room for the tenant of an
+// entity: for a record and this many parts.
 func (c *Core) tableFull(call Call, e *entity, parts int) bool {
 	held := &c.requests.held
 	if held.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxRequests, 1+parts) {
@@ -68,7 +68,7 @@ func (c *Core) watchingFull(e *entity) bool {
 // tenantsOf finds the tenants of restored records.
 type tenantsOf struct {
 	cfg *Config
-	// byGeneration has the tenants of the entities that there are.
+	// byGeneration has the tenants of the existing entities.
 	byGeneration map[uint64]string
 }
 
@@ -82,8 +82,8 @@ func newTenantsOf(cfg *Config, from *Restored) *tenantsOf {
 	return t
 }
 
-// take counts a restored record for its tenant: of an entity that was deleted since it is
-// nobody's.
+// take counts a restored record for its tenant. A record of an entity deleted since
+// counts for nobody.
 func (t *tenantsOf) take(of *portion.Counts, r *RequestRecord) portion.Slot {
 	tenant, known := t.byGeneration[r.Generation]
 	if r.Tenant != "" {

@@ -12,7 +12,7 @@ func (e *entity) before(o *entity) bool { return e.wake < o.wake }
 // index implements dated.
 func (e *entity) index() *int32 { return &e.heapAt }
 
-// sleepUntil has an entity looked at again at a time; 0 for never.
+// sleepUntil sets the time at which the core looks at an entity again; 0 for never.
 func (c *Core) sleepUntil(e *entity, wake Tick) {
 	switch {
 	case wake == 0:
@@ -39,7 +39,7 @@ func firstUntil(pending []*pendingChange) Tick {
 	return t
 }
 
-// sequence is the part in a sequence of instances that time is due for.
+// sequence is a part in a sequence of instances, with its next time to act.
 type sequence interface{ WakeAt() (Tick, bool) }
 
 func wakeOf(s sequence) Tick {
@@ -49,7 +49,7 @@ func wakeOf(s sequence) Tick {
 	return 0
 }
 
-// schedule sets when an entity must be looked at again.
+// schedule sets the time at which the core must look at an entity again.
 func (c *Core) schedule(e *entity) {
 	if e.halted() {
 		return
@@ -81,8 +81,8 @@ func (c *Core) schedule(e *entity) {
 	}
 	switch d := e.droughtNow(); {
 	case e.books.Left() < 0, e.apart() && e.queue.len() > 0:
-		// Nobody need come who would have a debt looked at again, also after a restart, or
-		// what waits for a majority.
+		// No message may come to have the core look again at a debt, also after a
+		// restart, or at acquires that wait for a majority.
 		t = earlier(t, max(d.until, c.now.Tick+c.cfg.Tell))
 	case d.until > c.now.Tick && e.queue.len() > 0:
 		t = earlier(t, d.until)
@@ -100,7 +100,7 @@ func (c *Core) scheduleCatalogue() {
 	c.cat.wake = earlier(wakeOf(c.cat.protocol), earlier(firstUntil(c.cat.pending), c.cat.nextSync))
 }
 
-// WakeAt returns when Step must be called with a Wake.
+// WakeAt returns the time at which Step must be called with a Wake.
 func (c *Core) WakeAt() Tick {
 	if !c.guard.open {
 		return c.guard.wakeAt()
@@ -114,7 +114,7 @@ func (c *Core) WakeAt() Tick {
 	return t
 }
 
-// wake does what time brings.
+// wake does everything that is due by now.
 func (c *Core) wake() {
 	c.wakeGuard()
 	if c.cat.wake <= c.now.Tick {
@@ -178,21 +178,21 @@ func (c *Core) wakeCatalogue() {
 	c.scheduleCatalogue()
 }
 
-// tellCatalogue tells a site how far the catalogue is applied here, so that it
-// asks for what it has missed.
+// tellCatalogue tells a site how far the catalogue is applied here, so that it asks for
+// decisions it has missed.
 func (c *Core) tellCatalogue(to SiteID) {
 	c.send("", 0, []avantan.Message{{
 		Kind: avantan.Applied, From: c.cfg.Self, To: to, Applied: c.cat.protocol.State().Applied,
 	}})
 }
 
-// maxVisited is how many entities a round looks at.
+// maxVisited bounds the entities that a round looks at.
 const maxVisited = 4096
 
-// tellLimits tells the other sites how far the next few entities are applied
-// here that ever decided on a limit, or that are in debt. A site that was cut off at
-// the time, and whose tokens were not in it, would else go by the old limit until it
-// next runs short. A site that may not have heard of a debt is asked for an answer.
+// tellLimits tells the other sites how far the next few entities are applied here, if
+// they ever decided on a limit or are in debt. A site that was cut off, with no tokens in
+// the instance, would else go by the old limit until it next runs short. A site that may
+// not have heard of a debt is asked for an answer.
 func (c *Core) tellLimits() {
 	after, told, visited := c.cat.told, 0, 0
 	c.cat.told = ""

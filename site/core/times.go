@@ -19,7 +19,7 @@ type ChangeTimes struct {
 }
 
 const (
-	// legacyChanges and legacyResults are how many results without times are kept, of
+	// legacyChanges and legacyResults are the numbers of results without times kept, of
 	// the catalogue and of an entity: an older version kept results by count.
 	legacyChanges, legacyResults = 4096, 16
 )
@@ -30,8 +30,8 @@ func (t *ChangeTimes) dead(clock int64) bool { return t.NotAfter != 0 && t.NotAf
 // changeTimes returns the times of a change that is asked for now, in a sequence
 // with the given clock. The code is not OK if the change may not run.
 //
-// A sequence's clock may be ahead of this site's, so the times of a change that names
-// none count from the later of the two: a clock that is wrong stops no such change.
+// A sequence's clock may be ahead of this site's, so the times of a change without a
+// NotAfter count from the later of the two: a wrong clock stops no such change.
 func (c *Core) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
 	now := max(c.now.Wall, clock)
 	t := ChangeTimes{Asked: now, NotAfter: ch.NotAfter, Keep: now + 2*c.cfg.Retention}
@@ -66,8 +66,8 @@ func (cat *catalogue) result(id string) (ChangeRecord, bool) {
 	return r, ok && cat.lasts(&r)
 }
 
-// full returns for how long the table of results has no room for another change, in
-// milliseconds; 0 if it has room. Young results are not forgotten to make room.
+// full returns the time in milliseconds for which the table of results has no room for
+// another change; 0 if it has room. Young results are not forgotten to make room.
 func (cat *catalogue) full(now int64) int64 {
 	oldest := len(cat.changes) + len(cat.pending) - cat.c.cfg.MaxResults
 	switch {
@@ -79,11 +79,12 @@ func (cat *catalogue) full(now int64) int64 {
 	return fullFor(cat.changes[oldest].Change.Keep, now)
 }
 
-// retryFull is after how many milliseconds a change is to be repeated at most that
-// a full table has refused.
+// retryFull bounds the time in milliseconds after which a change refused by a full table
+// is to be repeated.
 const retryFull = 30_000
 
-// fullFor is how long a table is full that has room once the clock has passed keep.
+// fullFor is the time for which a table is full that has room once the clock has passed
+// keep.
 func fullFor(keep, now int64) int64 {
 	if keep < now {
 		return 0
@@ -91,8 +92,8 @@ func fullFor(keep, now int64) int64 {
 	return min(max(1000, keep-now), retryFull)
 }
 
-// clock is that of the entity's sequence. The result of the change that was asked for
-// last outlives the clock, so the results tell.
+// clock is the clock of the entity's sequence. The result of the change asked for last
+// outlives the clock, so the results tell.
 func (e *entity) clock() int64 {
 	var clock int64
 	for i := range e.results {
@@ -145,10 +146,10 @@ func (c *Core) resultsFull(e *entity, now int64) int64 {
 	return fullFor(first, now)
 }
 
-// undecided answers a pending change without a result that will never have an
-// effect, and reports whether it did: its time is over, or what is known of earlier
-// decisions has a gap. If a value with the change may have been built, it may have
-// been decided, and its result forgotten.
+// undecided answers a pending change without a result that will never have an effect, and
+// reports whether it did: its time is over, or earlier results have a gap. If a value
+// with the change may have been built, the change may have been decided, and its result
+// forgotten.
 func (c *Core) undecided(p *pendingChange, clock int64, gap bool) bool {
 	if !p.times.dead(clock) && (!gap || !p.built) {
 		return false

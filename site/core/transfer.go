@@ -7,11 +7,11 @@ import (
 	"github.com/samya-db/samya/avantan/transfer"
 )
 
-// Strategy says by what a site gets the tokens it is short of.
+// Strategy chooses the means by which a site gets the tokens it is short of.
 type Strategy interface {
-	// Direct reports whether other sites are asked one by one first. An instance
-	// is begun where that has not brought enough for the acquires that wait, and
-	// for what needs agreement.
+	// Direct reports whether a site first asks other sites one by one. It begins an
+	// instance where that has not brought enough for the waiting acquires, and for all
+	// that needs agreement.
 	Direct() bool
 }
 
@@ -35,15 +35,15 @@ func (c *Core) direct(e *entity) *transfer.Machine {
 	return e.transfer
 }
 
-// fetch asks other sites for what this one is short of, all at once, and
-// reports whether a round is under way then. What it asks for is what it wants
-// to hold, so that it need not ask again soon.
+// fetch asks other sites, all at once, for the tokens this site is short of, and reports
+// whether a round is under way then. It asks for enough to reach its target, so that it
+// need not ask again soon.
 func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 	m := c.direct(e)
 	if m.Open() {
 		return true
 	}
-	// What is left may be too little for each that waits, and still count.
+	// Tokens left may be too few for each waiting acquire, and still count.
 	target, _ := c.mods.want.Target(*s)
 	need := max(c.mods.want.Waiting(*s)+target, s.Refused) - s.Left
 	if s.Queued > 0 {
@@ -60,8 +60,8 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 	return m.Open()
 }
 
-// stepTransfer hands an input to an entity's direct transfers and carries out
-// what follows within the core.
+// stepTransfer hands an input to an entity's direct transfers and carries out the
+// consequences within the core.
 func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 	left := e.books.Left()
 	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
@@ -91,7 +91,7 @@ func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 	c.schedule(e)
 }
 
-// fetched looks at what a round has brought.
+// fetched handles the result of a round.
 func (c *Core) fetched(e *entity, r *transfer.Result) {
 	kind := RedistributionFailed
 	if r.Got > 0 {
@@ -101,15 +101,15 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 		c.dirtyRecord(e)
 	}
 	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: e.name, Variant: Direct})
-	// If acquires that it counted still wait, or a debt is not paid, only an
+	// If acquires that the round counted still wait, or a debt is not paid, only an
 	// instance can tell whether there are tokens for them anywhere.
 	c.came(e, r.Got)
 	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.hunt.fetched
 }
 
-// inFlight is what this site has sent to receivers that seem to be up and that
-// have not acknowledged it, and at least 1 while it waits for tokens itself: an
-// instance in which nobody kept anything is no proof then that there are none.
+// inFlight is the number of tokens sent by this site to receivers that seem to be up and
+// have not acknowledged them. It is at least 1 while this site waits for tokens itself:
+// an instance in which nobody kept anything is then no proof that there are none.
 func (c *Core) inFlight(e *entity) Tokens {
 	if e.transfer == nil {
 		return 0
@@ -134,9 +134,9 @@ type transferLedger struct {
 
 var _ transfer.Ledger = (*transferLedger)(nil)
 
-// Left implements transfer.Ledger. What waits here comes before what another site asks
-// for, as long as it holds: after that what is left does not serve it, and may serve
-// others.
+// Left implements transfer.Ledger. Acquires waiting here come before another site's
+// request, as long as they hold. After the hold the tokens left do not serve them, and
+// may serve others.
 func (l *transferLedger) Left() (left, target Tokens) {
 	s := l.c.situation(l.e)
 	target, _ = l.c.mods.want.Target(s)

@@ -8,19 +8,19 @@ const (
 	reactiveReason = "reactive"
 	// proactiveReason: tokens will run out soon.
 	proactiveReason = "proactive"
-	// debtReason: the site has less than none.
+	// debtReason: the site is in debt.
 	debtReason = "debt"
 	// aheadReason: another site expects to need more than it has.
 	aheadReason = "ahead"
-	// limitReason: a limit change waits, and nothing else.
+	// limitReason: only a limit change waits.
 	limitReason = "limit"
-	// lentReason: without a majority, other sites hold what this one held.
+	// lentReason: without a majority, other sites hold tokens of this site.
 	lentReason = "lent"
-	// droughtReason: in a drought others tell of tokens.
+	// droughtReason: in a drought others report tokens.
 	droughtReason = "drought"
 )
 
-// TriggerReasons lists the reasons to begin a redistribution, as events tell them.
+// TriggerReasons lists the reasons to begin a redistribution, as in events.
 func TriggerReasons() []string {
 	return []string{reactiveReason, proactiveReason, debtReason, aheadReason, limitReason, lentReason, droughtReason}
 }
@@ -48,51 +48,51 @@ func (reactiveTrigger) Due(s Situation) string {
 	return ""
 }
 
-// Enough is for what waits only.
+// Enough is 0: Due looks at nothing but waiting requests and debts.
 func (reactiveTrigger) Enough(_, _ float64) Tokens { return 0 }
 
 const (
-	// proactivePause is how long a site waits after a redistribution that it began
-	// before it begins one that nobody waits for, in milliseconds.
+	// proactivePause is the time in milliseconds that a site waits after a redistribution
+	// of its own before it begins another that no acquire waits for.
 	proactivePause = 1000
-	// idleRate is the rate below which nobody has acquired anything for about a
-	// second: tokens that nobody asks for do not run out. Without it, instances
-	// that find nothing would set off the next ones for ever.
+	// idleRate is the rate below which nobody has acquired anything for about a second:
+	// tokens that nobody asks for do not run out. Without it, instances that find nothing
+	// would set off the next ones for ever.
 	idleRate = 0.1
-	// lowWater is below how many tokens every site looks for more, unless that is
-	// above a fiftieth of the limit.
+	// lowWater is the number of tokens below which every site looks for more, unless it
+	// is more than a fiftieth of the limit.
 	lowWater, lowWaterPart = 4, 50
-	// lowWaterTime is for how long, in seconds, what is left should last at the present
-	// pace: less than most redistributions take, as most bursts are over sooner than
-	// their pace lets fear.
+	// lowWaterTime is the time in seconds that the tokens left should last at the present
+	// pace. Most redistributions take longer, but most bursts end sooner than their pace
+	// suggests.
 	lowWaterTime = 0.25
-	// instanceTime is for how long, in seconds, what is left should last at the present
-	// rate where instances alone bring tokens: some of them take as long.
+	// instanceTime is the time in seconds that the tokens left should last at the present
+	// rate where only instances bring tokens: some instances take that long.
 	instanceTime = 0.7
-	// lentPart is what part of the limit a site lacks of its own before it asks for it
-	// back, and lentPause how long after a redistribution, in milliseconds.
+	// A site that lacks a lentPart-th of the limit of its own asks for it back, at the
+	// earliest lentPause milliseconds after a redistribution.
 	lentPart, lentPause = 500, 2000
-	// burstPause is the pause in place of proactivePause where that pace is too high.
+	// burstPause replaces proactivePause, in milliseconds, where the pace is too high.
 	burstPause = 300
-	// worthwhilePart is what part of the limit others must hold for that, and of which
-	// no more left is ever too little: a single large acquire is no burst.
+	// The pace asks for tokens with less than a worthwhilePart-th of the limit left: a
+	// single large acquire is no burst. Others must hold at least that much.
 	worthwhilePart = 20
 )
 
-// lowWaterTrigger is reactive, and begins an instance as well when the tokens
-// are about to run out: with less left than
+// lowWaterTrigger is reactive, and also begins an instance when the tokens are about to
+// run out: with less left than
 //
-//	max(4, min(0.25 s of the pace, a twentieth of the limit))
+//	max(min(4, a fiftieth of the limit), min(0.25 s of the pace, a twentieth of the limit))
 //
-// The pace, of the last moments, tells of a burst while most of it is still to come;
-// that what is already over is not in it spares most of what a slower mean, a bin's
-// quantile, or the memory of earlier bursts would begin for nothing. It does so at
-// most once a second, or thrice in a burst, only while tokens are asked for, and only
-// if, by what the others told, they hold a twentieth of the limit.
+// The pace, of the last moments, shows a burst while most of it is still to come. It
+// forgets a burst that is over, so it begins few useless instances; a slower mean, a
+// bin's quantile, or the memory of earlier bursts would begin most of them. The trigger
+// acts at most once a second, or thrice in a burst, and only while tokens are asked for.
+// By their reports the others must hold a twentieth of the limit.
 //
-// Without direct transfers it does so with less than min(0.7 s of the rate, half of one
-// bin's high quantile) as well: instances take longer. Without a majority it asks for
-// what is the site's own and not needed by who has it.
+// Without direct transfers the trigger also acts with less left than min(0.7 s of the
+// rate, half of one bin's high quantile): instances take longer. Without a majority it
+// asks other sites for tokens of this site that they do not need.
 type lowWaterTrigger struct{}
 
 func (lowWaterTrigger) Due(s Situation) string {
@@ -115,15 +115,15 @@ func (lowWaterTrigger) Due(s Situation) string {
 	return proactiveReason
 }
 
-// Enough leaves the limit out, which only lowers the mark.
+// Enough ignores the limit, which only lowers the mark.
 func (lowWaterTrigger) Enough(pace, rate float64) Tokens {
 	return tokensOf(max(lowWater, math.Ceil(max(lowWaterTime*pace, instanceTime*rate))))
 }
 
-// aheadTrigger is low-water, and has the site with most to spare begin an
-// instance, which shares out anew what all have, before another site runs short
-// that expects to need more than it has: at least a fiftieth of the limit more,
-// and at most every ten seconds.
+// aheadTrigger is low-water, and also acts before another site runs short: the site with
+// most to spare begins an instance, which shares out anew the tokens of all. The other
+// site must expect to need at least a fiftieth of the limit more than it has. The trigger
+// acts so at most every ten seconds.
 type aheadTrigger struct{}
 
 func (aheadTrigger) Due(s Situation) string {
@@ -136,19 +136,18 @@ func (aheadTrigger) Due(s Situation) string {
 	return aheadReason
 }
 
-// Enough is that of low-water: what others lack is looked at with each round of
-// gossip.
+// Enough is the bound of low-water: each round of gossip looks at the lack of others.
 func (aheadTrigger) Enough(pace, rate float64) Tokens { return lowWaterTrigger{}.Enough(pace, rate) }
 
-// aheadPause is how long after it began a redistribution a site sees to others.
+// aheadPause is the time in milliseconds after a redistribution of its own before a site
+// provides for others.
 const aheadPause = 10_000
 
-// paperTrigger is the paper's. It looks at the forecast only with at most a
-// fifth left of what the last redistribution left the site with, or creation if
-// there was none (Section 5.1), and begins an instance if the net demand
-// expected over the horizon is more than what is left (Section 4.2). The paper
-// looks after each acquire it serves: here that is while tokens are asked for, and
-// at most once a second.
+// paperTrigger is the paper's trigger. It looks at the forecast only with at most a fifth
+// left of the tokens after the last redistribution, or after creation if there was none
+// (Section 5.1). It begins an instance if the net demand expected over the horizon
+// exceeds the tokens left (Section 4.2). The paper looks after each acquire it serves;
+// this trigger looks while tokens are asked for, and at most once a second.
 type paperTrigger struct{}
 
 func (paperTrigger) Due(s Situation) string {
@@ -161,11 +160,11 @@ func (paperTrigger) Due(s Situation) string {
 	return proactiveReason
 }
 
-// Enough does not know: the last grant may have been of any size.
+// Enough knows no bound: the last grant may have been of any size.
 func (paperTrigger) Enough(_, _ float64) Tokens { return math.MaxInt64 }
 
-// mayLookAhead reports whether a redistribution may begin that nobody waits for, so
-// long after the last one.
+// mayLookAhead reports whether a redistribution that no acquire waits for may begin, at
+// least pause after the last redistribution.
 func (s *Situation) mayLookAhead(pause Tick) bool {
 	return s.SinceTrigger >= pause && s.Rate >= idleRate
 }

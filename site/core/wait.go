@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
-// enlist counts an acquire among those that wait; join has it wait for an entity.
+// enlist counts an acquire as waiting; join has it wait for an entity.
 func (c *Core) enlist(w *waiting) {
 	c.arrivals++
 	w.arrived = c.arrivals
@@ -17,8 +17,8 @@ func (c *Core) enlist(w *waiting) {
 	w.waits = c.waitingOf.Take(c.cfg.tenantOf(w.entity), 1)
 }
 
-// Arrival numbers the acquire that a caller waits for, in the order in which they
-// began to wait, from 1; 0 if it waits for none.
+// Arrival numbers the acquire that a caller waits for, from 1, in the order in which
+// acquires began to wait; 0 if the caller waits for none.
 func (c *Core) Arrival(call Call) uint64 {
 	if w := c.waitingCalls[call]; w != nil {
 		return w.arrived
@@ -34,7 +34,7 @@ func (c *Core) delist(w *waiting) {
 	c.waitingOf.Give(w.waits, 1)
 }
 
-// join has an acquire wait for an entity, behind those that do already.
+// join has an acquire wait for an entity, behind the acquires that already do.
 func (c *Core) join(w *waiting, at *charged) {
 	e := at.of
 	if e.queue == nil {
@@ -50,9 +50,10 @@ func (c *Core) join(w *waiting, at *charged) {
 	e.queue.push(w)
 }
 
-// serveQueue grants what the tokens left can serve, in the order of arrival: an acquire
-// that needs more than is left does not keep those behind it from what they need, unless
-// it holds. One that lacks tokens of other entities as well goes on to wait for those.
+// serveQueue grants all acquires that the tokens left can serve, in the order of arrival.
+// An acquire that needs more than the tokens left does not keep back later acquires,
+// unless it holds. An acquire that also lacks tokens of other entities goes on to wait
+// for them.
 func (c *Core) serveQueue(e *entity) {
 	for {
 		w := e.queue.fits(e.usable())
@@ -60,7 +61,7 @@ func (c *Core) serveQueue(e *entity) {
 			return
 		}
 		if e.queue.hold.by == w {
-			// Not in vain.
+			// The hold was not in vain.
 			e.queue.hold = hold{}
 		}
 		e.queue.remove(w)
@@ -68,15 +69,15 @@ func (c *Core) serveQueue(e *entity) {
 	}
 }
 
-// goOn says what becomes of an acquire that was taken out of its queue.
+// goOn decides about an acquire that was taken out of its queue.
 func (c *Core) goOn(w *waiting, t turn) {
 	t.arrived = w.arrived
 	if w.until <= c.now.Tick {
-		// Nobody would end its waiting for another entity in time.
+		// No later check would end its waiting for another entity in time.
 		t.mayWait, t.content = false, true
 	}
 	if x := w.charge.find(t.at); x != nil && x.of.free() < min(w.least, x.tokens) {
-		// Of those that lack tokens now, it is the one for which others were asked.
+		// Others were asked for this entity's tokens, so the refusal names it.
 		c.ended(w, c.refuse(&w.request, x))
 		return
 	}
@@ -108,8 +109,8 @@ func (c *Core) ended(w *waiting, a Answer) {
 	}
 }
 
-// expireQueue ends the waiting of the acquires whose time is up, and a hold whose time
-// is.
+// expireQueue ends the waiting of the acquires whose time is up, and a hold whose time is
+// up.
 func (c *Core) expireQueue(e *entity) {
 	c.endHold(e)
 	var over []*waiting
@@ -121,8 +122,8 @@ func (c *Core) expireQueue(e *entity) {
 }
 
 // endWaiting ends the waiting for an entity of acquires that have left its queue, in the
-// order of their arrival: with what is there, for those content with that, else with a
-// refusal. Those that have time left may go on to wait for another entity.
+// order of their arrival. Acquires content with the tokens there are get them; others are
+// refused. Acquires with time left may go on to wait for another entity.
 func (c *Core) endWaiting(e *entity, ws []*waiting) {
 	for _, w := range ws {
 		c.goOn(w, turn{at: e, content: true, mayWait: w.until > c.now.Tick})
@@ -146,7 +147,7 @@ func (c *Core) cancel(call Call) {
 }
 
 // dropWaiting takes an acquire out of its queue without an answer. That frees no tokens:
-// others are served only if they waited for that one.
+// others are served only if they waited for that acquire.
 func (c *Core) dropWaiting(w *waiting) {
 	c.delist(w)
 	held := w.at.queue.hold.by == w
@@ -156,12 +157,12 @@ func (c *Core) dropWaiting(w *waiting) {
 	c.queueMoved(w.at)
 }
 
-// stop answers all that wait for tokens: nothing was done for them, so another
-// site may be asked.
+// stop answers all callers that wait for tokens. The site has done nothing for them, so
+// they may ask another site.
 func (c *Core) stop() {
 	c.stopping = true
 	c.hastenForecasts()
-	// In the order of the entities' names, for the sake of a repeatable order.
+	// The entities' names give a repeatable order.
 	c.space.ascend("", func(e *entity) bool {
 		for _, w := range e.queue.take(func(*waiting) bool { return true }) {
 			c.ended(w, Answer{Code: Stopping, Left: e.usable()})

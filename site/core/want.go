@@ -1,13 +1,14 @@
 package core
 
-// Want says how much of an entity a site wants to hold. What it puts into an
-// instance, and how much it asks others for, follows from that and what it has.
+// Want decides how many tokens of an entity a site wants to hold. With the tokens that
+// the site has, this gives its contribution to an instance and the number it asks others
+// for.
 type Want interface {
-	// Target returns what to hold beside what waits, and the part of it that is
-	// needed at even odds.
+	// Target returns the number of tokens to hold beside the waiting acquires, and the
+	// part of it needed at even odds.
 	Target(s Situation) (target, median Tokens)
-	// Waiting returns how much of what waits the want counts, from the first
-	// waiting acquire on: all, or the first one.
+	// Waiting returns the tokens of waiting acquires that the want counts, in the order
+	// of waiting: all, or only the first acquire's.
 	Waiting(s Situation) Tokens
 }
 
@@ -19,12 +20,12 @@ var wants = map[string]Want{
 // WantNames lists the wants.
 func WantNames() []string { return namesOf(wants) }
 
-// quantileWant covers all that waits, and the peak of the demand over the horizon
-// of a redistribution at a high quantile. The median is that of the peak. Both
-// are at least a second of the present rate: a forecast is of bins that are over.
-// Where tokens are scarce it covers two seconds: what one site keeps for later,
-// another one refuses now. Without a majority it covers less, unless more is the site's
-// own: what it has borrowed is lost to the others if it crashes.
+// quantileWant covers all waiting acquires, and the peak of the demand over the horizon
+// of a redistribution at a high quantile. The median is the peak's median. Both are at
+// least a second of the present rate: a forecast is of bins that are over. Where tokens
+// are scarce quantileWant covers two seconds: tokens that a site keeps for later make
+// another site refuse now. Without a majority it covers less, but at least the site's own
+// tokens: other sites lose borrowed tokens if the borrower crashes.
 type quantileWant struct{}
 
 func (quantileWant) Target(s Situation) (target, median Tokens) {
@@ -40,16 +41,16 @@ func (quantileWant) Target(s Situation) (target, median Tokens) {
 	return max(tokensOf(s.Forecast.High), median), median
 }
 
-// scarceTime is how long, in seconds, what a site wants lasts where tokens are scarce,
-// and loanTime how long what it borrows without a majority.
+// scarceTime is the time in seconds that a site's target lasts where tokens are scarce,
+// loanTime the time that borrowed tokens last without a majority.
 const scarceTime, loanTime = 2.0, 0.75
 
 func (quantileWant) Waiting(s Situation) Tokens { return s.Queued }
 
-// paperWant is that of the paper, where TokensWanted is what a site wants beyond
-// what it has left: what the acquire asks for that begins an instance, if one
-// waits (equation 5), else the net demand expected less what is left (equation
-// 4). It says nothing of medians.
+// paperWant is the paper's want, where TokensWanted is the number of tokens a site wants
+// beyond its tokens left. If an acquire waits, this is the number that the acquire
+// beginning the instance asks for (equation 5), else the expected net demand less the
+// tokens left (equation 4). The paper says nothing about medians.
 type paperWant struct{}
 
 func (paperWant) Target(s Situation) (target, median Tokens) {
@@ -62,7 +63,7 @@ func (paperWant) Target(s Situation) (target, median Tokens) {
 
 func (paperWant) Waiting(s Situation) Tokens { return s.First }
 
-// tokensOf is a forecast in tokens.
+// tokensOf is a forecast as a number of tokens, at most MaxTokens.
 func tokensOf(forecast float64) Tokens {
 	return Tokens(min(max(0, forecast), float64(MaxTokens)))
 }

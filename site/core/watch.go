@@ -6,12 +6,12 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
-// watched is what the core keeps of an entity that somebody watches.
+// watched is the core's state of an entity that somebody watches.
 type watched struct {
 	watchers []watcher
-	// waiting is how many acquires waited when its last revision was drained.
+	// waiting is the number of waiting acquires when its last revision was drained.
 	waiting int
-	// tenant is where the watchers are counted.
+	// tenant is the slot in which the watchers are counted.
 	tenant portion.Slot
 }
 
@@ -21,8 +21,8 @@ type watcher struct {
 	after Revision
 }
 
-// watch answers once the entity has a later revision. A state that is still to
-// be drained is told by Drain, so that no change of one batch is left out.
+// watch answers once the entity has a later revision. Drain tells a state that is still
+// to be drained, so that no change of a batch is left out.
 func (c *Core) watch(w *Watch) {
 	if c.stopping {
 		c.reply(w.Call, Answer{Code: Stopping})
@@ -31,7 +31,7 @@ func (c *Core) watch(w *Watch) {
 	c.space.Execute([]string{w.Entity}, func(es []*entity) {
 		e := es[0]
 		if e != nil && !e.queue.told() {
-			// While nobody watches, who waits may change without a revision.
+			// While nobody watches, the waiting acquires may change without a revision.
 			c.touch(e)
 		}
 		switch {
@@ -52,12 +52,12 @@ func (c *Core) watch(w *Watch) {
 	})
 }
 
-// revised is the revision of what the entity was when it was last drained. One
-// that has not changed in this life of the core has the first.
+// revised is the revision of the last drained state of the entity. An entity that has not
+// changed in this life of the core has the first revision.
 func (e *entity) revised() Revision { return max(1, e.revision) }
 
-// revise gives the entities that are about to be handed over their revision, and
-// answers who watches them.
+// revise gives the entities that are about to be handed over their revision, and answers
+// their watchers.
 func (c *Core) revise() {
 	if len(c.touched) == 0 {
 		return
@@ -88,14 +88,15 @@ func (c *Core) tellWatchers(e *entity) {
 	}
 }
 
-// queueMoved has those told who watch an entity, if more or fewer acquires wait.
+// queueMoved has the watchers of an entity told if the number of waiting acquires has
+// changed.
 func (c *Core) queueMoved(e *entity) {
 	if e.watch != nil && e.watch.waiting != e.queue.len() {
 		c.touch(e)
 	}
 }
 
-// watchEnded counts a watcher no more.
+// watchEnded stops counting a watcher.
 func (c *Core) watchEnded(call Call, of *watched) {
 	delete(c.watchers, call)
 	c.watchersOf.Give(of.tenant, 1)
@@ -115,7 +116,7 @@ func (c *Core) unwatch(call Call) bool {
 	return true
 }
 
-// endWatches gives all that watch an entity their last answer.
+// endWatches gives all watchers of an entity their last answer.
 func (c *Core) endWatches(e *entity, last Answer) {
 	if e.watch == nil {
 		return
@@ -127,13 +128,13 @@ func (c *Core) endWatches(e *entity, last Answer) {
 	e.watch = nil
 }
 
-// deleted is the last answer to those that watch a deleted entity.
+// deleted is the last answer to the watchers of a deleted entity.
 func (e *entity) deleted() Answer {
 	return Answer{Deleted: true, Details: &Details{View: View{Name: e.name, Generation: e.generation}}}
 }
 
-// stopWatches answers all watchers that the site is about to stop. In the order
-// of the entities' names, so that a run can be repeated.
+// stopWatches answers all watchers that the site is about to stop. It goes by the
+// entities' names, so that a run can be repeated.
 func (c *Core) stopWatches() {
 	if len(c.watchers) == 0 {
 		return

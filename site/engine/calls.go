@@ -7,16 +7,16 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Call is an input that wants an answer, handed over with Start. It is the
-// core.Call of its input, which its maker sets. Once it is answered it may be
-// handed over again, but not once it was cancelled.
+// Call is an input that wants an answer, handed over with Start. It is the core.Call of
+// its input, which its maker sets. After its answer it may be handed over again, but
+// not after it was cancelled.
 type Call struct {
 	Input core.Input
 	// To is told the answer, once.
 	To Receiver
 
-	// open is set from when it is handed over until it is answered or cancelled,
-	// while it is on the list of those.
+	// open is set from the hand-over until the answer or the cancel. While it is set,
+	// the call is on the list of open calls.
 	open         bool
 	before, next *Call
 }
@@ -73,7 +73,7 @@ func (b *blocked) Receive(_ *Call, a core.Answer, err error) {
 	b.done <- struct{}{}
 }
 
-// blockedCall returns a call whose caller blocks. The memory is the engine's own, so
+// blockedCall returns a call for a caller that blocks. The engine has its own pool, so
 // that no channel leaves the bubble of a test in simulated time.
 func (e *Engine) blockedCall() *blocked {
 	if b, is := e.blockeds.Get().(*blocked); is {
@@ -84,9 +84,9 @@ func (e *Engine) blockedCall() *blocked {
 	return b
 }
 
-// Do hands over the input that with makes for a call, and waits for its
-// answer, which is durable. When ctx ends first the call is cancelled and its
-// error returned: it is then unknown whether the request was done.
+// Do hands over the input that with makes for a call, and waits for the answer, which
+// is durable. If ctx ends first, Do cancels the call and returns the cause: it is then
+// unknown whether the request was done.
 func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.Answer, error) {
 	b := e.blockedCall()
 	b.Input = with(&b.Call)
@@ -109,8 +109,8 @@ func (e *Engine) Do(ctx context.Context, with func(core.Call) core.Input) (core.
 	return answer, err
 }
 
-// Start hands over calls, all or none; their receivers are told the answers. The
-// error is ErrBusy or ErrStopped, and nothing was done.
+// Start hands over calls, all or none; their receivers are told the answers. If the
+// error is ErrBusy or ErrStopped, nothing was done.
 func (e *Engine) Start(calls []*Call) error {
 	if len(calls) == 0 {
 		return nil
@@ -145,8 +145,8 @@ func (e *Engine) submit(in core.Input, c *Call) error {
 	return nil
 }
 
-// Cancel gives up a call, and reports whether it had no answer yet: its receiver
-// is told none then, and it is unknown whether the request was done.
+// Cancel gives up a call, and reports whether it had no answer yet. Its receiver then
+// gets no answer, and it is unknown whether the request was done.
 func (e *Engine) Cancel(c *Call) bool {
 	e.mu.Lock()
 	if !e.open.remove(c) {
@@ -158,8 +158,8 @@ func (e *Engine) Cancel(c *Call) bool {
 	return true
 }
 
-// cancelled reports whether the call of an input that nobody has handled was given up:
-// what says so to the core may have been handled before it. e.mu is held.
+// cancelled reports whether the call of an unhandled input was given up. The core may
+// have handled the core.Cancel before the input. e.mu is held.
 func cancelled(in core.Input) bool {
 	var call core.Call
 	switch in := in.(type) {
@@ -174,7 +174,8 @@ func cancelled(in core.Input) bool {
 	return ok && !c.open
 }
 
-// refuses says why so many more inputs are not taken. e.mu is held.
+// refuses returns why the engine does not take so many more inputs, or nil. e.mu is
+// held.
 func (e *Engine) refuses(more int) error {
 	switch {
 	case e.stopped:
@@ -185,11 +186,11 @@ func (e *Engine) refuses(more int) error {
 	return nil
 }
 
-// worthATurn is from how many inputs on who hands them over handles them, so that
-// little is left to do between two commits.
+// worthATurn is how many waiting inputs make the goroutine that hands them over handle
+// them, so that little is left to do between two commits.
 const worthATurn = 32
 
-// handedOver sees that what has joined the inbox is handled, and gives back e.mu.
+// handedOver sees to the handling of new inputs in the inbox, and gives back e.mu.
 func (e *Engine) handedOver() {
 	waiting := len(e.inbox)
 	e.mu.Unlock()

@@ -1,15 +1,15 @@
-// Package engine carries out a core's effects: it feeds inputs to the core,
-// commits what the core gathered, and only then sends messages and gives
-// replies. It refuses to go on after a failed commit.
+// Package engine carries out a core's effects: it feeds inputs to the core, commits the
+// core's records, and only then sends messages and gives replies. It refuses to go on
+// after a failed commit.
 //
-// Where there are several partitions (package partitions), requests that need the books
-// of their entities only are served by these, side by side, by who hands over many. The
-// core is stepped alone with all other inputs.
+// Several partitions (package partitions) serve, side by side, requests that need only
+// the books of their entities. A goroutine that hands over many requests has them
+// served. All other inputs step the core, alone.
 //
-// Three things overlap: while a commit is under way, requests are served and who hands
-// over many other inputs steps the core with them, and what the commits before it allow
-// to leave leaves. Whatever was done until a commit ends is in the next one, which is one
-// transaction over all partitions.
+// Three things overlap. While a commit is under way, requests are served, and
+// goroutines that hand over many other inputs step the core with them. Meanwhile the
+// messages and replies of earlier commits leave. Everything done until a commit ends is
+// in the next commit, which is a single transaction over all partitions.
 package engine
 
 import (
@@ -30,8 +30,8 @@ import (
 var (
 	// ErrBusy: too many inputs wait to be handled; nothing was done.
 	ErrBusy = errors.New("too many requests wait to be handled")
-	// ErrStopped: the engine has stopped. Of a request that was handed over
-	// before, it is unknown whether it was done.
+	// ErrStopped: the engine has stopped. It is unknown whether a request handed over
+	// before was done.
 	ErrStopped = errors.New("the engine has stopped")
 )
 
@@ -45,7 +45,7 @@ type Sender interface {
 	Send(messages []core.Envelope)
 }
 
-// Observer is told what metrics count, from several goroutines at once.
+// Observer is told of events for metrics, from several goroutines at once.
 type Observer interface {
 	// Committed: a transaction with that many requests took that long.
 	Committed(requests int, took time.Duration)
@@ -53,7 +53,7 @@ type Observer interface {
 	Happened(e core.Event)
 }
 
-// Config is what an Engine is made of. All fields but MaxInbox are needed.
+// Config is the configuration of an Engine. The fields up to Observer are needed.
 type Config struct {
 	Core     *core.Core
 	Store    Store
@@ -61,27 +61,28 @@ type Config struct {
 	Observer Observer
 	// MaxInbox bounds the inputs that wait to be handled; default 65536.
 	MaxInbox int
-	// Partitions is how many partitions serve requests side by side; default one for
-	// every two processors, as what requests come and go by takes as much as they do.
-	// With one they serve nothing: one goroutine at a time that steps the core with all
-	// is faster than several that take turns.
+	// Partitions is the number of partitions that serve requests side by side. The
+	// default is a partition for every two processors, since the traffic of requests
+	// takes as much as serving them. A single partition serves nothing: a single
+	// goroutine at a time that steps the core with all inputs is faster than several
+	// that take turns.
 	Partitions int
 	// Policy says when entities go to other partitions; nil for never.
 	Policy *control.Policy
-	// Failed is told of failures that nothing hangs on, if not nil.
+	// Failed, if not nil, is told of failures without consequences.
 	Failed func(error)
 }
 
-// Engine runs one core.
+// Engine runs a single core.
 type Engine struct {
 	cfg   Config
 	start time.Time
 
-	// blockeds is memory of calls whose callers blocked in Do.
+	// blockeds is the memory of calls whose callers blocked in Do.
 	blockeds sync.Pool
 
-	// mu guards what callers touch. Who holds turn may lock it, not the other way
-	// round.
+	// mu guards the fields that callers touch. The holder of turn may lock it, not the
+	// other way round.
 	mu      sync.Mutex
 	inbox   []core.Input
 	open    openCalls
@@ -92,23 +93,24 @@ type Engine struct {
 
 	// idle: nothing is to be done, and the committer waits for a nudge.
 	idle atomic.Bool
-	// parts serve the requests that they can beside all this; the others go through
-	// the inbox.
+	// parts serve requests concurrently with the core; other inputs go through the
+	// inbox.
 	parts *partitions.Partitions
-	// atParts is how many inputs are with them right now: any of them may come back to
-	// the inbox. awaits: the committer waits for that to end.
+	// atParts counts the inputs at the partitions right now: any of them may come back
+	// to the inbox. awaits: the committer waits for these inputs.
 	atParts atomic.Int64
 	awaits  atomic.Bool
 	// closing: no request goes to the parts any more.
 	closing atomic.Bool
 
-	// turn guards the core, but for what the parts use; see alone.
+	// turn guards the core, except for the parts that partitions use; see
+	// Partitions.Alone.
 	turn sync.Mutex
 	// taken is the memory of an inbox that was handled.
 	taken []core.Input
 	// gathered counts the inputs handled since the core was last drained.
 	gathered int
-	// syncing: what was drained last is being committed.
+	// syncing: the last drained batch is being committed.
 	syncing bool
 	// ended: the core is not stepped any more.
 	ended bool
@@ -117,18 +119,18 @@ type Engine struct {
 	last int
 	// work holds one token when the committer was nudged.
 	work chan struct{}
-	// durable carries batches from the committer to the finisher; both bring them
-	// back by spare when they have been carried out.
+	// durable carries batches from the committer to the finisher. Both return a batch
+	// by spare once its effects are carried out.
 	durable, spare chan *core.Effects
 	// unfinished counts the batches that the finisher has.
 	unfinished atomic.Int32
 }
 
-// batches is how many batches of effects there are: one is gathered or being
-// committed, the others leave.
+// batches is the number of batches of effects: one is gathered or committed, the others
+// leave.
 const batches = 3
 
-// New makes an Engine; Run runs it. Errors are those of its options.
+// New makes an Engine; Run runs it. Its errors come from partitions.New.
 func New(cfg Config) (*Engine, error) {
 	if cfg.MaxInbox == 0 {
 		cfg.MaxInbox = 65536
@@ -157,7 +159,7 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Inspect tells what the partitions did.
+// Inspect returns the figures of the partitions.
 func (e *Engine) Inspect() partitions.Stats { return e.parts.Stats() }
 
 func (e *Engine) nudge() {
@@ -167,14 +169,14 @@ func (e *Engine) nudge() {
 	}
 }
 
-// Waiting is how many inputs wait to be handled.
+// Waiting returns how many inputs wait to be handled.
 func (e *Engine) Waiting() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.inbox)
 }
 
-// Status asks the core what it holds.
+// Status asks the core for its status. Its error is ErrStopped, or that ctx has ended.
 func (e *Engine) Status(ctx context.Context) (core.Status, error) {
 	if ctx.Err() != nil {
 		return core.Status{}, fmt.Errorf("asking the core: %w", context.Cause(ctx))
@@ -194,8 +196,9 @@ func (e *Engine) now() core.Now {
 	return core.Now{Tick: core.Tick(t.Sub(e.start).Milliseconds()) + 1, Wall: t.UnixMilli()}
 }
 
-// Run runs the engine until ctx ends, when it carries out what is gathered and returns nil, or a commit fails or
-// the site's data is refused, when it returns why. Calls that have no answer by then get ErrStopped.
+// Run runs the engine until ctx ends, and then carries out all gathered effects and
+// returns nil. If a commit fails or the site's data is refused, Run returns the error.
+// Calls without an answer by then get ErrStopped.
 func (e *Engine) Run(ctx context.Context) error {
 	var finisher sync.WaitGroup
 	finisher.Go(func() {

@@ -22,8 +22,8 @@ func (e *Engine) drive(ctx context.Context) {
 			e.rest(ctx, timer)
 		}
 	}
-	// What was handed over by now is handled. At a stop the core can have gathered
-	// more than one transaction.
+	// Handle every input handed over by now. At a stop the core can have gathered more
+	// than a single transaction.
 	e.closing.Store(true)
 	for e.atParts.Load() > 0 {
 		runtime.Gosched()
@@ -38,15 +38,15 @@ func (e *Engine) drive(ctx context.Context) {
 	}
 }
 
-// handle steps the core with what was handed over and what time brings, and
-// returns how many inputs that were. e.turn is held.
+// handle steps the core with the inbox and with a wake that is due, and returns the
+// number of inputs. e.turn is held.
 func (e *Engine) handle() int {
 	c, now := e.cfg.Core, e.now()
 	e.mu.Lock()
 	taken := e.inbox
 	e.inbox = e.taken[:0]
 	e.mu.Unlock()
-	// Serve leaves alone what this looks at.
+	// Serve leaves alone the fields that this reads.
 	at := c.WakeAt()
 	wakes := at != 0 && at <= now.Tick
 	if len(taken) > 0 || wakes {
@@ -76,13 +76,14 @@ func (e *Engine) handle() int {
 	return len(taken)
 }
 
-// mostGathered bounds the inputs that are handled beside one commit: what comes
-// then waits in the inbox, which is bounded.
+// mostGathered bounds the inputs handled beside a single commit. Later inputs wait in
+// the inbox, which is bounded.
 const mostGathered = 1 << 14
 
-// help handles what was handed over: by the partitions if there are several, which
-// others may do at the same time, and else, or what they do not serve, alone, if a
-// commit is under way and nobody else does: the committer need not then.
+// help handles the inbox. With several partitions they serve it, as other goroutines
+// may do at the same time. Otherwise, or for inputs that no partition serves, help
+// steps the core if a commit is under way and no other goroutine has the turn. The
+// committer need not do so then.
 func (e *Engine) help() {
 	if e.cfg.Partitions > 1 && e.serve() {
 		return
@@ -96,9 +97,9 @@ func (e *Engine) help() {
 	e.turn.Unlock()
 }
 
-// serve has the partitions serve what was handed over, in its order up to the first
-// that they do not, and puts back what is left. It reports whether there was anything,
-// and nothing is left.
+// serve has the partitions serve the inbox in its order, up to the first input that
+// they do not serve, and puts back the rest. It reports whether there were inputs, and
+// all were served.
 func (e *Engine) serve() bool {
 	if e.closing.Load() || e.parts.Full() {
 		return false
@@ -136,21 +137,20 @@ func (e *Engine) serve() bool {
 	return all
 }
 
-// inboxes are memory of inboxes that were served.
+// inboxes is the memory of served inboxes.
 var inboxes = sync.Pool{New: func() any { return new([]core.Input) }}
 
-// maxYields bounds how often one commit is put off for others to join.
+// maxYields bounds how often a commit is put off for others to join.
 const maxYields = 3
 
-// worthACommit is how many requests served are not kept waiting for others to be
-// served as well.
+// worthACommit is how many served requests do not wait for others to be served as well.
 const worthACommit = 1024
 
-// gather lets those who were just answered ask again before the next commit
-// begins, so that closed-loop callers share commits instead of taking turns in
-// many: it waits for what partitions are serving right now, and while fewer
-// have asked than were answered last, it yields the processor as long as new inputs
-// come, a few times at most.
+// gather lets callers with a fresh answer ask again before the next commit begins, so
+// that closed-loop callers share commits instead of taking turns in many. It waits for
+// inputs that the partitions are serving. While fewer inputs have come than were
+// answered last, it yields the processor as long as new inputs come, at most maxYields
+// times.
 func (e *Engine) gather() {
 	e.turn.Lock()
 	defer e.turn.Unlock()
@@ -170,7 +170,7 @@ func (e *Engine) gather() {
 	}
 }
 
-// awaitParts waits until nobody is at the parts, or enough was served there.
+// awaitParts waits until no input is at the partitions, or they have served enough.
 func (e *Engine) awaitParts() {
 	for e.unserved() {
 		e.awaits.Store(true)
@@ -186,8 +186,8 @@ func (e *Engine) unserved() bool {
 	return e.atParts.Load() > 0 && e.parts.Gathered() < worthACommit
 }
 
-// commit makes durable what the core has gathered, and sees that it leaves then.
-// It reports whether there was anything and it may go on.
+// commit makes the core's gathered records durable, and sees that their effects leave
+// then. It reports whether there was anything and the engine may go on.
 func (e *Engine) commit() bool {
 	batch := <-e.spare
 	e.turn.Lock()
@@ -220,7 +220,7 @@ func (e *Engine) commit() bool {
 	return true
 }
 
-// drain takes what was gathered, if there is anything.
+// drain takes the gathered effects, and reports whether there are any.
 func (e *Engine) drain(batch *core.Effects) bool {
 	pending := false
 	e.parts.Alone(func() {
@@ -233,18 +233,18 @@ func (e *Engine) drain(batch *core.Effects) bool {
 	return pending
 }
 
-// maxFinished bounds the replies that the committer gives itself.
+// maxFinished bounds the replies that the committer itself gives.
 const maxFinished = 256
 
-// finishesItself reports whether the committer lets the batch leave before it
-// goes on, which saves waking the finisher: it is small, so many inputs wait for
-// the next commit that it is better begun when those answered have asked again,
-// and no batch before it is leaving still.
+// finishesItself reports whether the committer lets the batch leave before it goes on,
+// which saves waking the finisher. The batch must be small, and no earlier batch may
+// still be leaving. Few inputs may wait for the next commit, so that it better begins
+// after the answered callers have asked again.
 func (e *Engine) finishesItself(waiting int) bool {
 	return e.last <= maxFinished && 2*waiting < e.last && e.unfinished.Load() == 0
 }
 
-// finish lets leave what is durable: messages, replies and events.
+// finish lets durable effects leave: messages, replies and events.
 func (e *Engine) finish(batch *core.Effects) {
 	e.mu.Lock()
 	if !e.disowned {

@@ -6,7 +6,7 @@ type Number uint64
 // Bucket names a set of keys of the base.
 type Bucket uint8
 
-// Kind is what an operation does.
+// Kind is the effect of an operation.
 type Kind uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	Put Kind = iota + 1
 	// Delete removes a key, if it is there.
 	Delete
-	// DeleteBelow removes all keys that sort before one.
+	// DeleteBelow removes all keys that sort before the given key.
 	DeleteBelow
 )
 
@@ -23,19 +23,20 @@ type Op struct {
 	Kind   Kind
 	Bucket Bucket
 	Key    []byte
-	// Value is that of a Put.
+	// Value is the value of a Put.
 	Value []byte
 }
 
-// Base is where commits are carried over to. Its calls are not concurrent.
+// Base is the target of carrying commits over. Its calls are not concurrent.
 type Base interface {
-	// Through is the number through which the base is complete; known is false
-	// for a base that no journal was begun for.
+	// Through returns the number through which the base is complete. known is false if
+	// no journal was begun for the base.
 	Through() (n Number, known bool, err error)
-	// Apply carries out operations in order and makes them durable. If through is
-	// not nil it is stored with them, all or none. It keeps no part of them.
+	// Apply carries out operations in order and makes them durable. If through is not
+	// nil, the base stores it with them, all or none. Apply retains no part of the
+	// operations.
 	Apply(ops []Op, through *Number) error
-	// Each calls f with the keys of a bucket and their values, in the order of
-	// keys, until f fails. f must not keep them.
+	// Each calls f with the keys of a bucket and their values, in the order of keys,
+	// until f fails. f must not retain them.
 	Each(b Bucket, f func(key, value []byte) error) error
 }

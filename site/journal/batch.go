@@ -6,24 +6,24 @@ import (
 	"math"
 )
 
-// opBytes is the length of an operation's head: kind, bucket, the key's length in
-// 2 bytes and the value's in 4. Key and value follow.
+// opBytes is the length of an operation's head: kind, bucket, the key's length in 2
+// bytes and the value's length in 4. Key and value follow.
 const opBytes = 8
 
-// Bounds of what is logged.
+// Bounds of logged commits.
 const (
 	// MaxKey is the longest key, in bytes.
 	MaxKey = math.MaxUint16
-	// MaxCommit is the most that a commit may take, in bytes.
+	// MaxCommit is the longest commit, in bytes.
 	MaxCommit = 1 << 30
 )
 
-// ErrTooLarge: a commit or one of its keys is longer than can be logged.
+// ErrTooLarge: a commit or a key is too long for the log.
 var ErrTooLarge = errors.New("a commit is too large for the log")
 
 // Batch gathers the operations of one commit. The zero Batch is empty.
 type Batch struct {
-	// buf has room for the frame's head first.
+	// buf begins with room for the frame's head.
 	buf []byte
 	err error
 }
@@ -36,13 +36,13 @@ func (b *Batch) Reset() {
 	b.buf, b.err = append(b.buf[:0], make([]byte, frameBytes)...), nil
 }
 
-// maxKept bounds the memory that is kept from commit to commit.
+// maxKept bounds the memory kept between commits.
 const maxKept = 4 << 20
 
-// Empty reports whether there is nothing in it.
+// Empty reports whether the batch has no operations.
 func (b *Batch) Empty() bool { return len(b.buf) <= frameBytes }
 
-// Len is the length of its payload in bytes.
+// Len returns the length of the batch's payload in bytes.
 func (b *Batch) Len() int { return max(0, len(b.buf)-frameBytes) }
 
 // Put adds a Put.
@@ -53,7 +53,7 @@ func (b *Batch) Put(bucket Bucket, key, value []byte) {
 	}
 }
 
-// PutWith adds a Put of the value that encode appends to what it is given.
+// PutWith adds a Put of the value that encode appends to its argument.
 func (b *Batch) PutWith(bucket Bucket, key []byte, encode func([]byte) []byte) {
 	b.head(Put, bucket, key, 0)
 	if b.err != nil {
@@ -61,7 +61,7 @@ func (b *Batch) PutWith(bucket Bucket, key []byte, encode func([]byte) []byte) {
 	}
 	from := len(b.buf)
 	b.buf = encode(b.buf)
-	// Longer ones are refused with the batch.
+	// valid refuses a batch with a longer value.
 	if n := len(b.buf) - from; n <= MaxCommit {
 		le.PutUint32(b.buf[from-len(key)-4:], uint32(n))
 	}
@@ -87,8 +87,8 @@ func (b *Batch) head(kind Kind, bucket Bucket, key []byte, value int) {
 	b.buf = append(b.buf, key...)
 }
 
-// valid returns an error if the batch cannot be logged: a key is too long, or the batch
-// has more than most bytes.
+// valid returns an error if the log cannot take the batch: a key is too long, or the
+// batch has more than most bytes.
 func (b *Batch) valid(most int) error {
 	if b.err == nil && b.Len() > most {
 		return fmt.Errorf("%w: it has %d bytes, at most %d are possible", ErrTooLarge, b.Len(), most)
@@ -98,8 +98,8 @@ func (b *Batch) valid(most int) error {
 
 var errPayload = errors.New("its operations are cut off or unknown")
 
-// next decodes the first operation of a payload, whose parts lie within the
-// payload, and returns what is behind it.
+// next decodes the first operation of a payload and returns it with the rest of the
+// payload. Both share the payload's memory.
 func next(payload []byte) (op Op, rest []byte, err error) {
 	if len(payload) < opBytes {
 		return Op{}, nil, errPayload

@@ -9,18 +9,18 @@ import (
 type carry struct {
 	base     Base
 	segments []*segment
-	// through goes with the last transaction.
+	// through is stored by the last transaction.
 	through Number
-	// limit is about how many bytes one may write.
+	// limit is about how many bytes a transaction may write.
 	limit int
-	// todo is what is left to be written; ops and chunk are the memory of one
+	// todo are the operations still to be written; ops and chunk are the memory of a
 	// transaction.
 	todo  []pending
 	ops   []Op
 	chunk []byte
 }
 
-// write does one transaction and reports whether it was the last.
+// write does a single transaction and reports whether it was the last.
 func (c *carry) write() (done bool, err error) {
 	n, size := 0, 0
 	// A DeleteBelow goes alone: it may be long.
@@ -50,7 +50,7 @@ func (c *carry) write() (done bool, err error) {
 	return through != nil, nil
 }
 
-// op makes an operation, of which all lies in chunk.
+// op makes an operation whose key and value lie in chunk.
 func (c *carry) op(p *pending) (Op, error) {
 	op := Op{Kind: p.kind, Bucket: p.bucket}
 	from := len(c.chunk)
@@ -72,5 +72,5 @@ func (c *carry) op(p *pending) (Op, error) {
 	return op, nil
 }
 
-// size is how much of a transaction an operation takes.
+// size is the operation's share of a transaction, in bytes.
 func (p *pending) size() int { return len(p.key) + int(p.length) }

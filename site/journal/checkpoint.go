@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// checkpoint is one under way: first scan is set, then carry, then neither.
+// checkpoint is a checkpoint under way: first scan is set, then carry, then neither.
 type checkpoint struct {
-	// through is the last commit that it carries over.
+	// through is the last commit that the checkpoint carries over.
 	through  Number
 	segments []*segment
 	scan     *scan
 	carry    *carry
 }
 
-// Step does the next part of a checkpoint, and begins one if none is under way
-// and there is something to carry over. It reports whether there is more to do.
-// A part is bounded: beginning a segment, reading a piece of the log, or one
-// transaction of the base.
+// Step does the next part of a checkpoint. It begins a checkpoint if none is under way
+// and there is something to carry over. It reports whether there is more to do. A part
+// is bounded: beginning a segment, reading a piece of the log, or a single transaction
+// of the base.
 func (j *Journal) Step() (more bool, err error) {
 	if err := j.Failed(); err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (j *Journal) beginCheckpoint() (begun bool, err error) {
 	if j.failed != nil {
 		return false, j.failed
 	}
-	// What was appended since is to be durable before the next segment is there.
+	// Later commits must be durable before the next segment is there.
 	if j.durable != j.next-1 {
 		if err := j.current.sync(); err != nil {
 			return false, j.fail(err)
@@ -99,7 +99,7 @@ func (j *Journal) beginCheckpoint() (begun bool, err error) {
 	return true, nil
 }
 
-// retire takes the segments of a checkpoint that is complete out of use.
+// retire takes the segments of a complete checkpoint out of use.
 func (j *Journal) retire(c *checkpoint) error {
 	length := int64(0)
 	for _, s := range c.segments {
@@ -113,8 +113,8 @@ func (j *Journal) retire(c *checkpoint) error {
 	return j.discard(c.segments)
 }
 
-// discard keeps the file of one of the segments for the next one, and removes
-// the others.
+// discard keeps a segment's file for the next segment, unless there is a spare file,
+// and removes the others.
 func (j *Journal) discard(segments []*segment) error {
 	for _, s := range segments {
 		if j.spare == nil {

@@ -7,8 +7,8 @@ import (
 
 // Errors of a journal. They wrap more detail.
 var (
-	// ErrDamaged: a part of the log that was acknowledged cannot be read. It is
-	// wrapped by a DamageError, which says where.
+	// ErrDamaged: an acknowledged part of the log cannot be read. A DamageError wraps
+	// it and says where.
 	ErrDamaged = errors.New("the log is damaged")
 	// ErrForeign: a segment belongs to other data.
 	ErrForeign = errors.New("the log belongs to other data")
@@ -20,7 +20,7 @@ var (
 type DamageError struct {
 	// File is the name of the segment.
 	File string
-	// Offset is where in it, in bytes.
+	// Offset is the position of the damage in the file, in bytes.
 	Offset int64
 	// What is wrong there.
 	What error
@@ -30,5 +30,5 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%v: %s at byte %d: %v", ErrDamaged, e.File, e.Offset, e.What)
 }
 
-// Unwrap makes it match ErrDamaged.
+// Unwrap makes the error match ErrDamaged and What.
 func (e *DamageError) Unwrap() []error { return []error{ErrDamaged, e.What} }

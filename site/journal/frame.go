@@ -10,9 +10,10 @@ import (
 const (
 	// headerBytes is a sector, so that no frame shares it.
 	headerBytes = 512
-	// headerSummed is how much of it is summed up, in the 4 bytes that follow.
+	// headerSummed is the length of the summed part of the header; the sum's 4 bytes
+	// follow.
 	headerSummed = 32
-	// markAt is where the mark stands in the header's sector, markBytes its length.
+	// markAt is the place of the mark in the header's sector, markBytes its length.
 	markAt     = 40
 	markBytes  = 20
 	frameBytes = 24
@@ -26,7 +27,7 @@ var (
 	le         = binary.LittleEndian
 )
 
-// header tells whose segment it is.
+// header names the owner and the first commit of a segment.
 type header struct {
 	owner uint64
 	first Number
@@ -57,17 +58,18 @@ func decodeHeader(b []byte) (header, error) {
 	return header{owner: le.Uint64(b[16:]), first: Number(le.Uint64(b[24:]))}, nil
 }
 
-// seed begins the sums of a segment's frames. It is the header's own sum: the sum
-// of what includes its sum would be the same for all.
+// seed begins the sums of a segment's frames. It is the header's own sum: a sum over
+// bytes that include their own sum would be the same for all headers.
 func (h header) seed() uint32 { return crc32.Checksum(h.encode()[:headerSummed], castagnoli) }
 
-// mark stands in the header's sector and tells what a segment has to have. It is
-// written again while the segment is in use, and is not part of the header's sum.
+// mark stands in the header's sector and tells the necessary size and successor of a
+// segment. It is written again while the segment is in use, and is not part of the
+// header's sum.
 type mark struct {
-	// size is how long the file is at least, in bytes.
+	// size is the least length of the file, in bytes.
 	size int64
-	// next is the number of the first commit of the segment that follows; 0 while
-	// none is known to.
+	// next is the number of the first commit of the following segment; 0 while no
+	// following segment is known.
 	next Number
 }
 
@@ -78,8 +80,8 @@ func (m mark) encode(seed uint32) []byte {
 	return le.AppendUint32(b, crc32.Update(seed, castagnoli, b))
 }
 
-// decodeMark reads the mark in a header's sector. There is none in files of earlier
-// versions; a mark that is damaged counts as none.
+// decodeMark reads the mark in a header's sector. Files of earlier versions have no
+// mark; a damaged mark counts as none.
 func decodeMark(header []byte, seed uint32) mark {
 	b := header[markAt : markAt+markBytes]
 	m := mark{size: int64(le.Uint64(b)), next: Number(le.Uint64(b[8:]))}
@@ -89,17 +91,16 @@ func decodeMark(header []byte, seed uint32) mark {
 	return m
 }
 
-// frame is one that is valid.
+// frame is a valid frame.
 type frame struct {
 	number, durable Number
 	// payload is valid until the next call of its reader.
 	payload []byte
-	// at is where the payload stands in the file, next where the next frame does.
+	// at is the place of the payload in the file, next the place of the next frame.
 	at, next int64
 }
 
-// seal completes a frame, in which room for the head is followed by the payload,
-// and pads it.
+// seal completes a frame and pads it. b has room for the head, followed by the payload.
 func seal(b []byte, seed uint32, number, durable Number) []byte {
 	le.PutUint32(b, uint32(len(b)-frameBytes))
 	le.PutUint64(b[8:], uint64(number))
@@ -111,12 +112,12 @@ func seal(b []byte, seed uint32, number, durable Number) []byte {
 	return b
 }
 
-// sum is that of a frame without padding.
+// sum returns the sum of a frame without padding.
 func sum(b []byte, seed uint32) uint32 {
 	return crc32.Update(crc32.Update(seed, castagnoli, b[:4]), castagnoli, b[8:])
 }
 
-// readAhead is how much a reader takes from the file at once.
+// readAhead is how many bytes a reader takes from the file at once.
 const readAhead = 1 << 20
 
 // reader reads a segment's frames.
@@ -145,7 +146,7 @@ func (r *reader) bytes(at, n int64) ([]byte, error) {
 	return r.buf[at-r.at : at-r.at+n], nil
 }
 
-// frame reads the one at an offset; ok is false if there is no valid one.
+// frame reads the frame at an offset; ok is false if no valid frame stands there.
 func (r *reader) frame(at int64) (f frame, ok bool, err error) {
 	if at < 0 || r.size-at < frameBytes {
 		return frame{}, false, nil
@@ -168,8 +169,8 @@ func (r *reader) frame(at int64) (f frame, ok bool, err error) {
 	return f, f.durable < f.number && le.Uint32(b[4:]) == sum(b, r.seed), nil
 }
 
-// search looks for a valid frame, from an offset on, that proves what a frame
-// with number and durable can prove.
+// search looks for a valid frame at or behind from whose number and durable satisfy
+// proves.
 func (r *reader) search(from int64, proves func(number, durable Number) bool) (at int64, found bool, err error) {
 	for at = from; at+frameBytes <= r.size; {
 		n := min(r.size-at, readAhead) / alignment * alignment

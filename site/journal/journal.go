@@ -10,18 +10,19 @@ import (
 type Options struct {
 	// Owner names the data for ever; segments of another owner are refused.
 	Owner uint64
-	// First are carried out on a base for which the log is begun.
+	// First are the operations for a base for which the log is begun.
 	First []Op
-	// ChunkBytes is about how much one transaction of a checkpoint writes to the
+	// ChunkBytes is about how many bytes a transaction of a checkpoint writes to the
 	// base; 0: 256 KiB.
 	ChunkBytes int
-	// ReplayBytes is that of the transactions of Open; 0: 16 MiB.
+	// ReplayBytes is about how many bytes a transaction of Open writes to the base; 0:
+	// 16 MiB.
 	ReplayBytes int
-	// MaxEntries is about how many keys the overlay of a replay may hold; what is
-	// beyond goes to the base in between. 0: 1,000,000. A key takes about 100 bytes.
+	// MaxEntries is about how many keys the overlay of a replay may hold; at that bound
+	// the replay writes it to the base. 0: 1,000,000. A key takes about 100 bytes.
 	MaxEntries int
-	// MaxCommit is the most that a commit may take, in bytes; 0, or more than MaxCommit:
-	// MaxCommit. Commits that are logged already may take more.
+	// MaxCommit is the longest commit, in bytes; 0, or more than MaxCommit: MaxCommit.
+	// Commits that are logged already may be longer.
 	MaxCommit int
 }
 
@@ -41,18 +42,17 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Journal is an open log with its base. After an error of any method but Open
-// nothing more can be done with it but to close it; what was acknowledged is
-// found by Open.
+// Journal is an open log with its base. After an error of any method but Open, only
+// Close may follow; Open finds every acknowledged commit.
 //
-// Append and Sync may be called while Step runs, and Sync while Append does; two
-// calls of the same one, or of Step and Close, may not be concurrent.
+// Append and Sync may be called while Step runs, and Sync while Append does. Two calls
+// of the same method, or of Step and Close, may not be concurrent.
 type Journal struct {
 	dir     Dir
 	base    Base
 	options Options
 
-	// syncing is held during a sync, before mu where both are.
+	// syncing is held during a sync. It is taken before mu.
 	syncing sync.Mutex
 	mu      sync.Mutex
 	current *segment
@@ -62,7 +62,7 @@ type Journal struct {
 	backlog int64
 	failed  error
 
-	// through is what the base holds.
+	// through is the last commit that the base holds.
 	through Number
 	// sealed are the segments before the current one, oldest first.
 	sealed []*segment
@@ -71,16 +71,17 @@ type Journal struct {
 	checkpoint *checkpoint
 }
 
-// Stats tell about a journal.
+// Stats describe a journal.
 type Stats struct {
-	// Number is that of the last commit appended, Durable of the last one synced,
-	// Through of the last one that the base holds.
+	// Number is the number of the last commit appended, Durable of the last commit
+	// synced, Through of the last commit that the base holds.
 	Number, Durable, Through Number
 	// Backlog is the length of the log that is not in the base, in bytes.
 	Backlog int64
 }
 
-// Append adds a commit to the log and returns its number. It is not durable.
+// Append adds a commit to the log and returns its number. The commit is not durable
+// before Sync.
 func (j *Journal) Append(b *Batch) (Number, error) {
 	if err := b.valid(j.options.MaxCommit); err != nil {
 		return 0, fmt.Errorf("appending to the log: %w", err)
@@ -104,7 +105,7 @@ func (j *Journal) Append(b *Batch) (Number, error) {
 	return n, nil
 }
 
-// Sync makes durable what was appended before.
+// Sync makes all earlier commits durable.
 func (j *Journal) Sync() error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -146,29 +147,29 @@ func (j *Journal) fail(err error) error {
 	return j.failed
 }
 
-// Failed is the error after which nothing more can be done; nil for none.
+// Failed returns the error after which only Close may follow; nil for none.
 func (j *Journal) Failed() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.failed
 }
 
-// Backlog is that of Stats.
+// Backlog returns Stats.Backlog.
 func (j *Journal) Backlog() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.backlog
 }
 
-// Stats returns what it says.
+// Stats returns the journal's Stats.
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return Stats{Number: j.next - 1, Durable: j.durable, Through: j.through, Backlog: j.backlog}
 }
 
-// Close closes the files. It makes nothing durable and leaves the base as it is;
-// steps until there are no more carry everything over first.
+// Close closes the files. It makes nothing durable and leaves the base as it is. To
+// carry everything over, call Step first until there is no more to do.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Open carries over to the base all that the log of a directory holds beyond it,
-// and begins a new segment. For a base that has no number yet it begins the log,
-// and carries out Options.First.
+// Open carries over to the base all commits that the directory's log holds beyond it,
+// and begins a new segment. For a base that has no number yet it begins the log, and
+// carries out Options.First.
 //
-// The error is ErrDamaged or ErrForeign if the log is, and the base holds then no
-// more than what can be read before the damage.
+// If the log is damaged or foreign, the error is ErrDamaged or ErrForeign. The base
+// then holds no more than the commits readable before the damage.
 func Open(dir Dir, base Base, o Options) (*Journal, error) {
 	j := &Journal{dir: dir, base: base, options: o.withDefaults()}
 	if err := j.open(); err != nil {
@@ -33,7 +33,8 @@ func (j *Journal) open() error {
 		return j.start(firsts)
 	}
 	j.through = through
-	// Those whose successors begin with what the base lacks, or before, are done with.
+	// A segment is done with if its successor begins with the base's first missing
+	// commit, or before.
 	done := 0
 	for i, first := range firsts {
 		old := i+1 < len(firsts) && firsts[i+1] <= through+1
@@ -72,12 +73,11 @@ func (j *Journal) open() error {
 	return j.goOn(last)
 }
 
-// again tells from which segment on, and after which commit, the log is carried
-// over, of segments of which so many are done with. What the base already tells is
-// carried over again as far as the log still has it: the process before may have
-// failed to make the base durable, and then the system's cache has what the disk
-// has not. Values are absolute, so that nothing but time is lost, as long as the
-// log reaches to where the base does.
+// again returns the segment and the commit after which the log is carried over; done
+// segments are done with. It carries over again all commits of the base that the log
+// still has. The earlier process may have failed to make the base durable, and then the
+// system's cache has data that the disk does not have. Values are absolute, so only
+// time is lost, as long as the log reaches to the base's last commit.
 func (j *Journal) again(done int) (from int, after Number, err error) {
 	for from = range done + 1 {
 		whole, err := holds(j.sealed[from:], j.through)
@@ -91,8 +91,8 @@ func (j *Journal) again(done int) (from int, after Number, err error) {
 	return done, j.through, nil
 }
 
-// holds reports whether segments have all commits from the first of theirs through
-// a number.
+// holds reports whether the segments have all commits from their first through the
+// given number.
 func holds(segments []*segment, through Number) (bool, error) {
 	var r reader
 	n := segments[0].first
@@ -118,8 +118,8 @@ func holds(segments []*segment, through Number) (bool, error) {
 	return n > through, nil
 }
 
-// list returns the first numbers of the segments in order. It takes up the spare
-// file, and removes one that was to be a segment.
+// list returns the first numbers of the segments in order. It takes up the spare file,
+// and removes a file that was to become a segment.
 func (j *Journal) list() ([]Number, error) {
 	names, err := j.dir.List()
 	if err != nil {
@@ -145,7 +145,7 @@ func (j *Journal) list() ([]Number, error) {
 	return firsts, nil
 }
 
-// start begins a log. What stands there can only be of a start that was cut off.
+// start begins a log. Segments found can only be left from a start that was cut off.
 func (j *Journal) start(firsts []Number) error {
 	for _, first := range firsts {
 		s, err := open(j.dir, first, j.options.Owner)
@@ -168,7 +168,7 @@ func (j *Journal) start(firsts []Number) error {
 	return nil
 }
 
-// unused is an error if a segment holds commits.
+// unused returns an error if a segment holds commits.
 func (s *segment) unused() error {
 	r := reader{file: s.file, size: s.size, seed: s.seed}
 	_, ok, err := r.frame(headerBytes)
@@ -182,8 +182,8 @@ func (s *segment) unused() error {
 	return nil
 }
 
-// Unused is an error if a directory holds a log with commits in it: for those who
-// find no base, and would make one.
+// Unused returns an error if a directory holds a log with commits in it. A caller that
+// finds no base checks this before making a base.
 func Unused(dir Dir) error {
 	j := &Journal{dir: dir}
 	err := j.unused()
@@ -217,8 +217,8 @@ func (j *Journal) unused() error {
 	return nil
 }
 
-// replay carries over what segments hold after a commit, and returns the number of
-// the last commit that there is. The base has stored that number by then, also if
+// replay carries over all commits of the segments behind a given commit, and returns
+// the number of the last commit found. The base has stored that number by then, even if
 // there was nothing to carry over.
 func (j *Journal) replay(segments []*segment, after Number) (Number, error) {
 	s := newScan(segments, j.through, 0)
@@ -255,8 +255,9 @@ func (j *Journal) goOn(last Number) error {
 			old = append(old, s)
 			continue
 		}
-		// It holds nothing, or what was cut off. Its name goes to the new one, and
-		// its file is not used again: what is in it would count there.
+		// The segment holds nothing, or a commit that was cut off. Its name goes to the
+		// new segment. Its file is not used again: its frames would count in the new
+		// segment.
 		if err := s.file.Close(); err != nil {
 			j.sealed = append(old, segments[i+1:]...)
 			return fmt.Errorf("closing %s: %w", s.name, err)

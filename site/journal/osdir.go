@@ -49,7 +49,7 @@ func (d OSDir) Rename(from, to string) error {
 // Remove implements Dir.
 func (d OSDir) Remove(name string) error { return os.Remove(filepath.Join(string(d), name)) }
 
-// Sync implements Dir. Windows knows no such call.
+// Sync implements Dir. It does nothing on Windows, which cannot sync a directory.
 func (d OSDir) Sync() error {
 	if runtime.GOOS == "windows" {
 		return nil

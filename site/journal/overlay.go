@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// overlay holds of each key the last operation of a part of the log, and where
-// its value stands. It lies over the base until it is written to it.
+// overlay holds the last operation on each key within a part of the log, and the place
+// of its value. It lies over the base until it is written to the base.
 type overlay struct {
 	buckets map[Bucket]*layer
-	// entries counts those of all buckets, dead ones included.
+	// entries counts the entries of all buckets, dead entries included.
 	entries int
 }
 
@@ -19,11 +19,11 @@ type overlay struct {
 type layer struct {
 	// below is the highest key of a DeleteBelow; empty for none.
 	below []byte
-	// dead, if pending, is the key below which entries are deleted. They are taken
-	// out once that is worth a look at all of them.
+	// dead, if pending, is the key below which entries are deleted. sweep takes them
+	// out once there are enough.
 	dead    []byte
 	pending bool
-	// swept is how many entries there were after that was done last.
+	// swept is the number of entries after the last sweep.
 	swept   int
 	index   map[string]int
 	entries []entry
@@ -40,7 +40,7 @@ type entry struct {
 
 func newOverlay() *overlay { return &overlay{buckets: make(map[Bucket]*layer)} }
 
-// add takes up an operation whose value stands at an offset of a segment.
+// add takes up an operation. Its value stands at offset at of the segment.
 func (o *overlay) add(op Op, segment int, at int64) {
 	l := o.buckets[op.Bucket]
 	if l == nil {
@@ -58,7 +58,7 @@ func (o *overlay) add(op Op, segment int, at int64) {
 
 func (l *layer) set(op Op, segment int, at int64) {
 	if l.pending && bytes.Compare(op.Key, l.dead) < 0 {
-		// It comes after the deletion, and stays.
+		// The entry comes after the deletion, and stays.
 		l.sweep()
 	}
 	i, found := l.index[string(op.Key)]
@@ -71,7 +71,7 @@ func (l *layer) set(op Op, segment int, at int64) {
 	e.kind, e.length, e.segment, e.at = op.Kind, uint32(len(op.Value)), int32(segment), at
 }
 
-// sweepAtLeast is how many entries are worth a look at all of them.
+// sweepAtLeast is the least number of new entries worth a sweep.
 const sweepAtLeast = 1024
 
 func (l *layer) deleteBelow(key []byte) {
@@ -86,7 +86,7 @@ func (l *layer) deleteBelow(key []byte) {
 	}
 }
 
-// sweep takes out what is dead.
+// sweep takes out dead entries.
 func (l *layer) sweep() {
 	kept := l.entries[:0]
 	for _, e := range l.entries {
@@ -101,8 +101,8 @@ func (l *layer) sweep() {
 	l.entries, l.swept, l.pending = kept, len(kept), false
 }
 
-// operations returns what is to be done to the base: in each bucket the
-// DeleteBelow first, and then the entries by key.
+// operations returns the operations for the base: in each bucket the DeleteBelow first,
+// and then the entries by key.
 func (o *overlay) operations() []pending {
 	var all []pending
 	for _, b := range slices.Sorted(maps.Keys(o.buckets)) {
@@ -121,7 +121,7 @@ func (o *overlay) operations() []pending {
 	return all
 }
 
-// pending is an operation to be done to the base.
+// pending is an operation for the base.
 type pending struct {
 	bucket Bucket
 	entry

@@ -5,33 +5,33 @@ import (
 	"fmt"
 )
 
-// scan reads segments, which follow each other, into an overlay.
+// scan reads consecutive segments into an overlay.
 type scan struct {
 	segments []*segment
-	// ends are the numbers that the segments end before; 0 for the last one where
-	// it may end anywhere.
+	// ends are the numbers that the segments end before; 0 for a last segment that may
+	// end anywhere.
 	ends []Number
-	// through is what has been carried over: it is read, and left out. held is what
-	// the base told at first, and needs no proof.
+	// through is the last commit carried over: the scan reads commits up to it and
+	// leaves them out. held is the commit that the base told at first, which needs no
+	// proof.
 	through, held Number
-	// next is the number of the next frame, which is expected at an offset of
-	// segment i.
+	// next is the number of the next frame, expected at an offset of segment i.
 	next    Number
 	i       int
 	at      int64
 	reader  reader
 	overlay *overlay
-	// doubtful is where frames stand that no frame read by now says to be durable,
-	// from doubtfulFrom on, in the segment being read.
+	// doubtful holds the places of frames in the present segment, from number
+	// doubtfulFrom on, that no frame read so far says to be durable.
 	doubtful     []int64
 	doubtfulFrom Number
 }
 
-// pieceBytes is about how much of the log one piece of a scan is.
+// pieceBytes is about how many bytes of the log a piece of a scan reads.
 const pieceBytes = 1 << 20
 
-// newScan scans segments that reach to the commit before end; 0 for wherever the
-// last of them ends.
+// newScan scans segments up to the commit before end; 0 for wherever the last segment
+// ends.
 func newScan(segments []*segment, through, end Number) *scan {
 	s := &scan{segments: segments, through: through, held: through, overlay: newOverlay(), i: -1}
 	for i := range segments[1:] {
@@ -56,7 +56,7 @@ func (s *scan) enter() bool {
 	return true
 }
 
-// piece reads a part and reports whether all is read.
+// piece reads a part and reports whether the scan is complete.
 func (s *scan) piece() (done bool, err error) {
 	for left := int64(pieceBytes); left > 0; {
 		g := s.segments[s.i]
@@ -101,7 +101,7 @@ func (s *scan) take(f frame) error {
 	return nil
 }
 
-// doubt notes where a frame stands, and forgets those that it says to be durable.
+// doubt notes the place of a frame, and forgets the frames that it says to be durable.
 func (s *scan) doubt(f frame) {
 	if known := f.durable + 1; known > s.doubtfulFrom {
 		n := min(int(known-s.doubtfulFrom), len(s.doubtful))
@@ -111,12 +111,12 @@ func (s *scan) doubt(f frame) {
 	s.doubtful = append(s.doubtful, s.at)
 }
 
-// settle makes durable what was read. A process that ended may have left frames
-// that can be read and are not on the disk, also after a sync of its own that
-// failed: they are written again.
+// settle makes durable all frames read so far. A process that ended may have left
+// frames that can be read but are not on the disk, even after a failed sync of its own.
+// settle writes these frames again.
 func (s *scan) settle() error {
 	if s.i == len(s.segments) || len(s.doubtful) == 0 {
-		return nil // the next segment was begun when all of this was durable
+		return nil // the next segment was begun when all frames here were durable
 	}
 	g, from := s.segments[s.i], s.doubtful[0]
 	for from < s.at {
@@ -135,7 +135,7 @@ func (s *scan) settle() error {
 
 var errMissing = errors.New("what was acknowledged is missing")
 
-// judge says whether a crash may have left the log to end here.
+// judge returns an error if a crash cannot have left the log to end here.
 func (s *scan) judge() error {
 	g := s.segments[s.i]
 	if end := s.ends[s.i]; end != 0 {

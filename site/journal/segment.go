@@ -10,7 +10,8 @@ import (
 
 const (
 	namePrefix = "journal-"
-	// nameNew is that of a file that is to be a segment, nameSpare of one that was.
+	// nameNew is the name of a file that is to become a segment, nameSpare of a former
+	// segment's file.
 	nameNew   = "journal-new"
 	nameSpare = "journal-spare"
 
@@ -21,7 +22,7 @@ const (
 
 func segmentName(first Number) string { return fmt.Sprintf("%s%016x", namePrefix, uint64(first)) }
 
-// firstOf is the number that a segment's name tells.
+// firstOf returns the first number of the segment of a name.
 func firstOf(name string) (first Number, ok bool) {
 	hex, found := strings.CutPrefix(name, namePrefix)
 	if !found || len(hex) != 16 {
@@ -38,19 +39,19 @@ type segment struct {
 	file  File
 	owner uint64
 	seed  uint32
-	// size is the file's, end where the next frame goes.
+	// size is the length of the file, end the place of the next frame.
 	size, end int64
-	// mark is the one in its header; that of a file without a mark is zero.
+	// mark is the mark in the header; zero for a file without a mark.
 	mark mark
-	// damaged tells that the segment cannot be read, and is not needed.
+	// damaged is set if the segment cannot be read and is not needed.
 	damaged bool
 }
 
 var zeros [growLeast]byte
 
-// write puts a frame at the end. A file that is too short grows first: its new
-// size is durable, and then noted in the mark, before any frame counts on it. The
-// sync that makes a frame durable makes the mark durable as well.
+// write puts a frame at the end. A file that is too short grows first: its new size is
+// durable, and then noted in the mark, before any frame counts on it. The sync that
+// makes a frame durable makes the mark durable as well.
 func (s *segment) write(b []byte) error {
 	if s.size < s.end+int64(len(b)) {
 		if err := s.extend(s.end + int64(len(b))); err != nil {
@@ -70,7 +71,7 @@ func (s *segment) write(b []byte) error {
 	return nil
 }
 
-// extend makes the file longer by zeros, to a size at least.
+// extend makes the file longer by zeros, to at least the given size.
 func (s *segment) extend(size int64) error {
 	for s.size < size {
 		grow := min(max(s.size, growLeast), growMost)
@@ -93,8 +94,8 @@ func (s *segment) remark(m mark) error {
 	return nil
 }
 
-// followed notes that the segment that begins with a number has its name, durably.
-// From then on that segment must be there.
+// followed notes that the segment beginning with next has its name, durably. From then
+// on that segment must be there.
 func (s *segment) followed(next Number) error {
 	if err := s.remark(mark{size: s.mark.size, next: next}); err != nil {
 		return err
@@ -110,8 +111,8 @@ func (s *segment) sync() error {
 	return nil
 }
 
-// begin makes a segment, of the spare file if there is one. All of it is durable
-// before it returns.
+// begin makes a segment, from the spare file if there is one. All of it is durable
+// before begin returns.
 func begin(dir Dir, spare *segment, owner uint64, first Number) (*segment, error) {
 	s := spare
 	if s == nil {
@@ -124,7 +125,7 @@ func begin(dir Dir, spare *segment, owner uint64, first Number) (*segment, error
 	h := header{owner: owner, first: first}
 	was := s.name
 	s.first, s.owner, s.seed, s.end, s.damaged = first, owner, h.seed(), headerBytes, false
-	// No more of a used file is sure to be on the disk than its mark tells.
+	// Beyond the size in its mark, a used file may not be on the disk.
 	s.size = s.mark.size
 	if err := s.extend(headerBytes); err != nil {
 		return s, err
@@ -148,7 +149,7 @@ func begin(dir Dir, spare *segment, owner uint64, first Number) (*segment, error
 	return s, nil
 }
 
-// openAny opens a segment, whosever it is.
+// openAny opens a segment of any owner.
 func openAny(dir Dir, first Number) (*segment, error) {
 	s := &segment{name: segmentName(first), first: first, end: headerBytes}
 	var err error
@@ -181,7 +182,7 @@ func openAny(dir Dir, first Number) (*segment, error) {
 	return s, nil
 }
 
-// header reads the first bytes of a file that has as many, and no more.
+// header reads the header of a file that is long enough.
 func (s *segment) header() ([]byte, error) {
 	raw := make([]byte, headerBytes)
 	if n, err := s.file.ReadAt(raw, 0); err != nil && (!errors.Is(err, io.EOF) || n < len(raw)) {
@@ -190,8 +191,8 @@ func (s *segment) header() ([]byte, error) {
 	return raw, nil
 }
 
-// openSpare opens the file that is to be used again. Its mark is that of its last
-// use, if it can be read.
+// openSpare opens the file that is to be used again. Its mark is the mark of its last
+// use, if readable.
 func openSpare(dir Dir) (*segment, error) {
 	s := &segment{name: nameSpare}
 	var err error

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// syncData leaves out what is not needed to read the data again, such as times.
+// syncData syncs all data needed to read the file again, but no times.
 func syncData(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -10,49 +10,49 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// A hub is an entity that no map does justice to: it outweighs a partition, or so many
-// requests from all partitions need it that most cross to it. It is split instead.
+// A hub is an entity that no map does justice to. It outweighs a partition, or so many
+// requests from all partitions need it that most of them cross to it. It is split
+// instead.
 
 const (
-	// lookEvery is how often hubs are looked for, and enough how many requests must
-	// have been served since.
+	// lookEvery is the time between two looks for hubs, and enough the least number of
+	// requests served since.
 	lookEvery = time.Second
 	enough    = 2000
-	// hubShare is the share of all requests that would not cross if the entity were
-	// split, from which on it is; dullShare is below which share of requests a split
-	// entity is made whole again, after dullLooks looks in a row.
+	// hubShare is the least share of all requests that would not cross if the entity
+	// were split: from this share on it is split. Below the share dullShare of
+	// requests, in dullLooks looks in a row, a split entity is made whole again.
 	hubShare, dullShare = .05, .02
 	dullLooks           = 5
 	// mostSplit bounds the entities that are split at a time.
 	mostSplit = 16
-	// sampleOf is of how many crossing requests one is looked at.
+	// sampleOf: every sampleOf-th crossing request is looked at.
 	sampleOf = 8
 )
 
 // hubs finds the entities to be split.
 type hubs struct {
-	// skipped counts crossing requests up to the next one looked at.
+	// skipped counts crossing requests, to look at every sampleOf-th.
 	skipped atomic.Uint32
 
 	mu sync.Mutex
-	// odd counts, of those looked at, by the entity without which they would not have
-	// crossed.
+	// odd counts sampled requests by the entity without which the request would not
+	// have crossed.
 	odd map[*entry]uint64
-	// served is how many requests there had been at the last look, looked when that
-	// was.
+	// served is the number of requests at the last look, looked the time of that look.
 	served uint64
 	looked time.Duration
-	// split has those that the last look found split.
+	// split has the entities that the last look found split.
 	split map[string]*splitUse
 }
 
-// splitUse is what a split entity was used for.
+// splitUse is the use of a split entity.
 type splitUse struct {
 	served uint64
 	dull   int
 }
 
-// crossed looks at one of several requests that were of several partitions.
+// crossed looks at every sampleOf-th request of several partitions.
 func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[core.Place]) {
 	if h.skipped.Add(1)%sampleOf != 0 {
 		return
@@ -64,8 +64,9 @@ func (h *hubs) crossed(entries []*entry, s *sched.Scheduler[core.Place]) {
 	}
 }
 
-// oddOne is the entry without which all are of one partition; the last if there are
-// several, which is the one highest up; nil if there is none.
+// oddOne returns the entry without which all entries are of a single partition. If
+// there are several, it returns the last, which is highest up in the tree; if there is
+// none, nil.
 func oddOne(entries []*entry, partition func(*entry) int) *entry {
 	first, other, count, others := partition(entries[0]), -1, 1, 0
 	for _, e := range entries[1:] {
@@ -105,9 +106,9 @@ func (h *hubs) due(now time.Duration) bool {
 	return now-h.looked >= lookEvery
 }
 
-// decide says which entities are to be split and which to be made whole, by what was
-// seen since the last look. heavy are those that outweigh a partition, by the last map;
-// mapped says that there is one: before, most requests cross by chance.
+// decide returns the entities to split and the entities to make whole, by the requests
+// since the last look. heavy are the entities that outweigh a partition, by the last
+// map. mapped says that there is a map: before, most requests cross by chance.
 func (h *hubs) decide(now time.Duration, served uint64, splits []core.SplitState, heavy []string, mapped bool) (split, whole []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

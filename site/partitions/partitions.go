@@ -1,7 +1,8 @@
-// Package partitions keeps the machines of a core's entities in partitions of
-// kvpart, which serve side by side what needs the books of their entities only, and
-// learns which of them belong together. It refuses to decide what becomes of a
-// request: what no partition serves is passed on, for the core to step alone.
+// Package partitions keeps the machines of a core's entities in partitions of kvpart,
+// and learns which entities belong together. The partitions serve, side by side,
+// requests that need only the books of their entities. The package does not decide the
+// outcome of a request: the core is stepped alone with requests that no partition
+// serves.
 package partitions
 
 import (
@@ -16,32 +17,32 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// ErrOptions says that an option is out of its range; it is wrapped with which.
+// ErrOptions says that an option is out of its range; an error that wraps it says
+// which.
 var ErrOptions = errors.New("bad option")
 
-// Options says what to keep in how many partitions. Core and Clock are needed.
+// Options configure Partitions. Core and Clock are needed.
 type Options struct {
 	Core *core.Core
-	// Count is how many partitions there are, from 1 to MaxCount.
+	// Count is the number of partitions, from 1 to MaxCount.
 	Count int
 	// Mode says who runs requests.
 	Mode sched.Mode
-	// Most is how many requests are to be served before the core is drained, about; see
-	// Full.
+	// Most is about how many requests to serve before the core is drained; see Full.
 	Most int
 	// Policy says when entities are assigned anew, and that hubs are split; nil for
 	// never.
 	Policy *control.Policy
-	// Place says where entities go that came lately.
+	// Place says where new entities go.
 	Place sched.Placement
 	// Clock does not go back.
 	Clock func() time.Duration
-	// Seed is that of the cuts, and Rand draws lanes: that of math/rand/v2 if nil.
+	// Seed is the seed of the cuts. Rand draws lanes; nil: math/rand/v2.
 	Seed uint64
 	Rand func() uint64
 	// Pass takes, in the modes that have queues, the inputs that were handed over and
-	// that no partition serves, and Now is the site's time. They may be called at the
-	// same time, and must not block.
+	// that no partition serves. Now is the site's time. Both may be called at the same
+	// time, and must not block.
 	Pass func(in core.Input)
 	Now  func() core.Now
 	// Failed is told of cuts that failed, if not nil.
@@ -51,16 +52,16 @@ type Options struct {
 // MaxCount bounds the partitions of a site.
 const MaxCount = 64
 
-// Partitions has the requests of one core served by partitions.
+// Partitions serves the requests of a core in partitions.
 type Partitions struct {
 	o       Options
 	sched   *sched.Scheduler[core.Place]
 	control *control.Controller[*entry]
 	lanes   []laneLock
 	passed  atomic.Uint64
-	// entities counts those that have no entry; see bare.
+	// entities counts the entities without an entry; see bare.
 	entities atomic.Int64
-	// stepped counts what was not offered to any partition.
+	// stepped counts the requests that were not offered to any partition.
 	stepped uint64
 	// most is how many requests make a lane full.
 	most int64
@@ -68,8 +69,8 @@ type Partitions struct {
 	hubs hubs
 }
 
-// New puts the machines of a core into partitions. Nobody else may use the core from
-// then on, but under Alone.
+// New puts the machines of a core into partitions. From then on nobody else may use the
+// core, except under Alone.
 func New(o Options) (*Partitions, error) {
 	if o.Count < 1 || o.Count > MaxCount {
 		return nil, fmt.Errorf("%w: %d partitions, want 1 to %d", ErrOptions, o.Count, MaxCount)
@@ -104,14 +105,15 @@ func New(o Options) (*Partitions, error) {
 	return p, nil
 }
 
-// Start has the entities assigned anew when that pays, until Close.
+// Start lets the controller assign entities anew when that pays, until Close.
 func (p *Partitions) Start() {
 	if p.control != nil {
 		p.control.Start()
 	}
 }
 
-// Close ends that, and waits until what was handed over was served or passed on.
+// Close stops the controller, and waits until all inputs handed over were served or
+// passed on.
 func (p *Partitions) Close() {
 	if p.control != nil {
 		p.control.Close()
@@ -133,9 +135,9 @@ func (p *Partitions) Alone(fn func()) {
 	p.o.Core.Resume()
 }
 
-// Stepped counts requests with which the core was stepped that a partition might have
-// served: with one partition they are that one's. What was passed on by Pass is counted
-// already. It is called under Alone.
+// Stepped counts requests that stepped the core although a partition might have served
+// them. A single partition counts them as its own. Requests passed on by Pass are
+// counted already. It is called under Alone.
 func (p *Partitions) Stepped(n int) {
 	if len(p.lanes) == 1 {
 		p.lanes[0].served += uint64(n) //nolint:gosec // a count
@@ -144,8 +146,8 @@ func (p *Partitions) Stepped(n int) {
 	p.stepped += uint64(n) //nolint:gosec // a count
 }
 
-// Gathered is how many requests were served since Drained. It may be called at any
-// time; what was served before the call is counted.
+// Gathered returns the number of requests served since Drained. It may be called at any
+// time, and counts all requests served before the call.
 func (p *Partitions) Gathered() int {
 	n := int64(0)
 	for i := range p.lanes {
@@ -166,8 +168,8 @@ func (p *Partitions) Drained() {
 	}
 }
 
-// Tend splits the entities that most requests go to, and makes those whole that few
-// do. It is called under Alone, as often as is convenient.
+// Tend splits the entities that most requests go to, and makes whole the split entities
+// that few requests go to. It is called under Alone, as often as is convenient.
 func (p *Partitions) Tend() {
 	if p.control == nil {
 		return
@@ -190,6 +192,6 @@ func (p *Partitions) Tend() {
 	}
 }
 
-// Split has the escrow of an entity split over the partitions, or not any more. It is
-// called under Alone.
+// Split has the escrow of an entity split over the partitions, or ends that. It reports
+// whether the entity exists and was not so before. It is called under Alone.
 func (p *Partitions) Split(name string, on bool) bool { return p.o.Core.Split(name, on) }

@@ -23,7 +23,7 @@ func (p *Partitions) Came(m *core.Machine) *core.Place {
 	}
 	e, err := p.sched.Insert(m.Name(), sched.Unplaced, core.Place{})
 	if err != nil {
-		// The core has one machine of a name at a time.
+		// The core has a single machine of a name at a time.
 		panic(fmt.Sprintf("partitions: entity %q: %v", m.Name(), err))
 	}
 	e.Value.Seat = e
@@ -39,11 +39,11 @@ func (p *Partitions) Gone(m *core.Machine) {
 	p.sched.Remove(m.Seat().(*entry))
 }
 
-// bare reports whether there are no entries: one partition that callers run would serve
-// nothing that stepping the core does not do for less, and an entry takes memory.
+// bare reports whether there are no entries. Stepping the core costs less than a single
+// partition that callers run, and an entry takes memory.
 func (p *Partitions) bare() bool { return len(p.lanes) == 1 && p.o.Mode == sched.Callers }
 
-// balance stands between the scheduler and what assigns its entities.
+// balance stands between the scheduler and the controller.
 type balance struct {
 	*sched.Scheduler[core.Place]
 	control *control.Controller[*entry]
@@ -53,7 +53,7 @@ type balance struct {
 func (b *balance) Observe(entries []*entry) { b.control.Observe(entries) }
 
 // Look implements control.Scheduler. A split entity weighs on no partition, and draws
-// none that is used with it to another.
+// no entity used with it to another partition.
 func (b *balance) Look(e *entry) (partition int, gone bool, slot *atomic.Int32) {
 	return b.Partition(e), e.Gone() || e.Value.Split(), &e.Slot
 }
@@ -65,7 +65,7 @@ func (b *balance) Switch() error {
 }
 
 // Assign has an entity belong to another partition from the next Switch on. It is for
-// simulations, which say themselves what belongs where.
+// simulations, which choose the partitions themselves.
 func (p *Partitions) Assign(name string, partition int) error {
 	e := p.sched.Entry(name)
 	if e == nil {
@@ -77,12 +77,12 @@ func (p *Partitions) Assign(name string, partition int) error {
 	return nil
 }
 
-// Switch makes what was assigned count. In Manual mode it is called when Settled.
+// Switch makes assignments count. In Manual mode it is called when Settled.
 func (p *Partitions) Switch() { p.sched.Switch(nil) }
 
 // Settled reports, in Manual mode, whether all partitions have come to the last
 // Switch.
 func (p *Partitions) Settled() bool { return p.sched.Settled() }
 
-// Step does what comes next on a partition, in Manual mode.
+// Step does the next task of a partition, in Manual mode.
 func (p *Partitions) Step(partition int) sched.Outcome { return p.sched.Step(partition) }

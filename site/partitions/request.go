@@ -25,8 +25,8 @@ type request struct {
 
 type entry = sched.Entry[core.Place]
 
-// requests are those to be used again, of all partitions. A free one holds nothing of
-// its partitions: a pool keeps what it has for two collections.
+// requests is the pool of unused requests, of all partitions. A free request holds
+// nothing of its partitions: a pool keeps its content for two collections.
 var requests = sync.Pool{New: func() any { return new(request) }}
 
 func (p *Partitions) newRequest() *request {
@@ -43,10 +43,10 @@ func (r *request) free() {
 	requests.Put(r)
 }
 
-// Serve has an input served, and reports whether it was: if not nothing was done, and
-// it is for the core to be stepped with, alone. In the modes that have queues it
-// reports whether it was handed over; if it is then not served, it is passed on. One
-// partition that callers run serves nothing.
+// Serve has an input served, and reports whether it was. If not, nothing was done, and
+// the caller steps the core with the input, alone. In the modes that have queues it
+// reports whether the input was handed over; if no partition then serves the input, it
+// is passed on. A single partition that callers run serves nothing.
 func (p *Partitions) Serve(now core.Now, in core.Input) bool {
 	if p.bare() {
 		return false
@@ -59,7 +59,7 @@ func (p *Partitions) Serve(now core.Now, in core.Input) bool {
 	case !ok:
 		return p.ended(r, nil)
 	case len(ms) == 0:
-		// All that it charges is split: any lane will do.
+		// Every entity that it charges is split: any lane will do.
 		r.serve(p.anyLane(), false)
 		return p.ended(r, nil)
 	}
@@ -89,7 +89,7 @@ func (r *request) Run(s *sched.Request[core.Place]) {
 	}
 }
 
-// End implements sched.Job: it is of the modes that have queues.
+// End implements sched.Job, for the modes that have queues.
 func (r *request) End(err error) {
 	in, p := r.in, r.p
 	if !p.ended(r, err) {
@@ -110,7 +110,7 @@ func (p *Partitions) ended(r *request, err error) bool {
 	return served
 }
 
-// failIfPanicked goes on with the panic of a request: the books may be anything now.
+// failIfPanicked repeats the panic of a request: the books may be in any state now.
 func failIfPanicked(err error) {
 	if panicked, ok := errors.AsType[*sched.PanicError](err); ok {
 		panic(fmt.Sprintf("serving a request: %v\n%s", panicked.Value, panicked.Stack))
@@ -133,16 +133,16 @@ func (r *request) serve(number int, cross bool) {
 	l.Unlock()
 }
 
-// laneLock has a lane to itself.
+// laneLock guards a lane.
 type laneLock struct {
 	sync.Mutex
 	served, cross uint64
-	// gathered is how many were served since Drained.
+	// gathered counts the requests served since Drained.
 	gathered atomic.Int64
 	_        [64]byte
 }
 
-// anyLane is a lane that nobody has, as far as can be seen.
+// anyLane returns a lane that seems to be free.
 func (p *Partitions) anyLane() int {
 	n := len(p.lanes)
 	first := int(p.o.Rand() % uint64(n)) //nolint:gosec // far below

@@ -6,45 +6,47 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Stats is what the partitions did since they were made.
+// Stats are the figures of the partitions since they were made.
 type Stats struct {
 	// Partitions are their own figures, by number.
 	Partitions []PartitionStats
-	// Served counts the requests that partitions served, Cross those of them that
-	// were of several partitions, and Passed those that none served: the core was stepped
-	// with them alone.
+	// Served counts the requests that partitions served, and Cross the requests among
+	// them of several partitions. Passed counts the requests that no partition served:
+	// they stepped the core alone.
 	Served, Cross, Passed uint64
-	// Imbalance is the load of the partition with most over the mean.
+	// Imbalance is the load of the most loaded partition over the mean.
 	Imbalance float64
-	// Adaptive says whether entities are assigned anew by what is used together:
+	// Adaptive reports whether entities that are used together are assigned together:
 	// whether there is a policy.
 	Adaptive bool
-	// Control is what the controller did, Pause how long dispatch stood still.
+	// Control has the figures of the controller, Pause how long dispatch stood still.
 	Control control.Stats
 	Pause   sched.Pause
 	// Split are the entities that are split, by name.
 	Split []SplitStats
 }
 
-// PartitionStats are the figures of one partition.
+// PartitionStats are the figures of a single partition.
 type PartitionStats struct {
-	// Entities is how many belong to it, Served the requests that it had a part in.
+	// Entities is the number of entities in the partition, Served the number of
+	// requests that it had a part in.
 	Entities int
 	Served   uint64
-	// Queued is how many requests wait there.
+	// Queued is the number of requests that wait there.
 	Queued int
 }
 
 // SplitStats are the figures of a split entity.
 type SplitStats struct {
 	Name string
-	// Left is what each partition has of its tokens, as of the last look.
+	// Left is the number of the entity's tokens in each partition, as of the last look.
 	Left []core.Tokens
-	// Served counts the requests that took of its stripes since it was split.
+	// Served counts the requests that took tokens of the entity's stripes since it was
+	// split.
 	Served uint64
 }
 
-// Stats tells what the partitions did.
+// Stats returns the figures of the partitions.
 func (p *Partitions) Stats() Stats {
 	ran := p.sched.Stats()
 	st := Stats{Passed: p.passed.Load(), Pause: ran.Pause, Imbalance: 1, Adaptive: p.control != nil}

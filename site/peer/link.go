@@ -19,11 +19,11 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// link is the outgoing link to one member.
+// link is the outgoing link to a single member.
 type link struct {
 	owner *Links
 	to    core.SiteID
-	// heard tells that the member has brought its own link up.
+	// heard holds a token once the member has brought its own link up.
 	heard chan struct{}
 
 	mu     sync.Mutex
@@ -58,10 +58,10 @@ func (k *link) push(m *peerv1.ProtocolMessage) {
 	}
 }
 
-// batchHead is more than a batch needs beside its only message.
+// batchHead is more than a batch needs in addition to its only message.
 const batchHead = 64
 
-// take removes the messages of one batch.
+// take removes the messages of a batch from the queue.
 func (k *link) take() []*peerv1.ProtocolMessage {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -125,9 +125,9 @@ func (k *link) run(ctx context.Context) {
 	}
 }
 
-// rest waits for a pause, or until the member is heard of, and reports whether
-// it was. A member that was down for long is so linked as soon as it is up: it
-// may need others before it serves.
+// rest waits for a pause, or until the member is heard of, and reports whether it was.
+// So a member that was down for long is linked as soon as it is up: it may need others
+// before it serves.
 func (k *link) rest(ctx context.Context, pause time.Duration) (heard bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -148,7 +148,7 @@ func (k *link) hear() {
 	}
 }
 
-// forget drops what was heard before the link was up.
+// forget drops a token from before the link was up.
 func (k *link) forget() {
 	select {
 	case <-k.heard:
@@ -192,8 +192,8 @@ func (k *link) connect(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// credentials are those of the connection. It is made to the site that the certificate
-// at its other end names, and to nobody else.
+// credentials returns the credentials of the connection. It accepts only a peer whose
+// certificate names the site k.to.
 func (k *link) credentials() credentials.TransportCredentials {
 	if k.owner.cfg.TLS == nil {
 		return insecure.NewCredentials()
@@ -224,7 +224,7 @@ func (k *link) introduce(stream clientStream, cancel context.CancelCauseFunc) er
 	return nil
 }
 
-// serve sends what is queued, held back by the link's latency.
+// serve sends queued messages, held back by the link's latency.
 func (k *link) serve(ctx context.Context, cancel context.CancelCauseFunc, stream clientStream) {
 	send := func(f *peerv1.LinkRequest) {
 		if err := stream.Send(f); err != nil {
@@ -267,7 +267,7 @@ func (k *link) serve(ctx context.Context, cancel context.CancelCauseFunc, stream
 	}
 }
 
-// framesOf returns the frames that carry a batch: one, or its parts.
+// framesOf returns the frames that carry a batch: the batch, or its parts.
 func framesOf(b *peerv1.Batch) ([]*peerv1.LinkRequest, error) {
 	if proto.Size(b) <= maxFrame {
 		return []*peerv1.LinkRequest{{Frame: &peerv1.LinkRequest_Batch{Batch: b}}}, nil

@@ -1,8 +1,7 @@
-// Package peer carries protocol messages between the sites of a cluster, over
-// one gRPC stream for each direction of each pair. It refuses to promise
-// delivery: a message is lost when its stream breaks or its queue is full, as
-// the protocol allows. It refuses peers of another cluster, of no known
-// version, or with another member set.
+// Package peer carries protocol messages between the sites of a cluster, over a gRPC
+// stream for each direction of each pair. It does not promise delivery: a message is
+// lost when its stream breaks or its queue is full, as the protocol allows. It refuses
+// peers of another cluster, of no known version, or with another member set.
 package peer
 
 import (
@@ -21,41 +20,42 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// Config is what Links are made of.
+// Config is the configuration of Links.
 type Config struct {
-	// Cluster and Self say who speaks.
+	// Cluster and Self name the speaker.
 	Cluster string
 	Self    core.SiteID
 	// Members is the durable member set, and MembersVersion its version.
 	Members        []core.SiteID
 	MembersVersion uint64
-	// Address returns where a member's gRPC listener is thought to be, or "" if
-	// that is unknown so far. It is asked anew for every attempt.
+	// Address returns where a member's gRPC listener is thought to be, or "" if that is
+	// not known yet. Links call it for every attempt.
 	Address func(core.SiteID) string
-	// TLS has links encrypted, and both ends prove by their certificates which sites
-	// they are. Nil: links in clear, whose ends are believed.
+	// TLS encrypts links, and both ends prove by their certificates which sites they
+	// are. Nil: links in clear, without proof.
 	TLS *tlsconf.Store
-	// Latency is held back on everything sent to a member; nil for none.
+	// Latency delays every message to a member; nil for no delay.
 	Latency func(to core.SiteID) time.Duration
-	// Fault drops what is sent to a member while it returns true: the hook of
-	// tests that cut sites off. Nil never drops.
+	// Fault drops messages to a member while it returns true: the hook of tests that
+	// cut sites off. Nil never drops.
 	Fault func(to core.SiteID) bool
-	// Receive takes a batch that a member sent. It must not block.
+	// Receive takes a batch of messages from a member. It must not block.
 	Receive func(from core.SiteID, messages []core.Envelope)
-	// Connected is told whenever the set of members that this site has a link
-	// to changes. Nil tells nobody.
+	// Connected is told whenever the set of members that this site has a link to
+	// changes. Nil tells nobody.
 	Connected func([]core.SiteID)
 	Logger    *slog.Logger
 
-	// MaxQueued and MaxQueuedBytes bound the messages that wait for one link; what is
-	// beyond is dropped, but for a message that finds none before it. Defaults 16,384
+	// MaxQueued and MaxQueuedBytes bound the messages that wait for a link. Links drop
+	// further messages, except a message that finds the queue empty. Defaults 16,384
 	// and 64 MiB.
 	MaxQueued, MaxQueuedBytes int
-	// MaxBatch and MaxBatchBytes bound the messages of one batch; one message may be
+	// MaxBatch and MaxBatchBytes bound the messages of a batch; a single message may be
 	// larger. Defaults 1,024 and 8 MiB.
 	MaxBatch, MaxBatchBytes int
-	// Stale is how old a message may be that waited for a link to come up: an older
-	// message is dropped, as the protocols have sent a later one or will. Default 5 s.
+	// Stale is the greatest age of a message that waited for a link to come up. Links
+	// drop an older message, as the protocols have sent a later message or will.
+	// Default 5 s.
 	Stale time.Duration
 }
 
@@ -81,7 +81,7 @@ const (
 	minPause, maxPause = 50 * time.Millisecond, 2 * time.Second
 )
 
-// Links are one site's links to all other members.
+// Links are a site's links to all other members.
 type Links struct {
 	peerv1.UnimplementedPeerServiceServer
 
@@ -106,7 +106,8 @@ func New(cfg Config) *Links {
 	return l
 }
 
-// Run keeps the links up until ctx ends; then it also ends those of others.
+// Run keeps the links up until ctx ends; then it also ends the streams of other
+// members.
 func (l *Links) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, k := range l.links {
@@ -161,7 +162,7 @@ func (l *Links) hello() *peerv1.Hello {
 	}
 }
 
-// greet says why a peer that introduces itself so is refused, or nil.
+// greet returns why a peer with this greeting is refused, or nil.
 func (l *Links) greet(h *peerv1.Hello) error {
 	mine := l.hello()
 	switch {

@@ -48,8 +48,8 @@ func (l *Links) Link(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	}
 }
 
-// vouched says why whoever calls itself by the name of a site is not believed, or nil:
-// no member speaks for another.
+// vouched returns why a peer that claims the name of a site is not believed, or nil: no
+// member speaks for another.
 func (l *Links) vouched(ctx context.Context, name string) error {
 	if l.cfg.TLS == nil {
 		return nil
@@ -85,7 +85,7 @@ func (l *Links) take(stream grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.
 	}
 }
 
-// join adds a part to those before it, and returns the batch once it is whole.
+// join adds a part to the earlier parts, and returns the batch once it is whole.
 func join(parts []byte, part *peerv1.Part) ([]byte, *peerv1.Batch, error) {
 	if len(parts)+len(part.GetData()) > maxWhole {
 		return nil, nil, fmt.Errorf("a batch of more than %d bytes", maxWhole)

@@ -1,6 +1,5 @@
-// Package sitetest runs whole clusters of real sites within one test process,
-// over loopback, with a hook that cuts sites off from each other. It refuses
-// to be used outside tests.
+// Package sitetest runs whole clusters of real sites within a single test process, over
+// loopback, with a hook that cuts sites off from each other. It is for tests only.
 package sitetest
 
 import (
@@ -43,9 +42,9 @@ type running struct {
 	conn *grpc.ClientConn
 }
 
-// Start starts sites of the given names, each in a region of its own name, and
-// waits until all have links to each other. They are stopped with the test.
-// The tweak, if any, may change each one's configuration.
+// Start starts sites of the given names, each in a region of its own name, and waits
+// until all have links to each other. It stops them with the test. The tweak, if any,
+// may change each site's configuration.
 func Start(tb testing.TB, names []string, tweak func(*site.Config)) *Cluster {
 	tb.Helper()
 	c := &Cluster{
@@ -239,8 +238,8 @@ func Eventually(tb testing.TB, what string, check func() error) {
 	}
 }
 
-// FreePort returns a loopback address whose port was free just now, and which
-// no other test process gets.
+// FreePort returns a loopback address with a port that was free just now, and which no
+// other test process gets.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	addrs, err := proc.FreePorts(tb.Context(), 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// bucketNames are what buckets are called in a bbolt file.
+// bucketNames are the names of buckets in a bbolt file.
 var bucketNames = map[journal.Bucket][]byte{
 	bucketIdentity: []byte("identity"), bucketGuard: []byte("guard"), bucketBooks: []byte("books"),
 	bucketEntities: []byte("entities"), bucketCatalogue: []byte("catalogue"), bucketChanges: []byte("changes"),
@@ -25,8 +25,8 @@ var bucketNames = map[journal.Bucket][]byte{
 }
 
 var (
-	// nameJournal is the bucket of what belongs to the log, keyThrough the number
-	// of the last commit that the file holds.
+	// nameJournal is the bucket of the log's own records, keyThrough the number of the
+	// last commit that the file holds.
 	nameJournal = []byte("journal")
 	keyThrough  = []byte("through")
 )
@@ -34,9 +34,9 @@ var (
 // boltBase is a bbolt file as the base of a log.
 type boltBase struct {
 	db *bolt.DB
-	// hasIdentity tells that it was bootstrapped.
+	// hasIdentity is set once the file was bootstrapped.
 	hasIdentity bool
-	// settled tells that a transaction of this process was synced.
+	// settled is set once a transaction of this process was synced.
 	settled bool
 }
 
@@ -64,7 +64,7 @@ func openBase(path string) (*boltBase, error) {
 	return b, nil
 }
 
-// opening says why a file could not be opened.
+// opening returns the error for a file that could not be opened.
 func opening(path string, err error) error {
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -76,9 +76,9 @@ func opening(path string, err error) error {
 	}
 }
 
-// whole refuses a file that was cut off or is damaged. bbolt maps it into memory and
-// trusts it: it would panic, or the system would end the process. Nobody else writes
-// to the file meanwhile, as bbolt has locked it to read.
+// whole refuses a file that was cut off or is damaged. bbolt maps the file into memory
+// and trusts it: it would panic, or the system would end the process. Nobody else
+// writes to the file meanwhile, as bbolt has locked it to read.
 func whole(path string) (err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -98,12 +98,13 @@ func whole(path string) (err error) {
 	return err
 }
 
-// check finds out whether the file was bootstrapped, and is whole then.
+// check finds out whether the file was bootstrapped, and if so whether all buckets
+// exist.
 func (b *boltBase) check() error {
 	return b.db.View(func(tx *bolt.Tx) error {
 		b.hasIdentity = tx.Bucket(bucketNames[bucketIdentity]) != nil
 		for id, name := range bucketNames {
-			// A site can do without what would be in forecasts.
+			// A site can do without forecasts.
 			if b.hasIdentity && tx.Bucket(name) == nil && id != bucketForecasts {
 				return fmt.Errorf("%w: no bucket %q", ErrFormat, name)
 			}
@@ -142,7 +143,7 @@ func (b *boltBase) Each(bucket journal.Bucket, f func(key, value []byte) error) 
 	})
 }
 
-// view reads, and names the file in errors.
+// view runs a read-only transaction, and names the file in errors.
 func (b *boltBase) view(read func(*bolt.Tx) error) error {
 	if err := b.db.View(read); err != nil {
 		return fmt.Errorf("reading %s: %w", b.db.Path(), err)
@@ -150,11 +151,11 @@ func (b *boltBase) view(read func(*bolt.Tx) error) error {
 	return nil
 }
 
-// deleteAtOnce bounds the keys that one transaction deletes below another.
+// deleteAtOnce bounds the keys that a transaction deletes below a given key.
 const deleteAtOnce = 4096
 
-// Apply implements journal.Base. A DeleteBelow that stands first may take several
-// transactions; all else is one.
+// Apply implements journal.Base. A leading DeleteBelow may take several transactions;
+// all else is a single transaction.
 func (b *boltBase) Apply(ops []journal.Op, through *journal.Number) error {
 	if err := b.settle(); err != nil {
 		return err
@@ -199,14 +200,14 @@ func (b *boltBase) Apply(ops []journal.Op, through *journal.Number) error {
 	})
 }
 
-// settle makes durable what this process found, before it writes anything else. The
-// sync of the last transaction of the process before may have failed: then the
-// system's cache has a meta page that the disk has not. All other pages of that
-// transaction are on the disk, as bbolt writes the meta page only after their sync
+// settle makes the state found by this process durable, before the process writes
+// anything else. The sync of the previous process's last transaction may have failed:
+// then the system's cache has a meta page that the disk does not have. All other pages
+// of that transaction are on the disk: bbolt writes the meta page only after their sync
 // has succeeded, and every failure ends the process. So it is enough to write a meta
-// page that tells the same, and to sync it: a transaction that changes nothing.
-// Until then the disk may count on pages of an older state, which are free in the
-// state found: whatever wrote to them first would spoil what a loss of power brings
+// page with the same content, and to sync it: a transaction that changes nothing. Until
+// then the disk may count on pages of an older state, which are free in the state
+// found. The first write to them would spoil the state that a loss of power brings
 // back.
 func (b *boltBase) settle() error {
 	if b.settled {
@@ -221,7 +222,7 @@ func (b *boltBase) settle() error {
 
 var errBucket = errors.New("there is no such bucket")
 
-// bucketIn returns a bucket, which is made if need be: forecasts came later.
+// bucketIn returns a bucket, and makes it if necessary: forecasts came later.
 func bucketIn(tx *bolt.Tx, id journal.Bucket) (*bolt.Bucket, error) {
 	name := bucketNames[id]
 	if name == nil {
@@ -253,8 +254,8 @@ func apply(tx *bolt.Tx, op *journal.Op) error {
 	}
 }
 
-// deleteBelow deletes the keys below end, which stand at the front, at most so
-// many of them; 0: all. It reports whether there may be more.
+// deleteBelow deletes the keys below end, which stand at the front, but at most most
+// keys; 0: all. It reports whether there may be more.
 func deleteBelow(b *bolt.Bucket, end []byte, most int) (more bool, err error) {
 	c := b.Cursor()
 	n := 0

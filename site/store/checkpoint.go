@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// longest is how often a log may be as long as one that is carried over.
+	// longest bounds the length of a log, in multiples of CheckpointBytes.
 	longest = 4
-	// restAfter is how much longer than a part of a checkpoint the rest after it
-	// is, so that commits find the disk free, and restMost bounds it.
+	// restAfter is how much longer the rest after a part of a checkpoint is than the
+	// part, so that commits find the disk free. restMost bounds the rest.
 	restAfter = 3
 	restMost  = 20 * time.Millisecond
 )
 
-// checkpoints carry the log over to the base, in a goroutine or where a commit
-// would have to wait for it.
+// checkpoints carry the log over to the base, in a goroutine or in a commit that would
+// have to wait.
 type checkpoints struct {
 	// stepping is held while the journal steps.
 	stepping sync.Mutex
-	// due holds one token when the log is long, made another whenever a checkpoint
-	// is complete; both are nil without a goroutine.
+	// due holds a token when the log is long, made whenever a checkpoint is complete;
+	// both are nil without a goroutine.
 	due, made chan struct{}
 	stop      chan struct{}
 	ended     chan struct{}
-	// reported tells that a failure was returned by Commit or Load.
+	// reported is set once Commit or Load has returned a failure.
 	reported atomic.Bool
 
 	count, took atomic.Int64
 }
 
-// Stats tell about the log.
+// Stats describe the log.
 type Stats struct {
 	journal.Stats
-	// Checkpoints is how many there were since Open, LastCheckpoint how long the
-	// last of them took in the background.
+	// Checkpoints counts the checkpoints in the background since Open, LastCheckpoint
+	// is how long the last of them took.
 	Checkpoints    int64
 	LastCheckpoint time.Duration
 }
 
-// Stats returns what it says.
+// Stats returns the store's Stats.
 func (s *Store) Stats() Stats {
 	return Stats{
 		Stats: s.journal.Stats(), Checkpoints: s.checkpoints.count.Load(),
@@ -82,7 +82,7 @@ func (c *checkpoints) run(s *Store) {
 	}
 }
 
-// paced does one checkpoint, with rests unless commits have to wait for it. done
+// paced does a single checkpoint, with rests unless commits have to wait for it. done
 // is false if there was nothing to do, or the store is closing.
 func (c *checkpoints) paced(s *Store) (done bool, err error) {
 	rest := time.NewTimer(0)
@@ -107,9 +107,8 @@ func (c *checkpoints) paced(s *Store) (done bool, err error) {
 	}
 }
 
-// Step does the next part of carrying the log over to the base, and reports
-// whether there is more to do; see [journal.Journal.Step]. Who opened the store
-// with OpenOn calls it.
+// Step does the next part of carrying the log over to the base, and reports whether
+// there is more to do; see [journal.Journal.Step]. The caller of OpenOn calls it.
 func (s *Store) Step() (more bool, err error) {
 	s.checkpoints.stepping.Lock()
 	defer s.checkpoints.stepping.Unlock()
@@ -136,14 +135,14 @@ func (c *checkpoints) room(s *Store) error {
 	return nil
 }
 
-// committed looks whether a checkpoint is due.
+// committed requests a checkpoint if the log is long enough.
 func (c *checkpoints) committed(s *Store) {
 	if c.due != nil && s.journal.Backlog() >= s.options.CheckpointBytes {
 		notify(c.due)
 	}
 }
 
-// whole carries over all that was committed.
+// whole carries over all commits.
 func (c *checkpoints) whole(s *Store) error {
 	for {
 		st := s.journal.Stats()
@@ -156,8 +155,8 @@ func (c *checkpoints) whole(s *Store) error {
 	}
 }
 
-// finish stops the goroutine and carries over all that was committed, unless the
-// journal has failed. A failure that nobody has heard of is returned.
+// finish stops the goroutine and carries over all commits, unless the journal has
+// failed. It returns a failure that nobody has heard of.
 func (c *checkpoints) finish(s *Store) error {
 	if c.stop != nil {
 		close(c.stop)
@@ -172,7 +171,7 @@ func (c *checkpoints) finish(s *Store) error {
 	return c.whole(s)
 }
 
-// report notes that a failure is heard of.
+// report notes a failure as reported.
 func (c *checkpoints) report(err error) error {
 	if err != nil {
 		c.reported.Store(true)

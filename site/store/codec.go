@@ -154,7 +154,7 @@ func decodeChange(number uint64, raw []byte) (core.ChangeRecord, error) {
 	}, nil
 }
 
-// requestFixed is the length of what has a fixed one in a packed record.
+// requestFixed is the length of the fields of fixed length in a packed record.
 const requestFixed = 16 + 8 + 1
 
 var errBlockCut = errors.New("its records are cut off or out of range")
@@ -198,7 +198,8 @@ func appendBlock(dst []byte, wall int64, packed []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, 2, protowire.BytesType), packed)
 }
 
-// appendTenants goes on with the tenants of the records of a block: few have one.
+// appendTenants appends the tenants of the records of a block: few records have a
+// tenant.
 func appendTenants(dst []byte, records []core.RequestRecord) []byte {
 	for i := range records {
 		tenant := records[i].Tenant
@@ -238,8 +239,8 @@ func decodeBlock(sequence uint64, raw []byte) (core.RequestBlock, error) {
 	return b, nil
 }
 
-// decodeRequest decodes the first of packed records and returns its length, 0
-// for none.
+// decodeRequest decodes the first of the packed records and returns its length, 0 for
+// none.
 func decodeRequest(packed []byte) (core.RequestRecord, int) {
 	if len(packed) < requestFixed {
 		return core.RequestRecord{}, 0

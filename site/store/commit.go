@@ -8,9 +8,9 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// Commit makes a batch of records durable, all or none: when it returns nil they
-// survive a loss of power, else nothing may be said of them and the store must
-// not be used again. It waits where the log would get too long.
+// Commit makes a batch of records durable, all or none. When it returns nil, they
+// survive a loss of power. Otherwise nothing may be said of them, and the store must
+// not be used again. Commit waits while the log is too long.
 func (s *Store) Commit(r *core.Records) error {
 	if err := s.Append(r); err != nil {
 		return err
@@ -18,9 +18,9 @@ func (s *Store) Commit(r *core.Records) error {
 	return s.Sync()
 }
 
-// Append adds a batch of records to the log. It is durable once Sync has
-// returned nil; if the store ends before, it may be there or not, as all that
-// was appended before it is.
+// Append adds a batch of records to the log. The batch is durable once Sync has
+// returned nil. If the store ends before, the batch may be there or not; if it is
+// there, so are all earlier batches.
 func (s *Store) Append(r *core.Records) error {
 	if err := s.append(r); err != nil {
 		return fmt.Errorf("committing to the store: %w", err)
@@ -45,7 +45,7 @@ func (s *Store) append(r *core.Records) error {
 	return nil
 }
 
-// Sync makes durable what was appended.
+// Sync makes all earlier batches durable.
 func (s *Store) Sync() error {
 	if err := s.checkpoints.report(s.journal.Sync()); err != nil {
 		return fmt.Errorf("syncing the store: %w", err)
@@ -54,7 +54,7 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// encode gathers in the batch what records do to the buckets.
+// encode gathers in the batch the operations of records on the buckets.
 func (s *Store) encode(r *core.Records) error {
 	if err := s.encodeEntities(r); err != nil {
 		return err
@@ -74,20 +74,19 @@ func (s *Store) encode(r *core.Records) error {
 	return s.encodeGuard(r)
 }
 
-// named returns a name as a key, which is valid until the next call of it or of
-// numbered.
+// named returns a name as a key, valid until the next call of named or numbered.
 func (s *Store) named(name string) []byte {
 	s.key = append(s.key[:0], name...)
 	return s.key
 }
 
-// numbered returns a number as a key.
+// numbered returns a number as a key, valid until the next call of named or numbered.
 func (s *Store) numbered(n uint64) []byte {
 	s.key = binary.BigEndian.AppendUint64(s.key[:0], n)
 	return s.key
 }
 
-// put adds a value to the batch that was encoded in memory of its own.
+// put adds an encoded value to the batch.
 func (s *Store) put(bucket journal.Bucket, key []byte, raw []byte, err error, what string, of any) error {
 	if err != nil {
 		return fmt.Errorf("encoding %s %v: %w", what, of, err)

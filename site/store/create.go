@@ -13,12 +13,11 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// create makes the database of a new directory: whole, under another name, and
-// only then with its own. A loss of power meanwhile leaves nothing that has its
-// name; afterwards the name is durable as well. Neither would be so if the file
-// were made in place: a part of it could be there, and syncing a file does not
-// sync the directory it stands in. A directory that has a log of commits already
-// has lost its database, and is refused.
+// create makes the database of a new directory: whole, under another name, and only
+// then with its own. A loss of power meanwhile leaves no file of that name; afterwards
+// the name is durable as well. A file made in place would have neither property: a part
+// of it could be there, and syncing a file does not sync its directory. A directory
+// that already has a log of commits has lost its database, and is refused.
 func create(path string, o *Options) error {
 	if err := journal.Unused(journal.OSDir(o.Dir)); err != nil {
 		return fmt.Errorf("%s is missing: %w", path, err)
@@ -44,7 +43,7 @@ func create(path string, o *Options) error {
 	return nil
 }
 
-// fill makes all buckets, and writes what a new base holds.
+// fill makes all buckets, and writes the first records of a new base.
 func (b *boltBase) fill(first []journal.Op) error {
 	return b.db.Update(func(tx *bolt.Tx) error {
 		for id := range bucketNames {
@@ -61,8 +60,8 @@ func (b *boltBase) fill(first []journal.Op) error {
 	})
 }
 
-// adopt makes of a base without any data what create makes: buckets that are missing
-// later are refused. Only an empty file that somebody else made is one.
+// adopt fills a base without any data as create does: missing buckets are refused
+// later. Only an empty file of somebody else is such a base.
 func (b *boltBase) adopt(path string, o *Options) error {
 	if err := journal.Unused(journal.OSDir(o.Dir)); err != nil {
 		return fmt.Errorf("%s is empty: %w", path, err)
@@ -78,8 +77,8 @@ func (b *boltBase) adopt(path string, o *Options) error {
 	return nil
 }
 
-// freshFile makes an empty file beside path that nobody else uses, and removes
-// those that starts which were cut off have left.
+// freshFile makes an empty file beside path that nobody else uses, and removes files
+// left by starts that were cut off.
 func freshFile(path string) (string, error) {
 	dir, prefix := filepath.Dir(path), filepath.Base(path)+".new-"
 	entries, err := os.ReadDir(dir)

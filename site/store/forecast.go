@@ -27,8 +27,8 @@ func encodeForecast(f *core.ForecastRecord) ([]byte, error) {
 	})
 }
 
-// decodeForecast never fails: a site starts without what it cannot read, and the
-// core counts the record that has no state.
+// decodeForecast never fails: a site starts without an unreadable forecast, and the
+// core counts the record without a state.
 func decodeForecast(name string, raw []byte) (core.ForecastRecord, error) {
 	var p storev1.Forecast
 	if err := proto.Unmarshal(raw, &p); err != nil {

@@ -39,7 +39,7 @@ func memberKey(site core.SiteID) []byte {
 	return append(slices.Clip(prefixMember), site...)
 }
 
-// guarded takes up one key of the guard's bucket.
+// guarded takes up a key of the guard's bucket.
 func guarded(k, v []byte, r *core.Restored) error {
 	switch {
 	case bytes.Equal(k, keyIncarnation):

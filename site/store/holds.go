@@ -36,7 +36,7 @@ func (s *Store) encodeHolds(r *core.Records) error {
 
 func encodeClaim(c *core.ClaimRecord) ([]byte, error) {
 	p := &storev1.Claim{Ask: wire.ClaimAsk(&c.ClaimAsk), Generation: c.Generation}
-	// The key under which it stands says its number.
+	// The key in the bucket is the number.
 	p.Ask.Number = 0
 	for _, s := range c.Sites {
 		p.Sites = append(p.Sites, string(s))

@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// bootstrap returns what makes new data a site's.
+// bootstrap returns the member set, the incarnation and the first records of new data.
 func bootstrap(o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
 	if len(o.Members) == 0 {
 		return m, 0, nil, ErrNoMembers
@@ -40,7 +40,8 @@ func bootstrap(o *Options) (m Members, incarnation core.Incarnation, first []jou
 	}, err
 }
 
-// identityOp says whose data this is, in the format of new data.
+// identityOp returns the record that names the site and cluster of the data, in the
+// format of new data.
 func identityOp(o *Options) (journal.Op, error) {
 	raw, err := proto.Marshal(&storev1.Identity{Format: format, Cluster: o.Cluster, Site: string(o.Site)})
 	if err != nil {
@@ -49,8 +50,8 @@ func identityOp(o *Options) (journal.Op, error) {
 	return journal.Op{Kind: journal.Put, Bucket: bucketIdentity, Key: keyIdentity, Value: raw}, nil
 }
 
-// claim checks that the data is this site's. It returns what has to be written
-// before it is gone on with, if it is of an earlier format.
+// claim checks that the data is this site's. For data of an earlier format it returns
+// the records to write before the site goes on.
 func claim(base journal.Base, o *Options) (m Members, incarnation core.Incarnation, first []journal.Op, err error) {
 	var identity storev1.Identity
 	var set storev1.MemberSet
@@ -101,7 +102,7 @@ func sorted(sites []core.SiteID) []core.SiteID {
 	return slices.Compact(slices.Sorted(slices.Values(sites)))
 }
 
-// incarnationOf reads which data it is.
+// incarnationOf reads the incarnation of the data.
 func incarnationOf(base journal.Base) (core.Incarnation, error) {
 	var r core.Restored
 	if err := base.Each(bucketGuard, func(k, v []byte) error { return guarded(k, v, &r) }); err != nil {

@@ -12,8 +12,7 @@ import (
 
 var errKey = errors.New("a key that is no number")
 
-// Load reads everything back, as a restarted core needs it. Nothing may be
-// committing.
+// Load reads everything back, as a restarted core needs it. No commit may be under way.
 func (s *Store) Load() (core.Restored, error) {
 	var r core.Restored
 	err := s.checkpoints.whole(s)

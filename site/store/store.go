@@ -1,7 +1,7 @@
-// Package store keeps one site's state: a log of its commits and, behind it, a
-// bbolt file. It refuses to decide: it writes what the core hands it, with one
-// synced append a batch (package journal), and it refuses data that belongs to
-// another site or cluster, or of which a part that was acknowledged is missing.
+// Package store keeps a site's state: a log of its commits and, behind it, a bbolt
+// file. It does not decide: it writes the core's records, with one synced append a
+// batch (package journal). It refuses data that belongs to another site or cluster, or
+// lacks an acknowledged part.
 //
 // The data directory holds
 //
@@ -9,10 +9,10 @@
 //	journal-0000000000000107    the log: the commits from 263 (hexadecimal 107) on
 //	journal-spare               a file of the log that is to be used again
 //
-// They belong together: a copy has to be of all of them, of a site that does not
-// run. After a stop that was not cut off the log is empty. The log is carried over
-// to the base in the background, once it has grown by Options.CheckpointBytes or
-// is Options.CheckpointEvery old, and at Open and Close.
+// The files belong together: a copy must include all of them, of a site that does not
+// run. After a stop that was not cut off the log is empty. The log is carried over to
+// the base in the background, once it has grown by Options.CheckpointBytes or is
+// Options.CheckpointEvery old, and at Open and Close.
 //
 // The base's buckets:
 //
@@ -51,20 +51,21 @@ var (
 	ErrInUse = errors.New("the data directory is in use by another process")
 	// ErrForeign: the data directory belongs to another site or cluster.
 	ErrForeign = errors.New("the data directory belongs to another site or cluster")
-	// ErrFormat: the data was written by a version this one cannot read.
+	// ErrFormat: the data was written by a version that this version cannot read, or is
+	// damaged.
 	ErrFormat = errors.New("the data has an unknown format")
 	// ErrNoMembers: the directory is empty and no member set was given.
 	ErrNoMembers = errors.New("a new data directory needs the member set of the cluster")
-	// ErrMembers: the directory holds another member set than was given.
+	// ErrMembers: the directory holds another member set than Options.Members.
 	ErrMembers = errors.New("the member set differs from the one that was fixed at bootstrap")
-	// ErrDamaged: a part of the log that was acknowledged is missing or cannot be
-	// read. A [journal.DamageError] says where.
+	// ErrDamaged: an acknowledged part of the log is missing or cannot be read. A
+	// [journal.DamageError] says where.
 	ErrDamaged = journal.ErrDamaged
 )
 
 const (
-	// format is that of new data. Data without a log has formatNoLog, and gets one;
-	// data in which no entity stands below another may have formatFlat.
+	// format is the format of new data. Data without a log has formatNoLog, and gets a
+	// log; data in which no entity stands below another may have formatFlat.
 	format      = 4
 	formatFlat  = 3
 	formatNoLog = 2
@@ -91,36 +92,37 @@ var (
 	keyMembers   = []byte("members")
 	keyCatalogue = []byte("catalogue")
 
-	// Keys of bucketGuard; a member's mark stands under prefixMember and its name.
+	// Keys of bucketGuard. The key of a member's mark is prefixMember and the member's
+	// name.
 	keyIncarnation = []byte("incarnation")
 	keyCommits     = []byte("commits")
 	keyClock       = []byte("clock")
 	prefixMember   = []byte("of ")
 )
 
-// Options say where the data is and whose it must be.
+// Options name the data and its owner.
 type Options struct {
 	// Dir is the data directory; it is made if it does not exist.
 	Dir string
-	// Cluster and Site are the names the directory must belong to; a new one
-	// will.
+	// Cluster and Site are the names that the directory must belong to; a new directory
+	// will belong to them.
 	Cluster string
 	Site    core.SiteID
-	// Members is the member set that a new directory is bootstrapped with. For
-	// an existing one it may be empty; else it must be the same set.
+	// Members is the member set that bootstraps a new directory. For an existing
+	// directory it may be empty, or must be the same set.
 	Members []core.SiteID
-	// Incarnation names a new directory's data for ever; 0 for a random one. An
+	// Incarnation names a new directory's data for ever; 0 for a random name. An
 	// existing directory has its own.
 	Incarnation core.Incarnation
 
-	// CheckpointBytes is how long the log gets before it is carried over to the
-	// base; 0: 64 MiB. Commits wait when it is four times as long. A restart after
-	// a crash reads what was not carried over.
+	// CheckpointBytes is the length at which the log is carried over to the base; 0: 64
+	// MiB. Commits wait when the log is four times as long. A restart after a crash
+	// reads the rest of the log.
 	CheckpointBytes int64
-	// ChunkBytes is about how much one transaction of the base is; 0: 256 KiB, and
-	// 16 MiB at Open.
+	// ChunkBytes is about how many bytes a transaction of the base writes; 0: 256 KiB,
+	// and 16 MiB at Open.
 	ChunkBytes int
-	// CheckpointEvery is how often that is done at least; 0: 1 minute.
+	// CheckpointEvery is the longest time between two checkpoints; 0: 1 minute.
 	CheckpointEvery time.Duration
 }
 
@@ -155,13 +157,13 @@ type Store struct {
 	checkpoints checkpoints
 }
 
-// Open opens or bootstraps a data directory and locks it until Close. Its
-// errors wrap the package's Err values where one applies.
+// Open opens or bootstraps a data directory and locks it until Close. Its errors wrap
+// this package's Err values where they apply.
 func Open(o Options) (*Store, error) {
 	return open(o, func(b journal.Base) journal.Base { return b })
 }
 
-// open is Open on what wrap makes of the base.
+// open is Open on the base that wrap returns.
 func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	path := filepath.Join(o.Dir, fileName)
 	_, err := os.Stat(path)
@@ -195,9 +197,9 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	return s, nil
 }
 
-// OpenOn opens a store on a log and a base that are handed in, and bootstraps it
-// if the base is empty. The store does nothing by itself: Step carries the log
-// over, and Commit does where it would have to wait for that.
+// OpenOn opens a store on a given log and base, and bootstraps it if the base is empty.
+// The store has no goroutine: Step carries the log over, and so does a Commit that
+// would have to wait.
 func OpenOn(dir journal.Dir, base journal.Base, o Options) (*Store, error) {
 	isNew := true
 	err := base.Each(bucketIdentity, func([]byte, []byte) error { isNew = false; return nil })
@@ -232,7 +234,7 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 	if err != nil || isNew || len(jo.First) == 0 {
 		return s, err
 	}
-	// What has a log already is of a later format before anything is committed.
+	// Data that has a log already gets the later format before any commit.
 	if err := base.Apply(jo.First, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the format: %w", err), s.journal.Close())
 	}
@@ -242,8 +244,8 @@ func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, 
 // Members returns the durable member set.
 func (s *Store) Members() Members { return s.members }
 
-// Close carries the log over and lets go of the directory. Nothing may be
-// committing. After a failure it carries over nothing: the log has it.
+// Close carries the log over and lets go of the directory. No commit may be under way.
+// After a failure it carries nothing over: the log has it.
 func (s *Store) Close() error {
 	err := s.checkpoints.finish(s)
 	if err := errors.Join(err, s.journal.Close(), s.close()); err != nil {

@@ -39,8 +39,8 @@ func ClaimAsk(a *core.ClaimAsk) *peerv1.ClaimAsk {
 	return p
 }
 
-// ClaimAskOf is the inverse of ClaimAsk. Its error is for a kind this build does
-// not know, or a key that is none.
+// ClaimAskOf is the inverse of ClaimAsk. Its errors are a kind that this build does not
+// know, and a request or lease key of a wrong length.
 func ClaimAskOf(p *peerv1.ClaimAsk) (core.ClaimAsk, error) {
 	kind, ok := claimKindsBack[p.GetKind()]
 	if !ok {

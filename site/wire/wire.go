@@ -1,6 +1,6 @@
-// Package wire translates the protocol's plain types to and from their
-// protobuf form. It refuses to judge them: what a message means, and whether
-// it makes sense, is for package avantan to say.
+// Package wire translates the protocol's plain types to and from their protobuf form.
+// It does not judge them: package avantan defines the meaning of a message and checks
+// it.
 package wire
 
 import (
@@ -67,8 +67,9 @@ func Encode(e *core.Envelope) *peerv1.ProtocolMessage {
 	}
 }
 
-// Decode returns the envelope that a protobuf message stands for, sent by one
-// site to another. Its only error is for a kind this build does not know.
+// Decode returns the envelope of a protobuf message that site from sent to site to. Its
+// errors are a kind, verdict or step that this build does not know, and a key of a
+// wrong length.
 func Decode(p *peerv1.ProtocolMessage, from, to core.SiteID) (core.Envelope, error) {
 	switch {
 	case p.GetVouch() != nil:

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Bindings reads schemas from a package of bindings for JavaScript, as the Cloud
-// Development Kit for Terraform generates them of a provider's schema: one
-// directory for each kind, with index.js and index.d.ts. All the parts of a schema are in
-// there: which arguments are blocks, of what type, required or told only.
+// Bindings reads schemas from a package of bindings for JavaScript. The Cloud
+// Development Kit for Terraform generates the bindings from a provider's schema. Each
+// kind has a directory with index.js and index.d.ts. The bindings hold the whole schema:
+// which arguments are blocks, their types, and whether they are required or computed.
 type Bindings struct {
 	// Files is the package.
 	Files fs.FS
-	// Name is the provider's.
+	// Name is the provider's name.
 	Name string
 }
 
-// errForm says that a file is not of the form that is understood.
+// errForm says that a file does not have the expected form.
 var errForm = errors.New("not of the form of generated bindings")
 
 var version = regexp.MustCompile(`bindings for hashicorp/([a-z]+) provider version ([0-9.]+)`)
 
-// Version is the provider's version that the bindings are of.
+// Version returns the version of the provider in the bindings.
 func (b Bindings) Version() (string, error) {
 	text, err := fs.ReadFile(b.Files, "README.md")
 	if err != nil {
@@ -48,7 +48,7 @@ func (b Bindings) Data(kind string) (*Block, error) {
 	return b.read(kind, "data-"+strings.ReplaceAll(kind, "_", "-"))
 }
 
-// Config reads what the provider itself is told.
+// Config reads the configuration of the provider itself.
 func (b Bindings) Config() (*Block, error) { return b.read("provider", "provider") }
 
 func (b Bindings) read(kind, dir string) (*Block, error) {
@@ -67,13 +67,13 @@ func (b Bindings) read(kind, dir string) (*Block, error) {
 	return block, nil
 }
 
-// file is the bindings of one kind.
+// file is the bindings of a kind.
 type file struct{ code, types string }
 
-// argument is one entry of the table that a block is written by.
+// argument matches an entry of the table of a block's arguments.
 var argument = regexp.MustCompile(`(?m)^            (\w+): \{\n                value: (.*),\n                isBlock: (true|false),\n                type: "(\w+)",\n                storageClassType: "(\w+)",\n            \},\n`)
 
-// nestedArgument is one within the function of a nested block.
+// nestedArgument matches an entry in the function of a nested block.
 var nestedArgument = regexp.MustCompile(`(?m)^        (\w+): \{\n            value: (.*),\n            isBlock: (true|false),\n            type: "(\w+)",\n            storageClassType: "(\w+)",\n        \},\n`)
 
 // converter names the function that writes a nested block.
@@ -89,7 +89,7 @@ func (f file) top() (*Block, error) {
 	block := &Block{Attributes: map[string]*Attribute{}, Blocks: map[string]*Nested{}}
 	config, err := f.interfaceOf(regexp.MustCompile(`(?m)^export interface (\w+Config) extends cdktf\.TerraformMetaArguments \{\n`))
 	if err != nil {
-		// The provider's own has no arguments that all resources have.
+		// The provider itself lacks the arguments that all resources share.
 		if config, err = f.interfaceOf(regexp.MustCompile(`(?m)^export interface (\w+ProviderConfig) \{\n`)); err != nil {
 			return nil, err
 		}
@@ -101,12 +101,12 @@ func (f file) top() (*Block, error) {
 	if class == nil {
 		return nil, fmt.Errorf("there is no class: %w", errForm)
 	}
-	// The name of a configuration, which OpenTofu takes before the provider sees it.
+	// alias names a configuration: OpenTofu takes it before the provider sees it.
 	delete(block.Attributes, "alias")
 	return block, f.told(block, f.code[class[0]:])
 }
 
-// nested reads the block that the function of that name writes.
+// nested reads the block that the function of the name writes.
 func (f file) nested(name string) (*Block, error) {
 	body, err := between(f.code, "\nfunction "+name+"ToHclTerraform(struct) {\n", "\n}\n")
 	if err != nil {
@@ -129,7 +129,7 @@ func (f file) nested(name string) (*Block, error) {
 	return block, nil
 }
 
-// arguments reads a table into block.
+// arguments reads the entries of a table into block.
 func (f file) arguments(block *Block, entry *regexp.Regexp, table string, fields map[string]field) error {
 	found := entry.FindAllStringSubmatch(table, -1)
 	if n := strings.Count(table, "isBlock: "); n != len(found) {
@@ -177,12 +177,12 @@ func (f file) arguments(block *Block, entry *regexp.Regexp, table string, fields
 	return nil
 }
 
-// field is how an argument is declared.
+// field is the declaration of an argument.
 type field struct{ required, many bool }
 
 var declaration = regexp.MustCompile(`(?s)#(\w+) [\w]+#\w+\}.*?\*/\s+readonly \w+(\??): ([^;]+);`)
 
-// interfaceOf reads the declarations of the interface whose head matches.
+// interfaceOf reads the declarations of the interface that begins with head.
 func (f file) interfaceOf(head *regexp.Regexp) (map[string]field, error) {
 	at := head.FindStringIndex(f.types)
 	if at == nil {
@@ -205,11 +205,12 @@ var (
 	compound = regexp.MustCompile(`= new (\w+?)(List|Map|OutputReference)\(this, "(\w+)"(?:, (true|false))?\)`)
 )
 
-// told reads what a class tells and takes from nobody.
+// told reads the computed attributes of a class into block: attributes that only the
+// provider sets.
 func (f file) told(block *Block, class string) error {
 	for _, m := range computed.FindAllStringSubmatchIndex(class, -1) {
 		name := class[m[2]:m[3]]
-		// How it is told stands in one of the two lines that follow.
+		// The type of the attribute stands in the next two lines.
 		lines := strings.SplitN(class[m[1]:], "\n", 3)
 		next := strings.Join(lines[:min(len(lines), 2)], "\n")
 		if block.Attributes[name] != nil || block.Blocks[name] != nil {
@@ -264,13 +265,13 @@ func (f file) toldType(name, text string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("what is told of %s is not understood: %q: %w", name, text, errForm)
 }
 
-// class is the text of a class.
+// class returns the text of a class.
 func (f file) class(name string) (string, bool) {
 	body, err := between(f.code, "\nclass "+name+" extends cdktf.ComplexObject {\n", "\n}\n")
 	return body, err == nil
 }
 
-// typeOf writes a type as cty does.
+// typeOf returns a type in the form of cty.
 func typeOf(kind, storage string) (json.RawMessage, error) {
 	element := strings.TrimSuffix(strings.TrimSuffix(storage, "List"), "Map")
 	switch element {
@@ -292,7 +293,7 @@ func typeOf(kind, storage string) (json.RawMessage, error) {
 	return nil, fmt.Errorf("type %s of %s: %w", kind, storage, errForm)
 }
 
-// between is what stands between open and the next end.
+// between returns the text between open and the next end.
 func between(text, open, end string) (string, error) {
 	_, rest, ok := strings.Cut(text, open)
 	if !ok {

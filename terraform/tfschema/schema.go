@@ -1,7 +1,6 @@
-// Package tfschema holds what providers of OpenTofu and Terraform accept and
-// tell, and reads it out of the bindings that are made of a provider's schema for
-// another language; it refuses what it does not understand, rather than to let
-// an argument pass that nobody has.
+// Package tfschema holds the schemas of providers of OpenTofu and Terraform, and reads
+// them out of bindings generated for another language; it refuses text that it does not
+// understand, rather than let an argument pass that no provider has.
 package tfschema
 
 import (
@@ -10,38 +9,40 @@ import (
 	"os"
 )
 
-// Provider is what is known of one provider.
+// Provider is the schema of a provider, as far as the configurations use it.
 type Provider struct {
-	// Notice tells where it comes from and under which licence it stands.
+	// Notice tells the source of the schema and its licence.
 	Notice string `json:"notice"`
-	// Name is the provider's, such as google, and Version its version.
+	// Name is the name of the provider, such as google; Version is its version.
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Config is what the provider itself is told.
+	// Config is the configuration of the provider itself.
 	Config *Block `json:"config"`
-	// Resources and Data are the kinds that are used, by their names.
+	// Resources and Data are the used kinds by their names.
 	Resources map[string]*Block `json:"resources"`
 	Data      map[string]*Block `json:"data,omitempty"`
 }
 
-// Block is the arguments and blocks within a resource or a block.
+// Block is the content of a resource or of a block.
 type Block struct {
 	Attributes map[string]*Attribute `json:"attributes,omitempty"`
 	Blocks     map[string]*Nested    `json:"blocks,omitempty"`
 }
 
-// Attribute is an argument, or what is told only.
+// Attribute is an argument or a computed attribute.
 type Attribute struct {
-	// Type is as cty writes types: "string", ["set","string"], ….
+	// Type is in cty's form of types: "string", ["set","string"], ….
 	Type json.RawMessage `json:"type"`
-	// Required must be set; Computed cannot be. Others may be set or left out.
+	// Required says that a configuration must set the attribute, Computed that it
+	// cannot. Other attributes are optional.
 	Required bool `json:"required,omitempty"`
 	Computed bool `json:"computed,omitempty"`
 }
 
-// Nested is a block that can stand within another.
+// Nested is a block within another block.
 type Nested struct {
-	// Nesting is list, set or single; Max bounds how many there can be, 0 does not.
+	// Nesting is list, set or single. Min and Max bound the number of blocks; 0: no
+	// bound.
 	Nesting string `json:"nesting"`
 	Min     int64  `json:"min,omitempty"`
 	Max     int64  `json:"max,omitempty"`

@@ -10,8 +10,8 @@ import (
 
 var head = regexp.MustCompile(`(?m)^(resource|data) "([a-z0-9]+)_([a-z0-9_]+)" "`)
 
-// Used lists the kinds of resources and data sources of a provider that
-// configurations name, sorted.
+// Used lists the kinds of resources and data sources of a provider in the
+// configurations, sorted.
 func Used(configs fs.FS, provider string) (resources, data []string, err error) {
 	err = fs.WalkDir(configs, ".", func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package tofutest runs OpenTofu on copies of the configurations below
-// terraform/, for tests; it refuses to let OpenTofu fetch anything.
+// Package tofutest runs OpenTofu on copies of the configurations below terraform/, for
+// tests; it refuses to let OpenTofu fetch anything.
 package tofutest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/samya-db/samya/terraform/tfschema"
 )
 
-// Root is the directory of this module.
+// Root returns the directory of this module.
 func Root(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.Getwd()
@@ -37,8 +37,8 @@ func Root(tb testing.TB) string {
 	}
 }
 
-// Built returns the path of a program that `make bin/NAME` builds. Where it was
-// not built the test is skipped, and fails in CI. Under the race detector it is
+// Built returns the path of a program that `make bin/NAME` builds. If the program is
+// missing, the test is skipped, and fails in CI. Under the race detector the test is
 // skipped as well: all that it tests runs in other processes, without the detector.
 func Built(tb testing.TB, name string) string {
 	tb.Helper()
@@ -53,8 +53,8 @@ func Built(tb testing.TB, name string) string {
 	return path
 }
 
-// Samya builds the program samya of this work tree into a directory of the
-// test's and returns its path.
+// Samya builds the program samya of this work tree into a temporary directory of the
+// test and returns its path.
 func Samya(tb testing.TB) string {
 	tb.Helper()
 	path, err := buildtest.Samya(tb.Context(), tb.TempDir())
@@ -64,19 +64,20 @@ func Samya(tb testing.TB) string {
 	return path
 }
 
-// Config is a copy of the configurations, in a directory of the test's.
+// Config is a copy of the configurations, in a temporary directory of the test.
 type Config struct {
 	tb   testing.TB
 	bin  string
 	home string
-	// Dir is where OpenTofu runs.
+	// Dir is the directory in which OpenTofu runs.
 	Dir string
-	// Vars are variables by name, strings or what becomes JSON.
+	// Vars are variables by name: strings, or values to encode as JSON.
 	Vars map[string]any
 }
 
-// Copy copies terraform/ and makes the configuration in dir, below it, the one
-// that OpenTofu runs on. Providers come from mirror; without one there are none.
+// Copy copies terraform/ and returns the configuration in dir, a folder below
+// terraform/. Providers come from the directory mirror; an empty string means no
+// providers.
 func Copy(tb testing.TB, dir, mirror string) *Config {
 	tb.Helper()
 	c := &Config{tb: tb, bin: Built(tb, "tofu"), home: tb.TempDir(), Vars: make(map[string]any)}
@@ -111,7 +112,7 @@ func Copy(tb testing.TB, dir, mirror string) *Config {
 	if mirror == "" {
 		mirror = filepath.Join(c.home, "none")
 	}
-	// With a mirror of all there is, nothing is asked of a registry.
+	// The mirror serves all providers, so that OpenTofu asks no registry.
 	rc := "provider_installation {\n  filesystem_mirror {\n    path = " + quote(mirror) + "\n  }\n}\ndisable_checkpoint = true\n"
 	if err := os.WriteFile(filepath.Join(c.home, "tofurc"), []byte(rc), 0o600); err != nil {
 		tb.Fatal(err)
@@ -124,7 +125,7 @@ func quote(s string) string {
 	return string(b)
 }
 
-// Run runs OpenTofu and returns what it printed.
+// Run runs OpenTofu and returns its output.
 func (c *Config) Run(args ...string) (string, error) {
 	c.tb.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(c.tb.Context()), c.bin, args...)
@@ -132,7 +133,7 @@ func (c *Config) Run(args ...string) (string, error) {
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.home, "TMPDIR=" + os.TempDir(),
 		"TF_CLI_CONFIG_FILE=" + filepath.Join(c.home, "tofurc"), "TF_IN_AUTOMATION=1", "TF_INPUT=0", "TF_CLI_ARGS=-no-color",
-		"GOGC=400", // a quarter less of the processor, for memory that there is
+		"GOGC=400", // a quarter less processor time, for more memory
 	}
 	for name, v := range c.Vars {
 		s, plain := v.(string)
@@ -149,12 +150,12 @@ func (c *Config) Run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// Must runs OpenTofu and fails the test if it fails.
+// Must runs OpenTofu, fails the test on an error, and returns the output.
 func (c *Config) Must(args ...string) string {
 	c.tb.Helper()
 	out, err := c.Run(args...)
 	if err != nil {
-		// What was planned before it failed says little.
+		// The plan before the error says little.
 		if at := strings.Index(out, "\nError: "); at >= 0 {
 			out = out[at:]
 		}
@@ -163,7 +164,7 @@ func (c *Config) Must(args ...string) string {
 	return out
 }
 
-// Output reads the outputs into out.
+// Output decodes the outputs of the configuration into out.
 func (c *Config) Output(out any) {
 	c.tb.Helper()
 	var all map[string]struct {
@@ -185,7 +186,7 @@ func (c *Config) Output(out any) {
 	}
 }
 
-// Planned runs a plan and reports whether there is anything to change.
+// Planned runs a plan and reports whether it changes anything.
 func (c *Config) Planned() bool {
 	c.tb.Helper()
 	out, err := c.Run("plan", "-detailed-exitcode")
@@ -199,8 +200,8 @@ func (c *Config) Planned() bool {
 	return false
 }
 
-// Mirror makes a mirror of stand-ins for the providers whose schemas are in
-// terraform/schemas, for [Copy].
+// Mirror makes a mirror for [Copy], with stand-ins for the providers that have a schema
+// in terraform/schemas, and returns its directory.
 func Mirror(tb testing.TB) string {
 	tb.Helper()
 	standin := Built(tb, "standin")

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Budgets of English. Pronouns that stand for a noun make a sentence hard to read: six
-// well-read projects have 1.4 to 3.9 of them in 1,000 words of comments.
+// Budgets of English. Pronouns in place of a noun make a sentence hard to read: six
+// well-read projects have 1.4 to 3.9 pronouns in 1,000 words of comments.
 const (
 	maxPronouns = 8   // of 1,000 words
-	leastWords  = 500 // a text with fewer words counts as one with so many
+	leastWords  = 500 // shorter texts count as this long
 )
 
 var (
@@ -64,8 +64,8 @@ var leftOut = []string{".git", "bin", "testdata", "node_modules"}
 // papers holds the pages about the papers' experiments.
 const papers = "docs/papers/"
 
-// pages counts the pronouns in each page of documentation, and the words of all pages. The
-// changelog is history, and left out.
+// pages counts the pronouns in each page of documentation, and the words of all pages
+// outside of papers. It leaves out the changelog, which is history.
 func (m *module) pages() (pronouns, words Measure, err error) {
 	root := filepath.Dir(m.goMod)
 	found := make(map[string]*english)

@@ -12,9 +12,9 @@ import (
 // public are the packages that users outside of the repository import.
 var public = []string{"client"}
 
-// exported counts the exported names of each package of the product, and finds names that
-// no other package needs. A package needs a name that stands in its code, and the names in
-// the type of such a name.
+// exported counts the exported names of each package of the product, and finds names
+// that no other package needs. A package needs the names in its code, and the names in
+// their types.
 func (m *module) exported() (most, unused Measure) {
 	used := make(map[string]bool) // "path.name"
 	for _, p := range m.packages {
@@ -52,7 +52,7 @@ func (m *module) exported() (most, unused Measure) {
 	return worst("exported names of the biggest package", maxExported, all), unused
 }
 
-// exportedOf returns the exported names of a package that a person wrote.
+// exportedOf returns the exported names of a package, without generated files.
 func exportedOf(p *packages.Package) []types.Object {
 	generated := make(map[*token.File]bool)
 	for _, f := range p.Syntax {
@@ -67,7 +67,7 @@ func exportedOf(p *packages.Package) []types.Object {
 	return out
 }
 
-// need marks o, and the exported names of its package that its type tells of.
+// need marks o, and the exported names of its package in its type.
 func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	if o.Pkg() != pkg || !o.Exported() || o.Parent() != pkg.Scope() || needed[o.Name()] {
 		return
@@ -88,7 +88,7 @@ func need(pkg *types.Package, o types.Object, needed map[string]bool) {
 	walk(o.Type(), seen, func(t *types.TypeName) { need(pkg, t, needed) })
 }
 
-// walk calls yield for each named type that the type t tells of.
+// walk calls yield for each named type within the type t.
 func walk(t types.Type, seen map[types.Type]bool, yield func(*types.TypeName)) {
 	if seen[t] {
 		return

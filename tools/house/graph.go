@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// graph is a directed graph with weights of arrows.
+// graph is a directed graph with weighted arrows.
 type graph map[string]map[string]int
 
-// add adds weight to the arrow from a to b. An arrow to itself is none.
+// add adds weight to the arrow from a to b. It ignores an arrow from a node to itself.
 func (g graph) add(a, b string, weight int) {
 	g.node(a)
 	g.node(b)
@@ -67,7 +67,7 @@ func (g graph) circles() [][]string {
 	return all
 }
 
-// maxOrdered is how many nodes order takes: it looks at every set of them.
+// maxOrdered is the most nodes that order takes, since it looks at every set of nodes.
 const maxOrdered = 20
 
 // order returns the order of nodes with the least weight of arrows against it, and the
@@ -77,8 +77,8 @@ func (g graph) order() (order []string, against int) {
 	if len(nodes) > maxOrdered {
 		panic("too many nodes to order")
 	}
-	// best[set] is the least weight with the nodes of the set at the head; last[set] the
-	// last of them.
+	// best[set] is the least weight with the nodes of the set at the head, and last[set]
+	// the last of these nodes.
 	best := make([]int, 1<<len(nodes))
 	last := make([]int, 1<<len(nodes))
 	for set := 1; set < len(best); set++ {

@@ -21,7 +21,8 @@ type module struct {
 	packages map[string]*packages.Package
 }
 
-// lab is the folder of the laboratory, a module of its own, with the workspace of both.
+// lab is the folder of the laboratory, a module of its own. It holds the workspace of
+// both modules.
 const lab = "lab"
 
 // load reads and type-checks all packages of the module in dir, and of its laboratory if
@@ -65,7 +66,7 @@ func load(ctx context.Context, dir string) (*module, error) {
 	return m, nil
 }
 
-// exists reports whether there is a file.
+// exists reports whether a file exists.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -91,7 +92,7 @@ func (m *module) folder(path string) string {
 	return top
 }
 
-// product returns the packages that a site, an app manager and a client are built of, by
+// product returns the packages that a site, an app manager and a client consist of, by
 // path.
 func (m *module) product() map[string]*packages.Package {
 	in := make(map[string]*packages.Package)
@@ -112,7 +113,7 @@ func (m *module) product() map[string]*packages.Package {
 	return in
 }
 
-// written calls yield for each file of p that a person wrote, with its path below the
+// written calls yield for each file of p that is not generated, with its path below the
 // module.
 func (m *module) written(p *packages.Package, yield func(f *ast.File, path string)) {
 	for _, f := range p.Syntax {

@@ -1,7 +1,10 @@
-// Command house measures the structure of the code from its syntax trees, and fails
-// where a bound does not hold: imports that run up between top-level folders, circles of
-// files in the core, types with too many methods, packages with too many exported names.
-// It refuses to judge a module in part: a package with an error ends the run.
+// Command house measures the structure of the code from its syntax trees, and the
+// language of comments and documentation. It fails where a bound does not hold. Bounds
+// on structure are against imports that run up between top-level folders, circles of
+// files in the core, and types with too many methods. Further bounds are against
+// packages with too many exported names or with names that no package imports, and texts
+// with too many pronouns. It refuses to judge a module in part: a package with an error
+// ends the run.
 package main
 
 import (
@@ -33,7 +36,7 @@ func main() {
 // errBeyond says that a bound does not hold.
 var errBeyond = errors.New("beyond a bound")
 
-// run executes one command line.
+// run executes a command line.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("house", flag.ContinueOnError)
 	flags.SetOutput(stdout)
@@ -73,7 +76,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// few is how many places are named without -v.
+// few is the number of places named without -v.
 const few = 5
 
 func write(w io.Writer, all []Measure, verbose bool) error {

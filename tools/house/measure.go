@@ -18,7 +18,7 @@ import (
 type Measure struct {
 	Name  string
 	Now   int
-	Bound int      // the most that is allowed; noBound if any number is
+	Bound int      // the most allowed; noBound for any number
 	Where []string `json:",omitempty"` // the places that count, the worst first
 }
 
@@ -27,8 +27,8 @@ const noBound = -1
 // The bounds.
 const (
 	maxCircle   = 3  // files of the core that call each other in a circle
-	maxMethods  = 60 // methods of one type
-	maxExported = 60 // exported names of one package
+	maxMethods  = 60 // methods of a type
+	maxExported = 60 // exported names of a package
 )
 
 func (m Measure) holds() bool { return m.Bound == noBound || m.Now <= m.Bound }
@@ -49,8 +49,8 @@ func (m *module) measure() ([]Measure, error) {
 	}, nil
 }
 
-// importsUp counts imports between top-level folders that run up, in the order of folders
-// with the fewest.
+// importsUp counts imports that run up between top-level folders, in the order of
+// folders with the fewest such imports.
 func (m *module) importsUp() Measure {
 	folders := make(graph)
 	imports := make(map[string][]string) // by "from to" of their folders
@@ -121,7 +121,7 @@ func (m *module) fileCircle(below string) Measure {
 	return out
 }
 
-// ranked is something with a number.
+// ranked is a name with a number.
 type ranked struct {
 	name string
 	n    int
@@ -140,7 +140,7 @@ func worst(name string, bound int, all []ranked) Measure {
 	return out
 }
 
-// methods counts the methods of each type of the product that people wrote.
+// methods counts the methods of each type of the product, without generated files.
 func (m *module) methods() Measure {
 	counts := make(map[string]int)
 	for _, p := range m.product() {
@@ -198,7 +198,7 @@ func (m *module) required() (direct, all Measure, err error) {
 	return direct, all, nil
 }
 
-// lines counts the lines of the product that people wrote.
+// lines counts the lines of the product, without generated files.
 func (m *module) lines() Measure {
 	n := 0
 	for _, p := range m.product() {

@@ -17,11 +17,11 @@ import (
 
 // file is a file or a directory to put into an archive.
 type file struct {
-	name string // as it is called there; directories end with "/"
-	path string // where it is; else its content is text
+	name string // the name in the archive; directories end with "/"
+	path string // the file to copy; empty: the content is text
 	text string
 	mode int64
-	uid  int // and group
+	uid  int // of user and group
 }
 
 // archive writes the archive of a platform.
@@ -55,7 +55,7 @@ func create(path string, write func(io.Writer) error) error {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	if err := write(f); err != nil {
-		_ = f.Close() // it is of no use
+		_ = f.Close() // the file is of no use
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	if err := f.Close(); err != nil {
@@ -64,7 +64,7 @@ func create(path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// withDirectories adds the directories that files are in, and sorts.
+// withDirectories adds the files' parent directories, and sorts.
 func withDirectories(files []file) []file {
 	all := slices.Clone(files)
 	seen := make(map[string]bool)
@@ -81,7 +81,7 @@ func withDirectories(files []file) []file {
 	return all
 }
 
-// writeTar writes files as they come, all of one time.
+// writeTar writes the files in their order, all with the time at.
 func writeTar(w io.Writer, files []file, at time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
@@ -115,10 +115,10 @@ func writeEntry(t *tar.Writer, f file, at time.Time) error {
 	return err
 }
 
-// sums is the file of the checksums.
+// sums is the name of the file of checksums.
 const sums = "SHA256SUMS"
 
-// checksums writes those of all that is there, as sha256sum does.
+// checksums writes the checksums of all files of the release, in the form of sha256sum.
 func (r *release) checksums() error {
 	entries, err := os.ReadDir(r.out)
 	if err != nil {
@@ -144,7 +144,7 @@ func sumOf(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // only read
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return nil, err

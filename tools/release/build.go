@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// release is one build.
+// release is a build.
 type release struct {
 	source    source
 	platforms []platform
 	out       string
-	env       []string // put on top of the environment of what is run
+	env       []string // added to the environment of all commands
 	log       io.Writer
 }
 
-// build makes all there is to download.
+// build makes all files of a release.
 func (r *release) build(ctx context.Context) error {
 	work, err := r.begin(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *release) build(ctx context.Context) error {
 	return r.checksums()
 }
 
-// images makes the images alone.
+// images makes only the images.
 func (r *release) images(ctx context.Context) error {
 	work, err := r.begin(ctx)
 	if err != nil {
@@ -82,8 +82,9 @@ func (r *release) images(ctx context.Context) error {
 	return r.writeImages(binaries)
 }
 
-// begin empties the directory to write to and returns one to work in. What is
-// committed is built from there.
+// begin empties the output directory and returns a temporary directory to work in. It
+// exports the commit there, unless the source is exported already or has changes to
+// build.
 func (r *release) begin(ctx context.Context) (work string, err error) {
 	entries, err := os.ReadDir(r.out)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,12 +113,12 @@ func (r *release) begin(ctx context.Context) (work string, err error) {
 	return work, nil
 }
 
-// done says that a file is written.
+// done prints the name of a written file.
 func (r *release) done(file string) {
-	_, _ = fmt.Fprintln(r.log, filepath.Join(r.out, file)) // it is there, whether told or not
+	_, _ = fmt.Fprintln(r.log, filepath.Join(r.out, file)) // the file is there, whether printed or not
 }
 
-// binaries builds samya for platforms.
+// binaries builds samya for the platforms.
 func (r *release) binaries(ctx context.Context, work string, platforms []platform) (map[platform]string, error) {
 	all := make(map[platform]string)
 	for _, p := range platforms {
@@ -130,8 +131,8 @@ func (r *release) binaries(ctx context.Context, work string, platforms []platfor
 	return all, nil
 }
 
-// compile builds samya for a platform. Nothing of the machine gets in: not the
-// directory, not the repository, and no setting of Go's that changes the code.
+// compile builds samya for a platform. The binary holds nothing of the machine: no
+// directory, no repository and no setting of Go that changes the code.
 func (r *release) compile(ctx context.Context, p platform, path string) error {
 	env := append([]string{
 		"CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "GODEBUG=",
@@ -144,8 +145,8 @@ func (r *release) compile(ctx context.Context, p platform, path string) error {
 	return nil
 }
 
-// pages returns what goes with each binary: texts of the repository, and what the
-// program writes of itself.
+// pages returns the files that go with each binary: texts of the repository, and pages
+// that the program writes about itself.
 func (r *release) pages(ctx context.Context, work string, binaries map[platform]string) ([]file, error) {
 	host := platform{runtime.GOOS, runtime.GOARCH}
 	program, ok := binaries[host]

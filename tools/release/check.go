@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// check builds the commit twice and compares. The second time all is different
-// that may be: the directory, the time zone, the cache of compiled packages (which
-// is empty), and what the environment tells Go to do.
+// check builds the commit twice and compares the files. The second build has another
+// directory, another time zone, an empty cache of compiled packages and other variables
+// of the environment.
 func (r *release) check(ctx context.Context) error {
 	work, err := os.MkdirTemp("", "samya-check-")
 	if err != nil {
@@ -41,11 +41,10 @@ func (r *release) check(ctx context.Context) error {
 	return err
 }
 
-// errDiffers says that two builds of the same are not.
+// errDiffers says that two builds of the same commit differ.
 var errDiffers = errors.New("the two builds differ")
 
-// compare compares two directories without directories in them, and returns how
-// many files they have.
+// compare compares two directories of files, and returns the number of files.
 func compare(a, b string) (int, error) {
 	names := func(dir string) (all []string, err error) {
 		entries, err := os.ReadDir(dir)

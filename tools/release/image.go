@@ -20,15 +20,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nonRoot is the user, and the group, that samya runs as in an image.
+// nonRoot is the id of the user and the group that samya runs as in an image.
 const nonRoot = 65532
 
-// dataDir is where a site of an image keeps its data: the one directory that it
-// writes to, and a volume.
+// dataDir is the directory of a site's data in an image: a volume, and the only
+// directory that the site writes to.
 const dataDir = "/var/lib/samya"
 
-// imageFiles is the root of an image. There is no shell and no library: samya is
-// one static binary.
+// imageFiles returns the files of an image. There is no shell and no library: samya is a
+// static binary.
 func imageFiles(binary string) []file {
 	return withDirectories([]file{
 		{name: "etc/passwd", mode: 0o644, text: fmt.Sprintf("root:x:0:0::/:/sbin/nologin\nsamya:x:%d:%[1]d::%s:/sbin/nologin\n", nonRoot, dataDir)},
@@ -65,7 +65,7 @@ func image(src source, p platform, binary string) (v1.Image, error) {
 	return mutate.ConfigFile(img, imageConfig(config, src, p))
 }
 
-// imageConfig says how the image runs.
+// imageConfig returns the configuration with which the image runs.
 func imageConfig(config *v1.ConfigFile, src source, p platform) *v1.ConfigFile {
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = p.os, p.arch, v1.Time{Time: src.time}
@@ -88,8 +88,8 @@ func imageConfig(config *v1.ConfigFile, src source, p platform) *v1.ConfigFile {
 	return config
 }
 
-// writeImages writes the images of the Linux binaries: all in one archive as the
-// OCI lays them out, and each by itself as docker loads it.
+// writeImages writes the images of the Linux binaries: an OCI archive of all images, and
+// an archive for docker of each image.
 func (r *release) writeImages(binaries map[platform]string) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	byName := func(a, b platform) int { return cmp.Compare(a.String(), b.String()) }
@@ -115,7 +115,7 @@ func (r *release) writeImages(binaries map[platform]string) error {
 	return nil
 }
 
-// writeDocker writes an image as `docker load` and `podman load` take it.
+// writeDocker writes an image for `docker load` and `podman load`.
 func (r *release) writeDocker(p platform, img v1.Image) error {
 	tag, err := name.NewTag("samya:" + r.source.version)
 	if err != nil {
@@ -129,8 +129,8 @@ func (r *release) writeDocker(p platform, img v1.Image) error {
 	return nil
 }
 
-// writeLayout writes the images of all platforms as one archive, which registries'
-// tools take: `skopeo copy oci-archive:…`.
+// writeLayout writes the images of all platforms as an archive for the tools of
+// registries: `skopeo copy oci-archive:…`.
 func (r *release) writeLayout(index v1.ImageIndex) error {
 	dir, err := os.MkdirTemp("", "samya-image-")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command release builds what users of samya download: archives for each
-// platform, container images, lists of what is in them, and checksums. It refuses
-// to depend on where and when it runs: the same commit, built with the same
+// Command release builds the files that users of samya download: archives for each
+// platform, container images, lists of the modules in each binary, and checksums. It
+// refuses to depend on where and when it runs: the same commit, built with the same
 // version of Go, gives the same bytes.
 package main
 
@@ -38,7 +38,7 @@ const (
 // errUsage says that the command line is wrong.
 var errUsage = errors.New("usage: release [flags] build | image | check")
 
-// run executes one command line.
+// run executes a command line.
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.SetOutput(stdout)
@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return errUsage
 }
 
-// platform is what a binary runs on.
+// platform is the system and architecture of a binary.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "_" + p.arch }

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// licences finds the terms of the modules that are linked.
+// licences finds the terms of the linked modules.
 type licences struct {
-	root string            // of Go itself
-	dirs map[string]string // by "path@version"
+	root string            // directory of Go itself
+	dirs map[string]string // directories by "path@version"
 }
 
-// licences asks Go where the modules are.
+// licences asks Go for the directories of the modules.
 func (r *release) licences(ctx context.Context) (*licences, error) {
 	env := append([]string{"GOFLAGS=", "GOWORK=off"}, r.env...)
 	root, err := output(ctx, r.source.dir, env, "go", "env", "GOROOT")
@@ -43,8 +43,8 @@ func (r *release) licences(ctx context.Context) (*licences, error) {
 	}
 }
 
-// notices are the terms of all that is in a binary but samya itself. A module
-// without terms is an error: it must not be given away.
+// notices returns the terms of everything in a binary but samya itself. A module without
+// terms is an error: it must not be given away.
 func (l *licences) notices(binary string) (string, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -66,7 +66,7 @@ func (l *licences) notices(binary string) (string, error) {
 	return b.String(), nil
 }
 
-// terms writes the terms that lie in the directory of a module.
+// terms writes the terms in the directory of a module.
 func terms(b *strings.Builder, name, dir string) error {
 	if dir == "" {
 		return fmt.Errorf("licences: %s: it is not known where it is", name)
@@ -93,7 +93,7 @@ func terms(b *strings.Builder, name, dir string) error {
 	return nil
 }
 
-// isTerms reports whether a file is one of terms, by its name.
+// isTerms reports whether the name is a file of terms.
 func isTerms(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, word := range []string{"LICENSE", "LICENCE", "COPYING", "NOTICE", "PATENTS", "UNLICENSE"} {

@@ -14,8 +14,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom writes which modules are in a binary, in the form of CycloneDX. They are
-// read out of the binary itself: what is not linked is not listed.
+// sbom lists the modules of a binary, in the form of CycloneDX. It reads the list out of
+// the binary itself, so that only linked modules appear.
 func (r *release) sbom(p platform, binary string) error {
 	bom, err := billOf(r.source, binary)
 	if err != nil {
@@ -64,7 +64,7 @@ func billOf(src source, binary string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// moduleComponent tells of a module, with the sum that go.sum has of it.
+// moduleComponent describes a module, with its sum in go.sum.
 func moduleComponent(m *debug.Module) (cdx.Component, error) {
 	if m.Replace != nil {
 		m = m.Replace
@@ -83,7 +83,7 @@ func component(name, version string, of cdx.ComponentType) cdx.Component {
 	return cdx.Component{BOMRef: purl, Type: of, Name: name, Version: version, PackageURL: purl}
 }
 
-// uuidOf makes an identifier of a checksum, of version 8: what is in it is ours.
+// uuidOf makes a UUID of version 8, the version with free content, from a checksum.
 func uuidOf(sum []byte) string {
 	b := append([]byte(nil), sum[:16]...)
 	b[6] = b[6]&0x0f | 0x80

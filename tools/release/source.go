@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// source is the commit that is built.
+// source is the commit to build.
 type source struct {
 	dir      string // absolute
-	version  string // "v1.2.3", or of a commit without a tag as Go would name it
+	version  string // "v1.2.3", or a pseudo-version like Go's without a tag
 	revision string
-	time     time.Time // of the commit: nothing that is built is younger
+	time     time.Time // of the commit, and of all files of the release
 	modified bool      // something in dir is not committed
-	exported bool      // dir holds the commit alone, and no repository
+	exported bool      // dir holds the commit only, and no repository
 }
 
-// readSource asks git what is in a directory.
+// readSource asks git about the commit in a directory.
 func readSource(ctx context.Context, dir string) (source, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -59,23 +59,23 @@ func readSource(ctx context.Context, dir string) (source, error) {
 	return s, nil
 }
 
-// modifiedSuffix ends the version of what is not committed.
+// modifiedSuffix ends the version of a source with uncommitted changes.
 const modifiedSuffix = "-modified"
 
-// committed is the source without what is not committed.
+// committed returns the source without uncommitted changes.
 func (s source) committed() source {
 	s.version, s.modified = strings.TrimSuffix(s.version, modifiedSuffix), false
 	return s
 }
 
-// export writes the commit's files into a directory, and returns that as the
-// source: there nobody changes a file while others are compiled.
+// export writes the commit's files into a directory, and returns the directory as the
+// source. No file of it changes during the compilation.
 func (s source) export(ctx context.Context, dir string) (source, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return s, fmt.Errorf("export the source: %w", err)
 	}
 	archive := filepath.Join(filepath.Dir(dir), filepath.Base(dir)+".tar")
-	defer func() { _ = os.Remove(archive) }() // the directory it is in goes as well
+	defer func() { _ = os.Remove(archive) }() // the archive goes with the directory at the latest
 	if _, err := output(ctx, s.dir, nil, "git", "archive", "--format=tar", "--output="+archive, s.revision); err != nil {
 		return s, fmt.Errorf("export the source: %w", err)
 	}
@@ -86,8 +86,8 @@ func (s source) export(ctx context.Context, dir string) (source, error) {
 	return s, nil
 }
 
-// output runs a program and returns what it prints; env is put on top of the
-// environment there is.
+// output runs a program and returns its standard output. It adds env to the environment
+// of this process.
 func output(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

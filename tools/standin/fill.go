@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// fill gives every attribute of a block that is null or unknown, and that the
-// provider may tell, the value that value makes of its name and type.
+// fill sets every null or unknown attribute that the provider may set. The new value is
+// the result of value for the attribute's name and type.
 func fill(b *tfprotov6.SchemaBlock, v tftypes.Value, value func(string, tftypes.Type) tftypes.Value) (tftypes.Value, error) {
 	if v.IsNull() || !v.IsKnown() {
 		return v, nil
@@ -43,7 +43,7 @@ func fill(b *tfprotov6.SchemaBlock, v tftypes.Value, value func(string, tftypes.
 		}
 		within := value
 		if n.Nesting == tfprotov6.SchemaNestedBlockNestingModeSet {
-			// What is in a set is found again by what it holds.
+			// OpenTofu finds an element of a set by its content, which must not change.
 			within = func(_ string, t tftypes.Type) tftypes.Value { return tftypes.NewValue(t, nil) }
 		}
 		for i := range all {
@@ -58,18 +58,18 @@ func fill(b *tfprotov6.SchemaBlock, v tftypes.Value, value func(string, tftypes.
 	return tftypes.NewValue(v.Type(), fields), nil
 }
 
-// serial makes what is made up differ.
+// serial makes invented values differ.
 var serial atomic.Int64
 
-// one is the number of what is there without having been made, and so does not
-// change.
+// one returns the number of objects that exist without having been made: it never
+// changes.
 func one() int64 { return 1 }
 
-// next is the number of what is made.
+// next returns the number of a new object.
 func next() int64 { return serial.Add(1) }
 
-// invent makes up values. Lists of strings have three, as zones do; other
-// collections and objects are empty.
+// invent returns a function that makes up values. Lists and sets of strings have three
+// elements, as zones do; other collections are empty, and objects are null.
 func invent(kind string, number func() int64) func(string, tftypes.Type) tftypes.Value {
 	return func(name string, t tftypes.Type) tftypes.Value {
 		text := func(n int64) string { return kind + "-" + name + "-" + strconv.FormatInt(n, 10) }

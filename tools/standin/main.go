@@ -1,9 +1,10 @@
-// Command standin is a provider of OpenTofu that stands in for another one whose
-// schema is in a file beside it: it lets OpenTofu itself judge a configuration
-// argument by argument, and refuses to reach anything outside of its process.
+// Command standin is a provider of OpenTofu that stands in for another provider. It
+// reads that provider's schema from a file beside itself, so that OpenTofu judges a
+// configuration argument by argument. It refuses to reach anything outside of its
+// process.
 //
-// What is planned is what is configured; all else becomes known when it is
-// applied, and is made up then.
+// A plan has the configured values. All other values become known when the plan is
+// applied, and are made up then.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 )
 
-// name is that of a provider's program, installed as OpenTofu wants it.
+// name matches the name of a provider's program, as OpenTofu installs it.
 var name = regexp.MustCompile(`\Aterraform-provider-([a-z]+)_v`)
 
 func main() {

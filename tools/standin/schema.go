@@ -33,8 +33,9 @@ type nested struct {
 	Block   *block `json:"block"`
 }
 
-// schema is the block as the protocol tells it. What may be left out may also be
-// told by the provider: the file does not say which.
+// schema returns the block in the form of the protocol. An attribute that a
+// configuration may leave out counts as computed too: the file does not tell the two
+// apart.
 func (b *block) schema() (*tfprotov6.Schema, error) {
 	inner, err := b.protocol()
 	if err != nil {

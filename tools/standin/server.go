@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// server answers for a provider. What is not answered here is not asked of a
-// provider that offers none of it.
+// server answers for a provider. OpenTofu calls none of the methods missing here, since
+// the provider offers nothing that needs them.
 type server struct {
 	tfprotov6.ProviderServer
 	schema *tfprotov6.GetProviderSchemaResponse
@@ -67,7 +67,8 @@ func (s *server) ReadResource(_ context.Context, r *tfprotov6.ReadResourceReques
 	return &tfprotov6.ReadResourceResponse{NewState: r.CurrentState, Private: r.Private}, nil
 }
 
-// PlanResourceChange leaves open what nobody has set.
+// PlanResourceChange marks the attributes as unknown that the configuration does not
+// set.
 func (s *server) PlanResourceChange(_ context.Context, r *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	schema := s.schema.ResourceSchemas[r.TypeName]
 	t := schema.ValueType()
@@ -85,7 +86,7 @@ func (s *server) PlanResourceChange(_ context.Context, r *tfprotov6.PlanResource
 	return &tfprotov6.PlanResourceChangeResponse{PlannedState: &out}, err
 }
 
-// ApplyResourceChange makes up what was left open.
+// ApplyResourceChange makes up values for the unknown attributes.
 func (s *server) ApplyResourceChange(_ context.Context, r *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	schema := s.schema.ResourceSchemas[r.TypeName]
 	t := schema.ValueType()
@@ -103,7 +104,7 @@ func (s *server) ApplyResourceChange(_ context.Context, r *tfprotov6.ApplyResour
 	return &tfprotov6.ApplyResourceChangeResponse{NewState: &out}, err
 }
 
-// ReadDataSource makes up what is asked for.
+// ReadDataSource makes up values for the attributes that the configuration does not set.
 func (s *server) ReadDataSource(_ context.Context, r *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	schema := s.schema.DataSourceSchemas[r.TypeName]
 	t := schema.ValueType()

@@ -8,14 +8,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// ValidateResourceConfig refuses what is told only and was set all the same: of
-// all that a schema says, OpenTofu leaves this to the provider.
+// ValidateResourceConfig refuses a value for an attribute that only the provider sets.
+// OpenTofu checks all else in a schema, and leaves this check to the provider.
 func (s *server) ValidateResourceConfig(_ context.Context, r *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	found, err := validate(s.schema.ResourceSchemas[r.TypeName], r.Config)
 	return &tfprotov6.ValidateResourceConfigResponse{Diagnostics: found}, err
 }
 
-// ValidateDataResourceConfig does the same for a data source.
+// ValidateDataResourceConfig is ValidateResourceConfig for a data source.
 func (s *server) ValidateDataResourceConfig(_ context.Context, r *tfprotov6.ValidateDataResourceConfigRequest) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
 	found, err := validate(s.schema.DataSourceSchemas[r.TypeName], r.Config)
 	return &tfprotov6.ValidateDataResourceConfigResponse{Diagnostics: found}, err
@@ -29,7 +29,7 @@ func validate(schema *tfprotov6.Schema, config *tfprotov6.DynamicValue) ([]*tfpr
 	return unsettable(schema.Block, v, tftypes.NewAttributePath())
 }
 
-// unsettable finds the attributes that are set and can only be told.
+// unsettable finds the attributes with a value that only the provider may set.
 func unsettable(b *tfprotov6.SchemaBlock, v tftypes.Value, at *tftypes.AttributePath) ([]*tfprotov6.Diagnostic, error) {
 	if v.IsNull() || !v.IsKnown() {
 		return nil, nil
@@ -59,7 +59,7 @@ func unsettable(b *tfprotov6.SchemaBlock, v tftypes.Value, at *tftypes.Attribute
 			}
 		}
 		for _, i := range inner {
-			// Blocks are not told apart: the name says which are meant.
+			// Blocks of a name share a path: the name says which are meant.
 			more, err := unsettable(n.Block, i, at.WithAttributeName(n.TypeName))
 			if err != nil {
 				return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/internal/inspection"
 )
 
-// ofInspect tells of two sites' partitions, of which one does not answer. With each
-// look a second passes at the other, in which its partitions serve requests.
+// ofInspect tells the partitions of two sites; eu does not answer. With each call a
+// second passes at the other site, in which its partitions serve requests.
 func (m *Manager) ofInspect(r *http.Request) (any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,7 +25,7 @@ func (m *Manager) ofInspect(r *http.Request) (any, error) {
 	}
 }
 
-// inspected is a site of four partitions after so many looks.
+// inspected returns a site of four partitions after looks calls.
 func inspected(site string, looks uint64) inspection.Site {
 	return inspection.Site{
 		Site: site, Known: true, UpMS: int64(7_830_000 + 1000*looks),

@@ -1,6 +1,6 @@
-// Package httpapitest has an app manager for tests of its clients: the HTTP API
-// of one, on top of one counter per entity; it is no cluster, so nothing waits,
-// and it serves no one but tests.
+// Package httpapitest has a fake app manager for tests of its clients: the HTTP API on
+// top of a counter for each entity. It is no cluster, so nothing waits, and it is for
+// tests only.
 package httpapitest
 
 import (
@@ -19,14 +19,13 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// Manager is a fake app manager with one site. The zero value is not usable;
-// use [New]. Its fields may be set before the first request.
+// Manager is a fake app manager with a single site. The zero value is not usable; use
+// [New]. Its fields may be set before the first request.
 type Manager struct {
-	// SiteName is the name of its one site.
+	// SiteName is the name of its site.
 	SiteName string
-	// Intercept, if set, sees every acquire and release and may answer in the
-	// manager's stead: execute carries the request out, and whatever error
-	// Intercept returns is the answer.
+	// Intercept, if set, sees every acquire and release and may answer in place of the
+	// manager. execute carries the request out; the error of Intercept is the answer.
 	Intercept func(op string, r httpapi.Request, execute func() error) error
 	// Forgetful makes it execute a repeated request id again: a bug.
 	Forgetful bool
@@ -34,8 +33,8 @@ type Manager struct {
 	Boundless bool
 	// Flat makes it charge nothing above the entity asked for: a bug.
 	Flat bool
-	// Missing are sites that apply no change of a limit. While there are any, a limit
-	// may be exceeded by 7.
+	// Missing are sites that apply no change of a limit. While there are any, a limit may
+	// be exceeded by 7.
 	Missing []string
 
 	mu       sync.Mutex
@@ -141,7 +140,7 @@ func (m *Manager) route(r *http.Request) (any, error) {
 	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
 }
 
-// ofMode reads or changes the mode; of its two sites one does not answer.
+// ofMode reads or changes the mode; the site eu does not answer.
 func (m *Manager) ofMode(r *http.Request) (any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,8 +168,8 @@ func (m *Manager) ofMode(r *http.Request) (any, error) {
 	return m.mode, nil
 }
 
-// ofForecast reads or changes the forecasting model; of its two sites one does
-// not answer, unless the model is "none".
+// ofForecast reads or changes the forecasting model; the site eu does not answer, unless
+// the model is "none".
 func (m *Manager) ofForecast(r *http.Request) (any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,7 +215,7 @@ func (m *Manager) create(r *http.Request) (any, error) {
 	return m.seen(m.entities[body.Name]), nil
 }
 
-// list answers pages of two entities, so that tests see several.
+// list returns pages of two entities, so that tests see several pages.
 func (m *Manager) list(r *http.Request) (any, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -343,7 +342,7 @@ func (m *Manager) execute(entityName, op string, body httpapi.Request) (httpapi.
 	return moved, nil
 }
 
-// ofLeases answers about the one lease there is; it is of 3 tokens.
+// ofLeases answers about the only lease, which holds 3 tokens.
 func (m *Manager) ofLeases(r *http.Request) (any, error) {
 	lease := httpapi.Lease{Name: m.SiteName + "/one", Entity: "acme/vm", Tokens: 3, RemainingMS: 30000, Holder: "job-7"}
 	if r.URL.Path == "/v1/leases" {
@@ -379,7 +378,7 @@ func (m *Manager) ofLeases(r *http.Request) (any, error) {
 	return nil, apierr.New(apierr.RouteNotFound, "no resource %s", r.URL.Path)
 }
 
-// watch tells of an entity once, and that it is deleted.
+// watch tells a state of an entity, and then that it is deleted.
 func (m *Manager) watch(w http.ResponseWriter, entityName string) {
 	s := httpapi.State{ResumeToken: "t1"}
 	s.Name, s.Limit, s.Available, s.Acquired, s.Version = entityName, 5000, 4970, 30, 1

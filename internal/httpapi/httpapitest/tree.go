@@ -11,19 +11,20 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// seen is the entity as the API tells it; called with the lock held.
+// seen returns the entity as the API tells it. The caller holds the lock.
 func (m *Manager) seen(e *entity) httpapi.Entity {
 	out := e.Entity
 	out.Children = len(m.below(e.Name))
 	return out
 }
 
-// below are the names of the entities right below one, in their order.
+// below returns the sorted names of the entities right below parent.
 func (m *Manager) below(parent string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.entities)), func(n string) bool { return m.entities[n].Parent != parent })
 }
 
-// charge moves tokens of an entity and of all above it; called with the lock held.
+// charge moves tokens of an entity and of all entities above it. The caller holds the
+// lock.
 func (m *Manager) charge(e *entity, tokens int64) {
 	e.acquired += tokens
 	for above := m.entities[e.Parent]; above != nil && !m.Flat; above = m.entities[above.Parent] {
@@ -31,8 +32,8 @@ func (m *Manager) charge(e *entity, tokens int64) {
 	}
 }
 
-// lacking refuses an acquire for which the entity or one above it has not the tokens;
-// called with the lock held.
+// lacking returns the refusal of an acquire if the entity, or an entity above it, lacks
+// the tokens. The caller holds the lock.
 func (m *Manager) lacking(e *entity, tokens int64) error {
 	for x := e; x != nil && (x == e || !m.Flat); x = m.entities[x.Parent] {
 		if left := x.Limit - x.acquired; left < tokens {
@@ -46,7 +47,7 @@ func (m *Manager) lacking(e *entity, tokens int64) error {
 	return nil
 }
 
-// reparent gives an entity another parent. It looks for no loops.
+// reparent gives an entity another parent. It does not check for loops.
 func (m *Manager) reparent(r *http.Request, entityName string) (any, error) {
 	var body struct {
 		Parent string `json:"parent"`
@@ -67,7 +68,8 @@ func (m *Manager) reparent(r *http.Request, entityName string) (any, error) {
 	return m.seen(e), nil
 }
 
-// remove deletes an entity, and with subtree all below it; called with the lock held.
+// remove deletes an entity, and with subtree all entities below it. The caller holds the
+// lock.
 func (m *Manager) remove(e *entity, subtree bool) error {
 	for _, child := range m.below(e.Name) {
 		if !subtree {

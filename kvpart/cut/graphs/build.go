@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// builder collects weighted edges between vertices, in any order and repeated,
-// and makes a graph of them.
+// builder collects weighted edges between vertices, in any order and repeated, and makes
+// a graph of them.
 type builder struct {
 	vertices int
 	halves   []half
@@ -15,12 +15,12 @@ type builder struct {
 	dims     int
 }
 
-// half is an edge as seen from one of its ends.
+// half is an edge as seen from an end.
 type half struct {
 	from, to, weight int32
 }
 
-// newBuilder returns a builder of a graph whose vertices weigh weight each.
+// newBuilder returns a builder of a graph with vertices of equal weight.
 func newBuilder(vertices int, weight int64) *builder {
 	b := &builder{vertices: vertices, weights: make([]int64, vertices), dims: 1}
 	for v := range b.weights {
@@ -29,16 +29,16 @@ func newBuilder(vertices int, weight int64) *builder {
 	return b
 }
 
-// edge adds weight to the edge between u and v; one from a vertex to itself is
-// left out.
+// edge adds weight to the edge between u and v. It ignores an edge from a vertex to
+// itself.
 func (b *builder) edge(u, v, weight int32) {
 	if u != v {
 		b.halves = append(b.halves, half{u, v, weight}, half{v, u, weight})
 	}
 }
 
-// request adds what a request on keys adds to a workload graph: one to each
-// vertex, and one to each edge between two of them.
+// request adds the share of a request on keys to a workload graph: 1 to each vertex, and
+// 1 to each edge between two keys.
 func (b *builder) request(keys ...int32) {
 	for i, u := range keys {
 		b.weights[u]++
@@ -48,10 +48,10 @@ func (b *builder) request(keys ...int32) {
 	}
 }
 
-// graph adds up what was collected.
+// graph adds up the edges.
 func (b *builder) graph() *cut.Graph {
-	// Sorted by the far end and then, stably, by the near one, each row comes out
-	// in the order of its neighbours.
+	// The edges are sorted by the far end and then, stably, by the near end. So each row
+	// is in the order of its neighbours.
 	rows := b.byFrom(b.byTo(b.halves))
 	g := &cut.Graph{
 		Offsets:       make([]int32, 1, b.vertices+1),

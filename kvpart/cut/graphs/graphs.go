@@ -1,7 +1,7 @@
-// Package graphs draws graphs to judge partitioners with: what requests on keys
-// make of a ring of ranges, of communities and of trees of tenants, and shapes
-// from elsewhere. The same family, size and seed give the same graph. It draws
-// no real workload, and refuses sizes beyond MaxVertices.
+// Package graphs draws graphs to judge partitioners with. The graphs come from requests
+// on keys of a ring of ranges, of communities and of trees of tenants, and from shapes of
+// other fields. The same family, size and seed give the same graph. The package draws no
+// real workload, and refuses sizes beyond MaxVertices.
 package graphs
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// MinVertices and MaxVertices bound the size that may be asked for.
+// MinVertices and MaxVertices bound the size of a drawn graph.
 const (
 	MinVertices = 16
 	MaxVertices = 4_000_000
 )
 
-// The errors of Family.Draw and ByName; they are wrapped with what was asked for.
+// The errors of Family.Draw and ByName. They are wrapped with the refused argument.
 var (
 	ErrFamily   = errors.New("no such family of graphs")
 	ErrVertices = errors.New("vertices out of range")
@@ -28,18 +28,18 @@ var (
 
 // Family is a way to draw graphs.
 type Family struct {
-	// Name is what it is chosen by.
+	// Name identifies the family; see ByName.
 	Name string
-	// Says tells what its graphs look like, with all parameters.
+	// Says describes the graphs, with all parameters.
 	Says string
-	// Vertices is the size it is judged at.
+	// Vertices is the size at which the family is judged.
 	Vertices int
-	// draw gets about how many vertices to draw.
+	// draw is given about how many vertices to draw.
 	draw func(vertices int, r *rand.Rand) *cut.Graph
 }
 
-// Draw returns the graph of a seed with about so many vertices: as many whole
-// rows, trees or cubes as fit, at least one.
+// Draw returns the graph of a seed with about so many vertices: as many whole rows, trees
+// or cubes as fit, at least one. Sizes out of range fail with ErrVertices.
 func (f *Family) Draw(vertices int, seed uint64) (*cut.Graph, error) {
 	if vertices < MinVertices || vertices > MaxVertices {
 		return nil, fmt.Errorf("%w: %d, want %d to %d", ErrVertices, vertices, MinVertices, MaxVertices)

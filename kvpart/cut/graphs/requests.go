@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// ordered is keys in order, behind the last of which the first follows. Key i is
-// vertex ordered[i], any one, so that the numbers of vertices tell nothing.
+// ordered is a ring of keys: the first key follows the last. Key i is vertex ordered[i],
+// a random vertex, so that the numbers of vertices tell nothing.
 type ordered []int
 
 // scan requests 2 to 8 keys in order.
@@ -76,7 +76,7 @@ func communities(vertices int, r *rand.Rand) *cut.Graph {
 		first := v / size * size
 		members := min(size, vertices-first)
 		for range 10 {
-			// Any but v itself: the last one stands for it.
+			// Any member but v itself: the last member stands for v.
 			from, of := first, members
 			if members == 1 || r.IntN(10) == 0 {
 				from, of = 0, vertices
@@ -107,8 +107,8 @@ func bipartite(vertices int, r *rand.Rand) *cut.Graph {
 			}
 			keys = append(keys, int32(users)+item)
 		}
-		// Of the items of one request none is the neighbour of another: they are
-		// used together with the user, not with each other.
+		// Items of a request are not neighbours: each is used together with the user, not
+		// with the other items.
 		for _, item := range keys[1:] {
 			b.edge(keys[0], item, 1)
 			b.weights[item]++

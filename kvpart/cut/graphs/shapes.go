@@ -7,8 +7,7 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// side returns the largest number of which the power, square or cube, is not
-// above n.
+// side returns the largest number that raised to power (2 or 3) is at most n.
 func side(n, power int) int {
 	s := 1
 	for {
@@ -74,8 +73,8 @@ func mesh(vertices int, _ *rand.Rand) *cut.Graph {
 }
 
 func road(vertices int, r *rand.Rand) *cut.Graph {
-	// A street of the grid becomes a chain of 1.5 junctions on the average, and a
-	// crossing keeps 1.4 streets.
+	// A street of the grid becomes a chain of 1.5 junctions on average, and a crossing
+	// keeps 1.4 streets.
 	s := side(vertices*10/31, 2)
 	var streets [][3]int32
 	chained := s * s
@@ -97,7 +96,7 @@ func road(vertices int, r *rand.Rand) *cut.Graph {
 		}
 		b.edge(at, street[1], 1)
 	}
-	// Bridges and tunnels are what keeps a map from being planar.
+	// Bridges and tunnels keep a map from being planar.
 	for range s / 5 {
 		b.edge(r.Int32N(int32(s*s)), r.Int32N(int32(s*s)), 1)
 	}
@@ -130,7 +129,7 @@ func smallWorld(vertices int, r *rand.Rand) *cut.Graph {
 func powerLaw(vertices int, r *rand.Rand) *cut.Graph {
 	const each = 8
 	b := newBuilder(vertices, 0)
-	// Each end of each edge stands here once, so that drawing one draws a vertex in
+	// Each end of each edge stands here once. So a random element is a vertex drawn in
 	// proportion to its degree.
 	ends := make([]int32, 0, 2*each*vertices)
 	for v := range int32(vertices) {

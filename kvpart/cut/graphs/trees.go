@@ -14,19 +14,19 @@ const (
 	sizeOfOrg    = 1 + teamsOfOrg + leavesOfOrg
 )
 
-// forest is a number of such trees. Organisation o stands at o*sizeOfOrg, its
-// teams behind it, its leaves behind them.
+// forest is a number of organisations' trees. Organisation o stands at o*sizeOfOrg, its
+// teams behind it, its leaves behind the teams.
 type forest struct {
 	orgs int
-	// cross is how many requests in a hundred touch two organisations.
+	// cross is the percentage of requests that touch two organisations.
 	cross int
-	// root says that there is a root, behind all trees, that all requests touch.
+	// root adds a root, behind all trees, that all requests touch.
 	root bool
-	// skew is the exponent of Zipf's law by which leaves are drawn, 0 for any.
+	// skew is the exponent of Zipf's law by which leaves are drawn; 0 draws uniformly.
 	skew float64
 }
 
-// path is a leaf, by its number among all leaves, its team and its organisation.
+// path returns a leaf, given its number among all leaves, its team and its organisation.
 func path(leaf int) []int32 {
 	org, at := leaf/leavesOfOrg*sizeOfOrg, leaf%leavesOfOrg
 	return []int32{int32(org + 1 + teamsOfOrg + at), int32(org + 1 + at/leavesOfTeam), int32(org)}

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// zipf draws ranks below n, rank i with a probability in proportion to
-// 1/(i+1)^exponent. (That of math/rand wants an exponent above 1.)
+// zipf draws ranks below n, rank i with a probability in proportion to 1/(i+1)^exponent.
+// (The Zipf of math/rand requires an exponent above 1.)
 type zipf []float64
 
 func newZipf(n int, exponent float64) zipf {

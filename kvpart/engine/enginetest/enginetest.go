@@ -1,5 +1,5 @@
-// Package enginetest tells whether an engine keeps what package engine promises,
-// and makes engines that fail. It is for tests.
+// Package enginetest checks whether an engine keeps the promises of package engine, and
+// makes engines that fail. It is for tests.
 package enginetest
 
 import (
@@ -128,7 +128,7 @@ func oneKey(t *testing.T, f engine.Factory) {
 func sizes(t *testing.T, f engine.Factory) {
 	t.Helper()
 	e := opened(t, f)
-	noise := make([]byte, 1<<20) // which does not compress
+	noise := make([]byte, 1<<20) // noise does not compress
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	want := map[string]string{
 		"\x00":                        "a zero byte",
@@ -216,7 +216,7 @@ func gather(t *testing.T, f engine.Factory) {
 	})
 }
 
-// cells is for engines that have some.
+// cells tests engines with cells.
 func cells(t *testing.T, f engine.Factory) {
 	t.Helper()
 	e := opened(t, f)
@@ -261,7 +261,8 @@ func visitFails(t *testing.T, f engine.Factory) {
 	}
 }
 
-// model compares with a map, over closing and opening again if the engine is durable.
+// model compares an engine with a map, over closing and opening again if the engine is
+// durable.
 func model(t *testing.T, f engine.Factory) {
 	t.Helper()
 	dir := t.TempDir()
@@ -314,7 +315,7 @@ func model(t *testing.T, f engine.Factory) {
 	})
 }
 
-// wipe removes all that is in e.
+// wipe removes all keys of e.
 func wipe(e engine.Engine) error {
 	var writes []engine.Write
 	err := e.Each(func(key string, _ []byte) error {
@@ -331,7 +332,7 @@ func check(t *rapid.T, err error) {
 	}
 }
 
-// concurrent has several goroutines on keys of their own.
+// concurrent runs several goroutines, each on keys of its own.
 func concurrent(t *testing.T, f engine.Factory) {
 	t.Helper()
 	dir := t.TempDir()
@@ -365,7 +366,7 @@ func concurrent(t *testing.T, f engine.Factory) {
 func worker(e engine.Engine, w, rounds, keys int, mine map[string]string) error {
 	names := make([]string, keys)
 	for k := range keys {
-		// The keys of all workers lie between each other.
+		// The keys of all workers are interleaved.
 		names[k] = fmt.Sprintf("k%03d-%d", k, w)
 	}
 	for r := range rounds {

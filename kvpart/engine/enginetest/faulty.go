@@ -17,9 +17,9 @@ const (
 	OpClose  Op = "close"
 )
 
-// Faulty returns a factory of engines that ask fail before each call, with the
-// key or the first of the keys. What fails with its error was not done, except
-// for close, which is. It is called by several goroutines at the same time.
+// Faulty returns a factory of engines that call fail before each operation, with the key
+// or the first of the keys. An operation that fails with fail's error was not done; only
+// Close is done all the same. Several goroutines call fail at the same time.
 func Faulty(f engine.Factory, fail func(op Op, key string) error) engine.Factory {
 	return engine.Factory{Durable: f.Durable, Open: func(c engine.Config) (engine.Engine, error) {
 		if err := fail(OpOpen, c.Dir); err != nil {

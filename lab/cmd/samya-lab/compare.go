@@ -36,7 +36,7 @@ type compareOptions struct {
 	soak         time.Duration
 }
 
-// peers are the systems that samya can be compared with.
+// peers are the systems that compare can measure beside samya.
 var peers = []string{"redis", "etcd", "postgres"}
 
 // compareCommand is `samya-lab compare`.
@@ -100,12 +100,12 @@ func (l *lab) echoCommand() *cobra.Command {
 	}
 }
 
-// loadHeap is how much the heap of the program that makes the load may grow
-// between two collections, in per cent: its own garbage is not what is measured,
-// whatever system it loads.
+// loadHeap is how far the heap of this program may grow between two collections, in
+// per cent. The program makes the load: its own garbage must not count against any
+// system.
 const loadHeap = 800
 
-// compare measures what is asked for.
+// compare measures the systems that the flags name.
 func (l *lab) compare(cmd *cobra.Command, o *compareOptions) error {
 	began := time.Now()
 	progress := func(s string) {
@@ -118,7 +118,7 @@ func (l *lab) compare(cmd *cobra.Command, o *compareOptions) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	// A page that cannot be read is told before the minutes that it takes.
+	// An unreadable page fails before the minutes of measuring.
 	before, err := os.ReadFile(o.markdown)
 	if o.markdown != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--markdown: %w", err)
@@ -152,7 +152,7 @@ func (l *lab) compare(cmd *cobra.Command, o *compareOptions) error {
 	return nil
 }
 
-// write writes a file; none if it has no name.
+// write writes a file; an empty name writes none.
 func write(name string, to func(io.Writer) error) (err error) {
 	if name == "" {
 		return nil
@@ -165,14 +165,14 @@ func write(name string, to func(io.Writer) error) (err error) {
 	return to(f)
 }
 
-// The lines of a page between which the tables stand.
+// The lines of a page that enclose the tables.
 const (
 	tablesBegin = "<!-- samya-lab compare: begin -->\n"
 	tablesEnd   = "<!-- samya-lab compare: end -->\n"
 )
 
-// tables writes a page with its tables replaced; the tables alone if it has no
-// place for them.
+// tables writes a page with its tables replaced, or the tables alone if the page
+// has no place for them.
 func tables(w io.Writer, page []byte, report *compare.Report) error {
 	head, rest, found := bytes.Cut(page, []byte(tablesBegin))
 	_, foot, ended := bytes.Cut(rest, []byte(tablesEnd))
@@ -189,7 +189,7 @@ func tables(w io.Writer, page []byte, report *compare.Report) error {
 	return err
 }
 
-// read makes of the flags what package compare wants.
+// read turns the flags into options of package compare.
 func (o *compareOptions) read() (*compare.Options, error) {
 	c := &compare.Options{Rounds: o.rounds, Time: o.time, Warmup: o.warmup, Dir: o.dir}
 	switch {
@@ -256,10 +256,10 @@ func (o *compareOptions) programs() (self, samya string, err error) {
 }
 
 const (
-	// leastSoak is the shortest soak: a site's memory goes up and down by what is
-	// logged within a minute, so that parts of a fifth must be as long.
+	// leastSoak is the shortest soak. A site's memory rises and falls with the log
+	// of a minute, so each fifth must last a minute.
 	leastSoak = 5 * time.Minute
-	// soakLook is how often memory is looked at.
+	// soakLook is the interval between two looks at memory.
 	soakLook = time.Second
 )
 

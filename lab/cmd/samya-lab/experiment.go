@@ -16,14 +16,14 @@ import (
 	"github.com/samya-db/samya/lab/experiment/samya"
 )
 
-// experiments are all of them, in the order of the report.
+// experiments are all experiments outside of groups, in the order of the report.
 var experiments = []*experiment.Experiment{
 	&repartitioning.Experiment,
 	&repartitioning.Pause,
 	&realtime.Experiment,
 }
 
-// groups are experiments that are rerun together; they come after the others.
+// groups are experiments that run together; they follow the experiments.
 var groups = []*experiment.Group{&samya.Group}
 
 // experimentOptions are the flags of all experiments.
@@ -33,7 +33,8 @@ type experimentOptions struct {
 	out         string
 }
 
-// experimentCommand is `samya-lab experiment`, a subcommand an experiment.
+// experimentCommand is `samya-lab experiment`, with a subcommand for each
+// experiment.
 func (l *lab) experimentCommand() *cobra.Command {
 	var o experimentOptions
 	cmd := &cobra.Command{
@@ -89,8 +90,8 @@ beside ours and why they differ. Fails if a goal is missed.`,
 	return cmd
 }
 
-// experiment runs some experiments, one after the other. What those before a
-// failure found is written.
+// experiment runs experiments in turn. After a failure it still writes the results
+// of the experiments before.
 func (l *lab) experiment(cmd *cobra.Command, o *experimentOptions, which []experiment.Member) error {
 	var results []*experiment.Result
 	var failed error

@@ -64,7 +64,7 @@ to it.
 	return cmd
 }
 
-// explore searches the variants asked for, one after the other.
+// explore searches the variants in turn.
 func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	bounds, err := explore.BoundsByName(o.bound)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	if o.variant != "all" {
 		variants = []string{o.variant}
 	}
-	// What is live is nearly all there is.
+	// Nearly all of the heap is live.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
 	var results []*explore.Result
 	violated, closed := false, true
@@ -132,14 +132,14 @@ func (l *lab) explore(cmd *cobra.Command, o *exploreOptions) error {
 	}
 }
 
-// isTerminal reports whether people watch stderr.
+// isTerminal reports whether stderr is a terminal.
 func (l *lab) isTerminal() bool {
 	f, ok := l.stderr.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// progress returns what to do about news of a search: a line that is written
-// over on a terminal, elsewhere one line every five seconds.
+// progress returns a function that prints the progress of a search: a line that it
+// overwrites on a terminal, elsewhere a line every five seconds.
 func (l *lab) progress(variant string) func(explore.Progress) {
 	if l.isTerminal() {
 		return func(p explore.Progress) {

@@ -72,7 +72,7 @@ go over all of them in turn. Fails if the books of any entity do not add up.`,
 	return cmd
 }
 
-// hierarchy measures, and tells what was found.
+// hierarchy measures and prints the results.
 func (l *lab) hierarchy(cmd *cobra.Command, o *hierarchyOptions) error {
 	began := time.Now()
 	o.Now = time.Now

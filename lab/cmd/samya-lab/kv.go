@@ -42,7 +42,7 @@ type kvOptions struct {
 	json                      bool
 }
 
-// The names of policies, as the papers have them.
+// The names of policies in the papers.
 const (
 	policySingle     = "single"
 	policyRoundRobin = "round-robin"
@@ -115,7 +115,7 @@ it. Both fail if a goal is missed.`,
 	return cmd
 }
 
-// kv runs what is asked for.
+// kv runs the measurement that the flags name.
 func (l *lab) kv(cmd *cobra.Command, o *kvOptions) error {
 	if err := o.check(); err != nil {
 		return &usageError{err}
@@ -126,7 +126,7 @@ func (l *lab) kv(cmd *cobra.Command, o *kvOptions) error {
 	return l.kvRun(cmd.Context(), o)
 }
 
-// check refuses what cannot be run; what Open refuses is Open's.
+// check refuses flags out of range; Open checks the rest.
 func (o *kvOptions) check() error {
 	switch {
 	case !slices.Contains(kvStrategies, kvpart.Strategy(o.strategy)):
@@ -153,7 +153,7 @@ func (o *kvOptions) check() error {
 	return nil
 }
 
-// store is what to open.
+// store returns the options of the store.
 func (o *kvOptions) store() kvpart.Options {
 	s := kvpart.Options{
 		Strategy: kvpart.Strategy(o.strategy), Partitions: o.partitions, Backend: o.backend, Dirs: o.dirs, Queue: o.queue, Seed: o.load.seed,
@@ -161,7 +161,7 @@ func (o *kvOptions) store() kvpart.Options {
 			Window: o.window, Every: o.every, Gain: o.gain, Share: o.share, Sample: o.sample, Operations: o.interval, Replace: o.replace,
 		},
 	}
-	// kvpart tells of an unknown backend.
+	// kvpart reports an unknown backend.
 	if f, err := backends.Lookup(o.backend); err == nil {
 		s.Engine = &f
 	}
@@ -191,7 +191,7 @@ func openStore(o kvpart.Options) (kvlab.Store, error) {
 // inMemory are the engines that need no folder.
 var inMemory = []string{"btree", "hash"}
 
-// kvRun runs one workload on one store.
+// kvRun runs a workload on a store.
 func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 	w, err := o.sources()
 	if err != nil {
@@ -221,7 +221,7 @@ func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	runtime.GC() // what loading left is not the run's to collect
+	runtime.GC() // the run must not collect the garbage of loading
 	stop, err := startProfile(o.profile)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (l *lab) kvRun(ctx context.Context, o *kvOptions) (err error) {
 	return l.tell(o.json, report)
 }
 
-// textReport tells itself to people.
+// textReport is a report that prints itself as text.
 type textReport interface{ WriteText(io.Writer) error }
 
 // tell prints a report as JSON or as text.
@@ -269,7 +269,7 @@ func (l *lab) tell(asJSON bool, r textReport) error {
 	return nil
 }
 
-// startProfile begins a profile of processor time, none if it has no name.
+// startProfile begins a profile of processor time; an empty name begins none.
 func startProfile(name string) (stop func() error, err error) {
 	if name == "" {
 		return func() error { return nil }, nil
@@ -287,15 +287,15 @@ func startProfile(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// How --bench and --cost measure, unless flags say otherwise: each run is long
-// enough for some cuts, and may take what a cut a second takes of scans.
+// The defaults of --bench and --cost: each run is long enough for some cuts, and
+// allows the scans that a cut a second needs.
 const (
 	benchTime  = 2500 * time.Millisecond
 	benchEvery = 800 * time.Millisecond
 	benchShare = .25
 )
 
-// kvBench measures costs. cuts says that --every was given.
+// kvBench measures costs. cuts reports whether --every was given.
 func (l *lab) kvBench(ctx context.Context, o *kvOptions, cuts bool) error {
 	began := time.Now()
 	b := &kvlab.BenchOptions{

@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/lab/kvlab"
 )
 
-// kvWorkload is what the clients of a store are to do.
+// kvWorkload is the operations of a store's clients.
 type kvWorkload struct {
 	name     string
 	preload  kvlab.Source
@@ -19,14 +19,14 @@ type kvWorkload struct {
 }
 
 const (
-	// usualDuration is how long a workload runs that has no end.
+	// usualDuration is the duration of a workload without an end.
 	usualDuration = 10 * time.Second
-	// mostPrepared is how many operations are made before they run; above, each is
-	// made when it is wanted.
+	// mostPrepared is the largest number of operations made before a run; a longer
+	// workload makes each operation when a client asks for it.
 	mostPrepared = 1 << 23
 )
 
-// sources opens the workload asked for.
+// sources opens the workload that the flags name.
 func (o *kvOptions) sources() (*kvWorkload, error) {
 	w := &kvWorkload{duration: o.duration}
 	if o.workloadDir != "" {
@@ -55,7 +55,7 @@ func (o *kvOptions) sources() (*kvWorkload, error) {
 	return w, nil
 }
 
-// limit deals the operations out to clients.
+// limit divides --operations among the clients.
 func (o *kvOptions) limit(w *kvWorkload) {
 	if o.operations == 0 {
 		return
@@ -90,7 +90,7 @@ func (o *kvOptions) fileSources(w *kvWorkload) error {
 	return nil
 }
 
-// close closes files that were not read to their ends.
+// close closes the files, read to the end or not.
 func (w *kvWorkload) close() error {
 	var errs []error
 	for _, f := range w.files {

@@ -1,5 +1,6 @@
-// Command samya-lab tests the protocols by searching and simulating them, and
-// judges policies and forecasting models: one subcommand a method. It is wiring only, and touches no running cluster.
+// Command samya-lab tests the protocols by search and simulation, and judges
+// policies and forecasting models. Each method is a subcommand. The command is
+// wiring only, and touches no running cluster.
 package main
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses; the root command's help explains them.
+// The exit statuses; the help of the root command explains them.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -41,19 +42,19 @@ func main() {
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-received
-		signal.Stop(received) // a second one ends the program at once
+		signal.Stop(received) // a second signal ends the program at once
 		cancel(errInterrupted)
 	}()
 	l := &lab{stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(l.run(ctx, os.Args[1:]))
 }
 
-// lab is the world that the commands see.
+// lab is the outside world of the commands.
 type lab struct {
 	stdout, stderr io.Writer
 }
 
-// run executes one command line and returns its exit status.
+// run executes a command line and returns its exit status.
 func (l *lab) run(ctx context.Context, args []string) int {
 	root := l.root()
 	root.SetArgs(args)
@@ -62,7 +63,7 @@ func (l *lab) run(ctx context.Context, args []string) int {
 		return exitOK
 	}
 	if !errors.Is(err, errViolated) {
-		_, _ = fmt.Fprintln(l.stderr, "samya-lab:", err) // nowhere is left to report to
+		_, _ = fmt.Fprintln(l.stderr, "samya-lab:", err) // no place is left for an error
 	}
 	_, usage := errors.AsType[*usageError](err)
 	switch {
@@ -75,7 +76,7 @@ func (l *lab) run(ctx context.Context, args []string) int {
 	}
 }
 
-// root is the whole command line.
+// root returns the whole command line.
 func (l *lab) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "samya-lab",

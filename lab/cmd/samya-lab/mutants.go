@@ -64,7 +64,7 @@ only. With --budget, bugs are judged in a fresh order until the time is up.`,
 	return cmd
 }
 
-// mutants looks for the bugs asked for.
+// mutants runs the bugs that the arguments name.
 func (l *lab) mutants(cmd *cobra.Command, o *mutantsOptions) error {
 	bugs, err := mutants.Catalogue()
 	if err != nil {

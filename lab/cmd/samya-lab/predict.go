@@ -74,7 +74,8 @@ Azure public dataset publishes it. Either may be .gz.
 	return cmd
 }
 
-// check refuses what cannot be judged, and resolves the names of models.
+// check refuses options that no model can be judged by, and resolves the names of
+// models.
 func (o *predictOptions) check() error {
 	switch {
 	case len(o.series) == 0:
@@ -112,14 +113,14 @@ func (o *predictOptions) check() error {
 	return nil
 }
 
-// forecasts is what predict tells.
+// forecasts is the output of predict.
 type forecasts struct {
 	Split   float64        `json:"split"`
 	Tau     float64        `json:"tau"`
 	Results []judge.Result `json:"results"`
 }
 
-// predict judges the models asked for on every series.
+// predict judges the models on every series.
 func (l *lab) predict(o *predictOptions) error {
 	if err := o.check(); err != nil {
 		return &usageError{err}
@@ -169,7 +170,7 @@ func (l *lab) predict(o *predictOptions) error {
 	return nil
 }
 
-// tellForecasts prints the results on one series at one horizon.
+// tellForecasts prints the results for a series and a horizon.
 func tellForecasts(w io.Writer, s *trace.Series, horizon int, results []judge.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(t, "%s: %d bins of %d s, %d missing, %s, epochs of %d\n", s.Name, len(s.Bins), s.Step, s.MissingBins(), season(s), horizon)
@@ -179,13 +180,14 @@ func tellForecasts(w io.Writer, s *trace.Series, horizon int, results []judge.Re
 			100*r.StallRate, r.Cost, 100*r.PointStallRate, r.PointCost, r.FitSeconds, r.ForecastNS)
 	}
 	_, _ = fmt.Fprintln(t)
-	if err := t.Flush(); err != nil { // tells of all that went wrong before
+	if err := t.Flush(); err != nil { // Flush returns the errors of all writes before
 		return fmt.Errorf("print the results: %w", err)
 	}
 	return nil
 }
 
-// season tells of what decides silently what a model can learn.
+// season tells the season of a series, and the values beyond the limit: both
+// silently decide how much a model can learn.
 func season(s *trace.Series) string {
 	told := fmt.Sprintf("a day of %d", s.Day())
 	if s.Day() == 0 {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// barWidth is how many characters a full bar has.
+	// barWidth is the width of a full bar, in characters.
 	barWidth = 24
-	// lineEvery is the least time between two lines where nobody watches.
+	// lineEvery is the least time between two lines outside of a terminal.
 	lineEvery = 2 * time.Second
 )
 
-// steps returns what tells of the steps of something that takes minutes: on a
-// terminal a bar that is written over, elsewhere a line from time to time, and
-// always of the first step and the last.
+// steps returns a function that prints the steps of a task of minutes. On a
+// terminal it overwrites a bar; elsewhere it prints a line from time to time, and
+// always for the first and the last step.
 func (l *lab) steps(name string, now func() time.Time) func(step, steps int, what string) {
 	began := now()
 	var last time.Time
@@ -33,7 +33,7 @@ func (l *lab) steps(name string, now func() time.Time) func(step, steps int, wha
 	}
 }
 
-// bar draws how much is done, and how long the rest may take.
+// bar draws the progress and the time that the rest may take.
 func bar(step, steps int, took time.Duration) string {
 	steps = max(steps, 1)
 	step = min(max(step, 0), steps)

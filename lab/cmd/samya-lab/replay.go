@@ -76,7 +76,7 @@ do not balance in the end. Settings:
 	return cmd
 }
 
-// replayed is what replay tells.
+// replayed is the output of replay.
 type replayed struct {
 	Minutes   int              `json:"minutes"`
 	Limit     int64            `json:"limit"`
@@ -86,7 +86,7 @@ type replayed struct {
 	Goals     []replay.Goal    `json:"goals,omitempty"`
 }
 
-// replay plays what is asked for.
+// replay plays the workloads under all settings.
 func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	const binsAMinute = int(time.Minute / replay.Bin)
 	most := replay.MaxBins / binsAMinute
@@ -127,7 +127,7 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 		plays[i].first = len(told.Results)
 		told.Results = append(told.Results, make([]*replay.Result, len(plays[i].settings)*len(seeds))...)
 	}
-	// Little is live at any time: collecting it less often costs memory only.
+	// Little is live at any time: rare collections cost memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var mu sync.Mutex
 	done := 0
@@ -136,7 +136,7 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	for _, p := range plays {
 		for i, seed := range seeds {
 			group.Go(func() error {
-				// The demand is drawn once for all settings.
+				// All settings play the same demand.
 				demand, err := replay.DrawPlaces(p.Workload, seed, p.Bins, p.Places)
 				if err != nil {
 					return err
@@ -195,7 +195,7 @@ func (l *lab) replay(ctx context.Context, o *replayOptions) error {
 	return nil
 }
 
-// title says what was played as a workload.
+// title describes the plays of a workload.
 func (told *replayed) title(workload string) string {
 	for _, c := range replay.Crowds() {
 		if c.Name == workload {
@@ -206,16 +206,16 @@ func (told *replayed) title(workload string) string {
 	return fmt.Sprintf("%s, %d minutes, limit %d", workload, told.Minutes, told.Limit)
 }
 
-// played is a demand that settings are played on.
+// played is a demand and the settings that play it.
 type played struct {
 	replay.Crowd
 	settings []replay.Setting
-	// first is where its results begin.
+	// first is the index of the first result.
 	first int
 }
 
-// plays is all that is to be played: each workload in five regions, and for goals the
-// crowds under the setting to be judged.
+// plays returns all plays: each workload in five regions, and for goals the crowds
+// under the setting on trial.
 func (o *replayOptions) plays(settings []replay.Setting) []played {
 	var plays []played
 	for _, w := range o.workloads {
@@ -307,7 +307,7 @@ func (l *lab) tellReplays(told *replayed) error {
 	return l.tellGoals(told.Goals)
 }
 
-// tellGoals prints what was to be shown, and what was.
+// tellGoals prints the goals and their results.
 func (l *lab) tellGoals(goals []replay.Goal) error {
 	w := tabwriter.NewWriter(l.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "\nGOAL\t\tGOT\tAT MOST\t\n")

@@ -49,13 +49,13 @@ those only.`,
 	return cmd
 }
 
-// scenariosResult is what --json prints, on one line.
+// scenariosResult is the line that --json prints.
 type scenariosResult struct {
 	Scenarios []sim.ScenarioResult `json:"scenarios"`
 	Failed    int                  `json:"failed"`
 }
 
-// scenarios plays those asked for.
+// scenarios plays the scenarios that the arguments name.
 func (l *lab) scenarios(ctx context.Context, o *scenarioOptions, names []string) error {
 	list, err := chosen(names)
 	switch {
@@ -117,7 +117,7 @@ func (l *lab) scenarios(ctx context.Context, o *scenarioOptions, names []string)
 	return nil
 }
 
-// chosen returns the scenarios of the names, all for none.
+// chosen returns the scenarios of the names, or all scenarios for no names.
 func chosen(names []string) ([]sim.Scenario, error) {
 	all := sim.Scenarios()
 	if len(names) == 0 {
@@ -140,7 +140,7 @@ const (
 	happenedWidth = 66
 )
 
-// tell prints a table for people.
+// tell prints the result as a table.
 func (r *scenariosResult) tell(w io.Writer) error {
 	var b strings.Builder
 	row := func(name, mode, ok, expected, happened string) {
@@ -176,7 +176,7 @@ func at(lines []string, k int) string {
 	return ""
 }
 
-// wrap cuts a text into lines between its words; there is at least one.
+// wrap cuts a text into lines between words; it returns at least a line.
 func wrap(text string, width int) []string {
 	lines := []string{""}
 	for word := range strings.FieldsSeq(text) {

@@ -73,13 +73,13 @@ also tells what happened before.`,
 	return cmd
 }
 
-// maxFailures bounds the violations that are told one by one.
+// maxFailures bounds the violations that the result lists.
 const maxFailures = 10
 
-// enoughSeeds is how many seeds must hit every fault.
+// enoughSeeds is the number of seeds that must hit every fault.
 const enoughSeeds = 20
 
-// sim runs the seeds asked for.
+// sim runs the seeds that the flags name.
 func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	faults, err := sim.ParseFaults(o.faults)
 	if err != nil {
@@ -104,7 +104,7 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 		Mode: o.mode, Strategy: o.strategy, Sites: o.sites, First: o.first, Workers: o.workers, Offer: o.offer,
 		NotHit: []string{}, NotHitUnderWay: []string{}, NotCovered: sim.NotCovered(), Failures: []simViolation{}, Refused: []simRefused{},
 	}
-	// Little is live at any time: collecting it less often costs memory only.
+	// Little is live at any time: rare collections cost memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(600))
 	began, used := time.Now(), processorTime()
 	err = l.runSeeds(ctx, o, options, offers, r, began)
@@ -136,11 +136,12 @@ func (l *lab) sim(ctx context.Context, o *simOptions) error {
 	return nil
 }
 
-// tooTrivial reports whether too many of the seeds were refused. About 1 in 1,000 is, so
-// that two of a few hundred are chance: a run of a commit's own seeds has four modes.
+// tooTrivial reports whether the runs refused too many seeds as trivial. About 1
+// seed in 1,000 is trivial, so 2 of a few hundred are chance: a run of a commit's
+// own seeds has four modes.
 func tooTrivial(refused, seeds uint64) bool { return refused > max(2, seeds/100) }
 
-// runSeeds runs seeds on all workers, each under every offer policy named.
+// runSeeds runs seeds on all workers, each seed under every offer policy in offers.
 func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, offers []string, r *simResult, began time.Time) error {
 	var mu sync.Mutex
 	var told time.Time
@@ -189,11 +190,11 @@ func (l *lab) runSeeds(ctx context.Context, o *simOptions, options sim.Options, 
 	return cmp.Or(group.Wait(), context.Cause(ctx))
 }
 
-// processorTime is what the program has used of all processors so far.
+// processorTime returns the program's time on all processors so far.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0 // only told, never decided upon
+		return 0 // only printed: no decision depends on it
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

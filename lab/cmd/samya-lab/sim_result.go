@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/lab/sim"
 )
 
-// simViolation is what --json tells of a violation.
+// simViolation is a violation in the output of --json.
 type simViolation struct {
 	Seed      uint64        `json:"seed"`
 	Invariant sim.Invariant `json:"invariant"`
@@ -22,23 +22,24 @@ type simViolation struct {
 	Replay    string        `json:"replay"`
 }
 
-// simRefused is a seed that does too little.
+// simRefused is a seed refused as trivial.
 type simRefused struct {
 	Seed uint64 `json:"seed"`
 	Why  string `json:"why"`
 }
 
-// simServing tells whether serving stops while an instance runs.
+// simServing shows whether sites serve while an instance runs.
 type simServing struct {
 	// WaitedThoughKept counts requests that waited for an instance although their
-	// site kept the tokens for them.
+	// site kept enough tokens for them.
 	WaitedThoughKept int `json:"waited_though_kept"`
-	// These are the parts of all acquires that waited for an instance, at sites
-	// that offer what they can spare and at sites that offer all they have.
+	// WaitingShareSpare and WaitingShareAll are the shares of all acquires that
+	// waited for an instance: at sites that offer their spare tokens, and at sites
+	// that offer all tokens.
 	WaitingShareSpare float64 `json:"waiting_share_spare"`
 	WaitingShareAll   float64 `json:"waiting_share_all"`
-	// These are the parts that waited only because their own site had set tokens
-	// aside.
+	// OwnOfferShareSpare and OwnOfferShareAll are the shares that waited only
+	// because their own site had set tokens aside.
 	OwnOfferShareSpare float64 `json:"waiting_for_own_offer_share_spare"`
 	OwnOfferShareAll   float64 `json:"waiting_for_own_offer_share_all"`
 }
@@ -50,7 +51,7 @@ func serving(r *sim.Report) simServing {
 	}
 }
 
-// simSeed is what --per-seed tells of each.
+// simSeed is a seed in the output of --per-seed.
 type simSeed struct {
 	Seed uint64 `json:"seed"`
 	Hash string `json:"hash"`
@@ -61,12 +62,13 @@ type simSeed struct {
 type simFeature struct {
 	Name  string `json:"name"`
 	Total int    `json:"total"`
-	// Least is that of the seed that shows least of it, of those not refused as
-	// trivial, and, of what only trees show, of those with a tree.
+	// Least is the smallest count of a seed. It skips trivial seeds. For a feature
+	// of trees it skips seeds without a tree, and for a feature of partitions seeds
+	// without partitions.
 	Least int `json:"least"`
 }
 
-// feature takes in what one seed shows of each feature.
+// feature adds the features of a seed.
 func (r *simResult) feature(all *sim.Report, trivial bool) {
 	for i, f := range all.Features() {
 		if i == len(r.Features) {
@@ -81,18 +83,18 @@ func (r *simResult) feature(all *sim.Report, trivial bool) {
 
 func hash(n uint64) string { return fmt.Sprintf("%016x", n) }
 
-// simResult is what --json prints, on one line.
+// simResult is the line that --json prints.
 type simResult struct {
 	Mode  string `json:"mode"`
 	Offer string `json:"offer"`
-	// Strategy is empty where seeds chose it for each site.
+	// Strategy is empty if each seed chose a strategy for each site.
 	Strategy   string `json:"strategy"`
 	Sites      int    `json:"sites"`
 	First      uint64 `json:"first"`
 	Seeds      uint64 `json:"seeds"`
 	Trivial    uint64 `json:"trivial"`
 	Violations int    `json:"violations"`
-	// Invariant is that of the first violation, empty for none.
+	// Invariant is the invariant of the first violation; empty for none.
 	Invariant       sim.Invariant `json:"invariant"`
 	Events          uint64        `json:"events"`
 	EventsPerSecond float64       `json:"events_per_second"`
@@ -100,42 +102,41 @@ type simResult struct {
 	Elapsed         float64       `json:"elapsed_seconds"`
 	Processor       float64       `json:"processor_seconds"`
 	Workers         int           `json:"workers"`
-	// Speedup is simulated time against real time, of all workers; SpeedupCore
-	// against the processor time of the whole program.
+	// Speedup is simulated time over the elapsed time of all workers, SpeedupCore
+	// over the processor time of the whole program.
 	Speedup     float64 `json:"speedup"`
 	SpeedupCore float64 `json:"speedup_per_core"`
 	Requests    int     `json:"requests"`
-	// Hash is of all seeds together: the same however many workers run them.
+	// Hash is the hash of all seeds. It does not depend on the number of workers.
 	Hash string `json:"hash"`
 	simServing
 	// PerSeed is in the order of the seeds.
 	PerSeed []simSeed          `json:"per_seed,omitempty"`
 	Shares  map[string]float64 `json:"shares"`
-	// Switches counts the changes of the protocol mode that were decided.
+	// Switches counts the decided changes of the protocol mode.
 	Switches int `json:"mode_switches"`
-	// Redistributions count what was begun, decided and aborted.
+	// Redistributions counts redistributions begun, decided and aborted.
 	Redistributions map[string]int `json:"redistributions"`
 	Faults          map[string]int `json:"faults"`
 	NotHit          []string       `json:"faults_not_hit"`
-	// Transfers count rounds of direct transfers, what was sent and what came, and
-	// the crashes of a site that a transfer was under way from or to. The faults
-	// are those while one was under way anywhere.
+	// Transfers counts rounds of direct transfers, transfers sent, tokens received,
+	// and crashes of a site with a transfer under way. FaultsUnderWay counts the
+	// faults while a transfer was under way at any site.
 	Transfers      map[string]int `json:"transfers"`
 	FaultsUnderWay map[string]int `json:"faults_under_way"`
 	NotHitUnderWay []string       `json:"faults_not_hit_under_way"`
 	NotCovered     []string       `json:"faults_not_covered"`
-	// Features count what the runs show of each feature of requests, in the order of
-	// sim.Report.Features.
+	// Features count the features of requests, in the order of sim.Report.Features.
 	Features []simFeature   `json:"features"`
 	Failures []simViolation `json:"failures"`
-	// Refused are the trivial seeds, in their order.
+	// Refused are the trivial seeds, in ascending order.
 	Refused []simRefused `json:"refused"`
 
 	total sim.Report
 	hash  uint64
 }
 
-// add takes in the runs of one seed.
+// add adds the runs of a seed.
 func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v *sim.Violation) {
 	r.Seeds++
 	var all sim.Report
@@ -186,7 +187,7 @@ func (r *simResult) add(o *simOptions, run sim.Options, reports []sim.Report, v 
 	r.Failures = append(r.Failures, simViolation{v.Seed, v.Invariant, v.Event, v.Millis, detail, replay})
 }
 
-// sum computes what is told from what was counted.
+// sum computes the output from the counts.
 func (r *simResult) sum(elapsed time.Duration, faults sim.FaultSet) {
 	t := &r.total
 	r.Elapsed, r.Simulated = elapsed.Seconds(), t.Simulated().Seconds()
@@ -236,7 +237,7 @@ func share(n, of int) float64 {
 	return float64(n) / float64(of)
 }
 
-// tell prints the result for people.
+// tell prints the result as text.
 func (r *simResult) tell(w io.Writer) error {
 	var b strings.Builder
 	t := &r.total
@@ -296,10 +297,10 @@ func (r *simResult) tell(w io.Writer) error {
 	return err
 }
 
-// maxRefusals bounds the trivial seeds that an error names.
+// maxRefusals bounds the trivial seeds in an error.
 const maxRefusals = 10
 
-// refusals names trivial seeds, and why they are.
+// refusals names trivial seeds and the reasons.
 func (r *simResult) refusals() string {
 	var told []string
 	for _, seed := range r.Refused[:min(len(r.Refused), maxRefusals)] {
@@ -311,7 +312,7 @@ func (r *simResult) refusals() string {
 	return strings.Join(told, "; ")
 }
 
-// waiting tells the parts of the acquires that waited.
+// waiting tells the shares of the acquires that waited.
 func waiting(offer string, s *simServing) string {
 	spare := fmt.Sprintf("%.2f %% of all acquires waited for one under spare (%.2f %% for their own site's offer)",
 		100*s.WaitingShareSpare, 100*s.OwnOfferShareSpare)

@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// ycsbOptions are the flags that say what workload to make.
+// ycsbOptions are the flags of ycsb.
 type ycsbOptions struct {
 	workload, distribution, lengths string
 	records, clients                int
@@ -57,7 +57,7 @@ read-modify-writes, each as a read and a write. The same flags give the same fil
 	return cmd
 }
 
-// mixFlags adds the flags that kv has as well.
+// mixFlags adds the flags that ycsb shares with kv.
 func (o *ycsbOptions) mixFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&o.records, "records", 100_000, "records that are there before")
@@ -66,7 +66,7 @@ func (o *ycsbOptions) mixFlags(cmd *cobra.Command) {
 	f.Uint64Var(&o.seed, "seed", 1, "seed")
 }
 
-// make makes the workload asked for.
+// make makes the workload that the flags name.
 func (o *ycsbOptions) make() (*ycsb.Workload, error) {
 	mix, err := ycsb.MixOf(o.workload)
 	if err != nil {
@@ -98,7 +98,7 @@ func parseRange(s string) (low, high int, err error) {
 	return low, high, nil
 }
 
-// written is what ycsb tells.
+// written is the output of ycsb.
 type written struct {
 	Dir        string           `json:"dir"`
 	Files      int              `json:"files"`
@@ -156,7 +156,7 @@ func (l *lab) ycsb(ctx context.Context, o *ycsbOptions) error {
 	return nil
 }
 
-// writeOps writes n operations to a file and counts its lines by what they do.
+// writeOps writes n operations to a file and counts its lines by kind of operation.
 func writeOps(ctx context.Context, name string, n int64, lines map[string]int64, next func() ycsb.Op) error {
 	return write(name, func(to io.Writer) error {
 		w := bufio.NewWriterSize(to, 1<<18)

@@ -1,7 +1,7 @@
-// Package hierarchy measures what partitions do for the requests of a hierarchy, each
-// of which charges a leaf, its team and its organisation: entities placed by their hash
-// against entities placed as is learnt from use, and a root above all that is split
-// against none. It refuses to tell a rate of a site whose books do not add up.
+// Package hierarchy measures the effect of partitions on the requests of a
+// hierarchy, each of which charges a leaf, its team and its organisation. It
+// compares entities placed by hash with entities placed as learnt from use, and a
+// split root above all with no root. It reports no rate of a site with wrong books.
 package hierarchy
 
 import (
@@ -18,31 +18,33 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// Options are those of the experiment.
+// Options are the options of the experiment.
 type Options struct {
-	// Orgs, Teams of each and Leaves of each team are how many there are.
+	// Orgs is the number of organisations, Teams of teams in each, Leaves of leaves
+	// in each team.
 	Orgs, Teams, Leaves int
 	Partitions          int
-	// Generators make requests side by side, with Window outstanding in all.
+	// Generators make requests side by side, with Window outstanding in total.
 	Generators, Window int
 	Rounds             int
-	// Warm is how long requests are made before each measurement, Time how long that
-	// is, and Settle how long to wait at most until a map changes no more.
+	// Warm is the time of requests before each measurement, Time the time of a
+	// measurement. Settle is the longest wait for a stable map.
 	Warm, Time, Settle time.Duration
-	// Quick leaves out what no goal is of.
+	// Quick leaves out the setups without a goal.
 	Quick bool
-	// Only is a regular expression of the setups to measure, of names such as
-	// "workers, learnt, root split".
+	// Only is a regular expression that picks setups by name, such as "workers,
+	// learnt, root split".
 	Only string
-	// Dir is where folders for stores are made; that of temporary files if empty.
+	// Dir holds the folders of the stores; empty means the directory of temporary
+	// files.
 	Dir  string
 	Seed uint64
-	// Progress is told what is being done.
+	// Progress is called with messages of progress.
 	Progress func(string)
 	Now      func() time.Time
 }
 
-// Default is what is measured unless told otherwise.
+// Default returns the default options.
 func Default() Options {
 	return Options{
 		Orgs: 100, Teams: 10, Leaves: 10, Partitions: 2, Generators: 2, Window: 8192,
@@ -54,7 +56,7 @@ func (o *Options) size() size { return size{o.Orgs, o.Teams, o.Leaves} }
 
 func (o *Options) now() time.Time { return o.Now() }
 
-// check refuses options that are out of their range.
+// check refuses options out of range.
 func (o *Options) check() error {
 	for _, n := range []struct {
 		flag           string
@@ -86,12 +88,13 @@ func (o *Options) check() error {
 	return nil
 }
 
-// collectAt is how much the heap may grow between two collections, in per cent: the
-// garbage of what makes the load is not what is measured.
+// collectAt is the growth of the heap between two collections, in per cent: the
+// garbage of the generators must not count.
 const collectAt = 400
 
-// Measure measures all setups: each is made and settles, then rounds go over all of
-// them in turn. It fails with experiment.ErrOptions before it measures anything.
+// Measure measures all setups. It makes each setup and lets it settle; rounds then
+// measure all setups in turn. Bad options fail with experiment.ErrOptions before
+// any measurement.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	only, err := regexp.Compile(o.Only)
 	if err != nil {
@@ -104,7 +107,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	return measureAll(ctx, o, all)
 }
 
-// measureAll is Measure of some setups.
+// measureAll is Measure for some setups.
 func measureAll(ctx context.Context, o Options, all []setup) (_ *Report, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ func measureAll(ctx context.Context, o Options, all []setup) (_ *Report, err err
 	return m.report(), nil
 }
 
-// prepare makes a cell, and waits until what it has learnt changes no more.
+// prepare makes a cell, and waits until its map is stable.
 func (m *measured) prepare(ctx context.Context, i, n int, su setup) error {
 	c := &cell{setup: su}
 	var err error

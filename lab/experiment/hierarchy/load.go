@@ -8,10 +8,10 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// chunk is how many requests are made between two looks at the clock.
+// chunk is the number of requests between two looks at the clock.
 const chunk = 64
 
-// slot makes one request after the other: an acquire of a leaf, and its release.
+// slot makes requests in turn: an acquire of a leaf, then its release.
 type slot struct {
 	acquire core.Acquire
 	release core.Release
@@ -34,22 +34,22 @@ func (s *slot) next(call core.Call) core.Input {
 	return &s.acquire
 }
 
-// generator makes requests, as many at a time as it has slots.
+// generator makes requests, with at most a request per slot under way.
 type generator struct {
 	tree  *tree
 	draw  *drawer
 	rnd   *rand.Rand
 	ids   uint64
 	slots []slot
-	// handed counts the requests that were handed over.
+	// handed counts the requests handed over.
 	handed int64
 
 	mu sync.Mutex
-	// free are the slots whose requests were answered.
+	// free are the slots with an answered request.
 	free []*slot
-	// more holds one token when there are some.
+	// more holds a token when free is not empty.
 	more chan struct{}
-	// taken is the memory of free.
+	// taken is spare memory for free.
 	taken []*slot
 }
 
@@ -66,20 +66,20 @@ func newGenerator(t *tree, d *drawer, slots int, seed uint64, n int) *generator 
 	return g
 }
 
-// identify gives a request an id of its own.
+// identify gives a request its own id.
 func (g *generator) identify(key *core.RequestKey) {
 	g.ids++
 	binary.BigEndian.PutUint64(key[:], mix(g.ids))
 }
 
-// mix makes of a count what looks like a hash, as request keys are.
+// mix turns a count into a number that looks like a hash, as request keys do.
 func mix(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
 }
 
-// take returns the slots that are free. They are handed over, or given back.
+// take returns the free slots. The caller hands them over or gives them back.
 func (g *generator) take() []*slot {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -105,7 +105,7 @@ func (g *generator) wake() {
 	}
 }
 
-// out adds what the slots have acquired and not released, by leaf.
+// out adds the tokens acquired and not released, by leaf.
 func (g *generator) out(by []int) {
 	for i := range g.slots {
 		if s := &g.slots[i]; s.held {

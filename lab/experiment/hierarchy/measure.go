@@ -9,12 +9,12 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// subject is what is measured under a setup.
+// subject is the system under a setup.
 type subject interface {
-	// under has requests made while fn runs, and returns when all are answered. The
+	// under makes requests while fn runs, and returns when all are answered. The
 	// context of fn ends when requests fail.
 	under(ctx context.Context, fn func(context.Context) error) error
-	// answered counts the requests that were.
+	// answered returns the number of answered requests.
 	answered() int64
 	stats() partitions.Stats
 	// check fails unless the books of all entities add up.
@@ -22,7 +22,7 @@ type subject interface {
 	close() error
 }
 
-// look is what a subject had done by a time.
+// look is the state of a subject at a time.
 type look struct {
 	at       time.Time
 	cpu      time.Duration
@@ -41,23 +41,23 @@ func lookAt(s subject, now func() time.Time) (look, error) {
 	return l, nil
 }
 
-// Run is what was seen between two looks.
+// Run is the measurement between two looks.
 type Run struct {
-	// Rate is requests answered a second.
+	// Rate is the number of requests answered a second.
 	Rate float64 `json:"requests_per_second"`
-	// Cores is how many processors were used, CPU the processor time of a request in
-	// microseconds.
+	// Cores is the number of processors used. CPU is the processor time of a
+	// request, in microseconds.
 	Cores float64 `json:"cores"`
 	CPU   float64 `json:"cpu_us_per_request"`
-	// Cross is the share of what partitions served that was of several, Passed that of
-	// all requests that none served.
+	// Cross is the share of requests on several partitions, of all requests served
+	// by partitions. Passed is the share of all requests that no partition served.
 	Cross  float64 `json:"cross_share"`
 	Passed float64 `json:"passed_share"`
-	// Imbalance is the load of the partition with most over the mean.
+	// Imbalance is the load of the busiest partition over the mean.
 	Imbalance float64 `json:"imbalance"`
 }
 
-// between is what was done between two looks.
+// between returns the measurement between two looks.
 func between(from, to *look) Run {
 	wall, n := to.at.Sub(from.at).Seconds(), float64(to.answered-from.answered)
 	used := (to.cpu - from.cpu).Seconds()
@@ -79,7 +79,7 @@ func between(from, to *look) Run {
 	return r
 }
 
-// wait lasts so long, unless the context ends before.
+// wait waits for d, unless the context ends before.
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -91,10 +91,11 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// longest is how many times the time asked for a measurement lasts at most.
+// longest bounds a measurement, as a multiple of the time asked for.
 const longest = 100
 
-// measure makes requests for a warm-up and then for so long, of which it tells.
+// measure makes requests for a warm-up and then for o.Time, and returns the
+// measurement of the second part.
 func measure(ctx context.Context, s subject, o *Options) (r Run, err error) {
 	err = s.under(ctx, func(ctx context.Context) error {
 		if err := wait(ctx, o.Warm); err != nil {
@@ -104,7 +105,8 @@ func measure(ctx context.Context, s subject, o *Options) (r Run, err error) {
 		if err != nil {
 			return err
 		}
-		// On a machine that had no time for it a while without an answer tells nothing.
+		// A busy machine may give no answer for a while: such a measurement is
+		// worthless.
 		for range longest {
 			if err := wait(ctx, o.Time); err != nil {
 				return err
@@ -119,27 +121,28 @@ func measure(ctx context.Context, s subject, o *Options) (r Run, err error) {
 	return r, err
 }
 
-// Settling says how long a subject took until its map changed no more.
+// Settling is the way of a subject to a stable map.
 type Settling struct {
-	// Settled: it did by the deadline.
+	// Settled reports whether the map was stable by the deadline.
 	Settled bool    `json:"settled"`
 	Seconds float64 `json:"seconds"`
-	// First is the share across partitions before the first map, Last the one at the end.
+	// First is the share across partitions before the first map, Last the share at
+	// the end.
 	First float64 `json:"first_cross_share"`
 	Last  float64 `json:"last_cross_share"`
 }
 
 const (
-	// settleEvery is the length of the windows of which as many as settleCalm, one after
-	// the other, must be alike: no new map, no other split, and shares across partitions
-	// within settleWithin. Where nothing is learnt two do.
+	// settleEvery is the length of a window. In settleCalm windows in a row there
+	// must be no new map, no new split, and shares across partitions within
+	// settleWithin. A setup that does not learn needs two windows.
 	settleEvery  = 250 * time.Millisecond
 	settleCalm   = 8
 	settleWithin = .02
 )
 
-// settle makes requests until what the subject has learnt changes no more, or the
-// deadline is over. tell is told how it goes.
+// settle makes requests until the subject's map is stable or the deadline has
+// passed. It calls tell with its progress.
 func settle(ctx context.Context, s subject, su setup, o *Options, tell func(string)) (st Settling, err error) {
 	began := o.now()
 	err = s.under(ctx, func(ctx context.Context) error {
@@ -186,7 +189,7 @@ func settle(ctx context.Context, s subject, su setup, o *Options, tell func(stri
 	return st, err
 }
 
-// learnt reports whether what is to be learnt under the setup was.
+// learnt reports whether the subject has learnt all that the setup lets it learn.
 func learnt(st *partitions.Stats, su setup) bool {
 	if !su.learns() {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// cell is a setup and what was measured under it.
+// cell is a setup and its measurements.
 type cell struct {
 	setup
 	Settling
@@ -23,39 +23,41 @@ type cell struct {
 	end     partitions.Stats
 }
 
-// measured is all that was measured.
+// measured is all measurements.
 type measured struct {
 	Options
 	cells []*cell
 }
 
-// Line is what a setup did: medians over the rounds.
+// Line is the result of a setup: medians over the rounds.
 type Line struct {
 	setup
 	Run
 	Settling Settling `json:"settling"`
-	// OverHash is the median over the rounds of its rate over that of hash placement,
-	// of the same load and way; NaN, and left out, where that was not measured.
+	// OverHash is the median over the rounds of its rate over the rate of hash
+	// placement with the same load and way; nil if hash placement was not measured.
 	OverHash *float64 `json:"over_hash,omitempty"`
-	// Computed, Applied and Skipped count maps, and Moved entities, since the start.
+	// Computed, Applied and Skipped count maps since the start, Moved counts
+	// entities.
 	Computed int64 `json:"computed"`
 	Applied  int64 `json:"applied"`
 	Skipped  int64 `json:"skipped"`
 	Moved    int64 `json:"moved"`
-	// Pause is for how long requests stood still for a map, in microseconds.
+	// PauseP50, PauseP99 and PauseMax are the times that requests stood still for a
+	// map, in microseconds.
 	PauseP50 float64  `json:"pause_p50_us"`
 	PauseP99 float64  `json:"pause_p99_us"`
 	PauseMax float64  `json:"pause_max_us"`
 	Split    []string `json:"split,omitempty"`
 }
 
-// Report is what was found.
+// Report is the result of the experiment.
 type Report struct {
 	*experiment.Result
 	Setups []Line `json:"setups"`
 }
 
-// Name names the files of the results.
+// Name begins the names of the files.
 const Name = "hierarchy"
 
 // The bounds of the goals.
@@ -84,7 +86,7 @@ func (m *measured) setupText() string {
 		m.Orgs, m.Teams, m.Leaves, m.Partitions, m.Generators, m.Window, m.Rounds, m.Time)
 }
 
-// find is the cell of a setup, nil if it was not measured.
+// find returns the cell of a setup, or nil for a setup not measured.
 func (m *measured) find(su setup) *cell {
 	for _, c := range m.cells {
 		if c.setup == su {
@@ -94,7 +96,7 @@ func (m *measured) find(su setup) *cell {
 	return nil
 }
 
-// of is the median of a figure over the rounds of a cell; NaN if there is none.
+// of returns the median of a figure over the rounds of a cell; NaN for no rounds.
 func (c *cell) of(figure func(*Run) float64) float64 {
 	if c == nil {
 		return math.NaN()
@@ -106,7 +108,8 @@ func (c *cell) of(figure func(*Run) float64) float64 {
 	return median(all)
 }
 
-// over is the median of the rounds' ratios of two rates; NaN if there is none.
+// over returns the median over the rounds of the ratio of two rates; NaN for no
+// rounds.
 func (c *cell) over(d *cell) float64 {
 	if c == nil || d == nil {
 		return math.NaN()
@@ -130,12 +133,12 @@ func median(values []float64) float64 {
 func rate(r *Run) float64  { return r.Rate }
 func cross(r *Run) float64 { return 100 * r.Cross }
 
-// goals judges what was measured in memory.
+// goals judges the measurements in memory.
 func (m *measured) goals() []experiment.Goal {
 	var all []experiment.Goal
 	add := func(g experiment.Goal, of ...*cell) {
 		for _, c := range of {
-			// What did not settle is no map that was learnt.
+			// A setup that did not settle has no learnt map to judge.
 			if c == nil || !c.Settled {
 				g = experiment.Unmeasured(g)
 			}
@@ -158,7 +161,7 @@ func (m *measured) goals() []experiment.Goal {
 	return all
 }
 
-// line tells of a cell.
+// line returns the result of a cell.
 func (m *measured) line(c *cell) Line {
 	k, p := &c.end.Control, &c.end.Pause
 	l := Line{
@@ -186,7 +189,7 @@ func (m *measured) line(c *cell) Line {
 	return l
 }
 
-// table is a row a setup.
+// table has a row for each setup.
 func (m *measured) table() experiment.Table {
 	t := experiment.Table{Heads: []string{
 		"way", "placement", "root", "zipf", "requests_per_second", "over_hash", "cross_share", "cross_share_before", "imbalance", "passed_share",
@@ -210,7 +213,7 @@ func (m *measured) table() experiment.Table {
 	return t
 }
 
-// runTable is a row a round of a setup.
+// runTable has a row for each setup and round.
 func (m *measured) runTable() experiment.Table {
 	t := experiment.Table{Name: "rounds", Heads: []string{
 		"way", "placement", "root", "zipf", "round", "requests_per_second", "cross_share", "imbalance", "passed_share", "cores", "cpu_us_per_request",
@@ -268,7 +271,7 @@ func (m *measured) figures() []experiment.Figure {
 	}}
 }
 
-// notes says what did not settle, and what rates are not of.
+// notes names the setups that did not settle, and the limits of the rates.
 func (m *measured) notes() []string {
 	all := []string{"Workers and callers are in memory: what is drained every millisecond is not stored. What makes the load shares the cores."}
 	for _, c := range m.cells {
@@ -279,7 +282,7 @@ func (m *measured) notes() []string {
 	return all
 }
 
-// WriteText writes a line a setup for a terminal.
+// WriteText writes a line for each setup to a terminal.
 func (r *Report) WriteText(to io.Writer) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "WAY\tPLACEMENT\tROOT\tLOAD\tREQUESTS/S\t/ HASH\tACROSS\tBEFORE\tIMBALANCE\tPASSED\tCORES\tMAPS\tAPPLIED\tSKIPPED\tPAUSE P50\tP99\tMAX\tSPLIT\t") // into memory
@@ -303,7 +306,7 @@ func (r *Report) WriteText(to io.Writer) error {
 	return experiment.WriteText(to, []*experiment.Result{r.Result})
 }
 
-// number writes a number for people, decimal for a file: nothing where there is none.
+// number formats a number for people, decimal for a file. NaN gives no digits.
 func number(v float64) string { return plot.Number(v) }
 
 func decimal(v float64) string {

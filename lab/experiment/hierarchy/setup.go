@@ -4,20 +4,20 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// Way says who runs requests.
+// Way is the way in which requests run.
 type Way string
 
 // The ways.
 const (
-	// Workers: those who make requests put them into queues of partitions.
+	// Workers: generators put requests into the queues of partitions.
 	Workers Way = "workers"
-	// Callers: they run them, as those of a site do.
+	// Callers: generators run requests themselves, like callers in a site.
 	Callers Way = "callers"
-	// Stored: they hand them to an engine with a store on disk.
+	// Stored: generators hand requests to an engine with a store on disk.
 	Stored Way = "stored"
 )
 
-// Placement says which entities belong to which partition.
+// Placement is the rule that places entities in partitions.
 type Placement string
 
 // The placements.
@@ -27,7 +27,7 @@ const (
 	Learnt     Placement = "learnt"
 )
 
-// Root says what stands above all organisations.
+// Root is the kind of root above all organisations.
 type Root string
 
 // The roots.
@@ -37,15 +37,15 @@ const (
 	SplitRoot Root = "split"
 )
 
-// setup is what is measured.
+// setup is a system to measure.
 type setup struct {
 	Way       Way       `json:"way"`
 	Placement Placement `json:"placement"`
 	// Above is the root.
 	Above Root `json:"root"`
-	// Zipf: some leaves are wanted much more often than others.
+	// Zipf: clients want some leaves much more often than others.
 	Zipf bool `json:"zipf,omitempty"`
-	// Root: there is one.
+	// Root reports whether there is a root.
 	Root bool `json:"-"`
 }
 
@@ -55,7 +55,7 @@ func of(way Way, placement Placement, above Root, zipf bool) setup {
 
 func (s setup) String() string { return string(s.Way) + ", " + s.load() }
 
-// load is the setup but for who runs requests.
+// load names the setup without its way.
 func (s setup) load() string {
 	name := string(s.Placement)
 	if s.Zipf {
@@ -69,7 +69,7 @@ func (s setup) load() string {
 
 func (s setup) learns() bool { return s.Placement == Learnt }
 
-// splits reports whether hubs may be split.
+// splits reports whether hubs may split.
 func (s setup) splits() bool { return s.learns() && s.Above != WholeRoot }
 
 func (s setup) mode() sched.Mode {
@@ -86,7 +86,8 @@ func (s setup) place() sched.Placement {
 	return sched.Hash
 }
 
-// setups are all, or those that goals are of and what shows them on a site.
+// setups returns all setups, or with quick only the setups with a goal and their
+// counterparts on a site.
 func setups(quick bool) []setup {
 	var all []setup
 	for _, way := range []Way{Workers, Callers} {

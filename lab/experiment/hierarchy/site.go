@@ -15,7 +15,7 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// site is the partitions of a site in memory: what is drained is not stored.
+// site is the partitions of a site in memory. It drops the drained effects.
 type site struct {
 	setup
 	tree  *tree
@@ -23,24 +23,25 @@ type site struct {
 	parts *partitions.Partitions
 	clock func() time.Duration
 	gens  []*generator
-	// tick is the time in milliseconds as of the last look at the clock.
+	// tick is the time in milliseconds at the last look at the clock.
 	tick atomic.Int64
 	done atomic.Int64
 
 	mu sync.Mutex
-	// passed are the inputs that no partition serves, taken the memory of them.
+	// passed are the inputs that no partition serves; taken is spare memory for
+	// passed.
 	passed, taken []core.Input
 
-	// nudge holds one token when there is much to be drained.
+	// nudge holds a token when there is much to drain.
 	nudge chan struct{}
 	out   core.Effects
-	// answers has the slots that the last batch answered, by generator.
+	// answers holds the slots that the last batch answered, by generator.
 	answers [][]*slot
 	failed  error
 	cuts    cutFailure
 }
 
-// cutFailure keeps the first cut that failed.
+// cutFailure keeps the error of the first failed cut.
 type cutFailure struct {
 	sync.Mutex
 	err error
@@ -60,7 +61,7 @@ func (c *cutFailure) get() error {
 	return c.err
 }
 
-// wall is when sites in memory begin, in milliseconds since the Unix epoch.
+// wall is the start of sites in memory, in milliseconds since the Unix epoch.
 const wall = 1_700_000_000_000
 
 // newSite makes a site with its partitions.
@@ -99,21 +100,21 @@ func (s *site) now() core.Now {
 	return core.Now{Tick: core.Tick(t), Wall: wall + t}
 }
 
-// pass takes what no partition serves.
+// pass takes an input that no partition serves.
 func (s *site) pass(in core.Input) {
 	s.mu.Lock()
 	s.passed = append(s.passed, in)
 	s.mu.Unlock()
 }
 
-// drainEvery is how often the core is drained at least, worthDraining from how many
-// requests on it is at once.
+// drainEvery is the longest interval between drains of the core. worthDraining
+// requests start a drain at once.
 const (
 	drainEvery    = time.Millisecond
 	worthDraining = 1024
 )
 
-// under has requests made while fn runs, and returns when all are answered.
+// under makes requests while fn runs, and returns when all are answered.
 func (s *site) under(ctx context.Context, fn func(context.Context) error) error {
 	s.look()
 	loading, cancel := context.WithCancelCause(ctx)
@@ -144,7 +145,7 @@ func (s *site) under(ctx context.Context, fn func(context.Context) error) error 
 	return errors.Join(err, s.cuts.get())
 }
 
-// generate hands over requests until it is to stop.
+// generate hands over requests until stop is set.
 func (s *site) generate(g *generator, stop *atomic.Bool) {
 	for !stop.Load() {
 		slots := g.take()
@@ -181,8 +182,8 @@ func (s *site) drainSoon() {
 	}
 }
 
-// drive drains the core until no requests are made any more and all are answered. It
-// cancels if an answer is wrong.
+// drive drains the core until the generators have stopped and all requests are
+// answered. A wrong answer cancels.
 func (s *site) drive(made <-chan struct{}, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(drainEvery)
 	defer ticker.Stop()
@@ -210,7 +211,8 @@ func (s *site) drive(made <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// drain has the core take what was passed on, drains it, and gives the answers.
+// drain steps the core with the passed inputs, drains it, and hands out the
+// answers.
 func (s *site) drain() {
 	s.look()
 	now := s.now()
@@ -261,7 +263,7 @@ func (s *site) answered() int64 { return s.done.Load() }
 
 func (s *site) stats() partitions.Stats { return s.parts.Stats() }
 
-// check fails unless the books add up. It is called while no requests are made.
+// check fails unless the books add up. No requests may be under way.
 func (s *site) check(context.Context) error {
 	views := make([]core.View, 0, len(s.tree.records))
 	s.parts.Alone(func() {

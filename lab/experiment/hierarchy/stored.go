@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// storedCallers is how many callers hand over to an engine, storedBatch how many
-	// requests each at a time.
+	// storedCallers is the number of callers of an engine, storedBatch the number of
+	// requests that a caller hands over at a time.
 	storedCallers = 8
 	storedBatch   = 64
 )
@@ -34,7 +34,7 @@ type stored struct {
 	cuts   cutFailure
 }
 
-// batch is what a caller hands over at once.
+// batch is the requests that a caller hands over at once.
 type batch struct {
 	gen      *generator
 	calls    []*engine.Call
@@ -60,14 +60,14 @@ func (b *batch) Receive(c *engine.Call, a core.Answer, err error) {
 	}
 }
 
-// silence is a sender and an observer.
+// silence is a sender and an observer that do nothing.
 type silence struct{}
 
 func (silence) Committed(int, time.Duration) {}
 func (silence) Happened(core.Event)          {}
 func (silence) Send([]core.Envelope)         {}
 
-// newStored makes an engine with a store in a folder of its own, and runs it.
+// newStored makes an engine with a store in a new folder, and runs it.
 func newStored(su setup, o *Options) (_ *stored, err error) {
 	s := &stored{setup: su, tree: newTree(o.size(), su.Root)}
 	c, err := s.tree.newCore(o.Seed)

@@ -11,21 +11,20 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// size is how many entities a tree has: organisations, teams of each, leaves of each
-// team.
+// size is the size of a tree: organisations, teams in each, leaves in each team.
 type size struct{ orgs, teams, leaves int }
 
 // tree is the entities of a site.
 type tree struct {
 	records []core.EntityRecord
-	// leaves are the names of those that requests name.
+	// leaves are the names of the leaves, which requests name.
 	leaves []string
 }
 
-// rootName is the name of what stands above all organisations, if anything does.
+// rootName is the name of the root above all organisations.
 const rootName = "root"
 
-// newTree makes the entities of a site, with limits that nobody reaches.
+// newTree makes the entities of a site. No load reaches their limits.
 func newTree(of size, root bool) *tree {
 	t := new(tree)
 	top := uint64(0)
@@ -48,7 +47,8 @@ func newTree(of size, root bool) *tree {
 	return t
 }
 
-// add adds an entity below that of a generation, 0 for none, and returns its own.
+// add adds an entity below the entity of generation parent (0 for none), and
+// returns the new generation.
 func (t *tree) add(name string, parent uint64) uint64 {
 	generation := uint64(len(t.records) + 1)
 	t.records = append(t.records, core.EntityRecord{
@@ -57,14 +57,14 @@ func (t *tree) add(name string, parent uint64) uint64 {
 	return generation
 }
 
-// site is the name of the only site.
+// siteName is the name of the only site.
 const siteName = "a"
 
-// newCore makes the core of a site that has the entities.
+// newCore makes the core of a site with the entities.
 func (t *tree) newCore(seed uint64) (*core.Core, error) {
 	data := core.Restored{
 		Catalogue: &core.CatalogueRecord{Generation: uint64(len(t.records))},
-		// Sorted, so that the order of names decides where partitions place them.
+		// Partitions place entities in the order of names.
 		Entities: slices.SortedFunc(slices.Values(t.records), func(a, b core.EntityRecord) int { return cmp.Compare(a.Name, b.Name) }),
 	}
 	for i := range t.records {
@@ -80,13 +80,13 @@ func (t *tree) newCore(seed uint64) (*core.Core, error) {
 	return c, nil
 }
 
-// retention is how long requests are remembered, in milliseconds: as long as memory is
-// to stay small at a million a second.
+// retention is the time for which requests are remembered, in milliseconds: short,
+// to keep memory small at a million requests a second.
 const retention = 200
 
-// check fails unless the books of all entities add up: what is out of a leaf is what
-// was acquired and not released, what is out of another is what is out of those below
-// it, and all else is left. out is by leaf.
+// check fails unless the books of all entities add up. The net tokens of a leaf are
+// the tokens acquired and not released. The net tokens of any other entity are the
+// sum of the entities below it. All other tokens are left. out is by leaf.
 func (t *tree) check(views []core.View, out []int) error {
 	held := make(map[string]core.Tokens, len(views))
 	for i, leaf := range t.leaves {
@@ -115,13 +115,14 @@ func (t *tree) check(views []core.View, out []int) error {
 	return nil
 }
 
-// drawer draws leaves: all alike, or the k-th most wanted as often as 1/k^0.99.
+// drawer draws leaves: all leaves alike, or the k-th most wanted leaf in proportion
+// to 1/k^0.99.
 type drawer struct {
 	leaves int
-	// upTo are the shares of all choices that fall on the most wanted, up to each; nil
-	// if all are wanted alike.
+	// upTo are the cumulative shares of the most wanted leaves; nil if all leaves
+	// are wanted alike.
 	upTo []float64
-	// ranks is which leaf is the k-th: any of them.
+	// ranks maps a rank to a leaf, in random order.
 	ranks []int
 }
 

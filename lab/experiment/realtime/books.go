@@ -10,10 +10,10 @@ import (
 	"github.com/samya-db/samya/internal/wan"
 )
 
-// pollEvery is how often something is looked at again that is not yet so.
+// pollEvery is the interval between attempts of until.
 const pollEvery = 100 * time.Millisecond
 
-// until repeats f until it succeeds or has taken too long.
+// until repeats f until it succeeds or settleTime has passed.
 func until(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
@@ -28,10 +28,10 @@ func until(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
-// create creates the entity and waits until each site has its equal part of it.
+// create creates the entity and waits until each site has its equal part.
 func create(ctx context.Context, o *Options, books *client.Client, sites []*client.Client) error {
 	o.Progress(fmt.Sprintf("creating %s with a limit of %d", entity, o.Limit))
-	// The id is the same in all tries: none may be told that the entity exists.
+	// All attempts have the same id: no attempt must fail because the entity exists.
 	id := "create-" + entity
 	err := until(ctx, func(ctx context.Context) error { return books.CreateEntity(ctx, entity, o.Limit, client.CreateID(id)) })
 	if err != nil {
@@ -49,10 +49,10 @@ func create(ctx context.Context, o *Options, books *client.Client, sites []*clie
 	return wan.Wait(ctx, lead)
 }
 
-// errUnrest says that the books are not yet those of a cluster at rest.
+// errUnrest says that the books do not yet describe a cluster at rest.
 var errUnrest = errors.New("the books come to no rest")
 
-// check holds the books of all sites against what the clients hold.
+// check compares the books of all sites with the clients' tokens.
 func (l *load) check(ctx context.Context, books *client.Client) error {
 	if peak := l.ledger.MaxAcquired(entity); peak.Tokens > l.o.Limit {
 		return fmt.Errorf("%w: clients held %d tokens, the limit is %d", ErrUnsound, peak.Tokens, l.o.Limit)

@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/lab/replay/sites"
 )
 
-// Experiment is Table 6 and Figure 9 of Samya on real processes.
+// Experiment is Table 6 and Figure 9 of the Samya paper, on real processes.
 var Experiment = experiment.Experiment{
 	Name: "real", Short: "five real site processes under the demand that virtual time plays",
 	Long: `Plays the first minutes of a demand in real time to five site processes on this
@@ -29,20 +29,22 @@ All processes are stopped in the end, also on Ctrl-C.`,
 }
 
 const (
-	// binsAMinute is how many bins of a demand take a minute.
+	// binsAMinute is the number of bins of a demand in a minute.
 	binsAMinute = int(time.Minute / replay.Bin)
-	// leastCommitted is the goal, in per cent of what virtual time commits.
+	// leastCommitted is the goal, in per cent of the transactions committed in
+	// virtual time.
 	leastCommitted = 99.9
-	// Where there are too few tokens, the goal is for refusals to be below so many
-	// times those in virtual time, and so many more: cold sites refuse more in both
-	// than one counter would, which is not what is judged here.
+	// mostRefused and refusedBeside bound the refusals under a scarce limit:
+	// mostRefused times the refusals in virtual time, plus refusedBeside. In both,
+	// cold sites refuse more than a single counter would; the goal does not judge
+	// that.
 	mostRefused, refusedBeside = 1.1, 100
-	// busy is by how many milliseconds the load may be behind for the percentiles to
-	// tell of the sites.
+	// busy is the largest delay of the load, in milliseconds, at which the
+	// percentiles still describe the sites.
 	busy = 5
 )
 
-// options are the experiment's flags.
+// options are the flags of the experiment.
 type options struct {
 	workloads []string
 	minutes   int
@@ -89,8 +91,8 @@ func (o *options) check(most int) error {
 	return err
 }
 
-// Program finds the samya program: the one of that name, or the one beside this
-// program if there is no name. It fails with experiment.ErrOptions.
+// Program finds the samya program: by name, or beside this program if name is
+// empty. It fails with experiment.ErrOptions.
 func Program(name string) (string, error) {
 	if name == "" {
 		self, err := os.Executable()
@@ -109,24 +111,26 @@ func Program(name string) (string, error) {
 	return bin, nil
 }
 
-// Played is a demand that was played in real and in virtual time.
+// Played is a demand played in real and in virtual time.
 type Played struct {
 	*Result
-	// Virtual is what virtual time did, Oracle what one counter without latency
-	// would have done.
+	// Virtual is the result in virtual time, Oracle the result of a single counter
+	// without latency.
 	Virtual *replay.Result `json:"virtual"`
 	Oracle  replay.Oracle  `json:"oracle"`
-	// offered are the transactions of each window if all were granted at once.
+	// offered is the number of transactions of each window if all were granted at
+	// once.
 	offered []int
 }
 
-// Share is what was committed in per cent of what virtual time commits.
+// Share returns the committed transactions in per cent of the transactions
+// committed in virtual time.
 func (p *Played) Share() float64 {
 	return 100 * float64(p.Committed()) / float64(max(1, p.Virtual.Granted+p.Virtual.Releases))
 }
 
-// PlayBoth plays a demand in real and then in virtual time, to sites as they are by
-// default.
+// PlayBoth plays a demand in real and then in virtual time, to sites with default
+// settings.
 func PlayBoth(ctx context.Context, o Options) (*Played, error) {
 	played, err := Play(ctx, o)
 	if err != nil {
@@ -178,8 +182,8 @@ func (o *options) run(ctx context.Context, env *experiment.Env) (*experiment.Res
 	return Report(all), nil
 }
 
-// scarce is the limit that is to what is wanted at most of d as limit is to what is
-// wanted of all of it.
+// scarce returns the limit that is as scarce for d as limit is for all: the ratio
+// of limit to the largest demand is the same.
 func scarce(limit int64, d, all *replay.Demand) int64 {
 	return int64(math.Round(float64(limit) * float64(d.Shape().Max) / float64(max(1, all.Shape().Max))))
 }
@@ -187,10 +191,10 @@ func scarce(limit int64, d, all *replay.Demand) int64 {
 // called names a play.
 func called(workload string, limit int64) string { return fmt.Sprintf("%s, limit %d", workload, limit) }
 
-// quickSpan is how much of a demand is played with --quick.
+// quickSpan is the length of a play with --quick.
 const quickSpan = 15 * time.Second
 
-// Cut is the beginning of a demand.
+// Cut returns the beginning of a demand.
 func Cut(d *replay.Demand, span time.Duration) *replay.Demand {
 	short := *d
 	short.Span = min(span, d.Span)

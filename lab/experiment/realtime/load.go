@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// retryEvery is the pause before a request is made again whose outcome is not
-	// known, or that must be done and was not.
+	// retryEvery is the pause before a request with an unknown outcome, or a request
+	// that must be done and was not, is made again.
 	retryEvery = 100 * time.Millisecond
-	// tellEvery is how often progress is told.
+	// tellEvery is the interval between messages of progress.
 	tellEvery = 10 * time.Second
 )
 
@@ -32,16 +32,16 @@ type load struct {
 	start  time.Time
 
 	mu       sync.Mutex
-	requests []request // as they were answered
-	resumed  int       // how often one was asked again what had become of it
+	requests []request // in the order of their answers
+	resumed  int       // number of repeats to learn an outcome
 }
 
-// request is what became of one acquire or release. Times are since the start.
+// request is the outcome of an acquire or a release. Times are since the start.
 type request struct {
 	kind                ledger.Kind
 	due, sent, answered time.Duration
 	executed            bool
-	// late: there was no answer in time.
+	// late reports whether the answer came too late.
 	late bool
 }
 
@@ -61,7 +61,7 @@ func (l *load) run(ctx context.Context) error {
 	for i := range l.o.Demand.Leases {
 		one := &l.o.Demand.Leases[i]
 		if err := l.until(ctx, one.Due); err != nil {
-			break // as the leases under way do
+			break // the leases under way end as well
 		}
 		leases.Go(func() {
 			if err := l.lease(ctx, one); err != nil {
@@ -78,13 +78,13 @@ func (l *load) run(ctx context.Context) error {
 	return nil
 }
 
-// until waits for a time since the start.
+// until waits until a time since the start.
 func (l *load) until(ctx context.Context, at time.Duration) error {
 	return wan.Wait(ctx, time.Until(l.start.Add(at)))
 }
 
-// lease acquires a token and, if it is granted, releases it when it was held for
-// long enough, unless that is behind the end of the demand.
+// lease acquires a token. If the token is granted, it releases the token after the
+// hold, unless the release is due after the end of the demand.
 func (l *load) lease(ctx context.Context, of *replay.Lease) error {
 	got, err := l.make(ctx, ledger.Acquire, of.Place, of.Due)
 	if err != nil || !got.executed {
@@ -101,7 +101,7 @@ func (l *load) lease(ctx context.Context, of *replay.Lease) error {
 	return err
 }
 
-// make makes a request again and again until it is known what became of it.
+// make repeats a request until its outcome is known.
 func (l *load) make(ctx context.Context, kind ledger.Kind, at virtual.Place, due time.Duration) (request, error) {
 	q := request{kind: kind, due: due, sent: time.Since(l.start)}
 	patience := margin
@@ -111,7 +111,7 @@ func (l *load) make(ctx context.Context, kind ledger.Kind, at virtual.Place, due
 	booked := l.ledger.Invoke(entity, kind, 1)
 	id := ulid.Make().String()
 	giveUp := time.Now().Add(patience + client.DefaultRepeatTime)
-	// open is what the request is resumed from, once its outcome was not known.
+	// open is the error that the request resumes from, once its outcome was unknown.
 	var open, err error
 	for {
 		err = l.send(ctx, kind, at, id, patience, open)
@@ -125,7 +125,8 @@ func (l *load) make(ctx context.Context, kind ledger.Kind, at virtual.Place, due
 			}
 			open = err
 		}
-		// What was not done settles an acquire, unless it was not known before.
+		// A request not done settles an acquire, unless its outcome was unknown
+		// before.
 		if !unknown && (!undone(err) || kind == ledger.Acquire && open == nil) {
 			break
 		}
@@ -149,15 +150,15 @@ func (l *load) make(ctx context.Context, kind ledger.Kind, at virtual.Place, due
 	return q, nil
 }
 
-// undone reports whether err tells that nothing was done and that this says nothing
-// of the tokens.
+// undone reports whether err says that the request was not done, for a reason other
+// than a want of tokens.
 func undone(err error) bool {
 	return err != nil && !errors.Is(err, client.ErrOutcomeUnknown) &&
 		(errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrOverloaded) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// send makes one call, which goes on from open if that is not nil: the request is
-// done once, however often it is asked for.
+// send makes a single call. It goes on from open if open is not nil: however often
+// it is repeated, the request is done once.
 func (l *load) send(ctx context.Context, kind ledger.Kind, at virtual.Place, id string, patience time.Duration, open error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -174,7 +175,7 @@ func (l *load) send(ctx context.Context, kind ledger.Kind, at virtual.Place, id 
 	return err
 }
 
-// book writes down what became of a request.
+// book records the outcome of a request.
 func (l *load) book(q request, booked *ledger.Op, unknown bool) {
 	outcome := ledger.Refused
 	if q.executed {
@@ -190,7 +191,7 @@ func (l *load) book(q request, booked *ledger.Op, unknown bool) {
 	l.requests = append(l.requests, q)
 }
 
-// tell tells how far it is until all is done.
+// tell reports progress until done is closed.
 func (l *load) tell(ctx context.Context, done <-chan struct{}) {
 	tick := time.NewTicker(tellEvery)
 	defer tick.Stop()

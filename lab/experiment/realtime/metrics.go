@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// counted is what the sites' metrics count, summed over all of them.
+// counted is the sum of the counters of all sites.
 type counted struct {
 	waited int
 	// started is by trigger, ended by outcome.
@@ -32,7 +32,7 @@ func scrape(ctx context.Context, sites []*proc.Process) (counted, error) {
 	return sum, nil
 }
 
-// errNoMetric says that a site does not expose what is counted.
+// errNoMetric says that a site lacks a metric.
 var errNoMetric = errors.New("no such metric")
 
 func (c *counted) add(ctx context.Context, addr string) (err error) {
@@ -60,7 +60,7 @@ func (c *counted) add(ctx context.Context, addr string) (err error) {
 	)
 }
 
-// each tells of the counters of a name by the value of a label.
+// each calls tell with every counter of a name, by the value of a label.
 func each(families map[string]*dto.MetricFamily, name, label string, tell func(value string, n int)) error {
 	family := families[name]
 	if family == nil {
@@ -78,7 +78,7 @@ func each(families map[string]*dto.MetricFamily, name, label string, tell func(v
 	return nil
 }
 
-// minus is what was counted since before.
+// minus returns the counts since before.
 func (c counted) minus(before counted) counted {
 	c.waited -= before.waited
 	for of, n := range before.started {

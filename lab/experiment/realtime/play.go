@@ -1,12 +1,12 @@
 // Package realtime plays the demand of package replay in real time to five site
-// processes on this machine, with the latencies of Table 5 injected between them:
-// it shows whether what virtual time says holds for the product as it runs. It
-// refuses to say anything of a run whose books do not add up in the end, or in
-// which more than the limit was out at any time.
+// processes on this machine. The latencies of Table 5 lie between them. It shows
+// whether the results of virtual time hold for the real product. It reports nothing
+// of a play with wrong books, or a play in which clients ever held more tokens than
+// the limit.
 //
-// Load is open, as in package replay: a request is made when it is due, whatever
-// became of those before it, and its latency counts from then, so what this
-// program itself is late by is part of it.
+// Load is open, as in package replay: a request is sent when it is due, whatever
+// the outcome of the requests before. Latency counts from then, so it includes the
+// delay of this program.
 package realtime
 
 import (
@@ -24,45 +24,46 @@ import (
 	"github.com/samya-db/samya/lab/replay"
 )
 
-// Options say what to play and to whom. Demand and Bin must be set.
+// Options are the options of a play. Demand and Bin must be set.
 type Options struct {
-	// Demand is what is asked for, in the five regions of the paper and without reads;
-	// the play takes as long as its Span.
+	// Demand is the demand, in the five regions of the paper and without reads. The
+	// play takes its Span.
 	Demand *replay.Demand
-	// Limit is that of the one entity; default 5000.
+	// Limit is the limit of the only entity; default 5000.
 	Limit int64
 	// Bin is the samya program.
 	Bin string
-	// Dir is where data and logs are kept meanwhile, in a directory of their own that
-	// is left behind only if the play fails; "": that of temporary files.
+	// Dir holds a directory for data and logs, which stays only if the play fails;
+	// empty means the directory of temporary files.
 	Dir string
 	// SiteArgs are further arguments of each site, such as --protocol.
 	SiteArgs []string
-	// Wait is how long an acquire may wait for tokens; default 5 s.
+	// Wait is the longest time that an acquire waits for tokens; default 5 s.
 	Wait time.Duration
-	// Progress is told what happens; nil: nobody is.
+	// Progress, if not nil, is called with messages of progress.
 	Progress func(string)
 }
 
 const (
-	// margin is how long beyond its Wait a request may take to be answered in time.
+	// margin is the time beyond Wait within which an answer is in time.
 	margin = 5 * time.Second
-	// settleTime bounds what is done before and after the load, each.
+	// settleTime bounds the work before the load, and the work after it.
 	settleTime = time.Minute
-	// grace is how long a process may take to stop before it is killed.
+	// grace is the time for a process to stop before it is killed.
 	grace = 5 * time.Second
-	// lead is how long the sites run with the entity before the first request, so
-	// that each has heard of the others.
+	// lead is the time between the creation of the entity and the first request, in
+	// which each site hears of the others.
 	lead = 2 * time.Second
-	// entity is the name of the one that all is asked of.
+	// entity is the name of the only entity.
 	entity = "acme/vm"
 )
 
-// regions are those of the places of a demand, in their order, as the matrix of the
-// latencies has them.
+// regions are the regions of the places of a demand, in order, as the latency
+// matrix names them.
 var regions = []string{"us", "as", "eu", "au", "sa"}
 
-// ErrUnsound is the error of a play in which something did not hold.
+// ErrUnsound is the error of an unsound play: a limit, an outcome or the books did
+// not hold.
 var ErrUnsound = errors.New("a play on real processes is unsound")
 
 func (o *Options) setDefaults() error {
@@ -81,8 +82,8 @@ func (o *Options) setDefaults() error {
 }
 
 // Play starts the sites, plays the demand, checks the books, and stops the sites.
-// It fails with the cause of ctx if that ends, with a [*proc.DeathError] if a
-// process dies, and with ErrUnsound. No process is left when it returns.
+// It fails with the cause of ctx if ctx ends, with a [*proc.DeathError] if a
+// process dies, and with ErrUnsound. It leaves no process behind.
 func Play(ctx context.Context, o Options) (_ *Result, err error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("play a demand: %w", err)
@@ -98,7 +99,7 @@ func Play(ctx context.Context, o Options) (_ *Result, err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	// The processes find their files wherever this program was started.
+	// The processes must find their files from any working directory.
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("the directory for data and logs: %w", err)
 	}
@@ -124,7 +125,7 @@ func Play(ctx context.Context, o Options) (_ *Result, err error) {
 	return result, nil
 }
 
-// cause prefers the reason why ctx ended over err, which is its consequence.
+// cause prefers the reason for the end of ctx to err, its consequence.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
@@ -132,8 +133,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// start starts the sites, and an app manager through which nothing but the books is
-// read: a site answers for itself alone.
+// start starts the sites, and an app manager to read the books: a site answers for
+// itself alone.
 func start(ctx context.Context, o *Options, dir string) (*proc.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
@@ -143,7 +144,7 @@ func start(ctx context.Context, o *Options, dir string) (*proc.Cluster, error) {
 	})
 }
 
-// play is Play on sites that run.
+// play is Play on running sites.
 func play(ctx context.Context, o *Options, cluster *proc.Cluster) (_ *Result, err error) {
 	books, err := connect(cluster.AppManager(0).GRPC)
 	if err != nil {
@@ -178,7 +179,7 @@ func play(ctx context.Context, o *Options, cluster *proc.Cluster) (_ *Result, er
 	return l.result(after.minus(before)), nil
 }
 
-// connect makes a client of one process.
+// connect makes a client of a process.
 func connect(addr string) (*client.Client, error) {
 	c, err := client.New(client.Config{Targets: []client.Target{{Address: "passthrough:///" + addr}}})
 	if err != nil {
@@ -187,8 +188,8 @@ func connect(addr string) (*client.Client, error) {
 	return c, nil
 }
 
-// closed closes a client; at once if ctx is done, when calls may be under way and
-// what ends with them is known.
+// closed closes a client. It ignores the error if ctx is done: calls may then be
+// under way, and their loss is known.
 func closed(ctx context.Context, c *client.Client) error {
 	if err := c.Close(ctx); ctx.Err() == nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/lab/replay"
 )
 
-// Report holds plays against what virtual time did and the paper told.
+// Report compares plays with virtual time and with the paper.
 func Report(all []*Played) *experiment.Result {
 	r := &experiment.Result{
 		Setup: "Five samya site processes and one app manager, which reads the books, on this machine, over the loopback; " +
@@ -30,8 +30,8 @@ func Report(all []*Played) *experiment.Result {
 		if p.Oracle.Refused == 0 {
 			r.Goals = append(r.Goals, experiment.AtLeast(name+": committed, of what virtual time commits", p.Share(), leastCommitted, "%"))
 		} else {
-			// Whom the last tokens go to is a matter of milliseconds, and what is committed
-			// depends on how long those hold them: refusals are what can be compared.
+			// Milliseconds decide who gets the last tokens, and the committed
+			// transactions depend on their hold. Refusals can be compared.
 			most := mostRefused*float64(p.Virtual.Refused) + refusedBeside
 			r.Goals = append(r.Goals, experiment.Below(fmt.Sprintf("%s: refused; virtual time refuses %d", name, p.Virtual.Refused), float64(p.Refused), most, ""))
 		}
@@ -56,7 +56,7 @@ func Report(all []*Played) *experiment.Result {
 	return r
 }
 
-// note tells in a sentence what else is to be known of a play.
+// note describes a play in a few sentences.
 func (p *Played) note() string {
 	return fmt.Sprintf("%s: of %d requests %d were granted, %d released, %d refused (virtual time: %d, the oracle: %d), %d timed out; %d acquires waited (virtual time: %d); "+
 		"%d redistributions were begun (virtual time: %d); clients held %d tokens in the end, as the books say, %d at most. "+
@@ -65,7 +65,8 @@ func (p *Played) note() string {
 		p.Redistributions(), p.Virtual.Redistributions(), p.Held, p.Peak, p.Behind.P50, p.Behind.P99)
 }
 
-// tables are a row a play, and one a window.
+// tables returns a table with a row for each play, and a table with a row for each
+// window.
 func tables(all []*Played) []experiment.Table {
 	sums := experiment.Table{Heads: []string{
 		"workload", "seed", "time", "seconds", "limit", "requests", "granted", "released", "committed", "refused", "timed_out", "resumed", "waited", "redistributions",
@@ -125,7 +126,7 @@ func decimals(of ...float64) []string {
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// counts are counters above zero in one cell.
+// counts formats the counters above zero as a cell.
 func counts(of map[string]int) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -136,7 +137,7 @@ func counts(of map[string]int) string {
 	return strings.Join(all, ", ")
 }
 
-// figure is Figure 9, of what was played.
+// figure is Figure 9 for the plays.
 func figure(all []*Played) experiment.Figure {
 	var panels []plot.Panel
 	for _, p := range all {
@@ -153,7 +154,8 @@ func figure(all []*Played) experiment.Figure {
 	return experiment.Figure{Caption: "Throughput over time (Figure 9), in windows of 10 s.", Figure: &plot.Figure{Panels: panels, Height: 230}}
 }
 
-// virtualWindows are the transactions committed in virtual time within the Span.
+// virtualWindows returns the transactions committed in virtual time within the
+// Span.
 func (p *Played) virtualWindows() []int {
 	var all []int
 	for i := range min(len(p.Virtual.Windows), len(p.offered)) {
@@ -162,7 +164,7 @@ func (p *Played) virtualWindows() []int {
 	return all
 }
 
-// rates are the points of windows, each in its middle.
+// rates returns the points of windows, each at the middle of its window.
 func rates(windows []int, span time.Duration) []plot.Point {
 	var all []plot.Point
 	for i, n := range windows {

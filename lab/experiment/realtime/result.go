@@ -8,49 +8,50 @@ import (
 	"github.com/samya-db/samya/lab/replay"
 )
 
-// Result is what a play measured. Times are in milliseconds.
+// Result is the measurements of a play. Times are in milliseconds.
 type Result struct {
 	Workload string        `json:"workload"`
 	Seed     uint64        `json:"seed"`
 	Limit    int64         `json:"limit"`
 	Span     time.Duration `json:"-"`
-	// Requests are acquires and releases: each was Granted, Released, Refused for
-	// want of tokens, or TimedOut, that is, had no answer in time.
+	// Requests counts acquires and releases. Each was Granted, Released, Refused for
+	// want of tokens, or TimedOut, that is, not answered in time.
 	Requests int `json:"requests"`
 	Granted  int `json:"granted"`
 	Released int `json:"released"`
 	Refused  int `json:"refused"`
 	TimedOut int `json:"timed_out"`
-	// Resumed counts how often a request was made again to learn what had become of
-	// it, or to have it done.
+	// Resumed counts repeats of requests to learn an outcome or to have a request
+	// done.
 	Resumed int `json:"resumed"`
-	// Latency is that of all requests from when they were due, those that were
-	// refused or timed out as well; Acquires is that of acquires alone.
+	// Latency is the latency of all requests from when they were due, refused and
+	// timed out requests included. Acquires is the latency of acquires alone.
 	Latency  replay.Latency `json:"latency_ms"`
 	Acquires replay.Latency `json:"acquires_ms"`
-	// Served is from when requests were sent, which leaves out Behind.
+	// Served is the latency from the sending of requests: it leaves out Behind.
 	Served replay.Latency `json:"served_ms"`
-	// Behind is how long after they were due requests were sent: what of their latency
-	// is of the program that makes the load.
+	// Behind is the delay between due and sending: the load program's part of
+	// Latency.
 	Behind replay.Latency `json:"behind_ms"`
-	// Windows are transactions committed in each replay.WindowSpan, by when their answer came;
-	// behind the last, what was answered after the end.
+	// Windows are the transactions committed in each replay.WindowSpan, by the time
+	// of the answer. The element after the last window counts answers after the end.
 	Windows []int `json:"windows"`
-	// Waited are the acquires that waited for tokens.
+	// Waited is the number of acquires that waited for tokens.
 	Waited int `json:"waited"`
-	// Started are redistributions begun, by trigger; Ended is by outcome, once for
-	// each site that had a part.
+	// Started counts redistributions by trigger. Ended counts them by outcome, once
+	// for each site that took part.
 	Started map[string]int `json:"redistributions_started"`
 	Ended   map[string]int `json:"redistributions_ended"`
-	// Held is how many tokens clients held in the end, Peak at most.
+	// Held is the number of tokens that clients held in the end, Peak the most at
+	// any time.
 	Held int64 `json:"held"`
 	Peak int64 `json:"peak"`
 }
 
-// Committed is how many acquires were granted and tokens released.
+// Committed returns the number of acquires granted and tokens released.
 func (r *Result) Committed() int { return r.Granted + r.Released }
 
-// Redistributions is how many were begun.
+// Redistributions returns the number of redistributions begun.
 func (r *Result) Redistributions() int {
 	sum := 0
 	for _, n := range r.Started {
@@ -59,7 +60,8 @@ func (r *Result) Redistributions() int {
 	return sum
 }
 
-// latencyOf sorts all and takes the values by nearest rank, as package replay does.
+// latencyOf sorts all and takes percentiles by nearest rank, as package replay
+// does.
 func latencyOf(all []time.Duration) replay.Latency {
 	if len(all) == 0 {
 		return replay.Latency{}
@@ -78,10 +80,10 @@ func latencyOf(all []time.Duration) replay.Latency {
 	}
 }
 
-// committed reports whether it was done in time.
+// committed reports whether the request was done in time.
 func (q *request) committed() bool { return q.executed && !q.late }
 
-// result sums up what became of all requests.
+// result sums up all requests.
 func (l *load) result(c counted) *Result {
 	d := l.o.Demand
 	r := &Result{

@@ -14,24 +14,24 @@ import (
 
 // variant is a scheduling policy of the paper with its settings.
 type variant struct {
-	name   string // as the paper's Table 1 has it
+	name   string // as in the paper's Table 1
 	kind   kvpart.PolicyKind
-	single bool // one worker
-	// interval is Δp as a share of the requests of the run, of Base.
+	single bool // a single worker
+	// interval is Δp of Base, as a share of the requests of the run.
 	interval float64
 	window   int // W, 0 for no bound
-	queue    int // Q, 0 for no bound but that of what is under way
+	queue    int // Q, 0 for no bound but the requests under way
 }
 
-// The names that the goals and the figures ask for.
+// The names in goals and figures.
 const (
 	single     = "SW"
 	roundRobin = "RR"
 	plainAsync = "Async"
 )
 
-// variants are those of the paper's Table 1 at our size: W is the paper's, Q a
-// tenth of the paper's, Δp its share of the run, about.
+// variants returns the variants of the paper's Table 1 at our size: the paper's W,
+// a tenth of the paper's Q, and Δp as about the same share of the run.
 func variants() []variant {
 	async := func(w, q int) variant {
 		v := variant{name: plainAsync, kind: kvpart.Async, window: w, queue: q}
@@ -57,7 +57,8 @@ func variants() []variant {
 	}
 }
 
-// thousands writes 10000 as 1e4, the others plainly.
+// thousands formats powers of ten from 100 as 1e2, 1e3 and so on, other numbers
+// plainly.
 func thousands(n int) string {
 	if power := math.Log10(float64(n)); power == math.Trunc(power) && n >= 100 {
 		return "1e" + strconv.Itoa(int(power))
@@ -65,10 +66,10 @@ func thousands(n int) string {
 	return strconv.Itoa(n)
 }
 
-// cell is what is measured under one setting.
+// cell is a setting to measure.
 type cell struct {
 	workload string
-	workers  int // of the variants with several
+	workers  int // of variants with several workers
 	variant
 }
 
@@ -76,12 +77,12 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s, %d workers, %s", c.workload, c.workers, c.name)
 }
 
-// setting is what all cells of an experiment share.
+// setting is the settings common to all cells.
 type setting struct {
 	valueSize int
 	inFlight  int
-	every     time.Duration // the least time between two cuts of Async
-	share     float64       // of the processor time of tracking and cutting
+	every     time.Duration // least time between two cuts of Async
+	share     float64       // share of the processor time for tracking and cutting
 	gain      float64
 	seed      uint64
 	open      opener
@@ -94,7 +95,7 @@ type opener func(kvpart.Options) (store, error)
 // openStore opens the product's store.
 func openStore(o kvpart.Options) (store, error) { return kvpart.Open(o) }
 
-// options are those of the store of a cell.
+// options returns the options of a cell's store.
 func (s *setting) options(c cell, l *load) kvpart.Options {
 	o := kvpart.Options{
 		Strategy: kvpart.Threaded, Partitions: c.workers, Backend: "btree", Queue: c.queue, Seed: s.seed,
@@ -109,7 +110,7 @@ func (s *setting) options(c cell, l *load) kvpart.Options {
 	switch c.kind {
 	case kvpart.Base:
 		o.Policy.Operations = max(int64(c.interval*float64(len(l.ops))), 1)
-		// The paper's Base neither samples nor weighs what a map is worth.
+		// The paper's Base does not sample and does not weigh the gain of a map.
 		o.Policy.Sample, o.Policy.Gain, o.Policy.Share = 1, -1, 1
 	case kvpart.Async:
 		o.Policy.Window, o.Policy.Every, o.Policy.Share, o.Policy.Gain = c.window, s.every, s.share, s.gain
@@ -117,19 +118,19 @@ func (s *setting) options(c cell, l *load) kvpart.Options {
 	return o
 }
 
-// figures are what one run of a cell gave.
+// figures are the figures of a run.
 type figures struct {
 	makespan time.Duration
 	bins     []bin
 	cuts     []span
-	median   float64 // requests a second: of the bins
+	median   float64 // requests a second: median of the bins
 	spread   float64 // median coefficient of variation of the queues' lengths
-	multi    float64 // share of requests on several partitions, of the whole run
-	first    float64 // the same before the first switch
-	once     float64 // the same between the first switch and the second, or the end
-	dip      float64 // share that throughput falls by during cuts
-	calm     float64 // the same where nothing is cut
-	loss     float64 // share that throughput is lower during cuts than elsewhere
+	multi    float64 // share of requests on several partitions, over the whole run
+	first    float64 // multi before the first switch
+	once     float64 // multi between the first switch and the second, or the end
+	dip      float64 // share by which throughput falls during cuts
+	calm     float64 // dip outside of cuts
+	loss     float64 // share by which throughput is lower during cuts than elsewhere
 	longest  time.Duration
 	perOp    time.Duration // processor time of the whole process
 	stats    kvpart.Stats
@@ -183,7 +184,7 @@ func (s *setting) measure(ctx context.Context, c cell, l *load) (f *figures, err
 	return f, nil
 }
 
-// since is what a store did between two looks at it.
+// since returns the work of a store between two looks.
 func since(from, to *kvpart.Stats) kvpart.Stats {
 	s := *to
 	s.Operations -= from.Operations
@@ -200,14 +201,14 @@ func since(from, to *kvpart.Stats) kvpart.Stats {
 	return s
 }
 
-// sum makes figures of what was seen.
+// sum computes the figures from the looks.
 func (f *figures) sum(looks []look) {
 	f.bins, f.cuts = bins(looks), cuts(looks)
 	var rates, spreads []float64
 	for _, b := range f.bins {
 		rates, spreads = append(rates, b.rate), append(spreads, b.spread)
 	}
-	// The last bin ends with the run, and may be of any length.
+	// The last bin ends with the run, and may have any length.
 	if n := len(rates); n > 4 {
 		rates = rates[:n-1]
 	}
@@ -233,8 +234,8 @@ func (f *figures) sum(looks []look) {
 	f.loss = loss(f.bins, f.cuts)
 }
 
-// multiBetween is the share of requests on several partitions between two looks;
-// NaN if none ran.
+// multiBetween returns the share of requests on several partitions between two
+// looks; NaN for no requests.
 func multiBetween(a, b *look) float64 {
 	if b.Operations <= a.Operations {
 		return math.NaN()

@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// store is what is measured of a kvpart.Store.
+// store is the part of kvpart.Store that the driver needs.
 type store interface {
 	Load(ctx context.Context, key string, value []byte) error
 	Start(ctx context.Context, r *kvpart.Request) error
@@ -21,21 +21,20 @@ type store interface {
 // errAnswer says that a request was answered wrongly.
 var errAnswer = errors.New("wrong answer")
 
-// driver is the paper's scheduler: one goroutine that hands the requests of a
-// load over, one after the other, and never waits for an answer but where all its
-// requests are under way.
+// driver is the paper's scheduler: a goroutine that hands over the requests of a
+// load in turn. It waits for an answer only when all slots are under way.
 type driver struct {
 	store store
 	load  *load
-	value []byte // what is written
+	value []byte // value of every write
 	slots []slot
 	now   func() time.Time
 
 	done   atomic.Int64
 	failed atomic.Pointer[error]
-	// wake tells the scheduler that the slot it waits for is free.
+	// wake tells the scheduler that its slot is free.
 	wake chan struct{}
-	// longest is how long the longest Start took.
+	// longest is the duration of the longest Start.
 	longest time.Duration
 }
 
@@ -43,18 +42,18 @@ type driver struct {
 const (
 	free uint32 = iota
 	busy
-	awaited // busy, and the scheduler waits for it
+	awaited // busy, with the scheduler waiting
 )
 
-// slot is a request that is used again and again, with the memory of its answers.
+// slot is a reused request, with the memory of its answers.
 type slot struct {
 	kvpart.Request
 	d     *driver
 	state atomic.Uint32
-	read  []byte // memory of what is read
+	read  []byte // memory of values read
 }
 
-// newDriver returns a driver that has at most inFlight requests under way.
+// newDriver returns a driver with at most inFlight requests under way.
 func newDriver(s store, l *load, valueSize, inFlight int, now func() time.Time) *driver {
 	d := &driver{store: s, load: l, value: make([]byte, valueSize), slots: make([]slot, inFlight), now: now, wake: make(chan struct{}, 1)}
 	for i := range d.value {
@@ -67,8 +66,8 @@ func newDriver(s store, l *load, valueSize, inFlight int, now func() time.Time) 
 	return d
 }
 
-// preload writes the records that are there before, in the order of their
-// numbers, which has nothing to do with that of their keys.
+// preload writes the initial records in the order of their numbers, which is
+// unrelated to the order of their keys.
 func (d *driver) preload(ctx context.Context) error {
 	for _, name := range d.load.names[:d.load.records] {
 		if err := d.store.Load(ctx, name, d.value); err != nil {
@@ -102,7 +101,7 @@ func (d *driver) run(ctx context.Context) error {
 	return d.drain(ctx)
 }
 
-// drain waits for all that is under way.
+// drain waits for all requests under way.
 func (d *driver) drain(ctx context.Context) error {
 	for i := range d.slots {
 		if s := &d.slots[i]; s.state.Load() != free {
@@ -132,7 +131,7 @@ func (d *driver) await(ctx context.Context, s *slot) error {
 	return nil
 }
 
-// fill makes the request that of o.
+// fill makes the request of o.
 func (s *slot) fill(o *op) {
 	s.Kind, s.Key, s.Limit, s.Err = o.kind, s.d.load.names[o.key], int(o.limit), nil
 	s.Value = s.read[:0]
@@ -141,7 +140,7 @@ func (s *slot) fill(o *op) {
 	}
 }
 
-// end is called by a worker when the request is done.
+// end is called by the worker that has run the request.
 func (s *slot) end(*kvpart.Request) {
 	if err := s.check(); err != nil {
 		err = fmt.Errorf("%s %s: %w", s.d.load.workload, s.Key, err)
@@ -156,8 +155,8 @@ func (s *slot) end(*kvpart.Request) {
 	}
 }
 
-// check tells whether the answer can be right: every key that is asked for was
-// written before.
+// check checks that the answer can be right: every requested key was written
+// before.
 func (s *slot) check() error {
 	if s.Err != nil {
 		return s.Err

@@ -6,22 +6,22 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// The runs that show what a cut does to the throughput meanwhile. The graph must
-// be large, so that a cut takes a while: all keys are wanted as often, and nothing
-// of the graph expires. Little may be under way, or the workers would go on with
-// what they have while nothing new is handed over, which hides the pause.
+// The runs that show the throughput during a cut. The graph must be large, so that
+// a cut takes a while: all keys are wanted alike, and nothing in the graph expires.
+// Few requests may be under way: a long queue would keep the workers busy during
+// the pause and hide it.
 const (
 	dropName     = "drop"
 	dropWorkload = "E uniform"
-	dropLonger   = 6 // so many times the requests of E
+	dropLonger   = 6 // multiple of the requests of E
 	dropInFlight = 256
 	dropEvery    = 500 * time.Millisecond
-	// dropShare is the share of a core for tracking and cutting; while a cut is under
-	// way it takes twice that.
+	// dropShare is the share of a core for tracking and cutting; during a cut they
+	// take twice the share.
 	dropShare = .15
 )
 
-// dropCells are Base and Async, otherwise alike.
+// dropCells are Base and Async with the same settings.
 func (m *measured) dropCells() []cell {
 	workers := m.workers[0]
 	return []cell{
@@ -30,7 +30,7 @@ func (m *measured) dropCells() []cell {
 	}
 }
 
-// forDrop is the setting of those runs.
+// forDrop is the setting of the dropCells.
 func (s *setting) forDrop() *setting {
 	n := *s
 	n.inFlight = dropInFlight

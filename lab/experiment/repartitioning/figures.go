@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// figures draws all pictures that there are numbers for.
+// figures draws all pictures with numbers to draw.
 func (m *measured) figures() []experiment.Figure {
 	n := m.workers[len(m.workers)-1]
 	var over []plot.Panel
@@ -48,8 +48,8 @@ var (
 func throughputBins(b *bin) float64 { return b.rate / 1000 }
 func multiBins(b *bin) float64      { return 100 * b.multi }
 
-// lines is a panel of a figure of some cells over time, of their first round; nil
-// if none ran.
+// lines is a panel of some cells over time, each in its first round; nil if no cell
+// ran.
 func (m *measured) lines(title string, y plot.Axis, cells []cell, of func(*bin) float64) plot.Panel {
 	l := &plot.Lines{Title: title, X: timeAxis, Y: y}
 	drawn := make(map[cell]bool)
@@ -67,11 +67,12 @@ func (m *measured) lines(title string, y plot.Axis, cells []cell, of func(*bin) 
 	return l
 }
 
-// longestLine is how many points a line of a picture has about at most: the
-// pictures are kept with the text.
+// longestLine is about the most points of a line: the repository keeps the
+// pictures.
 const longestLine = 200
 
-// points are the bins of a run, several in one if there are many.
+// points returns the bins of a run as points. Long runs join several bins in a
+// point.
 func points(f *figures, of func(*bin) float64) []plot.Point {
 	together := max(1, (len(f.bins)+longestLine-1)/longestLine)
 	var all []plot.Point
@@ -94,7 +95,7 @@ func points(f *figures, of func(*bin) float64) []plot.Point {
 
 func rounded(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
 
-// bars are the medians, a panel a workload.
+// bars are the medians, with a panel for each workload.
 func (m *measured) bars() []plot.Panel {
 	var panels []plot.Panel
 	for _, w := range m.workloads {
@@ -125,7 +126,8 @@ func (m *measured) bars() []plot.Panel {
 	return panels
 }
 
-// multi is the share on several partitions over time, a panel a number of workers.
+// multi is the share on several partitions over time, with a panel for each number
+// of workers.
 func (m *measured) multi() []plot.Panel {
 	var panels []plot.Panel
 	for _, n := range m.workers {
@@ -137,7 +139,7 @@ func (m *measured) multi() []plot.Panel {
 	return panels
 }
 
-// drop is Base above Async on axes of the same scale, their cuts shaded.
+// drop is Base above Async on axes of the same scale, with the cuts shaded.
 func (m *measured) drop() []plot.Panel {
 	var panels []plot.Panel
 	x, y := timeAxis, kiloRate

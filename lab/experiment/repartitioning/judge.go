@@ -11,15 +11,15 @@ import (
 const (
 	overBase       = 1.0 // Async(W) over the best Base, median throughput on E
 	overRoundRobin = 1.3
-	mostMulti      = 5.0  // % of E's requests on several partitions after one cut
-	baseDrop       = 50.0 // %, of the lowest interval during a cut and of the mean
-	asyncDrop      = 25.0 // %, of the mean: single intervals tell of the machine as well
+	mostMulti      = 5.0  // % of E's requests on several partitions after a single cut
+	baseDrop       = 50.0 // %, least fall of the lowest interval of a cut, and of the mean during cuts
+	asyncDrop      = 25.0 // %, bound of the fall of the mean: single intervals depend on the machine as well
 )
 
 // windowed begins the names of Async with a window.
 const windowed = plainAsync + " W="
 
-// goals judges what was measured on E and during cuts.
+// goals judges the runs on E and the runs during cuts.
 func (m *measured) goals() []experiment.Goal {
 	var all []experiment.Goal
 	for _, n := range m.workers {
@@ -42,7 +42,8 @@ func (m *measured) goals() []experiment.Goal {
 	)
 }
 
-// judged takes back what is not a number: its cells were not run.
+// judged marks a goal as unmeasured if its figure is NaN or infinite: its cells did
+// not run.
 func judged(g experiment.Goal) experiment.Goal {
 	if math.IsNaN(g.Got) || math.IsInf(g.Got, 0) {
 		return experiment.Unmeasured(g)
@@ -50,9 +51,9 @@ func judged(g experiment.Goal) experiment.Goal {
 	return g
 }
 
-// afterOne is the share of E's requests on several partitions between the first
-// switch and the second, in %: of the policy whose first graph is of most requests
-// and still early, Base with its longest interval.
+// afterOne returns the share of E's requests on several partitions between the
+// first switch and the second, in %. It takes Base with its longest interval: its
+// first graph has the most requests and is still early.
 func (m *measured) afterOne(workers int) float64 {
 	share := math.NaN()
 	for _, c := range m.cells {
@@ -63,11 +64,12 @@ func (m *measured) afterOne(workers int) float64 {
 	return share
 }
 
-// longestBase is the Base that cuts once, in the middle.
+// longestBase is the Base with a single cut, in the middle.
 const longestBase = "Base Δp=1/2"
 
-// expectedMulti is the share of E's requests on several of n partitions if keys
-// are dealt at random, in %: 1 − (1/n)^(len−1) of scans, none of the rest.
+// expectedMulti returns the expected share of E's requests on several of n
+// partitions with random placement, in %: 1 − (1/n)^(len−1) of scans, and no other
+// requests.
 func expectedMulti(n int) float64 {
 	sum := 0.0
 	for length := scanMin; length <= scanMax; length++ {

@@ -8,19 +8,19 @@ import (
 	"github.com/samya-db/samya/lab/ycsb"
 )
 
-// op is a request of a load: small and without pointers, so that a million of
-// them cost the collector nothing.
+// op is a request of a load. It is small and without pointers: a million of them
+// cost the collector nothing.
 type op struct {
 	kind  kvpart.RequestKind
 	limit uint8
-	key   int32 // index of load.names
+	key   int32 // index into load.names
 }
 
 // load is a workload, the same for every cell.
 type load struct {
 	workload string
-	names    []string // keys by number, those that are there before first
-	records  int      // how many are there before
+	names    []string // keys by number, initial records first
+	records  int      // number of initial records
 	ops      []op
 }
 
@@ -30,15 +30,15 @@ const (
 	scanMax = 8
 )
 
-// loadOptions says what workload to make.
+// loadOptions are the options of a workload.
 type loadOptions struct {
 	workload string // A, D or E
 	records  int
 	ops      int
-	// inserts makes E's writes inserts, as YCSB and the paper's code have it;
-	// otherwise they are updates, as the paper says.
+	// inserts makes E's writes inserts, as in YCSB and the paper's code, instead of
+	// updates, as in the paper's text.
 	inserts bool
-	// uniform wants all keys as often.
+	// uniform wants all keys alike.
 	uniform bool
 	seed    uint64
 }

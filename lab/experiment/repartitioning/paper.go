@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// compared are the claims of the paper as ratios, with ours: of the most workers,
-// as the paper has as many as its machine has cores.
+// compared are the claims of the paper as ratios, beside ours with the most
+// workers: the paper has as many workers as its machine has cores.
 func (m *measured) compared() []experiment.Comparison {
 	n := m.workers[len(m.workers)-1]
 	ratio := func(figure func(*figures) float64, a, b cell) float64 { return m.of(a, figure) / m.of(b, figure) }
@@ -124,8 +124,8 @@ func (m *measured) compared() []experiment.Comparison {
 	return ran
 }
 
-// fastest is the cell with the least makespan of those whose policy's name begins
-// so.
+// fastest returns the cell with the least makespan among the policies with a name
+// prefix.
 func (m *measured) fastest(workload string, workers int, prefix string) cell {
 	var found cell
 	least := math.Inf(1)
@@ -139,7 +139,7 @@ func (m *measured) fastest(workload string, workers int, prefix string) cell {
 	return found
 }
 
-// notes are what a reader has to know.
+// notes are the notes of the report.
 var notes = []string{
 	"Throughput is what ended in intervals of 50 ms; the paper's are a second.",
 	"Keys are placed before the run, at random as seen from their order. The paper places each at its first use, all new keys of a scan together, which keeps some scans on one partition without any cut.",

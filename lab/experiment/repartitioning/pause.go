@@ -33,7 +33,7 @@ vertices.`,
 	},
 }
 
-// clientStore is a store whose clients run their requests.
+// clientStore is a store with clients that run their own requests.
 type clientStore interface {
 	store
 	Read(ctx context.Context, key string, dst []byte) ([]byte, error)
@@ -81,8 +81,8 @@ func (o *pauseOptions) check() error {
 	return nil
 }
 
-// The goals: what counts as a large graph that is really being cut, and what a
-// switch may take meanwhile.
+// The goals: the size of a large graph, the time of a real cut, and the longest
+// pause of a switch meanwhile.
 const (
 	leastVertices = 100_000
 	leastCut      = 100 * time.Millisecond
@@ -93,7 +93,7 @@ const (
 // errSlow says that too few switches came in time.
 var errSlow = errors.New("too few switches in time")
 
-// observed is what was seen under one strategy.
+// observed is the measurements of a strategy.
 type observed struct {
 	strategy kvpart.Strategy
 	seconds  float64
@@ -102,13 +102,13 @@ type observed struct {
 	cuts     []cutSeen
 }
 
-// cutSeen is a cut that ended.
+// cutSeen is a finished cut.
 type cutSeen struct {
 	at       time.Duration
 	took     time.Duration
 	vertices int
 	edges    int
-	longest  time.Duration // pause so far
+	longest  time.Duration // longest pause so far
 }
 
 func (o *pauseOptions) run(ctx context.Context, env *experiment.Env, open func(kvpart.Options) (clientStore, error)) (*experiment.Result, error) {
@@ -138,7 +138,7 @@ func (o *pauseOptions) run(ctx context.Context, env *experiment.Env, open func(k
 	return settled.result(all), nil
 }
 
-// observe runs requests under one strategy until there were enough switches.
+// observe runs requests under a strategy until it has seen enough switches.
 func (o *pauseOptions) observe(ctx context.Context, env *experiment.Env, strategy kvpart.Strategy, l *load, open func(kvpart.Options) (clientStore, error), progress func(applied int64)) (seen *observed, err error) {
 	st, err := open(kvpart.Options{
 		Strategy: strategy, Partitions: o.workers, Backend: "btree", Seed: env.Seed,
@@ -183,10 +183,10 @@ func (o *pauseOptions) observe(ctx context.Context, env *experiment.Env, strateg
 	return seen, err
 }
 
-// errEnough ends the requests once all switches were seen.
+// errEnough ends the requests after the last switch.
 var errEnough = errors.New("seen enough")
 
-// hand hands the requests of the load over again and again.
+// hand hands over the requests of the load in a loop.
 func (o *pauseOptions) hand(ctx context.Context, d *driver) error {
 	for ctx.Err() == nil {
 		if err := d.run(ctx); err != nil && ctx.Err() == nil {
@@ -220,10 +220,10 @@ func (o *pauseOptions) client(ctx context.Context, st clientStore, d *driver, cl
 	return nil
 }
 
-// watchEvery is how often the cuts are looked at: oftener than they end.
+// watchEvery is the interval between looks at the cuts, shorter than a cut.
 const watchEvery = 10 * time.Millisecond
 
-// watch notes each cut until there were enough switches.
+// watch records each cut until it has seen enough switches.
 func (s *observed) watch(ctx context.Context, st store, before kvpart.Stats, began time.Time, now func() time.Time, want int64, progress func(int64)) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -249,8 +249,8 @@ func (s *observed) watch(ctx context.Context, st store, before kvpart.Stats, beg
 	}
 }
 
-// large counts the cuts of large graphs that took a while. The first ones are of
-// what was used by then.
+// large counts the long cuts of large graphs. The first cuts see only the keys used
+// by then.
 func (s *observed) large() int64 {
 	n := int64(0)
 	for _, c := range s.cuts {
@@ -261,7 +261,7 @@ func (s *observed) large() int64 {
 	return n
 }
 
-// result reports what was seen.
+// result reports the measurements.
 func (o *pauseOptions) result(all []*observed) *experiment.Result {
 	r := &experiment.Result{
 		Setup: fmt.Sprintf("%s keys of %s bytes in a B-tree in memory on %d partitions, 95 %% scans of %d to %d keys and 5 %% updates, all keys wanted as often; a cut begins when the last is applied, every map is applied.",

@@ -1,7 +1,7 @@
 // Package repartitioning reruns the experiments of Luiz and Mendizabal,
 // "Lightweight asynchronous repartitioning for local state partitioned systems",
 // section 5, on package kvpart: a single worker, keys dealt round-robin, cuts that
-// stop the scheduler (Base) and cuts that do not (Async). It refuses to compare
+// stop the scheduler (Base) and cuts that do not (Async). It does not compare
 // absolute rates: the paper's machine has sixteen cores.
 package repartitioning
 
@@ -20,7 +20,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// Experiment is the papers' comparison.
+// Experiment is the comparison of the paper.
 var Experiment = experiment.Experiment{
 	Name:  "repartitioning",
 	Short: "Cuts beside the requests against cuts that stop them, and none",
@@ -38,7 +38,7 @@ all; what is told are medians over them.`,
 	},
 }
 
-// options are the experiment's flags.
+// options are the flags of the experiment.
 type options struct {
 	workloads  []string
 	workers    []int
@@ -55,8 +55,8 @@ type options struct {
 	only *regexp.Regexp
 }
 
-// fewer is by how much there are fewer requests on E than on A and D, whose
-// requests are of one key.
+// fewer is the ratio of requests on A and D, which name a single key, to requests
+// on E.
 const fewer = 5
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -73,7 +73,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.Float64Var(&o.share, "share", .1, "bound of the processor time of tracking and cutting, as a share of a core")
 }
 
-// check refuses flags that are out of their range.
+// check refuses flags out of range.
 func (o *options) check() error {
 	bad := func(flag, want string) error {
 		return fmt.Errorf("%w: --%s must be %s", experiment.ErrOptions, flag, want)
@@ -115,18 +115,19 @@ func (o *options) check() error {
 	return nil
 }
 
-// quick is what of the options a quick run has, where the flags say no less.
+// quick returns the smaller options of a quick run.
 func (o options) quick() options {
 	o.rounds, o.operations = min(o.rounds, 1), min(o.operations, 60_000)
 	o.workers = o.workers[len(o.workers)-1:]
 	return o
 }
 
-// collectAt is how much the heap may grow between two collections, in per cent:
-// the garbage of the program that makes the load is not what is measured.
+// collectAt is the growth of the heap between two collections, in per cent: the
+// garbage of the load program must not count.
 const collectAt = 400
 
-// relaxCollector makes the collector rare, and returns what undoes that.
+// relaxCollector makes collections rare, and returns a function that restores the
+// setting.
 func relaxCollector() (undo func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
@@ -188,8 +189,8 @@ func (o *options) run(ctx context.Context, env *experiment.Env, open opener) (*e
 	return m.result()
 }
 
-// order is which of n comes at place i of a round: every second round goes back,
-// so that what comes late in one comes early in the next.
+// order returns the index at place i of a round of n. Every second round runs
+// backwards: the last cell of a round comes first in the next.
 func order(round, i, n int) int {
 	if round%2 == 1 {
 		return n - 1 - i
@@ -217,13 +218,13 @@ func (o *options) loads(seed uint64) (map[string]*load, error) {
 	return all, nil
 }
 
-// cells are all that is asked for.
+// cells returns the cells that the flags ask for.
 func (o *options) cells() []cell {
 	var all []cell
 	for _, w := range o.workloads {
 		for _, n := range o.workers {
 			for _, v := range variants() {
-				// The number of workers does not concern a single one.
+				// A single worker runs once, not for each number of workers.
 				if o.only.MatchString(v.name) && (!v.single || n == o.workers[0]) {
 					all = append(all, cell{workload: w, workers: n, variant: v})
 				}
@@ -233,7 +234,7 @@ func (o *options) cells() []cell {
 	return all
 }
 
-// setup says what was run.
+// setup describes the run.
 func (o *options) setup() string {
 	writes := "updates"
 	if o.inserts {

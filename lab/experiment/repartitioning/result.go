@@ -10,14 +10,15 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// measured is all that was measured.
+// measured is all measurements.
 type measured struct {
 	*options
 	cells []cell
 	runs  map[cell][]*figures // by round
 }
 
-// of is the median of a figure over the rounds of a cell; NaN if it was not run.
+// of returns the median of a figure over the rounds of a cell; NaN if the cell did
+// not run.
 func (m *measured) of(c cell, figure func(*figures) float64) float64 {
 	var all []float64
 	for _, f := range m.runs[c] {
@@ -26,8 +27,8 @@ func (m *measured) of(c cell, figure func(*figures) float64) float64 {
 	return median(all)
 }
 
-// find returns the cell of a policy; the zero cell, which has no runs, if it was
-// not asked for.
+// find returns the cell of a policy. For a cell not asked for it returns the zero
+// cell, which has no runs.
 func (m *measured) find(workload string, workers int, name string) cell {
 	if name == single {
 		workers = m.workers[0]
@@ -40,8 +41,8 @@ func (m *measured) find(workload string, workers int, name string) cell {
 	return cell{}
 }
 
-// best is the cell with the highest median throughput of those whose policy's
-// name begins so.
+// best returns the cell with the highest median throughput among the policies with
+// a name prefix.
 func (m *measured) best(workload string, workers int, prefix string) cell {
 	var found cell
 	most := math.Inf(-1)
@@ -56,7 +57,7 @@ func (m *measured) best(workload string, workers int, prefix string) cell {
 	return found
 }
 
-// The figures that are compared.
+// The figures of comparisons.
 func throughput(f *figures) float64 { return f.median }
 func makespan(f *figures) float64   { return f.makespan.Seconds() }
 func spread(f *figures) float64     { return 100 * f.spread }
@@ -66,7 +67,7 @@ func multiFirst(f *figures) float64 { return 100 * f.first }
 func dipOf(f *figures) float64      { return 100 * f.dip }
 func lossOf(f *figures) float64     { return 100 * f.loss }
 
-// result makes the report of all.
+// result makes the report.
 func (m *measured) result() (*experiment.Result, error) {
 	r := &experiment.Result{
 		Setup:    m.setup(),
@@ -79,7 +80,7 @@ func (m *measured) result() (*experiment.Result, error) {
 	return r, nil
 }
 
-// runTable is a row a run.
+// runTable has a row for each run.
 func (m *measured) runTable() experiment.Table {
 	t := experiment.Table{Heads: []string{
 		"workload", "workers", "policy", "round", "makespan_s", "median_ops", "cpu_us_per_op", "queue_variation",
@@ -103,7 +104,7 @@ func (m *measured) runTable() experiment.Table {
 	return t
 }
 
-// timeTable is a row a bin of the first round.
+// timeTable has a row for each bin of the first round.
 func (m *measured) timeTable() experiment.Table {
 	t := experiment.Table{Name: "time", Heads: []string{
 		"workload", "workers", "policy", "from_s", "to_s", "ops", "multi_share", "queue_variation", "applied",
@@ -123,7 +124,7 @@ func (m *measured) timeTable() experiment.Table {
 	return t
 }
 
-// number writes a number for people, decimal for a file: nothing where there is none.
+// number formats a number for people, decimal for a file. NaN gives no digits.
 func number(v float64) string { return plot.Number(v) }
 
 func decimal(v float64) string {

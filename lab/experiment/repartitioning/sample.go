@@ -9,19 +9,18 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// binLength is the length of the intervals that throughput is taken over. The
-// paper's are a second of runs of minutes.
+// binLength is the length of the intervals of throughput. The paper takes a second
+// in runs of minutes.
 const binLength = 50 * time.Millisecond
 
-// look is what was seen of a run at one time.
+// look is the state of a run at a time.
 type look struct {
 	at   time.Duration // since the first request
 	done int64
 	kvpart.Stats
 }
 
-// watch looks at a run every binLength until ctx ends. tick makes its ticks; it
-// is the caller's to stop.
+// watch looks at a run at every tick until ctx ends. The caller stops the ticker.
 func (d *driver) watch(ctx context.Context, tick <-chan time.Time, began time.Time, looks []look) []look {
 	for {
 		select {
@@ -41,12 +40,12 @@ func (d *driver) look(began time.Time) look {
 type bin struct {
 	from, to time.Duration
 	rate     float64 // requests a second
-	multi    float64 // share of requests on several partitions; NaN if none ended
-	spread   float64 // coefficient of variation of the queues' lengths at its end; NaN if all are empty
+	multi    float64 // share of requests on several partitions; NaN for no requests
+	spread   float64 // coefficient of variation of the queues' lengths at its end; NaN if all queues are empty
 	applied  int64   // switches by its end
 }
 
-// bins are the intervals between looks.
+// bins returns the intervals between looks.
 func bins(looks []look) []bin {
 	var all []bin
 	for i := 1; i < len(looks); i++ {
@@ -67,8 +66,8 @@ func bins(looks []look) []bin {
 // span is a stretch of a run.
 type span struct{ from, to time.Duration }
 
-// cuts are when graphs were cut, to within a bin: a look tells that one has ended
-// and how long it took.
+// cuts returns the times of cuts, to within a bin: a look tells that a cut has
+// ended and how long it took.
 func cuts(looks []look) []span {
 	var all []span
 	for i := 1; i < len(looks); i++ {
@@ -85,7 +84,7 @@ func cuts(looks []look) []span {
 	return all
 }
 
-// variation is the coefficient of variation; NaN if the mean is 0.
+// variation returns the coefficient of variation; NaN if the mean is 0.
 func variation(lengths []int) float64 {
 	sum := 0
 	for _, n := range lengths {
@@ -102,7 +101,7 @@ func variation(lengths []int) float64 {
 	return math.Sqrt(squares/float64(len(lengths))) / mean
 }
 
-// median is that of the numbers that are not NaN; NaN if there are none.
+// median returns the median of the numbers without NaN; NaN for no numbers.
 func median(of []float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(of), math.IsNaN)
 	slices.Sort(sorted)
@@ -116,9 +115,9 @@ func median(of []float64) float64 {
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
 
-// dip is by what share throughput fell at worst within a stretch of a run, below
-// the median of the whole: the median over all stretches, so that one that the
-// machine disturbed says little. NaN if there is none.
+// dip returns the largest fall of throughput within a stretch of a run, as a share
+// of the median of the whole run. It is the median over all stretches, so that a
+// single disturbed stretch counts little. NaN for no stretches.
 func dip(all []bin, of []span) float64 {
 	var rates, worst []float64
 	for _, b := range all {
@@ -137,8 +136,8 @@ func dip(all []bin, of []span) float64 {
 	return median(worst)
 }
 
-// loss is by what share throughput is lower within stretches of a run than in all
-// else of it. NaN if there is no such stretch, or nothing else.
+// loss returns the share by which throughput is lower within stretches of a run
+// than outside. NaN for no stretches, or nothing outside.
 func loss(all []bin, of []span) float64 {
 	var in, out, inTime, outTime float64
 	for _, b := range all {
@@ -159,8 +158,8 @@ func loss(all []bin, of []span) float64 {
 	return 1 - (in/inTime)/(out/outTime)
 }
 
-// between are stretches as long as those of cuts, each in the middle of what lies
-// between two cuts, where there is room: the control of dip.
+// between returns stretches as long as the cuts, each in the middle of the gap
+// between two cuts if it fits: the control of dip.
 func between(of []span) []span {
 	var all []span
 	for i := 1; i < len(of); i++ {

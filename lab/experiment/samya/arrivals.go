@@ -32,7 +32,7 @@ var (
 	arrivalSystems = []string{transfers, majority, star, oneRound, batched, oracle}
 )
 
-// binSeconds is how long a bin of the trace takes in a run that is not stretched.
+// binSeconds is the length of a bin of the trace in a run without stretch.
 const binSeconds = 5
 
 func arrivalsResult(r *runs) *experiment.Result {

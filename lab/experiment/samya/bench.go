@@ -15,11 +15,10 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// bench plays runs, all processors at a time, and keeps what came of them.
+// bench plays runs on all processors, and keeps their outcomes.
 type bench struct {
 	o *options
-	// play plays one run, calibrate measures the service time: their real ones but
-	// in tests.
+	// play plays a run, calibrate measures the service time. Tests replace both.
 	play      func(ctx context.Context, s *setting, p play) (*outcome, error)
 	calibrate func(context.Context) (time.Duration, error)
 
@@ -31,7 +30,7 @@ func newBench(o *options) *bench {
 	return &bench{o: o, play: newPlayer().play, calibrate: calibrate, outcomes: make(map[play]*outcome)}
 }
 
-// calibrated is the service time of this machine, measured once.
+// calibrated returns the service time of this machine, measured once.
 func (b *bench) calibrated(ctx context.Context, env *experiment.Env) (time.Duration, error) {
 	if b.service == 0 {
 		var err error
@@ -43,10 +42,10 @@ func (b *bench) calibrated(ctx context.Context, env *experiment.Env) (time.Durat
 	return b.service, nil
 }
 
-// collectAt is by how much the heap may grow between two collections, in percent.
+// collectAt is the growth of the heap between two collections, in per cent.
 const collectAt = 400
 
-// run plays what of the runs was not played before, for each seed.
+// run plays the runs not yet played, for each seed.
 func (b *bench) run(ctx context.Context, env *experiment.Env, s *setting, plays []play) (*runs, error) {
 	wanted := make(map[play]bool)
 	for _, p := range plays {
@@ -56,7 +55,7 @@ func (b *bench) run(ctx context.Context, env *experiment.Env, s *setting, plays 
 		}
 	}
 	maps.DeleteFunc(wanted, func(_ play, missing bool) bool { return !missing })
-	// Little is live at any time: collecting it less often costs memory only.
+	// Little is live at any time: rare collections cost memory only.
 	defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
 	var mu sync.Mutex
 	done := 0
@@ -85,7 +84,8 @@ func (b *bench) run(ctx context.Context, env *experiment.Env, s *setting, plays 
 	return &runs{setting: s, outcomes: b.outcomes}, nil
 }
 
-// order puts runs of the same demand beside each other, so that it is drawn once.
+// order puts runs with the same demand side by side, so that the demand is drawn
+// once.
 func order(plays []play) []play {
 	slices.SortFunc(plays, func(a, b play) int { return a.compare(b) })
 	return plays

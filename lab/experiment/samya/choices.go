@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/redistribute"
 )
 
-// offersStudy asks what a site should set aside for an instance.
+// offersStudy compares offers: the tokens that a site sets aside for an instance.
 var offersStudy = study{
 	name:  "offers",
 	short: "What a site sets aside for a redistribution: all that it has, or what it can spare",
@@ -20,7 +20,7 @@ as in the paper, and with sites that keep what they expect to need.`,
 	result: offersResult,
 }
 
-// variants are those of samya by which tokens move.
+// variants are the systems of samya, by the way in which tokens move.
 var variants = []string{transfers, majority, star}
 
 func offerSystems() []string {
@@ -52,7 +52,7 @@ func offersResult(r *runs) *experiment.Result {
 	return res
 }
 
-// policiesStudy asks how tokens should be shared out.
+// policiesStudy compares reallocation policies.
 var policiesStudy = study{
 	name:   "policies",
 	short:  "How a redistribution shares tokens out: all reallocation policies",
@@ -62,8 +62,8 @@ var policiesStudy = study{
 	result: policiesResult,
 }
 
-// policySystems are the variants under each policy; what they have by default goes
-// by their own names.
+// policySystems returns the variants under each policy. A variant under the default
+// policy keeps its own name.
 func policySystems() []string {
 	var all []string
 	for _, s := range variants {
@@ -74,7 +74,7 @@ func policySystems() []string {
 	return all
 }
 
-// granting is a variant under a reallocation policy.
+// granting returns a variant under a reallocation policy.
 func granting(system, policy string) string {
 	if policy == redistribute.EqualRisk {
 		return system
@@ -109,7 +109,8 @@ func whyPolicy(policy string) string {
 	return "Not in the paper."
 }
 
-// choiceFigure has a panel of waits and one of redistributions for a few systems.
+// choiceFigure has a panel of waits and a panel of redistributions for some
+// systems.
 func choiceFigure(r *runs, what string, systems, workloads []string) experiment.Figure {
 	panel := func(name string, y plot.Axis, f figure) *plot.Bars {
 		b := &plot.Bars{Title: name, X: "system", Y: y, Groups: systems}

@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// costStudy asks what a redistribution costs.
+// costStudy measures the cost of a redistribution.
 var costStudy = study{
 	name:  "cost",
 	short: "Messages and bytes of a redistribution, by variant",
@@ -22,7 +22,8 @@ left out.`,
 
 var costSystems = []string{transfers, majority, star, auto, paperMajority, paperStar, escrowHalf, escrowExact}
 
-// perRedistribution is a figure for each redistribution that was begun.
+// perRedistribution returns a figure divided by the number of redistributions
+// begun.
 func perRedistribution(f figure) figure {
 	return func(o *outcome) float64 { return ratio(f(o), o.redistributions()) }
 }
@@ -82,7 +83,7 @@ func costTable(r *runs, plays []play, messages, bytes figure) experiment.Table {
 	return t
 }
 
-// finite leaves out what has no number: nothing was begun there.
+// finite leaves out comparisons without a number: no redistribution was begun.
 func finite(all []experiment.Comparison) []experiment.Comparison {
 	kept := all[:0]
 	for _, c := range all {

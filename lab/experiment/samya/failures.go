@@ -41,25 +41,26 @@ var (
 	failureWorkloads = []string{fit, tight}
 )
 
-// failed is the run of a system on a workload under a fault.
+// failed returns the run of a system on a workload under a fault.
 func (r *runs) failed(system, workload string, f fault) play {
 	p := r.on(system, workload)
 	p.fault = f
 	return p
 }
 
-// regions is how many there are, and how many crash in a run of crashes.
+// regions is the number of regions, crashed the number of regions that crash in a
+// run of crashes.
 const (
 	regions = 5
 	crashed = regions - 1
 )
 
-// eras is how many parts of equal length a run of crashes has: one region crashes
-// at the end of each but the last two.
+// eras is the number of equal parts of a run of crashes. A region crashes at the
+// end of each part but the last two.
 const eras = 6
 
-// aliveIn is how many regions are alive in a minute of a run of crashes, and
-// whether that is so for the whole of it.
+// aliveIn returns the number of regions alive at the start of a minute of a run of
+// crashes. whole reports whether the number holds for the whole minute.
 func aliveIn(minute, minutes int) (alive int, whole bool) {
 	at := func(m float64) int {
 		return regions - min(crashed, int(math.Floor(m*eras/float64(minutes)+1e-9)))
@@ -68,8 +69,8 @@ func aliveIn(minute, minutes int) (alive int, whole bool) {
 	return first, first == last
 }
 
-// ofBetter is what auto commits in each minute, of the better of majority and star
-// under the same demand: medians over the seeds.
+// ofBetter returns the transactions that auto commits in each minute, as a ratio to
+// the better of majority and star under the same demand: medians over the seeds.
 func (r *runs) ofBetter(workload string, f fault) []float64 {
 	minutes := make([]float64, r.minutes())
 	for m := range minutes {
@@ -81,7 +82,7 @@ func (r *runs) ofBetter(workload string, f fault) []float64 {
 	return minutes
 }
 
-// betterOfMedians tells the same of the medians of each system over the seeds.
+// betterOfMedians returns the ratios of the medians over the seeds instead.
 func (r *runs) betterOfMedians(workload string, f fault) []float64 {
 	minutes := func(system string) []float64 {
 		return r.perMinute(r.failed(system, workload, f), func(o *outcome) []float64 { return o.byMinute })
@@ -93,19 +94,19 @@ func (r *runs) betterOfMedians(workload string, f fault) []float64 {
 	return ours
 }
 
-// howCompared says how the goals compare auto with the others, and what the other way
-// would tell.
+// howCompared describes the comparison of auto in the goals, and gives the result
+// of the other comparison.
 func (r *runs) howCompared(f fault) string {
 	return fmt.Sprintf("The goals compare runs under one demand, and take the median of that. "+
 		"The medians of each system, which may be of different hours, have auto at %.3g of the better in its lowest minute on fit, and %.3g on tight.",
 		least(r.betterOfMedians(fit, f)), least(r.betterOfMedians(tight, f)))
 }
 
-// leastOfBetter is what auto has to commit in each minute, of the better of majority
-// and star.
+// leastOfBetter is the least ratio of auto to the better of majority and star in
+// each minute.
 const leastOfBetter = .98
 
-// crashGoals judge Figure 10.
+// crashGoals judges Figure 10.
 func crashGoals(r *runs) []experiment.Goal {
 	var goals []experiment.Goal
 	for _, w := range failureWorkloads {
@@ -114,7 +115,7 @@ func crashGoals(r *runs) []experiment.Goal {
 		for m, v := range of {
 			alive, whole := aliveIn(m, r.minutes())
 			if !whole {
-				continue // a minute of a crash, in a brief run
+				continue // a minute with a crash, in a brief run
 			}
 			if alive > 2 {
 				alive = 3
@@ -159,10 +160,10 @@ func crashResult(r *runs) *experiment.Result {
 	return res
 }
 
-// cutSpan is when the cut of a run begins and ends, in minutes.
+// cutSpan returns the begin and the end of the cut of a run, in minutes.
 func cutSpan(minutes float64) (from, to float64) { return cutFrom * minutes, cutTo * minutes }
 
-// cutFrom and cutTo are the parts of a run that a cut begins and ends after.
+// cutFrom and cutTo are the begin and the end of a cut, as shares of the run.
 const cutFrom, cutTo = .1, .9
 
 func partitionGoals(r *runs) []experiment.Goal {
@@ -217,7 +218,8 @@ func failureFigures(r *runs, plays []play, what string) []experiment.Figure {
 	return []experiment.Figure{picture("", what+": throughput of each minute, medians over the seeds.", panels...)}
 }
 
-// failureCompared tells the throughput of all; the paper gives it in figures alone.
+// failureCompared reports the throughput of all systems. The paper gives it in
+// figures alone.
 func failureCompared(r *runs, f fault) []experiment.Comparison {
 	var all []experiment.Comparison
 	for _, w := range failureWorkloads {
@@ -230,7 +232,7 @@ func failureCompared(r *runs, f fault) []experiment.Comparison {
 	return all
 }
 
-// whyFailure says how what a system shows compares with what the paper says of it.
+// whyFailure compares the behaviour of a system with the paper's description.
 func whyFailure(system string) string {
 	switch system {
 	case oneRound:

@@ -16,14 +16,14 @@ const (
 	sa
 )
 
-// crashOrder is who crashes, one after the other: the paper does not say. The leader
-// of MultiPaxSys is never among them.
+// crashOrder is the order in which regions crash; the paper gives no order. The
+// leader of MultiPaxSys never crashes.
 var crashOrder = [crashed]virtual.Place{sa, au, eu, as}
 
-// cutSides are who reaches whom while a cut lasts.
+// cutSides are the sides of the regions during a cut.
 var cutSides = []int{us: 0, as: 0, eu: 0, au: 1, sa: 1}
 
-// faultsOf are what goes wrong in a run.
+// faultsOf returns the faults of a run.
 func faultsOf(f fault, span time.Duration) []replay.Fault {
 	var all []replay.Fault
 	switch f {

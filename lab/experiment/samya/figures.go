@@ -14,10 +14,10 @@ var (
 	rateAxis   = plot.Axis{Label: "committed", Unit: "transactions/s", Zero: true}
 )
 
-// window is over how many minutes the paper's throughput is averaged.
+// window is the number of minutes in an average of the paper's throughput.
 const window = 5
 
-// rateLines are the moving averages of the throughput of runs over time.
+// rateLines draws the moving averages of the throughput of runs over time.
 func (r *runs) rateLines(name string, plays []play, over int) *plot.Lines {
 	l := &plot.Lines{Title: name, X: minuteAxis, Y: rateAxis}
 	for _, p := range plays {
@@ -28,7 +28,7 @@ func (r *runs) rateLines(name string, plays []play, over int) *plot.Lines {
 	return l
 }
 
-// tailLines are the 99th percentiles of runs over time.
+// tailLines draws the 99th percentiles of runs over time.
 func (r *runs) tailLines(name string, plays []play) *plot.Lines {
 	l := &plot.Lines{Title: name, X: minuteAxis, Y: plot.Axis{Label: "p99 of the worst 10 s", Unit: "ms", Log: true}}
 	for _, p := range plays {
@@ -43,10 +43,11 @@ func (r *runs) tailLines(name string, plays []play) *plot.Lines {
 	return l
 }
 
-// product is the system that figures let stand out: samya as it is shipped.
+// product is the system that stands out in figures: samya with default settings.
 const product = transfers
 
-// percentileRows are the latencies of runs, a row for each, the lowest on top.
+// percentileRows draws the latencies of runs, with a row for each run, the lowest
+// latency on top.
 func (r *runs) percentileRows(name string, plays []play) *plot.Ranges {
 	panel := &plot.Ranges{Title: name, X: plot.Axis{Label: "latency", Unit: "ms", Log: true}, Points: []string{"p50", "p99", "p99.9"}}
 	of := []figure{
@@ -63,10 +64,10 @@ func (r *runs) percentileRows(name string, plays []play) *plot.Ranges {
 	return panel
 }
 
-// leastShown is what a logarithmic axis shows of what is nothing.
+// leastShown replaces smaller values on a logarithmic axis.
 const leastShown = .1
 
-// overMinutes is a line through the ends of minutes.
+// overMinutes returns a line through the ends of minutes.
 func overMinutes(name string, values []float64, scale float64) plot.Series {
 	s := plot.Series{Name: name}
 	for i, v := range values {
@@ -75,7 +76,8 @@ func overMinutes(name string, values []float64, scale float64) plot.Series {
 	return s
 }
 
-// against are lines of a figure of runs, each against a number of theirs.
+// against draws a figure of runs, with a line for each system, against a number
+// such as the limit.
 func (r *runs) against(l *plot.Lines, systems []string, xs []int, at func(system string, x int) play, f figure) *plot.Lines {
 	for _, s := range systems {
 		line := plot.Series{Name: title(s), Marks: true, Strong: s == product}
@@ -93,7 +95,7 @@ func (r *runs) against(l *plot.Lines, systems []string, xs []int, at func(system
 	return l
 }
 
-// bars are a figure of runs: a group for each of them, a bar for each figure.
+// bars draws figures of runs: a group for each run, a bar for each figure.
 func (r *runs) bars(b *plot.Bars, plays []play, group func(play) string, of map[string]figure, order ...string) *plot.Bars {
 	for _, p := range plays {
 		b.Groups = append(b.Groups, group(p))
@@ -112,7 +114,7 @@ func (r *runs) bars(b *plot.Bars, plays []play, group func(play) string, of map[
 	return b
 }
 
-// picture is a figure of panels.
+// picture returns a figure of panels.
 func picture(name, caption string, panels ...plot.Panel) experiment.Figure {
 	return experiment.Figure{Name: name, Caption: caption, Figure: plot.New(panels...)}
 }

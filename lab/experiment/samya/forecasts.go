@@ -27,7 +27,7 @@ var (
 	forecastWorkloads = []string{fit, tight, batch}
 )
 
-// forecastSystems are the variants with forecasts and without.
+// forecastSystems returns the variants with forecasts and without.
 func forecastSystems() []string {
 	var all []string
 	for _, s := range forecastVariants {

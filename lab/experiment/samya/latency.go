@@ -41,7 +41,7 @@ var (
 	latencyWorkloads = []string{fit, tight, burst, over}
 )
 
-// traced is the workload of a trace.
+// traced is the name of the workload of a trace.
 const traced = "trace"
 
 func latencyPlays(s *setting) []play {
@@ -52,7 +52,7 @@ func latencyPlays(s *setting) []play {
 	return across(play{span: s.span}, latencySystems, workloads)
 }
 
-// on is the run of a system on a workload for as long as the study takes.
+// on returns the run of a system on a workload over the span of the study.
 func (r *runs) on(system, workload string) play {
 	return play{system: system, workload: workload, span: r.span}
 }
@@ -80,7 +80,7 @@ func latencyResult(r *runs) *experiment.Result {
 	return res
 }
 
-// latencyFigures are Table 6 as rows of percentiles, and Figures 8 and 9.
+// latencyFigures draws Table 6 as rows of percentiles, and Figures 8 and 9.
 func latencyFigures(r *runs, plays []play) []experiment.Figure {
 	var percentiles, tails, rates []plot.Panel
 	workloads := latencyWorkloads
@@ -104,7 +104,7 @@ func latencyFigures(r *runs, plays []play) []experiment.Figure {
 	return append(figures, answerFigure(r))
 }
 
-// answerFigure is the answer at a glance, which the README shows.
+// answerFigure draws the README's picture of latencies.
 func answerFigure(r *runs) experiment.Figure {
 	rows := r.percentileRows("How long an acquire takes: five regions around the world, one limit", across(play{span: r.span}, answerSystems, []string{fit}))
 	answer := picture("answer", "How long an acquire takes on fit: percentiles of all acquires of an hour, medians over the seeds. Further left is better.", rows)
@@ -112,16 +112,16 @@ func answerFigure(r *runs) experiment.Figure {
 	return answer
 }
 
-// The systems that lines over time show: few enough to be told apart. The tables
-// and Table 6 have all of them.
+// The systems of lines over time, few enough to tell apart. The tables and Table 6
+// have all systems.
 var (
 	tailSystems = []string{transfers, majority, paperMajority, escrowHalf, escrowExact, batched}
-	// answerSystems are the designs that a reader thinks of, each by its best.
+	// answerSystems are the designs that readers know, each by its best system.
 	answerSystems = []string{transfers, escrowAhead, escrowHalf, centralPool, batched, oneRound}
 	rateSystems   = []string{transfers, majority, escrowExact, oneRound, batched, unlimited}
 )
 
-// among are the plays of some systems.
+// among returns the plays of some systems.
 func among(plays []play, systems []string) []play {
 	return slices.DeleteFunc(slices.Clone(plays), func(p play) bool { return !slices.Contains(systems, p.system) })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// latencyCompared are the paper's numbers beside ours.
+// latencyCompared returns the paper's numbers beside ours.
 func latencyCompared(r *runs) []experiment.Comparison {
 	var all []experiment.Comparison
 	for _, row := range paperTable6 {
@@ -62,8 +62,8 @@ func latencyCompared(r *runs) []experiment.Comparison {
 	)
 }
 
-// spreadCompared tells what the paper does not look at: how far seeds differ, and the
-// systems that it does not have.
+// spreadCompared returns numbers that the paper does not have: the differences
+// between seeds, and further systems.
 func spreadCompared(r *runs) []experiment.Comparison {
 	const (
 		whyWorst = "The paper has one hour. In the worst hours demand exceeds the limit: samya lets acquires wait for releases, up to 2.5 s."
@@ -92,7 +92,7 @@ func spreadCompared(r *runs) []experiment.Comparison {
 	return finite(all)
 }
 
-// whyTable6 says why a column of Table 6 differs.
+// whyTable6 explains the difference of each column of Table 6.
 var whyTable6 = map[string]string{
 	majority:   "Quantiles of the demand of half a minute are wanted instead of a mean, and asked for before they are needed.",
 	star:       "As above; a leader also asks farther sites.",

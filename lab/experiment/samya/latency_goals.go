@@ -6,13 +6,13 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// toSite is the way between a client and its site, there and back, in ms.
+// toSite is the round trip between a client and its site, in ms.
 const toSite = 1.0
 
 // The bounds of the goals.
 const (
-	fitCommitted   = 99.99 // % of No Constraint's
-	tightCommitted = 99.9  // % of the oracle's
+	fitCommitted   = 99.99 // % of No Constraint
+	tightCommitted = 99.9  // % of the oracle
 	mostTail       = 2.0   // ms
 	refusedShare   = 1.1   // of the oracle's refusals
 	refusedMore    = 100.0
@@ -34,8 +34,8 @@ func p999(o *outcome) float64 { return o.all.p999 }
 // free.
 func plenty999(o *outcome) float64 { return o.plenty.p999 }
 
-// whereFit is a figure of each seed whose hour of fit is below the limit throughout:
-// the oracle refuses nobody.
+// whereFit returns a figure of each seed with demand below the limit throughout the
+// hour of fit: the oracle refuses nothing.
 func (r *runs) whereFit(f func(of func(play) *outcome) float64) []float64 {
 	refused := r.by(func(of func(play) *outcome) float64 {
 		f(of)
@@ -50,9 +50,9 @@ func (r *runs) whereFit(f func(of func(play) *outcome) float64) []float64 {
 	return all
 }
 
-// latencyGoals are what the hour has to show. What holds of every seed is told of
-// the worst; what can only hold of hours in which the demand is below the limit is
-// told of the worst of these.
+// latencyGoals returns the goals of the hour. A goal for every seed judges the
+// worst seed. A goal that needs demand below the limit judges the worst of such
+// hours.
 func latencyGoals(r *runs) []experiment.Goal {
 	granted := r.whereFit(func(of func(play) *outcome) float64 {
 		return 100 * ratio(of(r.on(transfers, fit)).committed(), of(r.on(unlimited, fit)).committed())
@@ -105,18 +105,17 @@ func latencyGoals(r *runs) []experiment.Goal {
 
 func beyondLimit(o *outcome) float64 { return float64(o.beyond) }
 
-// beyondShare is how many more are refused than the share of the oracle's that may
-// be.
+// beyondShare returns the refusals beyond refusedShare of the oracle's refusals.
 func beyondShare(o *outcome) float64 {
 	return float64(o.refused) - refusedShare*float64(o.oracleRefused)
 }
 
 func falsely(o *outcome) float64 { return float64(o.falsely) }
 
-// ofOracle is what was committed, of what the oracle did.
+// ofOracle returns the committed transactions, as a ratio to the oracle's.
 func ofOracle(o *outcome) float64 { return ratio(o.committed(), float64(o.oracleCommitted)) }
 
-// percent makes shares percents.
+// percent turns shares into percents.
 func percent(shares []float64) []float64 {
 	all := slices.Clone(shares)
 	for i := range all {

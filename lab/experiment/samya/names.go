@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The systems. Those of samya may be followed by variations, after a plus each.
+// The systems. Variations may follow a system of samya, each after a plus.
 const (
 	transfers       = "transfer"
 	transfersAuto   = transfers + "+" + auto
@@ -35,12 +35,12 @@ const (
 	reallocation = "grants-" // before the name of a reallocation policy
 )
 
-// with is a system with variations.
+// with returns a system with variations.
 func with(system string, variations ...string) string {
 	return strings.Join(append([]string{system}, variations...), "+")
 }
 
-// titles are what readers know the systems by.
+// titles are the names of the systems in figures and texts.
 var titles = map[string]string{
 	transfers:       "samya",
 	transfersAuto:   "samya, transfers under auto",
@@ -62,7 +62,7 @@ var titles = map[string]string{
 	oracle:          "oracle",
 }
 
-// title is what readers know a system by.
+// title returns the name of a system in figures and texts.
 func title(system string) string {
 	if name, ok := titles[system]; ok {
 		return name
@@ -84,7 +84,7 @@ const (
 	batch = "batch"
 )
 
-// across are plays of every system on every workload, as p is else.
+// across returns plays of every system on every workload, otherwise equal to p.
 func across(p play, systems, workloads []string) []play {
 	var all []play
 	for _, w := range workloads {
@@ -96,7 +96,7 @@ func across(p play, systems, workloads []string) []play {
 	return all
 }
 
-// compare orders plays by what they are asked for, then by who is.
+// compare orders plays by demand, then by system.
 func (p play) compare(q play) int {
 	return cmp.Or(
 		cmp.Compare(p.span, q.span), cmp.Compare(p.sites, q.sites), cmp.Compare(p.stretch, q.stretch),

@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// play is one run: who is asked for what, and what goes wrong. Two that are the
-// same give the same outcome.
+// play is a run: the system, the demand and the faults. Equal plays have equal
+// outcomes.
 type play struct {
 	system   string
 	workload string
 	seed     uint64
-	// span is for how long load is made.
+	// span is the length of the load.
 	span time.Duration
-	// limit and sites are 0 for those of the paper, 5000 and 5.
+	// limit and sites are 0 for the paper's values, 5000 and 5.
 	limit, sites int
-	// stretch is how many times slower than five seconds a bin of the trace goes by;
-	// 0 for once.
+	// stretch is the length of a bin of the trace over five seconds; 0 means 1.
 	stretch int
-	// fault names what goes wrong; "" for nothing.
+	// fault names the fault; "" means none.
 	fault fault
-	// clients is how many a region ask again as soon as they are answered; 0 for
-	// an open load, in which all is asked for when it is due.
+	// clients is the number of clients in each region that ask again after each
+	// answer. 0 means an open load, with each request made when it is due.
 	clients int
-	// reads is the share of what such clients ask that only reads, in percent; exact
-	// says that they ask for the tokens free at one instant.
+	// reads is the percentage of reads among the requests of such clients. exact
+	// asks for the tokens free at a single instant.
 	reads int
 	exact bool
 }
 
-// fault is what goes wrong in a run.
+// fault is a kind of fault of a run.
 type fault string
 
 const (
-	// crashes ends one region after the other, a sixth of the run apart, until one is
-	// alive.
+	// crashes crashes region after region, a sixth of the run apart, until a single
+	// region is alive.
 	crashes fault = "crash"
-	// cut parts three regions from the other two for most of the run.
+	// cut separates three regions from the other two for most of the run.
 	cut fault = "partition"
 )
 
@@ -63,50 +62,52 @@ func (p play) String() string {
 	return s
 }
 
-// outcome is what came of a run. Times are in milliseconds, from when a request
+// outcome is the result of a run. Times are in milliseconds, from when a request
 // was due.
 type outcome struct {
 	seconds float64
-	// Of the acquires, requests in all. waited are those that had no answer from
-	// what their server held.
+	// requests counts all acquires. waited counts acquires that their server could
+	// not answer from its own tokens.
 	requests, granted, refused, timedOut, waited int
 	releases, reads                              int
-	// falsely are the refusals of acquires that came while a twentieth of the limit
-	// was free on sites that could be reached.
+	// falsely counts refused acquires that came while a twentieth of the limit was
+	// free on reachable sites.
 	falsely int
-	// beyond is by how many tokens clients held more than the limit at most,
-	// grantedBeyond how many acquires were granted while they did.
+	// beyond is the most tokens that clients held above the limit. grantedBeyond
+	// counts acquires that left clients above the limit.
 	beyond, grantedBeyond int
-	// oracleCommitted and oracleRefused are those of one counter without latency.
+	// oracleCommitted and oracleRefused are the counts of a single counter without
+	// latency.
 	oracleCommitted, oracleRefused int
-	// all is the latency of every acquire and read; of those refused, and of those
-	// that came while a twentieth of the limit was free, alone.
+	// all is the latency of acquires and reads, refusals the latency of refused
+	// acquires. plenty is the latency of acquires that came while a twentieth of the
+	// limit was free.
 	all, refusals, plenty latency
-	// began are redistributions begun, of each kind; applied those that a site
-	// applied.
+	// began counts the redistributions begun, by kind; applied counts
+	// redistributions that a site applied.
 	began map[string]float64
-	// messages and bytes are those between sites.
+	// messages and bytes count the traffic between sites.
 	messages, bytes float64
-	// counters are all that the system counted, by name.
+	// counters are all counters of the system, by name.
 	counters map[string]float64
-	// byMinute is what was committed in each, tailByMinute the 99th percentile of its
-	// worst ten seconds.
+	// byMinute is the transactions committed in each minute. tailByMinute is the
+	// 99th percentile of the worst ten seconds of each minute.
 	byMinute, tailByMinute []float64
 }
 
-// latency is its percentiles by nearest rank, and its mean.
+// latency is percentiles by nearest rank, and the mean.
 type latency struct {
 	p50, p90, p95, p99, p999, max, mean float64
 }
 
-// committed counts what the paper counts: acquires that were granted, tokens that
-// were released, and reads.
+// committed returns the paper's count: granted acquires, released tokens, and
+// reads.
 func (o *outcome) committed() float64 { return float64(o.granted + o.releases + o.reads) }
 
-// rate is what was committed a second.
+// rate returns the transactions committed a second.
 func (o *outcome) rate() float64 { return o.committed() / o.seconds }
 
-// inMinute is what was committed in a minute.
+// inMinute returns the transactions committed in a minute.
 func (o *outcome) inMinute(m int) float64 {
 	if m >= len(o.byMinute) {
 		return 0
@@ -114,10 +115,10 @@ func (o *outcome) inMinute(m int) float64 {
 	return o.byMinute[m]
 }
 
-// waits is the share of acquires that waited, in percent.
+// waits returns the percentage of acquires that waited.
 func (o *outcome) waits() float64 { return 100 * float64(o.waited) / float64(max(o.requests, 1)) }
 
-// redistributions is how many were begun.
+// redistributions returns the number of redistributions begun.
 func (o *outcome) redistributions() float64 {
 	sum := 0.0
 	for _, n := range o.began {
@@ -126,5 +127,5 @@ func (o *outcome) redistributions() float64 {
 	return sum
 }
 
-// beyondOracle is how many more than the oracle were refused.
+// beyondOracle returns the refusals beyond the oracle's.
 func (o *outcome) beyondOracle() float64 { return float64(o.refused - o.oracleRefused) }

@@ -10,16 +10,16 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// player plays runs with the real code. What is asked for is drawn once for all runs
-// of the same demand.
+// player plays runs with the real code. It draws a demand once for all runs of the
+// demand.
 type player struct {
-	// draw draws a demand: the real one but in tests.
+	// draw draws a demand. Tests replace it.
 	draw    func(s *setting, of demanded) (*replay.Demand, error)
 	mu      sync.Mutex
 	demands []*drawn
 }
 
-// drawn is a demand that is drawn by whoever wants it first.
+// drawn is a demand, drawn by its first user.
 type drawn struct {
 	of demanded
 	sync.Once
@@ -27,7 +27,7 @@ type drawn struct {
 	err    error
 }
 
-// demanded is what a demand depends on.
+// demanded is the parameters of a demand.
 type demanded struct {
 	workload       string
 	seed           uint64
@@ -35,19 +35,20 @@ type demanded struct {
 	sites, stretch int
 }
 
-// maxDemands is how many demands are kept: runs of the same come after each other.
+// maxDemands is the number of demands kept: runs of the same demand follow each
+// other.
 const maxDemands = 6
 
 func newPlayer() *player { return &player{draw: draw} }
 
-// demand draws what is asked for in a run.
+// demand returns the demand of a run.
 func (l *player) demand(s *setting, p play) (*replay.Demand, error) {
 	of := demanded{p.workload, p.seed, p.span, p.sites, p.stretch}
 	l.mu.Lock()
 	var found *drawn
 	for i, d := range l.demands {
 		if d.of == of {
-			// Who is asked for last goes last.
+			// The most recently used demand is the last to be dropped.
 			found, l.demands = d, append(l.demands[:i:i], l.demands[i+1:]...)
 			break
 		}
@@ -63,7 +64,7 @@ func (l *player) demand(s *setting, p play) (*replay.Demand, error) {
 	return found.demand, found.err
 }
 
-// draw draws a demand with what came before it, which sites have learnt from.
+// draw draws a demand and the demand before, which sites learn from.
 func draw(s *setting, of demanded) (*replay.Demand, error) {
 	if of.workload == traced {
 		return drawTrace(s, of)
@@ -80,7 +81,7 @@ func draw(s *setting, of demanded) (*replay.Demand, error) {
 	return d.Stretch(float64(stretch))
 }
 
-// drawTrace draws that of a file: of a whole run as much as the file has.
+// drawTrace draws the demand of a file; for a whole run, as much as the file has.
 func drawTrace(s *setting, of demanded) (*replay.Demand, error) {
 	o := replay.SeriesOptions{Seed: of.seed}
 	if of.span < latencyStudy.span {
@@ -93,7 +94,7 @@ func drawTrace(s *setting, of demanded) (*replay.Demand, error) {
 	return d, d.Recall()
 }
 
-// play plays one run.
+// play plays a run.
 func (l *player) play(_ context.Context, s *setting, p play) (*outcome, error) {
 	d := &replay.Demand{Workload: "closed loop", Seed: p.seed}
 	if p.clients == 0 {
@@ -127,7 +128,7 @@ func (l *player) play(_ context.Context, s *setting, p play) (*outcome, error) {
 	return outcomeOf(r), nil
 }
 
-// closedOutcome is what of a closed loop the experiments look at.
+// closedOutcome returns the outcome of a closed loop.
 func closedOutcome(r *replay.Saturation) *outcome {
 	return &outcome{
 		seconds: r.Span.Seconds(), requests: r.Committed + r.Refused + r.TimedOut, granted: r.Committed,
@@ -135,7 +136,7 @@ func closedOutcome(r *replay.Saturation) *outcome {
 	}
 }
 
-// outcomeOf is what of a result the experiments look at.
+// outcomeOf returns the outcome of an open load.
 func outcomeOf(r *replay.Result) *outcome {
 	o := &outcome{
 		seconds: r.Span.Seconds(), requests: r.Requests, granted: r.Granted, refused: r.Refused, timedOut: r.TimedOut,
@@ -161,8 +162,8 @@ func latencyOf(l replay.Latency) latency {
 	return latency{p50: l.P50, p90: l.P90, p95: l.P95, p99: l.P99, p999: l.P999, max: l.Max, mean: l.Mean}
 }
 
-// calibrate measures the service time of this machine: to a tenth of a microsecond,
-// which is more than it repeats to.
+// calibrate measures the service time of this machine, rounded to a tenth of a
+// microsecond, which is finer than its repeatability.
 func calibrate(ctx context.Context) (time.Duration, error) {
 	service, err := replay.Calibrate(ctx)
 	return max(service.Round(calibrated), calibrated), err

@@ -34,12 +34,13 @@ func readsPlays(s *setting) []play {
 }
 
 const (
-	// readClients are those in a region, readSpan is how long they ask.
+	// readClients is the number of clients in a region, readSpan the length of the
+	// load.
 	readClients = 8
 	readSpan    = 10 * time.Second
 )
 
-// reader is a system with the way it reads.
+// reader is a system and its way of reading.
 type reader struct {
 	name, system string
 	exact        bool
@@ -58,12 +59,12 @@ var (
 	readers     = []reader{readStale, readExact, readOne, readBatched}
 )
 
-// readRate is the throughput of a reader at a share of reads.
+// readRate returns the throughput of a reader at a share of reads.
 func (r *runs) readRate(of reader, share int) float64 {
 	return r.median(of.play(r.setting, share), (*outcome).rate)
 }
 
-// readsGoals judge Figure 15.
+// readsGoals judges Figure 15.
 func readsGoals(r *runs) []experiment.Goal {
 	var goals []experiment.Goal
 	for _, rival := range []reader{readOne, readBatched} {
@@ -78,8 +79,8 @@ func readsGoals(r *runs) []experiment.Goal {
 	return goals
 }
 
-// crossover is the share of reads from which on a reader is behind a rival, between
-// the shares that were run, in percent; NaN if it never is.
+// crossover returns the percentage of reads above which a reader is behind a rival,
+// interpolated between the shares that were run; NaN if there is none.
 func (r *runs) crossover(of, rival reader) float64 {
 	last := math.NaN()
 	for i, share := range readShares {

@@ -9,10 +9,10 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// placed is a system that needs round trips beside those of the paper's Table 5.
+// placed is a system that needs round trips beyond the paper's Table 5.
 type placed interface{ Network() *wan.Matrix }
 
-// newRival makes one of those that samya is measured against, for one run.
+// newRival makes a rival of samya for a run.
 func newRival(name string) (virtual.System, error) {
 	switch name {
 	case oneRound:

@@ -8,11 +8,11 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// runs are what came of the runs of a study.
+// runs are the outcomes of the runs of a study.
 type runs struct {
 	*setting
 	outcomes map[play]*outcome
-	// err is the first outcome that was asked for and is not there.
+	// err names the first outcome asked for and missing.
 	err error
 }
 
@@ -28,10 +28,10 @@ func (r *runs) at(p play, seed uint64) *outcome {
 	return &outcome{}
 }
 
-// figure is something that a run shows.
+// figure is a figure of a run.
 type figure func(*outcome) float64
 
-// by is a figure of each seed that all runs have which it is drawn from.
+// by returns a figure for each seed shared by all runs in f.
 func (r *runs) by(f func(of func(play) *outcome) float64) []float64 {
 	var all []float64
 	for _, seed := range r.longest() {
@@ -49,20 +49,20 @@ func (r *runs) by(f func(of func(play) *outcome) float64) []float64 {
 	return all
 }
 
-// each is a figure of a run of each seed.
+// each returns a figure of a run for each seed.
 func (r *runs) each(p play, f figure) []float64 {
 	return r.by(func(of func(play) *outcome) float64 { return f(of(p)) })
 }
 
-// median is that of a figure over the seeds.
+// median returns the median of a figure over the seeds.
 func (r *runs) median(p play, f figure) float64 { return median(r.each(p, f)) }
 
-// ratios are those of a figure of two runs, of each seed.
+// ratios returns the ratio of a figure of two runs for each seed.
 func (r *runs) ratios(a, b play, f figure) []float64 {
 	return r.by(func(of func(play) *outcome) float64 { return ratio(f(of(a)), f(of(b))) })
 }
 
-// perMinute are the medians of what is told of each minute.
+// perMinute returns the median over the seeds for each minute.
 func (r *runs) perMinute(p play, f func(*outcome) []float64) []float64 {
 	all := make([]float64, minutesOf(p.span))
 	for m := range all {
@@ -76,8 +76,8 @@ func (r *runs) perMinute(p play, f func(*outcome) []float64) []float64 {
 	return all
 }
 
-// judged takes a goal back that was not measured: its runs were too short or too
-// few, or it is of nothing.
+// judged marks a goal as unmeasured if its runs were too short or too few, or if
+// its figure is NaN or infinite.
 func (r *runs) judged(g experiment.Goal) experiment.Goal {
 	if !r.whole {
 		return experiment.Unmeasured(g)
@@ -85,7 +85,7 @@ func (r *runs) judged(g experiment.Goal) experiment.Goal {
 	return always(g)
 }
 
-// always is a goal that a short run can be held against as well.
+// always judges a goal that a short run can meet as well.
 func always(g experiment.Goal) experiment.Goal {
 	if math.IsNaN(g.Got) || math.IsInf(g.Got, 0) {
 		return experiment.Unmeasured(g)
@@ -93,7 +93,7 @@ func always(g experiment.Goal) experiment.Goal {
 	return g
 }
 
-// ratio is a of b; NaN of nothing.
+// ratio returns a/b; NaN if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return math.NaN()
@@ -101,7 +101,7 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// share is a of b, where nothing of nothing is nothing.
+// share returns a/b; 0 if a is 0.
 func share(a, b float64) float64 {
 	if a == 0 {
 		return 0
@@ -109,7 +109,8 @@ func share(a, b float64) float64 {
 	return a / b
 }
 
-// median is the mean of the middle two of an even number.
+// median returns the median, for an even number the mean of the middle two. It is
+// NaN if any value is.
 func median(values []float64) float64 {
 	if len(values) == 0 || slices.ContainsFunc(values, math.IsNaN) {
 		return math.NaN()
@@ -119,7 +120,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// most and least are those of the seeds: NaN if one is.
+// most and least return the extreme values; NaN if any value is.
 func most(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -142,7 +143,7 @@ func least(values []float64) float64 {
 	return m
 }
 
-// moving is the moving average over the last so many.
+// moving returns the moving average over the last values, at most over of them.
 func moving(values []float64, over int) []float64 {
 	all := make([]float64, len(values))
 	sum := 0.0

@@ -1,7 +1,7 @@
 // Package samya reruns the experiments of the Samya paper, sections 5.3 to 5.10,
-// and some of ours, on the real code of samya's sites and of its rivals, in virtual
-// time. It refuses to slow a rival down: all have one load, one network, one
-// deadline and one service time, and each one's own figures are told.
+// and some of ours. It runs the real code of samya's sites and of its rivals in
+// virtual time. It slows no rival down: all systems have the same load, network,
+// deadline and service time, and the report has the figures of each.
 package samya
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// Group is all of them. They share runs: what two of them look at runs once.
+// Group is all studies. They share runs: a run that two studies need runs once.
 var Group = experiment.Group{
 	Name:  "samya",
 	Short: "All experiments of the Samya paper, and ours beside them",
@@ -36,28 +36,28 @@ worst as well; the CSV files have each.`,
 	},
 }
 
-// study is one of the experiments.
+// study is an experiment of the group.
 type study struct {
 	name, short, long string
-	// span is how long it runs, as in the paper.
+	// span is the length of its runs, as in the paper.
 	span time.Duration
-	// plays are the runs that it looks at, but for their seeds.
+	// plays returns its runs, without seeds.
 	plays func(s *setting) []play
-	// result reports what came of them.
+	// result reports the outcomes.
 	result func(r *runs) *experiment.Result
-	// own declares flags that no other has; nil for none.
+	// own declares flags that no other study has; nil for none.
 	own func(o *options, f *pflag.FlagSet)
-	// real runs it on real processes instead, if its flag says so; nil if it cannot.
+	// real runs the study on real processes if its flag says so; nil if it cannot.
 	real *experiment.Experiment
 }
 
-// studies are all, in the order of the report.
+// studies are all studies, in the order of the report.
 var studies = []study{
 	latencyStudy, crashStudy, partitionStudy, constraintStudy, forecastsStudy, sitesStudy, readsStudy,
 	limitsStudy, arrivalsStudy, offersStudy, policiesStudy, costStudy, saturationStudy,
 }
 
-// experiment is the study as one that runs alone.
+// experiment returns the study as an experiment that runs alone.
 func (s *study) experiment() *experiment.Experiment {
 	return &experiment.Experiment{Name: s.name, Short: s.short, Long: s.long, Brief: true, New: func(f *pflag.FlagSet) experiment.Run {
 		o := &options{}
@@ -80,7 +80,7 @@ func (s *study) experiment() *experiment.Experiment {
 	}}
 }
 
-// run plays what the study looks at.
+// run returns a Run that plays the runs of the study.
 func (s *study) run(b *bench) experiment.Run {
 	return func(ctx context.Context, env *experiment.Env) (*experiment.Result, error) {
 		if err := b.o.check(); err != nil {
@@ -103,7 +103,7 @@ func (s *study) run(b *bench) experiment.Run {
 	}
 }
 
-// options are the flags.
+// options are the flags of the experiments.
 type options struct {
 	seeds, minutes  int
 	service, commit time.Duration
@@ -123,7 +123,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.commit, "commit", 300*time.Microsecond, "how long a disk takes to make a transaction durable")
 }
 
-// check refuses flags that are out of their range.
+// check refuses flags out of range.
 func (o *options) check() error {
 	bad := func(flag, want string) error {
 		return fmt.Errorf("%w: --%s must be %s", experiment.ErrOptions, flag, want)
@@ -142,33 +142,34 @@ func (o *options) check() error {
 }
 
 const (
-	// quickSeeds and quickMinutes are what a quick run has of each at most.
+	// quickSeeds and quickMinutes bound the seeds and the minutes of a quick run.
 	quickSeeds, quickMinutes = 1, 4
-	// leastSeeds are those that a median needs.
+	// leastSeeds is the least number of seeds for a median.
 	leastSeeds = 3
 )
 
-// setting is what the runs of one study share.
+// setting is the settings common to the runs of a study.
 type setting struct {
-	// first is the first seed, seeds how many each run has; 0 for as many as wanted.
+	// first is the first seed. seeds is the number of seeds of each run; 0 means
+	// wanted.
 	first uint64
 	seeds int
 	span  time.Duration
-	// whole says that the runs are long and many enough to be held against goals.
+	// whole says that the runs are long and many enough to judge goals.
 	whole           bool
 	quick           bool
 	service, commit time.Duration
-	// measured says that service was.
+	// measured says that service was measured.
 	measured      bool
 	trace, column string
 }
 
-// minutes is how many the runs begin.
+// minutes returns the number of minutes that the runs begin.
 func (s *setting) minutes() int { return minutesOf(s.span) }
 
 func minutesOf(d time.Duration) int { return int((d + time.Minute - 1) / time.Minute) }
 
-// setting settles what a study that takes so long runs with.
+// setting returns the setting of a study with a span.
 func (b *bench) setting(ctx context.Context, env *experiment.Env, span time.Duration) (*setting, error) {
 	s := &setting{
 		span: min(span, time.Duration(b.o.minutes)*time.Minute), quick: env.Quick,
@@ -189,7 +190,7 @@ func (b *bench) setting(ctx context.Context, env *experiment.Env, span time.Dura
 	return s, nil
 }
 
-// about says what all runs of the setting have in common.
+// about describes the settings common to all runs.
 func (s *setting) about(plays []play) string {
 	how := "given"
 	if s.measured {

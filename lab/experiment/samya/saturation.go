@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// saturationStudy asks how much each can do.
+// saturationStudy measures the maximal throughput of systems.
 var saturationStudy = study{
 	name:  "saturation",
 	short: "The most that samya and MultiPaxSys commit, with more and more clients",
@@ -34,7 +34,7 @@ const (
 
 var saturationSystems = []string{transfers, oneRound, batched}
 
-// clients are how many there are in a region, one run after the other.
+// clients returns the numbers of clients in a region, for a run each.
 func (s *setting) clients() []int {
 	if s.quick {
 		return []int{1, 64, 1024}

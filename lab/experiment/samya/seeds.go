@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// How many seeds a run is played with unless --seeds says it: as many as time allows.
+// The numbers of seeds of a run without --seeds: as many as time allows.
 const (
-	// mostSeeds are those of samya's systems on an hour of fit and of burst, where
-	// rare waits decide about the tail, and of the two rivals that come near.
+	// mostSeeds is for samya's systems and the two rivals that come near, on an hour
+	// of fit and of burst: rare waits decide about the tail.
 	mostSeeds = 20
-	// manySeeds are those of all other runs of an hour of a workload.
+	// manySeeds is for all other runs of an hour of a workload.
 	manySeeds = 10
-	// fewSeeds are those of all that takes long: replicated counters, faults, and
-	// runs that differ in more than the workload.
+	// fewSeeds is for slow runs: replicated counters, faults, and runs that differ
+	// in more than the workload.
 	fewSeeds = 3
 )
 
-// slowSystems are the systems that take long to run.
+// slowSystems are the systems that run slowly.
 var slowSystems = []string{oneRound, oneRoundCentral, batched, approximate}
 
 // closeSystems are the systems with the most seeds.
 var closeSystems = []string{transfers, majority, star, auto, escrowAhead, centralPool}
 
-// wanted is how many seeds a run is played with by default.
+// wanted returns the default number of seeds of a run.
 func wanted(p play) int {
 	hour := play{system: p.system, workload: p.workload, seed: p.seed, span: p.span}
 	base, _, varied := strings.Cut(p.system, "+")
@@ -38,7 +38,7 @@ func wanted(p play) int {
 	return manySeeds
 }
 
-// seedsOf are the seeds that a run is played with.
+// seedsOf returns the seeds of a run.
 func (s *setting) seedsOf(p play) []uint64 {
 	n := s.seeds
 	if n == 0 {
@@ -54,17 +54,17 @@ func (s *setting) seedsOf(p play) []uint64 {
 	return all
 }
 
-// has tells whether a run is played with a seed.
+// has reports whether a run is played with a seed.
 func (s *setting) has(p play, seed uint64) bool {
 	return slices.Contains(s.seedsOf(p), seed)
 }
 
-// longest are the most seeds of any run.
+// longest returns the longest list of seeds of any run.
 func (s *setting) longest() []uint64 {
 	return s.seedsOf(play{system: transfers, workload: fit, span: time.Hour})
 }
 
-// told says which seeds runs are played with.
+// told describes the seeds of runs.
 func (s *setting) told(plays []play) string {
 	counts := make(map[int]bool)
 	for _, p := range plays {

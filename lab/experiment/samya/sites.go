@@ -31,7 +31,7 @@ func sitesPlays(s *setting) []play {
 
 var siteSystems = []string{transfers, majority, star, unlimited, oracle}
 
-// siteCounts are how many sites there are, one run after the other.
+// siteCounts returns the numbers of sites, for a run each.
 func (s *setting) siteCounts() []int {
 	if s.quick {
 		return []int{regions, 20}
@@ -40,13 +40,13 @@ func (s *setting) siteCounts() []int {
 }
 
 const (
-	// paperLimit is the paper's limit, of five sites.
+	// paperLimit is the paper's limit for five sites.
 	paperLimit = 5000
 	limitASite = paperLimit / regions
 )
 
-// siteLimits are the limits that so many sites have: the paper's, and one that grows
-// with them.
+// siteLimits returns the limits for a number of sites: the paper's, and a limit in
+// proportion to the sites.
 func siteLimits(sites int) []int {
 	if sites == regions {
 		return []int{paperLimit}
@@ -54,7 +54,8 @@ func siteLimits(sites int) []int {
 	return []int{paperLimit, limitASite * sites}
 }
 
-// scaled is the run of a system with so many sites, and a limit that grew with them.
+// scaled returns the run of a system with a number of sites and a limit in
+// proportion.
 func (r *runs) scaled(system string, sites int) play {
 	p := r.on(system, fit)
 	p.sites, p.limit = sites, limitASite*sites
@@ -63,13 +64,13 @@ func (r *runs) scaled(system string, sites int) play {
 
 // The bounds of the goals.
 const (
-	mostNonLinear   = 5.0 // % that the throughput of a site differs from that of five
+	mostNonLinear   = 5.0 // % of difference between the throughput of a site and its throughput with five sites
 	mostMeanLatency = 2.0 // ms
 )
 
-// nonLinear is by how much what is committed a site, of what is asked for there
-// (which No Constraint commits), differs from that with five sites at most, in
-// percent: each site has a draw of its own, so that not all are asked for as much.
+// nonLinear returns the largest difference in percent to five sites. It compares
+// the committed share of the demand of a site, which No Constraint commits in full:
+// each site draws its own demand, so sites differ in demand.
 func (r *runs) nonLinear(system string) float64 {
 	served := func(n int) float64 {
 		return median(r.ratios(r.scaled(system, n), r.scaled(unlimited, n), (*outcome).committed))
@@ -81,8 +82,8 @@ func (r *runs) nonLinear(system string) float64 {
 	return worst
 }
 
-// rateASite is by how much the throughput of a site differs from that with five at
-// most, in percent.
+// rateASite returns the largest difference in percent between the throughput of a
+// site and its throughput with five sites.
 func (r *runs) rateASite(system string) float64 {
 	of := func(n int) float64 { return r.median(r.scaled(system, n), (*outcome).rate) / float64(n) }
 	worst := 0.0

@@ -7,12 +7,12 @@ import (
 	"github.com/samya-db/samya/lab/plot"
 )
 
-// spreads are the figures that the report tells of each run, of the median seed and
-// the worst.
+// spreads are the figures that the report gives for the median seed and the worst
+// seed of each run.
 var spreads = []struct {
 	head string
 	of   figure
-	// high says that more is better.
+	// high says that higher is better.
 	high bool
 }{
 	{"committed, /s", (*outcome).rate, true},
@@ -26,8 +26,8 @@ var spreads = []struct {
 	{"tokens beyond the limit", beyondLimit, false},
 }
 
-// spread is a table of the runs: the median over the seeds and the worst of each
-// figure, or one number where both are the same.
+// spread returns a table of the runs: the median over the seeds and the worst value
+// of each figure, or a single number if both are the same.
 func (r *runs) spread(plays []play) experiment.Table {
 	t := experiment.Table{
 		Name:  "The median seed / the worst seed. Tokens beyond the limit are those that clients held at most.",

@@ -12,8 +12,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// bases choose the modules of samya's systems. What they leave alone has the default
-// of a site.
+// bases choose the modules of samya's systems. Other modules are a site's defaults.
 var bases = map[string]func(*core.Config){
 	transfers:     func(*core.Config) {},
 	majority:      func(c *core.Config) { c.Strategy, c.Protocol = "instance", "majority" },
@@ -23,18 +22,19 @@ var bases = map[string]func(*core.Config){
 	paperStar:     paperOf("star-paper"),
 }
 
-// paperOf is a setting of the paper's policies, which replay knows.
+// paperOf returns the configuration of the paper's policies, by the name of its
+// setting in package replay.
 func paperOf(name string) func(*core.Config) {
 	return func(c *core.Config) {
 		s, err := replay.SettingByName(name)
 		if err != nil {
-			panic(err) // a name of ours; every test that plays it would tell
+			panic(err) // a constant name; every test that plays it would fail
 		}
 		s.Configure(c)
 	}
 }
 
-// vary is a variation of a system of samya.
+// vary returns a variation of a system of samya.
 func vary(name string) (func(*core.Config), error) {
 	policy, isPolicy := strings.CutPrefix(name, reallocation)
 	switch {
@@ -52,7 +52,7 @@ func vary(name string) (func(*core.Config), error) {
 	return nil, fmt.Errorf("no variation %q", name)
 }
 
-// newSystem makes a system for one run.
+// newSystem makes a system for a run.
 func newSystem(name string) (virtual.System, error) {
 	parts := strings.Split(name, "+")
 	base, ok := bases[parts[0]]

@@ -6,14 +6,14 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// column is one of a CSV file: a figure of a run.
+// column is a column of a CSV file: a figure of a run.
 type column struct {
 	head   string
 	digits int
 	of     figure
 }
 
-// columns are those that every file of runs has.
+// columns are the columns of every file of runs.
 var columns = []column{
 	{"tps", 3, (*outcome).rate},
 	{"requests", 0, func(o *outcome) float64 { return float64(o.requests) }},
@@ -42,7 +42,7 @@ var columns = []column{
 	{"bytes", 0, func(o *outcome) float64 { return o.bytes }},
 }
 
-// key is a column that tells runs apart.
+// key is a column that distinguishes runs.
 type key struct {
 	head string
 	of   func(play) string
@@ -86,8 +86,8 @@ func (r *runs) table(plays []play, keys ...key) experiment.Table {
 	return t
 }
 
-// minuteTable has a row a minute, and a column for each run with its median over the
-// seeds.
+// minuteTable has a row for each minute, and a column for each run with its median
+// over the seeds.
 func (r *runs) minuteTable(name string, plays []play, head func(play) string, f func(*outcome) []float64) experiment.Table {
 	t := experiment.Table{Name: name, Heads: []string{"minute"}}
 	for _, p := range plays {
@@ -102,7 +102,7 @@ func (r *runs) minuteTable(name string, plays []play, head func(play) string, f 
 	return t
 }
 
-// decimal writes a number with at most so many digits after the point.
+// decimal formats a number with at most digits digits after the point.
 func decimal(v float64, digits int) string {
 	s := strconv.FormatFloat(v, 'f', digits, 64)
 	if digits == 0 {

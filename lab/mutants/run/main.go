@@ -1,7 +1,7 @@
-// Command run looks for one bug: it simulates seeds or searches schedules until
-// an invariant does not hold, and prints one line of JSON. It is built by
-// package mutants with the bug in it, and refuses to judge: a violation is a
-// finding, not a failure. Nobody else runs it.
+// Command run looks for a bug: it simulates seeds or searches schedules until an
+// invariant does not hold, and prints a line of JSON. Package mutants builds it with the
+// bug in it. It refuses to judge: a violation is a finding, not a failure. Nobody else
+// runs it.
 package main
 
 import (

@@ -11,17 +11,16 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// counts is what the sites did.
+// counts counts the activity of the sites.
 type counts struct {
 	begun                                      map[string]int
 	waited, applied, failed, gaveUp            int
 	messages, messageBytes, gossip, gossipSize int
 	moved                                      int64
-	// incomplete counts stale reads that had to do without late word of some site,
-	// asked the questions of exact reads, inexact those that found no consistent cut.
+	// incomplete counts stale reads without recent word of some site, asked the
+	// questions of exact reads, inexact the exact reads without a consistent cut.
 	incomplete, asked, inexact int
-	// refusals are of acquires that were refused for other reasons than a lack of
-	// tokens.
+	// refusals counts acquires refused for other reasons than a lack of tokens.
 	refusals map[core.Code]int
 }
 
@@ -86,12 +85,12 @@ func variantName(v core.Variant) string {
 	return fmt.Sprintf("variant-%d", v)
 }
 
-// count counts a message, and returns what it takes on the wire.
+// count counts a message, and returns its size on the wire, in bytes.
 func (at *site) count(m *core.Envelope) int {
 	d := &at.s.did
 	switch {
 	case m.Gossip != nil:
-		// The same is told to all others.
+		// All other sites get the same summaries.
 		if told := m.Gossip.Summaries; len(at.gossip) == 0 || &told[0] != &at.gossip[0] {
 			at.gossip, at.gossipSize = told, sizeOf(m)
 		}
@@ -107,7 +106,7 @@ func (at *site) count(m *core.Envelope) int {
 	return sizeOf(m)
 }
 
-// sizeOf is what a message takes in a batch of a link.
+// sizeOf returns the size of a message in a batch of a link, in bytes.
 func sizeOf(m *core.Envelope) int {
 	const tag = 1
 	return tag + protowire.SizeBytes(proto.Size(wire.Encode(m)))

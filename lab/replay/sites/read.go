@@ -10,43 +10,44 @@ import (
 )
 
 const (
-	// readTime is how long an exact read goes on, and firstAgain to lastAgain the
-	// pauses before sites are asked again: those of an app manager.
+	// readTime bounds an exact read. firstAgain to lastAgain are the pauses before
+	// it asks sites again, as in an app manager.
 	readTime              = 2 * time.Second
 	firstAgain, lastAgain = 10 * time.Millisecond, 160 * time.Millisecond
-	// maxAge is how old word of another site may be for a bounded read that names no
-	// age.
+	// maxAge is the greatest age of word of another site for a bounded read that
+	// names no age, in ticks.
 	maxAge = core.Tick(5000)
-	// questionBytes and shareBytes are about what a question for a share and its
-	// answer take on the wire.
+	// questionBytes and shareBytes are about the sizes on the wire of a question for
+	// a share and its answer.
 	questionBytes, shareBytes = 32, 128
 )
 
-// readsStale hands the core a read of what the site knows.
+// readsStale hands the core a read of the site's knowledge.
 func (at *site) readsStale(r *virtual.Request) { at.step(&core.Read{Call: r, Entity: entityName}) }
 
-// known counts a bounded read by whether the site has heard of all others lately.
+// known counts a bounded read as incomplete unless the site has recent word of all
+// others.
 func (d *counts) known(v *core.View) {
 	if slices.ContainsFunc(v.Others, func(o core.OtherView) bool { return o.Age == core.Never || o.Age > maxAge }) {
 		d.incomplete++
 	}
 }
 
-// exact is an exact read under way, as an app manager beside a site does it: each
-// site is asked for its share, and those again that lag behind the others, until
-// the shares are a consistent cut.
+// exact is an exact read under way, as an app manager beside a site makes it. It
+// asks each site for its share, and asks lagging sites again until the shares are a
+// consistent cut.
 type exact struct {
 	at  *site
 	r   *virtual.Request
 	all []shares.Share
-	// round numbers the questions, open is how many answers are awaited, and wait
+	// round numbers the questions, open is the number of awaited answers, and wait
 	// the next pause.
 	round, open int
 	wait        time.Duration
 	over        bool
 }
 
-// question is the call of an exact read's question at a site.
+// question is the call of an exact read's question to a site.
 type question struct {
 	x  *exact
 	at *site
@@ -62,8 +63,8 @@ func (at *site) readsExact(r *virtual.Request) {
 	x.ask(all)
 }
 
-// ask asks some sites, in one round. There is no exact number without a site that
-// is known to be out of reach, so that nobody waits for one.
+// ask asks some sites, in a single round. An exact number needs all sites: if a
+// site is known to be out of reach, the read ends at once.
 func (x *exact) ask(of []*site) {
 	x.at.s.did.asked += len(of)
 	x.open = len(of)
@@ -85,7 +86,7 @@ func (x *exact) ask(of []*site) {
 	}
 }
 
-// answered sends a share to who asked.
+// answered sends a share to the site that asked.
 func (q *question) answered(a *core.Answer) {
 	share := shares.Share{Site: string(q.at.id), Absent: true}
 	if a.Code == core.OK {
@@ -98,7 +99,7 @@ func (q *question) answered(a *core.Answer) {
 	q.at.s.w.Send(q.at.p, q.x.at.p, shareBytes, func() { q.x.told(q.at.p, &share) })
 }
 
-// told takes in a share; all that a round has asked for make a cut.
+// told takes a share. All shares of a round make a cut.
 func (x *exact) told(p virtual.Place, share *shares.Share) {
 	if x.over {
 		return
@@ -144,20 +145,20 @@ func (x *exact) end(outcome virtual.Outcome) {
 	x.at.s.answer(x.r, outcome)
 }
 
-// exactly looks whether a consistent cut counts every token once.
+// exactly checks that a consistent cut counts every token once.
 func (s *Sites) exactly(cut *shares.Cut) {
 	if got := core.Tokens(cut.Available + cut.Acquired + cut.InTransit); got != s.limit || cut.Acquired < 0 {
 		s.fail("an exact read counts %d tokens, %d of them out; the limit is %d", got, cut.Acquired, s.limit)
 	}
 }
 
-// seemsUp tells whether another site seems to be in reach, by what this one was
-// told.
+// seemsUp reports whether another site seems to be in reach, by the last word of
+// membership.
 func (at *site) seemsUp(other core.SiteID) bool {
 	return at.reach == nil || slices.Contains(at.reach, other)
 }
 
-// shareOf is what a site has told, as it is added up.
+// shareOf returns a site's view as a share.
 func shareOf(site core.SiteID, v *core.View) shares.Share {
 	sh := shares.Share{
 		Site: string(site), Generation: v.Generation, Limit: int64(v.Limit), Surplus: int64(v.Surplus),

@@ -10,12 +10,12 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// retention is how long sites remember requests: none is repeated, so that it need
-// not be long.
+// retention is the time for which sites remember requests: short, as no request is
+// repeated.
 const retention = 10 * time.Second
 
-// site is the core of one site with the shell that carries out its effects: one
-// batch at a time becomes durable, and what comes meanwhile shares the next.
+// site is a core and the shell that carries out its effects. A single batch at a
+// time becomes durable; inputs meanwhile share the next batch.
 type site struct {
 	s    *Sites
 	p    virtual.Place
@@ -24,40 +24,41 @@ type site struct {
 	core *core.Core
 	// life counts its starts.
 	life uint64
-	// reach are the others that seem to be in reach; nil if it was told of none.
+	// reach are the other sites that seem to be in reach; nil before the first word.
 	reach []core.SiteID
-	// inbox are the requests that its processor has not served yet, from head on.
+	// inbox are the requests that wait for the processor, from head on.
 	inbox []*virtual.Request
 	head  int
-	// batch is what was drained last, and busy set until it is durable.
+	// batch is the last drained batch; busy is set until it is durable.
 	batch core.Effects
 	busy  bool
-	// wake is when the next event to wake the core is due; 0 for none.
+	// wake is the time of the next event that wakes the core; 0 for none.
 	wake time.Duration
-	// These are its methods as values, made once.
+	// onServed, onCommitted and onWoken are its methods as values, made once.
 	onServed, onCommitted, onWoken func()
 
 	durable
-	// parcels are those being packed for each site, sizes what they take.
+	// parcels are the messages being packed for each site, sizes their sizes in
+	// bytes.
 	parcels [][]core.Envelope
 	sizes   []int
 	acquire core.Acquire
 	release core.Release
-	// gossip is what was told last, gossipSize what that takes on the wire.
+	// gossip is the last summaries sent, gossipSize their size on the wire in bytes.
 	gossip     []core.Summary
 	gossipSize int
-	// claim is what the site holds, has set aside and has out: only
-	// redistributions change it.
+	// claim is the site's tokens: left, set aside and out. Only redistributions
+	// change it.
 	claim core.Tokens
 }
 
-// durable is what is durable of a site, but for requests.
+// durable is the durable state of a site, without requests.
 type durable struct {
 	catalogue *core.CatalogueRecord
 	changes   []core.ChangeRecord
 	entity    core.EntityRecord
 	books     core.BooksRecord
-	// forecast is none if its Name is empty.
+	// forecast is absent if its Name is empty.
 	forecast core.ForecastRecord
 }
 
@@ -75,7 +76,7 @@ func (s *Sites) newSite(p virtual.Place, id core.SiteID) (*site, error) {
 	return at, at.start(core.Restored{})
 }
 
-// random is the site's source in its present life.
+// random returns the site's random source in its present life.
 func (at *site) random() *rand.Rand {
 	return rand.New(rand.NewPCG(at.s.w.Options().Seed, uint64(at.p)+1+at.life<<32)) //nolint:gosec // a simulation, to be repeated
 }
@@ -89,7 +90,7 @@ func (at *site) start(from core.Restored) error {
 	return nil
 }
 
-// crashed forgets all that is not durable.
+// crashed forgets all state that is not durable.
 func (at *site) crashed() {
 	at.life++
 	at.core = nil
@@ -98,7 +99,7 @@ func (at *site) crashed() {
 	at.busy, at.wake, at.reach = false, 0, nil
 }
 
-// restarted starts the site on what it has stored.
+// restarted starts the site from its stored state.
 func (at *site) restarted() {
 	at.cfg.Rand = at.random()
 	if err := at.start(at.stored()); err != nil {
@@ -108,7 +109,7 @@ func (at *site) restarted() {
 	at.settle()
 }
 
-// stored is what a start finds on the disk.
+// stored returns the state on disk for a start.
 func (d *durable) stored() core.Restored {
 	from := core.Restored{Catalogue: d.catalogue, Changes: d.changes}
 	if d.entity.Name != "" {
@@ -120,7 +121,7 @@ func (d *durable) stored() core.Restored {
 	return from
 }
 
-// now is the time at the site.
+// now returns the time at the site.
 func (at *site) now() core.Now {
 	ms := at.s.w.Now().Milliseconds()
 	return core.Now{Tick: core.Tick(ms), Wall: ms}
@@ -129,13 +130,13 @@ func (at *site) now() core.Now {
 // step hands the core an input.
 func (at *site) step(in core.Input) {
 	if at.core == nil {
-		return // It could not be started, which is noted.
+		return // The core could not be started, and the error is kept.
 	}
 	at.core.Step(at.now(), in)
 	at.settle()
 }
 
-// settle drains the core, if no batch is under way, and sees to its next wake.
+// settle drains the core if no batch is under way, and schedules its next wake.
 func (at *site) settle() {
 	w := at.s.w
 	if !at.busy && at.core.Pending() {
@@ -156,7 +157,7 @@ func (at *site) settle() {
 	}
 }
 
-// woken wakes the core, unless what was due is not any more.
+// woken wakes the core, unless its wake has moved.
 func (at *site) woken() {
 	if at.s.w.Now() != at.wake {
 		return
@@ -196,7 +197,7 @@ func (at *site) committed() {
 	at.settle()
 }
 
-// aside is what a site has set aside for instances under way.
+// aside returns the tokens that a site has set aside for instances under way.
 func aside(e *core.EntityRecord) core.Tokens {
 	var sum core.Tokens
 	if p := e.Protocol.Pledge; p != nil {
@@ -210,7 +211,7 @@ func aside(e *core.EntityRecord) core.Tokens {
 	return sum
 }
 
-// carryOut lets the messages and replies of a durable batch leave.
+// carryOut sends the messages and replies of a durable batch.
 func (at *site) carryOut() {
 	for i := range at.batch.Events {
 		at.happened(&at.batch.Events[i])
@@ -245,20 +246,20 @@ func (at *site) send(messages []core.Envelope) {
 	}
 }
 
-// take has the processor serve a request.
+// take queues a request for the processor.
 func (at *site) take(r *virtual.Request) {
 	at.inbox = append(at.inbox, r)
 	at.s.w.Serve(at.p, at.onServed)
 }
 
-// served hands the core the request that has come first.
+// served hands the core the first request of the inbox.
 func (at *site) served() {
 	r := at.inbox[at.head]
 	if at.head++; at.head == len(at.inbox) {
 		at.inbox, at.head = at.inbox[:0], 0
 	}
 	if at.core == nil {
-		return // It could not be started, which is noted.
+		return // The core could not be started, and the error is kept.
 	}
 	switch r.Kind {
 	case virtual.Acquire:
@@ -289,20 +290,20 @@ func (at *site) acquires(r *virtual.Request) {
 	at.settle()
 }
 
-// keyOf makes the request id of a request.
+// keyOf returns the request id of a request.
 func keyOf(r *virtual.Request) (k core.RequestKey) {
 	k[0] = byte(r.Kind)
 	binary.LittleEndian.PutUint32(k[12:], uint32(r.Of)) //nolint:gosec // an index
 	return k
 }
 
-// setup is the call of what the run itself asks of a site.
+// setup is the call of the run's own request to a site.
 type setup struct {
 	what string
 	view core.View
 }
 
-// replied takes a reply to its client.
+// replied hands a reply to its caller.
 func (at *site) replied(reply *core.Reply) {
 	code := reply.Answer.Code
 	switch c := reply.Call.(type) {
@@ -321,8 +322,8 @@ func (at *site) replied(reply *core.Reply) {
 	}
 }
 
-// rounding is by how much a site may answer before a deadline that has come: it
-// counts milliseconds.
+// rounding is the time before a deadline at which a site may answer: it counts
+// milliseconds.
 const rounding = 2 * time.Millisecond
 
 // tells answers a request.

@@ -12,18 +12,18 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// DetectionTime is how long after a crash, a cut or the end of one sites are told
-// whom they seem to reach now, unless Sites says otherwise.
+// DetectionTime is the default of Sites.Detection.
 const DetectionTime = 1500 * time.Millisecond
 
-// entityName is the one entity of a run.
+// entityName is the name of the only entity of a run.
 const entityName = "vm"
 
-// Sites is a virtual.System of sites, one at each place of its world. It serves
-// one run.
+// Sites is a virtual.System with a site at each place of its world. It serves a
+// single run.
 type Sites struct {
-	// Detection is how long after a change the cores are told whom their sites seem
-	// to reach: what membership takes to find out. 0 is DetectionTime.
+	// Detection is the time after a crash, a cut or its end at which the cores hear
+	// whom their sites seem to reach: the delay of membership. 0 means
+	// DetectionTime.
 	Detection time.Duration
 
 	configure func(*core.Config)
@@ -36,7 +36,7 @@ type Sites struct {
 	answer    func(*virtual.Request, virtual.Outcome)
 	sites     []*site
 	members   []core.SiteID
-	// place finds the place of a site.
+	// place maps a site to its place.
 	place map[core.SiteID]virtual.Place
 	// started is set once requests may come.
 	started bool
@@ -44,8 +44,8 @@ type Sites struct {
 	err     error
 }
 
-// New makes sites whose modules are chosen by configure, which may be nil; who a
-// site is, Retention, Bin, Day and Rand are filled in before.
+// New makes sites with modules chosen by configure, which may be nil. Self,
+// Members, Retention, Bin, Day and Rand are filled in before.
 func New(configure func(*core.Config)) *Sites {
 	return &Sites{configure: configure, bin: 5 * time.Second, day: 288, training: new(Training)}
 }
@@ -56,7 +56,7 @@ func (s *Sites) Learn(history [][]predict.Bin, bin time.Duration, day int) {
 	s.history, s.bin, s.day = history, bin, day
 }
 
-// Start implements virtual.System. Its error names the module that is not known.
+// Start implements virtual.System. Its error names an unknown module.
 func (s *Sites) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	s.w, s.limit, s.answer = w, core.Tokens(limit), answer
 	s.Detection = cmp.Or(s.Detection, DetectionTime)
@@ -98,10 +98,10 @@ func (s *Sites) Handle(r *virtual.Request) { s.sites[r.Place].take(r) }
 // Crashed implements virtual.System.
 func (s *Sites) Crashed(p virtual.Place) { s.sites[p].crashed() }
 
-// Restarted implements virtual.System: the site goes on with what it has stored.
+// Restarted implements virtual.System: the site restarts from its stored state.
 func (s *Sites) Restarted(p virtual.Place) { s.sites[p].restarted() }
 
-// changed has all sites told after a while whom they reach then.
+// changed tells all sites, after Detection, whom they reach then.
 func (s *Sites) changed() { s.w.At(s.w.Now()+s.Detection, s.detect) }
 
 // detect tells the sites that are up whom they reach.
@@ -130,8 +130,8 @@ func (s *Sites) Out() int {
 	return int(net)
 }
 
-// Free implements virtual.Knower: all that is not out, less what sites out of
-// reach hold.
+// Free implements virtual.Knower: all tokens that are not out, less the tokens of
+// sites out of reach.
 func (s *Sites) Free(p virtual.Place) int {
 	free := s.limit
 	for q, at := range s.sites {
@@ -143,15 +143,15 @@ func (s *Sites) Free(p virtual.Place) int {
 	return int(free)
 }
 
-// fail notes the first thing that did not hold.
+// fail keeps the first error.
 func (s *Sites) fail(format string, args ...any) {
 	if s.err == nil {
 		s.err = fmt.Errorf("at %v: %w", s.w.Now(), fmt.Errorf(format, args...))
 	}
 }
 
-// settling is how long sites have to answer what Check asks: one may be about to
-// make something else durable.
+// settling is the time for sites to answer Check: a site may be about to make
+// another batch durable.
 const settling = time.Second
 
 // Check implements virtual.System. It lets the world go on for a second.
@@ -182,5 +182,5 @@ func (s *Sites) Check() error {
 	return s.err
 }
 
-// errBusy says that a site has not stored all yet.
+// errBusy says that a site has not stored all its effects yet.
 var errBusy = errors.New("not all is stored yet")

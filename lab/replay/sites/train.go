@@ -7,26 +7,26 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// Training keeps the states of models that have seen the history of a demand: systems
-// that forecast alike learn the history once. One goroutine may use a Training at a time.
+// Training keeps the states of trained models: systems with equal forecasting
+// options learn a history once. A single goroutine at a time may use a Training.
 type Training struct {
 	states map[learnt][]byte
 }
 
-// learnt names a state: the model, and the place whose history the model has seen.
+// learnt names a state: the model, and the place of its history.
 type learnt struct {
 	model               string
 	horizon, day, place int
 }
 
-// Share has the sites take states of models that another system has learnt by the same
-// demand, and leave theirs to the next.
+// Share has the sites share states of models through t with other systems of the
+// same demand.
 func (s *Sites) Share(t *Training) *Sites {
 	s.training = t
 	return s
 }
 
-// state is that of a site's model after the history of its place.
+// state returns the state of a site's model after the history of its place.
 func (t *Training) state(cfg *core.Config, place int, history []predict.Bin) ([]byte, error) {
 	key := learnt{cfg.Forecast, cfg.Horizon, cfg.Day, place}
 	if state, found := t.states[key]; found {
@@ -43,8 +43,8 @@ func (t *Training) state(cfg *core.Config, place int, history []predict.Bin) ([]
 	return state, nil
 }
 
-// train starts all sites again on what they have stored, with forecasting models
-// that have seen the history. Forecasts of bins of another length stay untrained.
+// train restarts all sites from their stored state, with forecasting models that
+// have seen the history. Models with bins of another length stay untrained.
 func (s *Sites) train() {
 	s.started = true
 	for i, at := range s.sites {
@@ -81,7 +81,7 @@ func (at *site) train(t *Training, place int, history []predict.Bin) error {
 	return nil
 }
 
-// trained is the state of a site's model after a history.
+// trained returns the state of a site's model after a history.
 func trained(cfg *core.Config, history []predict.Bin) ([]byte, error) {
 	m, err := predict.ByName(cfg.Forecast, predict.Options{Horizon: cfg.Horizon, Day: max(0, cfg.Day)})
 	if err != nil {

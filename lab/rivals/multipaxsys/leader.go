@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// answerBytes is what an answer takes, and everything else that is said between
-	// routers and replicas; askBytes a request.
+	// answerBytes is the size of an answer and of any other message between routers
+	// and replicas; askBytes is the size of a request.
 	answerBytes, askBytes = 24, 32
-	// promise is how long a follower elects nobody else after it has heard of its
-	// leader: its election timeout, less a tick, as it counts in ticks, and as much
-	// again to be safe.
+	// promise is the time after word from its leader in which a follower elects
+	// nobody else. It is the election timeout less two ticks: a tick for counting in
+	// ticks, and a tick for safety.
 	promise = (electionTicks - 2) * tick
-	// lostCount counts no messages of a session that lost one.
+	// lostCount is the count of a session that lost a message.
 	lostCount = math.MinInt32
-	// mostOps is how many transactions an entry has at most.
+	// mostOps is the most transactions of an entry.
 	mostOps = 16384
 )
 
@@ -36,43 +36,43 @@ type key struct {
 type ask struct {
 	key
 	from *router
-	// latest is when its answer must leave.
+	// latest is the latest time for its answer to leave.
 	latest time.Duration
 }
 
-// stream is what a leader and a router have told each other: the number of the
-// router's session, and how many requests and answers of it came and went.
+// stream is the conversation of a leader and a router: the number of the router's
+// session, and the numbers of its requests and answers.
 type stream struct{ session, got, sent int }
 
-// flow is what a replica was sent: up to which entry, and whether it is asked what
-// it has got.
+// flow is the state of messages to a replica: the last entry sent, and whether the
+// leader probes how far the replica has got.
 type flow struct {
 	to    uint64
 	probe bool
 }
 
-// leadership is what a leader has in memory.
+// leadership is the state of a leader in memory.
 type leadership struct {
 	r    *replica
 	term uint64
-	// serving is set once all entries of earlier leaders are applied: before it does
-	// not know what is held.
+	// serving is set once all entries of earlier leaders are applied: before, the
+	// leader does not know the held leases.
 	serving bool
 	streams map[*router]*stream
-	// queue are requests that wait, known those and the ones in entries.
+	// queue are waiting requests; known are all requests, waiting or in entries.
 	queue []ask
 	known map[key]ask
-	// proposed are when the entries without a majority were.
+	// proposed are the times of the entries without a majority.
 	proposed []time.Duration
 	buffer   []op
-	// round and spread are the mean time of a round and of its difference to that.
+	// round is the mean time of a round, spread the mean deviation from it.
 	round, spread time.Duration
-	// promises are, by replica, when the newest message left that it has got;
-	// transferred is when leadership was last offered to another.
+	// promises are, by replica, the sending times of the newest received message.
+	// transferred is the time of the last offer of leadership to another replica.
 	promises    []time.Duration
 	transferred time.Duration
 	reads       []ask
-	// flows are, by replica, what it was sent.
+	// flows are the states of messages, by replica.
 	flows []flow
 	ticks int
 }
@@ -95,7 +95,7 @@ func (l *leadership) lost() {
 	}
 }
 
-// tell sends something small to a router.
+// tell sends a small message to a router.
 func (l *leadership) tell(p *router, do func()) { l.r.tell(p, do) }
 
 func (r *replica) tell(p *router, do func()) {
@@ -106,7 +106,7 @@ func (r *replica) tell(p *router, do func()) {
 	r.s.w.Send(r.place, p.place, answerBytes, do)
 }
 
-// tick does what is due from time to time.
+// tick does the periodic work.
 func (l *leadership) tick() {
 	if l.ticks++; l.ticks%electionTicks == 0 {
 		l.prefer()
@@ -114,7 +114,7 @@ func (l *leadership) tick() {
 	l.read()
 }
 
-// prefer offers leadership to a replica that stands better.
+// prefer offers leadership to a replica in a better place.
 func (l *leadership) prefer() {
 	if !l.serving || l.r.node.BasicStatus().LeadTransferee != raft.None {
 		return
@@ -135,8 +135,9 @@ func (l *leadership) prefer() {
 	l.r.pump()
 }
 
-// worth tells whether a message is sent. One without entries that only says what is
-// committed by now is not: the next entries and heartbeats say the same.
+// worth reports whether to send a message. A message without entries that only
+// carries the commit index is not worth sending: the next entries and heartbeats
+// carry it too.
 func (l *leadership) worth(m *raftpb.Message) bool {
 	f := &l.flows[m.To-1]
 	if n := len(m.Entries); n > 0 {
@@ -150,7 +151,8 @@ func (l *leadership) worth(m *raftpb.Message) bool {
 	return true
 }
 
-// promised notes up to which of its messages a replica elects nobody else.
+// promised notes the sending time of the leader's message up to which a replica
+// elects nobody else.
 func (l *leadership) promised(by uint64, sent time.Duration) {
 	l.promises[by-1] = max(l.promises[by-1], sent)
 	if len(l.reads) > 0 {
@@ -158,7 +160,7 @@ func (l *leadership) promised(by uint64, sent time.Duration) {
 	}
 }
 
-// holds tells whether it is the only leader there can be now.
+// holds reports whether this is the only possible leader now.
 func (l *leadership) holds() bool {
 	now := l.r.s.w.Now()
 	with := 1
@@ -170,8 +172,10 @@ func (l *leadership) holds() bool {
 	return 2*with > len(l.promises) && l.r.node.BasicStatus().LeadTransferee == raft.None
 }
 
-// stream finds the conversation with a router in which it has said n things so far.
-// It is nil if there is none, which the router is told.
+// stream returns the conversation with a router that has sent n requests in its
+// session; said counts a request that arrives now. It returns nil, and tells the
+// router, if this replica does not lead or if a request is lost. It returns nil for
+// an outdated session.
 func (r *replica) stream(p *router, session, n int, said int) *stream {
 	l := r.lead
 	if l == nil || !l.serving {
@@ -202,8 +206,7 @@ func (r *replica) hear(p *router, session, n int, a ask) {
 	}
 }
 
-// ping tells a router, which has asked for n things in its session, that it is
-// heard.
+// ping tells a router that it is heard. n is the number of requests in its session.
 func (r *replica) ping(p *router, session, n int, asked time.Duration) {
 	if st := r.stream(p, session, n, 0); st != nil {
 		sent := st.sent
@@ -211,7 +214,7 @@ func (r *replica) ping(p *router, session, n int, asked time.Duration) {
 	}
 }
 
-// take puts a request where it belongs.
+// take queues a request, or answers it.
 func (l *leadership) take(a ask) {
 	if l.r.lead != l {
 		return
@@ -237,7 +240,7 @@ func (l *leadership) take(a ask) {
 	l.r.pump()
 }
 
-// read answers reads, which want that nobody else leads.
+// read answers reads if no other replica can lead.
 func (l *leadership) read() {
 	if len(l.reads) == 0 || !l.serving {
 		return
@@ -254,8 +257,8 @@ func (l *leadership) read() {
 	l.reads = l.reads[:0]
 }
 
-// propose proposes what waits, if there may be an entry more. A round is one
-// transaction's, or all's.
+// propose proposes waiting transactions if another entry may be under way. An entry
+// has a single transaction in mode One, else all that fit.
 func (l *leadership) propose() {
 	room, most := inFlight, mostOps
 	if l.r.s.o.Mode == One {
@@ -287,7 +290,7 @@ func (l *leadership) propose() {
 	taken := n
 	if len(l.buffer) > 0 {
 		if err := l.r.node.Propose(appendEntry(nil, now, l.buffer)); err != nil {
-			// It does not lead any more; routers ask the next one.
+			// It leads no more; routers ask the next leader.
 			return
 		}
 		l.r.s.entries++
@@ -297,7 +300,7 @@ func (l *leadership) propose() {
 	l.queue = l.queue[taken:]
 }
 
-// decided tells a router what came of its request.
+// decided tells a router the outcome of its request.
 func (l *leadership) decided(o op, v verdict) {
 	k := key{o.of, virtual.Acquire}
 	if o.release {
@@ -313,7 +316,7 @@ func (l *leadership) finish(a ask, v verdict) {
 	l.reply(a, v)
 }
 
-// reply answers, in the session in which the router is now.
+// reply answers in the router's current session.
 func (l *leadership) reply(a ask, v verdict) {
 	st := l.streams[a.from]
 	if st == nil {
@@ -324,7 +327,7 @@ func (l *leadership) reply(a ask, v verdict) {
 	l.tell(a.from, func() { a.from.answered(session, n, a.key, v) })
 }
 
-// applied notes that an entry of its own is applied; the first one is empty.
+// applied notes that an entry of this leader is applied; the first entry is empty.
 func (l *leadership) applied(empty bool) {
 	if empty {
 		l.serving = true

@@ -18,32 +18,32 @@ const (
 	East = "us-east"
 )
 
-// replicaRegions are where replicas stand, in the order in which they should lead.
+// replicaRegions are the regions of replicas, in the order in which they should
+// lead.
 var replicaRegions = []string{West, Central, East, "as", "eu"}
 
-// clientRegions are those of the paper's clients.
+// clientRegions are the regions of the paper's clients.
 var clientRegions = []string{"us", "as", "eu", "au", "sa"}
 
-// inside are the round trips to the regions that Table 5 lacks, of the class that is
-// measured between Google's regions. While Oregon leads only those within the US
-// count: a round takes 58 ms.
+// inside are the round trips to the regions missing from Table 5, of the size
+// measured between Google's regions. While Oregon leads, only the round trips
+// within the US count: a round takes 58 ms.
 var inside = map[string]map[string]time.Duration{
 	Central: {West: 36e6, East: 30e6, "as": 160e6, "eu": 100e6, "au": 175e6, "sa": 145e6},
 	East:    {West: 58e6, "as": 185e6, "eu": 88e6, "au": 198e6, "sa": 118e6},
 }
 
-// Places are the regions of all its places: those with clients, and behind them
-// its Servers.
+// Places returns the regions of all its places: the places with clients, then its
+// Servers.
 func (s *System) Places() []string { return slices.Clone(s.regions) }
 
-// Servers are the regions of the replicas that stand where no clients are.
+// Servers returns the regions of the replicas in places without clients.
 func (s *System) Servers() []string { return slices.Clone(s.servers) }
 
-// Network is the matrix of the round trips between them, that of the clients' regions
-// included.
+// Network returns the round trips between all regions.
 func (s *System) Network() *wan.Matrix { return s.network }
 
-// extend adds the two regions within the US to a matrix that has the paper's five.
+// extend adds the two regions within the US to a matrix with the paper's five.
 func extend(base *wan.Matrix) (*wan.Matrix, error) {
 	var text strings.Builder
 	regions := base.Regions()

@@ -2,8 +2,8 @@ package multipaxsys
 
 import "fmt"
 
-// quiet is a log of raft that says nothing. What the library cannot go on from
-// ends the run: its state is beyond repair then.
+// quiet is a silent logger for raft. A fatal error of the library ends the run: its
+// state is then beyond repair.
 type quiet struct{}
 
 func (quiet) Debug(...any)            {}

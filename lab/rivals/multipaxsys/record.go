@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// What a lease is.
+// The states of a lease.
 const (
 	leaseNone byte = iota
 	leaseHeld
 	leaseEnded
 )
 
-// mostLeases is how many leases there may be.
+// mostLeases is the most leases.
 const mostLeases = 1 << 24
 
 // op is a transaction.
 type op struct {
 	of      int32
 	release bool
-	// latest is when an acquire may be proposed at the latest.
+	// latest is the latest time to propose an acquire.
 	latest time.Duration
 }
 
-// verdict is what came of it.
+// verdict is the outcome of a transaction.
 type verdict uint8
 
 const (
@@ -35,15 +35,15 @@ const (
 	tooLate
 )
 
-// record is the replicated state: what all replicas have after the same entries.
+// record is the replicated state: replicas are equal after the same entries.
 type record struct {
 	limit, out int
 	leases     []byte
-	// applied is the index of the last entry it has seen.
+	// applied is the index of the last applied entry.
 	applied uint64
 }
 
-// lease tells what a lease is.
+// lease returns the state of a lease.
 func (r *record) lease(of int32) byte {
 	if int(of) >= len(r.leases) {
 		return leaseNone
@@ -58,7 +58,7 @@ func (r *record) set(of int32, to byte) {
 	r.leases[of] = to
 }
 
-// do does one transaction, which was proposed at a time.
+// do applies a transaction proposed at a time.
 func (r *record) do(o op, proposed time.Duration) verdict {
 	was := r.lease(o.of)
 	switch {
@@ -80,7 +80,7 @@ func (r *record) do(o op, proposed time.Duration) verdict {
 	return granted
 }
 
-// errEntry is the error of an entry that is not one.
+// errEntry is the error of a malformed entry.
 var errEntry = errors.New("not an entry")
 
 // appendEntry encodes transactions that are proposed together.
@@ -97,7 +97,7 @@ func appendEntry(b []byte, proposed time.Duration, ops []op) []byte {
 	return b
 }
 
-// apply does an entry; done is told of each of its transactions.
+// apply applies an entry; done is called with each of its transactions.
 func (r *record) apply(index uint64, entry []byte, done func(op, verdict)) error {
 	r.applied = index
 	if len(entry) == 0 {
@@ -131,10 +131,10 @@ func (r *record) apply(index uint64, entry []byte, done func(op, verdict)) error
 	return nil
 }
 
-// snapshot encodes the leases; the index is the log's to know.
+// snapshot encodes the leases. The log knows the index.
 func (r *record) snapshot() []byte { return slices.Clone(r.leases) }
 
-// restore takes up a snapshot.
+// restore replaces the record by a snapshot.
 func (r *record) restore(index uint64, leases []byte) {
 	r.applied, r.leases, r.out = index, slices.Clone(leases), 0
 	for _, l := range leases {
@@ -144,7 +144,7 @@ func (r *record) restore(index uint64, leases []byte) {
 	}
 }
 
-// check looks whether it adds up.
+// check checks that the counts add up.
 func (r *record) check() error {
 	held := 0
 	for _, l := range r.leases {

@@ -12,51 +12,52 @@ import (
 )
 
 const (
-	// tick is the time between heartbeats, electionTicks how many of them without
-	// one make an election, to twice as many: the defaults of etcd.
+	// tick is the interval between heartbeats. After electionTicks ticks without a
+	// heartbeat, to twice as many, a follower begins an election: the defaults of
+	// etcd.
 	tick          = 100 * time.Millisecond
 	electionTicks = 10
-	// inFlight is how many messages may be on their way to a follower, and entries
+	// inFlight is the most messages on their way to a follower, and the most entries
 	// without a majority.
 	inFlight = 512
-	// keep is how many entries stay in the log for those who lag, at least; with
-	// twice as many there is a snapshot.
+	// keep is the least number of entries that stay in the log for lagging replicas.
+	// At twice as many there is a snapshot.
 	keep = 5000
-	// snapshotTime is how long a follower may take for a snapshot until it is taken
-	// for lost.
+	// snapshotTime is the time after which a snapshot on its way to a follower
+	// counts as lost.
 	snapshotTime = 2 * time.Second
 )
 
-// replica is one of the five: a raft node, its log on disk and its record in
-// memory.
+// replica is a replica: a raft node, its log on disk and its record in memory.
 type replica struct {
 	s     *System
 	id    uint64
 	place virtual.Place
-	// store is what is durable.
+	// store is the durable state.
 	store  *raft.MemoryStorage
 	record record
-	// broken is why it stopped, if it did.
+	// broken is the reason why it stopped, or nil.
 	broken error
 
-	// All below is in memory; node is nil while the place is down.
+	// All fields below are in memory; node is nil while the place is down.
 	node    *raft.RawNode
 	writing bool
 	pumping bool
-	// work is what is being written, committed is called when it is durable.
+	// work is being written; committed is called when it is durable.
 	work      raft.Ready
 	committed func()
-	// elapsed are the ticks since it heard of a leader, timeout how many of them
-	// make an election.
+	// elapsed is the number of ticks since word of a leader, timeout the number of
+	// ticks before an election.
 	elapsed, timeout int
-	// heard is when the last message of the leader left there.
+	// heard is the time at which the leader sent its last message received here.
 	heard time.Duration
-	// votes is from when it votes: after a restart it may have promised not to.
+	// votes is the earliest time to vote: before a restart, the replica may have
+	// promised not to.
 	votes time.Duration
 	lead  *leadership
 }
 
-// newReplica makes one with an empty log.
+// newReplica makes a replica with an empty log.
 func newReplica(s *System, id uint64, place virtual.Place, limit int) (*replica, error) {
 	r := &replica{s: s, id: id, place: place, store: raft.NewMemoryStorage(), record: record{limit: limit}}
 	var voters []uint64
@@ -78,7 +79,7 @@ func newReplica(s *System, id uint64, place virtual.Place, limit int) (*replica,
 	return r, nil
 }
 
-// boot starts it from what is durable.
+// boot starts the replica from its durable state.
 func (r *replica) boot() error {
 	snapshot, err := r.store.Snapshot()
 	if err != nil {
@@ -103,16 +104,16 @@ func (r *replica) boot() error {
 	return nil
 }
 
-// crash loses what is not durable. The record stays until the replica is up again,
-// to be looked at.
+// crash loses the state that is not durable. The record stays until the restart,
+// for checks.
 func (r *replica) crash() { r.node, r.lead = nil, nil }
 
-// wait draws when the next election is due.
+// wait draws the time of the next election.
 func (r *replica) wait() { r.elapsed, r.timeout = 0, electionTicks+r.s.random.IntN(electionTicks) }
 
-// tick passes time. Elections are begun here and not by the library, whose delays
-// are drawn from a source that is not to be repeated; so a follower's clock is
-// advanced without them.
+// tick advances time. Elections begin here and not in the library, which draws its
+// delays from a source that cannot be repeated. So a follower's clock runs without
+// elections.
 func (r *replica) tick() {
 	r.s.w.After(r.place, tick, r.tick)
 	if r.lead != nil {
@@ -139,17 +140,18 @@ func (r *replica) campaign() {
 	}
 }
 
-// parcel is a message with what the lease of a leader is made of: when it left, or
-// when the newest message of the leader left that the sender had got.
+// parcel is a message with a time for the leader's lease: the time at which it left
+// or, in an answer, at which the leader sent the newest message that the sender had
+// got.
 type parcel struct {
 	m    raftpb.Message
 	sent time.Duration
 	to   *replica
-	// arrive delivers it.
+	// arrive delivers the parcel.
 	arrive func()
 }
 
-// pack returns a parcel; those that arrive are used again, as there are many.
+// pack returns a parcel. Delivered parcels are reused, as there are many.
 func (s *System) pack(to *replica, m raftpb.Message, sent time.Duration) *parcel {
 	var p *parcel
 	if n := len(s.parcels); n > 0 {
@@ -172,7 +174,7 @@ func (r *replica) receive(p *parcel) {
 	if vote := p.m.Type == raftpb.MsgVote || p.m.Type == raftpb.MsgPreVote; vote && r.s.w.Now() < r.votes {
 		return
 	}
-	// What is out of date is of no use, and the library says so.
+	// An outdated message fails, and is of no use.
 	_ = r.node.Step(p.m)
 	switch p.m.Type {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
@@ -190,7 +192,7 @@ func (r *replica) receive(p *parcel) {
 	r.pump()
 }
 
-// pump does what the node has to do, until it waits for the disk.
+// pump does the node's work until it waits for the disk.
 func (r *replica) pump() {
 	if r.pumping {
 		return
@@ -208,12 +210,13 @@ func (r *replica) pump() {
 	}
 }
 
-// ready begins what is to be done.
+// ready begins the work of a Ready.
 func (r *replica) ready(rd raft.Ready) {
 	if rd.SoftState != nil {
 		r.role(rd.RaftState == raft.StateLeader)
 	}
-	// A leader may send what it has not written yet: itself it does not count before.
+	// A leader may send entries before it has written them: until then it does not
+	// count itself.
 	late := rd.Messages[:0]
 	for _, m := range rd.Messages {
 		switch {
@@ -225,7 +228,7 @@ func (r *replica) ready(rd raft.Ready) {
 	}
 	rd.Messages = late
 	if raft.IsEmptySnap(rd.Snapshot) {
-		// What is committed is durable at a majority.
+		// Committed entries are durable at a majority.
 		r.apply(rd.CommittedEntries)
 		rd.CommittedEntries = nil
 		if !rd.MustSync {
@@ -237,7 +240,7 @@ func (r *replica) ready(rd raft.Ready) {
 	r.s.w.Commit(r.place, r.committed)
 }
 
-// written ends what is durable by now.
+// written ends the work that is now durable.
 func (r *replica) written(rd raft.Ready) {
 	err := r.save(rd)
 	if err != nil {
@@ -268,7 +271,7 @@ func (r *replica) save(rd raft.Ready) error {
 	return r.store.Append(rd.Entries)
 }
 
-// compact takes a snapshot where the log has grown long.
+// compact takes a snapshot of a long log.
 func (r *replica) compact() error {
 	first, err := r.store.FirstIndex()
 	if err != nil || r.record.applied < first+2*keep {
@@ -300,10 +303,10 @@ func (r *replica) send(m raftpb.Message) {
 		}
 	case raftpb.MsgSnap:
 		r.s.snapshots++
-		// Of the message itself no copy is kept, which all messages would pay for.
+		// Capture no copy of the message: all messages would pay for it.
 		id, term := m.To, m.Term
 		r.s.w.After(r.place, snapshotTime, func() {
-			// Who has got it is past that, and the report means nothing.
+			// A replica that has got the snapshot ignores the report.
 			if r.lead != nil && r.lead.term == term {
 				r.node.ReportSnapshot(id, raft.SnapshotFailure)
 				r.pump()
@@ -313,7 +316,7 @@ func (r *replica) send(m raftpb.Message) {
 	r.s.w.Send(r.place, to.place, m.Size(), r.s.pack(to, m, sent).arrive)
 }
 
-// role notes whether it leads.
+// role notes whether the replica leads.
 func (r *replica) role(leads bool) {
 	term := r.node.BasicStatus().Term
 	if r.lead != nil && (!leads || r.lead.term != term) {
@@ -326,7 +329,7 @@ func (r *replica) role(leads bool) {
 	}
 }
 
-// apply does committed entries.
+// apply applies committed entries.
 func (r *replica) apply(entries []raftpb.Entry) {
 	for i := range entries {
 		e := &entries[i]

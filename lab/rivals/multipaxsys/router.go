@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// look is how often a router asks whether its leader still is one, or for a new
-	// one; after patience without an answer it has none.
+	// look is the interval at which a router probes its leader, or looks for a new
+	// leader. After patience without an answer it has no leader.
 	look     = 250 * time.Millisecond
 	patience = time.Second
 )
 
-// call is a request of a client that is not done.
+// call is an unfinished request of a client.
 type call struct {
 	key
-	// r is nil where nobody waits for an answer.
+	// r is nil if no client waits for an answer.
 	r *virtual.Request
-	// order is the order in which calls came.
+	// order is the order of arrival.
 	order int
-	// asked is set when some leader may have got it, gone when its client has given
-	// up.
+	// asked is set once a leader may have got the call, gone once its client has
+	// given up.
 	asked, gone bool
 }
 
@@ -31,17 +31,19 @@ type call struct {
 type router struct {
 	s     *System
 	place virtual.Place
-	// nearest are replicas for stale reads.
+	// nearest are the replicas for stale reads, the nearest first.
 	nearest []*replica
 	calls   map[key]*call
 	order   int
-	// to is the leader, nil if none is known; term is its, or the last one's.
+	// to is the leader, nil if unknown. term is the term of the current or the last
+	// leader.
 	to   *replica
 	term uint64
-	// session numbers conversations with leaders; sent and got count its requests and
-	// answers.
+	// session numbers conversations with leaders; sent and got count its requests
+	// and answers.
 	session, sent, got int
-	// alive is when the leader was last known to be one, way how long that word took.
+	// alive is the time of the last word from the leader, way the time that the word
+	// took.
 	alive, way time.Duration
 }
 
@@ -52,14 +54,14 @@ func newRouter(s *System, place virtual.Place) *router {
 	return p
 }
 
-// boot starts looking for a leader. Requests of an earlier life have nobody who
-// waits for them: what may have been granted is released.
+// boot starts looking for a leader. No client waits for the requests of an earlier
+// life: the router releases acquires that may have been granted.
 func (p *router) boot() {
 	p.to, p.way = nil, 0
 	p.tick()
 }
 
-// crash ends all answers.
+// crash drops all answers.
 func (p *router) crash() {
 	for k, c := range p.calls {
 		c.r, c.gone = nil, true
@@ -94,7 +96,7 @@ func (p *router) handle(r *virtual.Request) {
 	})
 }
 
-// add notes a call and asks for it.
+// add records a call and asks for it.
 func (p *router) add(c *call) {
 	p.order++
 	c.order = p.order
@@ -113,7 +115,7 @@ func (p *router) send(to *replica, bytes int, do func()) {
 	p.s.w.Send(p.place, to.place, bytes, do)
 }
 
-// ask asks the leader for a call.
+// ask sends a call to the leader.
 func (p *router) ask(c *call) {
 	if p.to == nil {
 		return
@@ -128,7 +130,7 @@ func (p *router) ask(c *call) {
 	p.send(to, askBytes, func() { to.hear(p, session, n, a) })
 }
 
-// tick looks after the leader.
+// tick probes the leader, or looks for a leader.
 func (p *router) tick() {
 	p.s.w.After(p.place, look, p.tick)
 	now := p.s.w.Now()
@@ -141,7 +143,7 @@ func (p *router) tick() {
 	p.seek()
 }
 
-// seek asks all replicas which of them leads.
+// seek asks all replicas for the leader.
 func (p *router) seek() {
 	for _, r := range p.s.replicas {
 		p.send(r, answerBytes, func() {
@@ -152,7 +154,7 @@ func (p *router) seek() {
 	}
 }
 
-// led takes a replica for the leader.
+// led takes a replica as the leader.
 func (p *router) led(r *replica, term uint64) {
 	if term < p.term || term == p.term && p.to == r {
 		return
@@ -161,7 +163,7 @@ func (p *router) led(r *replica, term uint64) {
 	p.begin()
 }
 
-// unled is told that there is no leader where it was sought.
+// unled is called when the asked replica does not lead.
 func (p *router) unled(session int) {
 	if session != p.session || p.to == nil {
 		return
@@ -170,15 +172,15 @@ func (p *router) unled(session int) {
 	p.seek()
 }
 
-// again is told that a request was lost.
+// again is called when a request was lost.
 func (p *router) again(session int) {
 	if session == p.session && p.to != nil {
 		p.begin()
 	}
 }
 
-// begin begins a session, and asks again for all that has no answer. An acquire
-// that its client has given up on becomes a release, which bars it.
+// begin begins a session, and repeats all calls without an answer. An acquire that
+// its client has given up becomes a release, which bars the acquire.
 func (p *router) begin() {
 	p.session++
 	p.sent, p.got, p.alive = 0, 0, p.s.w.Now()
@@ -200,14 +202,15 @@ func (p *router) begin() {
 	}
 }
 
-// undo releases what nobody waits for.
+// undo releases an acquire that no client waits for.
 func (p *router) undo(c *call) {
 	delete(p.calls, c.key)
 	p.s.undone++
 	p.add(&call{key: key{c.of, virtual.Release}, gone: true})
 }
 
-// heard is told that the leader has got all, and how many answers it has given.
+// heard is called when the leader has got all requests, with the number of its
+// answers.
 func (p *router) heard(session, sent int, asked time.Duration) {
 	if session != p.session {
 		return
@@ -249,7 +252,7 @@ func (p *router) answered(session, n int, k key, v verdict) {
 	p.s.answer(r, outcomes[v])
 }
 
-// readStale asks the nearest replica, and if it says nothing the next one.
+// readStale asks the nearest replica and, without an answer, the next.
 func (p *router) readStale(r *virtual.Request) {
 	done := false
 	finish := func(o virtual.Outcome) {

@@ -19,41 +19,43 @@ var (
 	_ virtual.Knower    = (*System)(nil)
 )
 
-// Mode says how transactions take part in consensus.
+// Mode is the way in which transactions share consensus.
 type Mode string
 
 const (
-	// One runs a round for each transaction, strictly one after the other, as all are
-	// of the same record, which is locked for a round (Samya, Section 5.3). They wait
-	// for the lock in the order in which they come to the leader, releases too; an
-	// acquire leaves when it can no longer be in time, a release never does. So a
-	// leader that is asked for more than it can do is 5 s behind and not more: what
-	// leaves costs no round, and there are no more releases than grants.
+	// One runs a round for each transaction, strictly in turn: all transactions
+	// change the same record, which is locked for a round (Samya, Section 5.3).
+	// Transactions wait for the lock in the order of their arrival at the leader,
+	// releases too. An acquire leaves the queue when it can no longer be in time; a
+	// release never does. So an overloaded leader is at most 5 s behind: an acquire
+	// that leaves costs no round, and there are no more releases than grants.
 	One Mode = "one"
-	// Batched puts all that waits into one entry and has several on their way.
+	// Batched puts all waiting transactions into an entry, and has several entries
+	// under way.
 	Batched Mode = "batched"
 )
 
-// ErrMode is the error of a Mode that is none of them.
+// ErrMode is the error of an unknown Mode.
 var ErrMode = errors.New("unknown mode")
 
-// ErrPlaces is the error of places without which it cannot stand.
+// ErrPlaces is the error of a world without the needed places.
 var ErrPlaces = errors.New("places do not fit")
 
-// Options say what to build.
+// Options are the options of a System.
 type Options struct {
 	Mode Mode
-	// Clients are regions in which clients have places; default us, as, eu, au, sa. A
-	// replica stands at the first place of its region, at one more where none is.
+	// Clients are the regions of the clients' places; default us, as, eu, au, sa. A
+	// replica stands at the first place of its region, or at a further place if
+	// there is none.
 	Clients []string
 	// Network has the round trips between at least us, as, eu, au and sa; default
-	// Table 5. Those to Iowa and South Carolina are added.
+	// Table 5. New adds the round trips to Iowa and South Carolina.
 	Network *wan.Matrix
 	// Leader is the region that should lead: West (default), Central or East.
 	Leader string
-	// Apart lets the replicas in Iowa and South Carolina crash with nobody. Else they
-	// do with the clients of au and sa: in the paper a site and a client crash
-	// together, five of each (Section 5.4.1).
+	// Apart keeps the replicas in Iowa and South Carolina up when clients crash.
+	// Otherwise they crash with the clients of au and sa: in the paper a site and a
+	// client crash together, five of each (Section 5.4.1).
 	Apart bool
 }
 
@@ -61,8 +63,8 @@ type Options struct {
 type System struct {
 	o       Options
 	network *wan.Matrix
-	// regions are those of all places, clients how many of them clients ask: behind
-	// them come the servers.
+	// regions are the regions of all places: first the clients' places, clients in
+	// number, then the servers.
 	regions, servers []string
 	clients          int
 	w                *virtual.World
@@ -74,7 +76,7 @@ type System struct {
 	stats
 }
 
-// stats count what was done.
+// stats counts the system's work.
 type stats struct {
 	entries, transactions, elections, leaders, transfers int
 	late, undone, reads, staleReads, snapshots           int
@@ -82,7 +84,7 @@ type stats struct {
 	roundTime                                            time.Duration
 }
 
-// New plans one; its places and network are known then.
+// New plans a System, with its places and its network.
 func New(o Options) (*System, error) {
 	if o.Mode != One && o.Mode != Batched {
 		return nil, fmt.Errorf("%w %q: known are %s and %s", ErrMode, o.Mode, One, Batched)
@@ -116,8 +118,9 @@ func New(o Options) (*System, error) {
 	return s, nil
 }
 
-// Homes tell for each place on whose side of a cut it is: its own number for the
-// clients' places, that of the clients in the US for what else stands in the US.
+// Homes returns for each place the place on whose side of a cut it is. A clients'
+// place is on its own side, other places in the US are on the side of the clients
+// in the US.
 func (s *System) Homes() []virtual.Place {
 	homes := make([]virtual.Place, len(s.regions))
 	us := max(slices.Index(s.regions, West), 0)
@@ -130,7 +133,8 @@ func (s *System) Homes() []virtual.Place {
 	return homes
 }
 
-// Start brings the replicas up; the one that should lead asks for it at once.
+// Start brings the replicas up. The replica that should lead begins an election at
+// once.
 func (s *System) Start(w *virtual.World, limit int, answer func(*virtual.Request, virtual.Outcome)) error {
 	if err := s.stand(w); err != nil {
 		return err
@@ -164,7 +168,7 @@ func (s *System) Start(w *virtual.World, limit int, answer func(*virtual.Request
 	return nil
 }
 
-// stand looks for its places in a world.
+// stand finds the system's places in a world.
 func (s *System) stand(w *virtual.World) error {
 	s.regions, s.network = w.Options().Places, w.Options().Network
 	s.clients = len(s.regions) - len(s.servers)
@@ -183,7 +187,7 @@ func (s *System) stand(w *virtual.World) error {
 // Handle passes a request on.
 func (s *System) Handle(r *virtual.Request) { s.routers[r.Place].handle(r) }
 
-// replicaAt is the replica of a place, nil if there is none.
+// replicaAt returns the replica of a place, or nil.
 func (s *System) replicaAt(p virtual.Place) *replica {
 	for _, r := range s.replicas {
 		if r.place == p {
@@ -193,7 +197,7 @@ func (s *System) replicaAt(p virtual.Place) *replica {
 	return nil
 }
 
-// follower is the place that crashes with one of the clients, -1 if none does.
+// follower returns the place that crashes with a clients' place, or -1.
 func (s *System) follower(p virtual.Place) virtual.Place {
 	if s.o.Apart || int(p) >= s.clients {
 		return -1
@@ -207,7 +211,7 @@ func (s *System) follower(p virtual.Place) virtual.Place {
 	return -1
 }
 
-// Crashed takes a place's replica and router down.
+// Crashed takes the replica and the router of a place down.
 func (s *System) Crashed(p virtual.Place) {
 	if r := s.replicaAt(p); r != nil {
 		r.crash()
@@ -221,7 +225,7 @@ func (s *System) Crashed(p virtual.Place) {
 	}
 }
 
-// Restarted brings them up from what is durable.
+// Restarted brings the replica and the router up from the durable state.
 func (s *System) Restarted(p virtual.Place) {
 	if f := s.follower(p); f >= 0 && !s.w.Up(f) {
 		s.w.Restart(f)
@@ -241,17 +245,17 @@ func (s *System) restart(r *replica) {
 	}
 }
 
-// newest is the replica that has applied most.
+// newest returns the replica with the most applied entries.
 func (s *System) newest() *replica {
 	return slices.MaxFunc(s.replicas, func(a, b *replica) int { return cmp.Compare(a.record.applied, b.record.applied) })
 }
 
-// Out is how many tokens are granted and not released, by the entries that are
-// known to be committed.
+// Out returns the tokens granted and not released, by the entries known to be
+// committed.
 func (s *System) Out() int { return s.newest().record.out }
 
-// Free is how many tokens are free for the clients of a place: none if it knows no
-// leader.
+// Free returns the tokens free for the clients of a place: none if its router knows
+// no leader.
 func (s *System) Free(p virtual.Place) int {
 	if s.routers[p].to == nil {
 		return 0
@@ -260,8 +264,8 @@ func (s *System) Free(p virtual.Place) int {
 	return newest.record.limit - newest.record.out
 }
 
-// Check looks whether the replicas agree and add up, and whether all requests that
-// a leader could do are done.
+// Check checks that the replicas agree and add up, and that all requests that a
+// leader could do are done.
 func (s *System) Check() error {
 	for _, r := range s.replicas {
 		if r.broken != nil {
@@ -284,7 +288,7 @@ func (s *System) Check() error {
 	return nil
 }
 
-// Counters tell what it did. Rounds are the consensus of one entry, from its
+// Counters returns its counters. A round is the consensus of an entry, from its
 // proposal until the leader has applied it.
 func (s *System) Counters() map[string]float64 {
 	c := map[string]float64{

@@ -1,6 +1,6 @@
-// Package rivaltest drives a rival under open load in its tests, and checks what
-// every system owes its clients. It refuses to judge how good one is: experiments
-// do, by the driver of package replay.
+// Package rivaltest drives a rival under open load in its tests, and checks the
+// duties of every system to its clients. It does not judge how good a rival is:
+// experiments do, with the driver of package replay.
 package rivaltest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// Lease is an acquire and its release, as a test asks for it.
+// Lease is an acquire and its release in a test.
 type Lease struct {
 	Due, Hold time.Duration
 	Place     virtual.Place
@@ -19,43 +19,44 @@ type Lease struct {
 	Read virtual.Kind
 }
 
-// Load is what to ask for.
+// Load is the load of a test.
 type Load struct {
 	Limit  int
 	Leases []Lease
-	// Span is how long leases are released for; default for ever.
+	// Span is the time within which leases are released; default for ever.
 	Span time.Duration
-	// Wait is how long an acquire waits; default 5 s.
+	// Wait is the longest wait of an acquire; default 5 s.
 	Wait time.Duration
-	// Unbounded is set where more than the limit may be out.
+	// Unbounded says that clients may hold more than the limit.
 	Unbounded bool
-	// Faults are what happens when, since the start of the load.
+	// Faults are the faults and their times since the start of the load.
 	Faults []Fault
-	// Rest is how long the system has to come to rest in the end; default 20 s.
+	// Rest is the time for the system to come to rest in the end; default 20 s.
 	Rest time.Duration
 }
 
-// Fault is something that happens to the world.
+// Fault is a change of the world.
 type Fault struct {
 	At time.Duration
 	Do func(*Run)
 }
 
-// Run is a run, under way and then over.
+// Run is a run, under way or over.
 type Run struct {
 	World  *virtual.World
 	System virtual.System
 	load   Load
 	calls  []call
-	// Granted and the others count acquires by their answer, Lost those whose place
-	// crashed before one; Released and Read count those other answers.
+	// Granted, Refused and TimedOut count acquires by their answer, Lost acquires of
+	// a place that crashed before the answer. Released and Read count answers to the
+	// other requests.
 	Granted, Refused, TimedOut, Lost, Released, Read int
-	// Held is what clients have.
+	// Held is the number of tokens that clients hold.
 	Held int
-	// Latency is that of acquires and reads, Acquired of granted acquires, as they
-	// come; At when those were granted.
+	// Latency is the latency of acquires and reads, Acquired the latency of granted
+	// acquires, in the order of the answers. At is the times of the grants.
 	Latency, Acquired, At []time.Duration
-	// lives count the crashes of each place.
+	// lives counts the crashes of each place.
 	lives []int
 	down  []bool
 	err   error
@@ -65,7 +66,7 @@ type Run struct {
 type call struct {
 	acquire, release virtual.Request
 	asked, answered  [2]int
-	// life is the place's when it was asked.
+	// life is the life of the place at the request.
 	life    int
 	granted bool
 }
@@ -73,7 +74,7 @@ type call struct {
 // way is the time between a client and its server.
 const way = 500 * time.Microsecond
 
-// Drive runs a load, which is in the order of its times.
+// Drive runs a load, which must be sorted by time.
 func Drive(s virtual.System, o virtual.Options, load Load) (*Run, error) {
 	if load.Wait == 0 {
 		load.Wait = 5 * time.Second
@@ -186,11 +187,11 @@ func (r *Run) answer(q *virtual.Request, o virtual.Outcome) {
 	}
 }
 
-// check looks at all when it has come to rest.
+// check checks the run after it has come to rest.
 func (r *Run) check() {
 	unanswered := 0
-	// Of what was granted, at least what nobody asked to release is out, at most all
-	// but the releases that are done.
+	// Of the tokens granted, at least the tokens without a release request are out,
+	// and at most all but the tokens with an answered release.
 	least, most := 0, 0
 	for i := range r.calls {
 		c := &r.calls[i]
@@ -218,7 +219,8 @@ func (r *Run) check() {
 	}
 	for p := range r.World.Places() {
 		if !r.World.Up(virtual.Place(p)) {
-			// What it was granted with its last breath is not taken back before it is up.
+			// A token granted just before a crash is not taken back before the place
+			// is up.
 			return
 		}
 	}
@@ -227,7 +229,7 @@ func (r *Run) check() {
 	}
 }
 
-// Quantile is one of durations, by nearest rank.
+// Quantile returns a quantile of durations, by nearest rank.
 func Quantile(all []time.Duration, q float64) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -1,23 +1,23 @@
-// Package books holds the balances of one entity at one site: how many of its tokens are
-// available, outstanding and set aside. It is their only writer. Whoever wants to know why
-// a site grants no more than it has reads this file.
+// Package books holds the balances of an entity at a site: the tokens available,
+// outstanding and set aside. It is their only writer. This file tells why a site grants
+// no more than it has.
 //
 // The escrow of a site is its part of the entity's tokens:
 //
 //	escrow = left + net + aside
 //
 // Requests and pledges move tokens between the three and leave the escrow as it is.
-// Grants, debits and credits change the escrow by what other sites gave or got, and the
-// sites' escrows add up to the limit (docs/protocol.md, section 1). What is set aside is
-// not kept as a number of its own: Aside is what the escrow has beyond the other two, and
-// the site compares it with what its protocols have pledged before it stores the books.
+// Grants, debits and credits change the escrow by the tokens that other sites gave or
+// got. The sites' escrows add up to the limit (docs/protocol.md, section 1). Books store
+// no number for the tokens set aside: Aside is the escrow less the other two. The site
+// compares Aside with the pledges of its protocols before it stores the books.
 //
 // Each operation states its bound. An operation beyond the bound changes no balance,
-// closes the books and returns a BrokenError: the code that called it is wrong, and
-// whatever the books would say next cannot be relied on. Closed books refuse everything.
+// closes the books and returns a BrokenError: the calling code is wrong, and the books
+// are no longer reliable. Closed books refuse everything.
 //
-// Package books refuses to know why tokens move: who may have them is decided elsewhere.
-// It knows no time and no lock; only a Stripe's Left may be read while others change it.
+// Package books refuses to know why tokens move: other code decides who may have them. It
+// knows no time and no lock; only a Stripe's Left may be read while others change it.
 package books
 
 import (
@@ -30,18 +30,19 @@ import (
 // Tokens counts tokens.
 type Tokens = avantan.Tokens
 
-// Most bounds every balance, in tokens, above and below zero: far from where sums over
-// the most sites there can be would overflow. Trusted releases could pile up as many.
+// Most bounds every balance, in tokens, above and below zero: sums over the largest
+// possible number of sites stay far from overflow. Trusted releases could pile up as
+// many.
 const Most Tokens = 1 << 56
 
-// closed stands for the escrow of books that are closed.
+// closed stands for the escrow of closed books.
 const closed Tokens = math.MinInt64
 
-// Books are the balances of one entity at one site. The zero Books hold nothing.
+// Books are the balances of an entity at a site. The zero Books hold nothing.
 type Books struct{ left, net, escrow Tokens }
 
-// Of returns books with balances: of a new entity, or as they were stored. It fails if one
-// of them is out of bounds.
+// Of returns books with balances of a new entity, or balances read from storage. It fails
+// if a balance is out of bounds.
 func Of(left, net, aside Tokens) (Books, error) {
 	b := Books{left: left, net: net, escrow: left + net + aside}
 	if !within(left, 0) || !within(net, 0) || !within(aside, 0) {
@@ -56,15 +57,15 @@ func (b *Books) Close() { b.escrow = closed }
 // Closed reports whether the books are closed.
 func (b *Books) Closed() bool { return b.escrow == closed }
 
-// Left is what is available, negative for a site that lacks tokens.
+// Left is the number of tokens available, negative for a site that lacks tokens.
 func (b *Books) Left() Tokens { return b.left }
 
-// Net is what is outstanding by this site: acquired less released here. It is negative
-// where more came back here than was handed out here.
+// Net is the number of tokens outstanding by this site: acquired here less released here.
+// It is negative where more tokens came back than were handed out.
 func (b *Books) Net() Tokens { return b.net }
 
-// Aside is what is set aside for instances under way; offers of less than nothing count
-// as they are. Closed books have nothing to tell of that.
+// Aside is the number of tokens set aside for instances under way; a negative offer
+// counts as a negative number. It is 0 of closed books.
 func (b *Books) Aside() Tokens {
 	if b.Closed() {
 		return 0
@@ -80,7 +81,7 @@ func (b *Books) Escrow() Tokens {
 	return b.escrow
 }
 
-// Take hands out tokens: at least 1, and no more than are left.
+// Take hands out tokens: at least 1, at most the tokens left.
 func (b *Books) Take(tokens Tokens) error {
 	if b.Closed() || tokens < 1 || tokens > b.left || b.net > Most-tokens {
 		return b.fail("take", tokens)
@@ -90,12 +91,12 @@ func (b *Books) Take(tokens Tokens) error {
 	return nil
 }
 
-// Fits reports whether tokens that were outstanding may be returned: the books have room.
+// Fits reports whether the books have room for the return of outstanding tokens.
 func (b *Books) Fits(tokens Tokens) bool {
 	return b.left <= Most-tokens && b.net >= tokens-Most
 }
 
-// Return takes back tokens that were outstanding; they fit.
+// Return takes back outstanding tokens, which must fit.
 func (b *Books) Return(tokens Tokens) error {
 	if b.Closed() || tokens < 0 || !b.Fits(tokens) {
 		return b.fail("return", tokens)
@@ -105,8 +106,8 @@ func (b *Books) Return(tokens Tokens) error {
 	return nil
 }
 
-// Pledge sets an offer to an instance aside: no more than is left. A site that lacks
-// tokens may offer what it lacks, a negative number.
+// Pledge sets an offer to an instance aside, at most the tokens left. A site that lacks
+// tokens may offer its lack, a negative number.
 func (b *Books) Pledge(offer Tokens) error {
 	if b.Closed() || offer > max(0, b.left) || !within(b.left, -offer) || !within(b.Aside(), offer) {
 		return b.fail("pledge", offer)
@@ -115,7 +116,7 @@ func (b *Books) Pledge(offer Tokens) error {
 	return nil
 }
 
-// Withdraw takes an offer back that was set aside.
+// Withdraw takes back an offer that was set aside.
 func (b *Books) Withdraw(offer Tokens) error {
 	if b.Closed() || !within(b.left, offer) || !within(b.Aside(), -offer) {
 		return b.fail("withdraw", offer)
@@ -124,7 +125,7 @@ func (b *Books) Withdraw(offer Tokens) error {
 	return nil
 }
 
-// Grant ends an instance: for what was offered to it, the site gets a grant.
+// Grant ends an instance: the site gets a grant for its offer.
 func (b *Books) Grant(offer, grant Tokens) error {
 	if b.Closed() || !within(b.left, grant) || !within(b.Aside(), -offer) {
 		return b.fail("grant", grant)
@@ -134,7 +135,7 @@ func (b *Books) Grant(offer, grant Tokens) error {
 	return nil
 }
 
-// Debit gives tokens to another site: at least 1, and no more than are left.
+// Debit gives tokens to another site: at least 1, at most the tokens left.
 func (b *Books) Debit(tokens Tokens) error {
 	if b.Closed() || tokens < 1 || tokens > b.left {
 		return b.fail("debit", tokens)
@@ -149,7 +150,7 @@ func (b *Books) HasRoom(tokens Tokens) bool {
 	return tokens <= Most && within(b.left, tokens) && within(b.escrow, tokens)
 }
 
-// Credit takes tokens of another site in: at least 1, and there is room.
+// Credit takes in tokens of another site: at least 1, for which there must be room.
 func (b *Books) Credit(tokens Tokens) error {
 	if b.Closed() || tokens < 1 || !b.HasRoom(tokens) {
 		return b.fail("credit", tokens)
@@ -159,9 +160,9 @@ func (b *Books) Credit(tokens Tokens) error {
 	return nil
 }
 
-// Shift moves tokens that are outstanding of entities below this one into these books, or
-// out of them if negative, and returns how many: those beyond the bounds are left out.
-// What is left pays for them, and may become negative.
+// Shift moves outstanding tokens of entities below this entity into these books, or out
+// of them if negative. It returns the number moved: tokens beyond the bounds are left
+// out. The tokens left pay for the move, and may become negative.
 func (b *Books) Shift(out Tokens) (Tokens, error) {
 	if b.Closed() {
 		return 0, b.fail("shift", out)
@@ -181,14 +182,15 @@ func within(balance, change Tokens) bool {
 	return change >= -2*Most && change <= 2*Most && balance+change >= -Most && balance+change <= Most
 }
 
-// fail closes the books, and says why they were.
+// fail closes the books and returns the reason.
 func (b *Books) fail(operation string, tokens Tokens) error {
 	err := &BrokenError{Operation: operation, Tokens: tokens, Left: b.left, Net: b.net, Aside: b.Aside(), Closed: b.Closed()}
 	b.Close()
 	return err
 }
 
-// BrokenError says which operation was beyond its bound, and what the books said then.
+// BrokenError names the operation that was beyond its bound, with the balances at that
+// time.
 type BrokenError struct {
 	Operation                string
 	Tokens, Left, Net, Aside Tokens

@@ -2,37 +2,37 @@ package books
 
 import "sync/atomic"
 
-// The escrow of a hot entity is spread over stripes, one for each lane that serves its
-// requests: the sites' way of sharing a limit, once more within a site. Tokens of
-// stripes are in no other balance until the stripes are gathered.
+// The escrow of a hot entity is spread over stripes, as sites share a limit. Each lane
+// that serves its requests has a stripe. Tokens of stripes are in no other balance until
+// the stripes are gathered.
 
 // MostInStripe bounds the balances of a stripe, in tokens: all stripes together stay
 // within Most.
 const MostInStripe = Most >> 8
 
-// Stripe is one lane's part of an escrow. Its lane alone changes it while stripes are
+// Stripe is a lane's part of an escrow. Its lane alone changes it while stripes are
 // scattered.
 type Stripe struct {
 	// left may be read by others.
 	left atomic.Int64
-	// given is what Scatter gave; net is acquired less released of it, taken and returned
-	// are those.
+	// given is the number of tokens from Scatter; net is taken less returned.
 	given, net, taken, returned Tokens
 	operations                  uint64
 	broken                      *BrokenError
 	_                           [64]byte // stripes share no cache line
 }
 
-// Left is what is available in the stripe. It may be called at any time.
+// Left is the number of tokens available in the stripe. It may be called at any time.
 func (s *Stripe) Left() Tokens { return Tokens(s.left.Load()) }
 
-// Net is what was taken of the stripe less what was returned since it was scattered.
+// Net is the number of tokens taken from the stripe less returned to it, since it was
+// scattered.
 func (s *Stripe) Net() Tokens { return s.net }
 
-// Operations counts what was done on the stripe since it was scattered.
+// Operations counts the operations on the stripe since it was scattered.
 func (s *Stripe) Operations() uint64 { return s.operations }
 
-// Take hands out tokens: at least 1, and no more than are left in the stripe.
+// Take hands out tokens: at least 1, at most the tokens left in the stripe.
 func (s *Stripe) Take(tokens Tokens) error {
 	if tokens < 1 || tokens > s.Left() {
 		return s.fail("take", tokens)
@@ -41,12 +41,12 @@ func (s *Stripe) Take(tokens Tokens) error {
 	return s.move("take", tokens)
 }
 
-// Fits reports whether tokens may be returned to the stripe: it has room.
+// Fits reports whether the stripe has room for the return of outstanding tokens.
 func (s *Stripe) Fits(tokens Tokens) bool {
 	return s.Left() <= MostInStripe-tokens && s.net >= tokens-MostInStripe
 }
 
-// Return takes back tokens that were outstanding; they fit.
+// Return takes back outstanding tokens, which must fit.
 func (s *Stripe) Return(tokens Tokens) error {
 	if tokens < 1 || !s.Fits(tokens) {
 		return s.fail("return", tokens)
@@ -55,7 +55,7 @@ func (s *Stripe) Return(tokens Tokens) error {
 	return s.move("return", -tokens)
 }
 
-// move moves tokens from what is left to what is outstanding.
+// move moves tokens from left to net.
 func (s *Stripe) move(operation string, tokens Tokens) error {
 	s.left.Store(s.left.Load() - int64(tokens))
 	s.net += tokens
@@ -73,7 +73,7 @@ func (s *Stripe) fail(operation string, tokens Tokens) error {
 	return s.broken
 }
 
-// Scatter gives each of the stripes, which are empty, the same part of what is left.
+// Scatter gives each of the stripes, which are empty, the same part of the tokens left.
 func (b *Books) Scatter(stripes []Stripe, part Tokens) error {
 	n := Tokens(len(stripes))
 	if b.Closed() || part < 0 || part > MostInStripe || part*n > b.left {
@@ -92,8 +92,8 @@ func (b *Books) Scatter(stripes []Stripe, part Tokens) error {
 	return nil
 }
 
-// Gather takes what the stripes hold back into the books and empties them. It returns the
-// tokens taken and returned there, and how many operations there were.
+// Gather takes the stripes' tokens back into the books and empties the stripes. It
+// returns the tokens taken and returned there, and the number of operations.
 func (b *Books) Gather(stripes []Stripe) (taken, returned Tokens, operations uint64, err error) {
 	left, net, given := b.left, b.net, Tokens(0)
 	for i := range stripes {

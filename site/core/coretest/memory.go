@@ -1,5 +1,6 @@
-// Package coretest has a store of records in memory, for tests of what uses a core: what
-// package store is on a disk. It refuses nothing: it does not know what a core may record.
+// Package coretest has a store of records in memory, for tests of code that uses a core;
+// package store is the store on a disk. It refuses nothing: it does not know which
+// records are valid.
 package coretest
 
 import (
@@ -15,7 +16,7 @@ type Memory struct {
 	Catalogue *core.CatalogueRecord
 	Changes   Series[core.ChangeRecord]
 	Entities  map[string]core.EntityRecord
-	// Names are those of the entities, by generation.
+	// Names are the names of the entities, by generation.
 	Names  map[uint64]string
 	Books  map[string]core.BooksRecord
 	Blocks Series[core.RequestBlock]
@@ -113,7 +114,7 @@ func (m *Memory) Commit(r *core.Records) error {
 	return nil
 }
 
-// Load returns what a core begins with.
+// Load returns the records from which a core begins.
 func (m *Memory) Load() (core.Restored, error) {
 	var r core.Restored
 	if m.Catalogue != nil {

@@ -1,5 +1,5 @@
-// Command extract writes the schema of the kinds of resources that the
-// configurations below terraform/ use, out of a package of bindings.
+// Command extract reads a package of bindings and writes the schema of the kinds of
+// resources that the configurations below terraform/ use.
 //
 //	extract -provider google -bindings bin/npm/google -terraform terraform -out terraform/schemas/google.json
 package main
