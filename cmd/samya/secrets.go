@@ -30,7 +30,7 @@ func (s *secrets) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.files.Cert, "tls-cert", "", "file with a client certificate to show, in PEM")
 	f.StringVar(&s.files.Key, "tls-key", "", "file with the client certificate's key, in PEM")
 	f.StringVar(&s.files.CRL, "tls-crl", "", "file with the CAs' revocation lists, in PEM")
-	f.StringVar(&s.serverName, "tls-server-name", "", "host that the certificate of who answers must be for (default: that of the address)")
+	f.StringVar(&s.serverName, "tls-server-name", "", "host in the certificate of the answering server (default: the host of the address)")
 	f.StringVar(&s.tokenFile, "token-file", "", "file with a bearer token to show")
 }
 

@@ -31,12 +31,12 @@ func (s *security) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.files.Key, "tls-key", "", "file with the certificate's key in PEM")
 	f.StringVar(&s.files.CA, "tls-ca", "", "file with the certificates of the CAs that are trusted, in PEM")
 	f.StringVar(&s.files.CRL, "tls-crl", "", "file with the CAs' revocation lists in PEM")
-	f.StringVar(&s.access, "access-file", "", "file that says who may call what (YAML, see docs/security.md); looked at every 10s. Without one everybody may everything")
+	f.StringVar(&s.access, "access-file", "", "file with the rights of callers (YAML, see docs/security.md); looked at every 10s. Without the file every caller may do everything")
 	f.StringVar(&s.audit, "audit-file", "", "file that administrative changes are added to as lines of JSON (default: audit.log in the data directory of a site with an access file)")
 	f.BoolVar(&s.insecure, "insecure", false, "listen beyond this machine without certificates, an access file or a key of gossip")
 	f.IntVar(&s.conns, "max-conns", appmgr.DefaultMaxConns, "how many connections each listener has at most; further ones wait")
 	f.IntVar(&s.inFlight, "max-concurrent", appmgr.DefaultMaxConcurrent, "how many calls are under way at most; further ones are refused. Streams have bounds of their own")
-	f.Float64Var(&s.rate, "max-rate", 0, "how many operations a second one caller may ask for, those of batches and streams each; 0: no bound")
+	f.Float64Var(&s.rate, "max-rate", 0, "operations a second that a caller may ask for, each operation of a batch or stream counted; 0: no bound")
 }
 
 // guardConfig holds further settings of a process for its guards.

@@ -37,7 +37,7 @@ func (s *served) flags(f *pflag.FlagSet, http, gossip string) {
 	f.StringVar(&s.gossip, "gossip", gossip, "address for gossip between the cluster's processes")
 	f.StringSliceVar(&s.join, "join", nil, "gossip addresses of some processes of the cluster, host:port,…")
 	f.StringVar(&s.preset, "gossip-preset", string(membership.PresetWAN), "intervals of gossip: local, lan or wan")
-	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the keys of gossip, one a line in base64: the first encrypts, all are accepted; looked at every 10s")
+	f.StringVar(&s.keyFile, "gossip-key-file", "", "file with the keys of gossip, a line each in base64: the first encrypts, all are accepted; looked at every 10s")
 	s.security.flags(f)
 	f.StringVar(&s.wan, "wan", "none", "latency injected between regions: none, samya or a file of round trips")
 	f.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")

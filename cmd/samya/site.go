@@ -85,8 +85,8 @@ directory, and from then on a decision of the sites changes them, no flag.`,
 	f.DurationVar(&cfg.RequestRetention, "request-retention", 5*time.Minute, "how long the answer to a request id is remembered")
 	f.DurationVar(&cfg.ClockSkew, "clock-skew", 0, "by how much the clocks that requests go by may differ: less than the request retention (default 10s, or a quarter of a retention below 40s)")
 	f.IntVar(&cfg.Partitions, "partitions", 0, "how many partitions serve requests side by side; 0: one for every two processors")
-	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing together those that are used together, and split none")
-	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids of clients are remembered at most, about 100 bytes each; beyond, requests are refused. An eighth more is kept for what other sites ask about")
+	f.BoolVar(&cfg.Fixed, "fixed-partitions", false, "leave entities in the partitions in which they come, instead of bringing entities used together into the same partition, and split none")
+	f.IntVar(&cfg.MaxRequests, "max-requests", 4_000_000, "how many request ids of clients are remembered at most, about 100 bytes each; beyond, requests are refused. An eighth more is kept for requests that other sites ask about")
 	f.IntVar(&cfg.TenantSegments, "tenant-segments", 1, "how many segments of an entity's name, from the first on, name its tenant: once seven eighths of max-requests are taken, tenants with an equal part are refused")
 	f.StringSliceVar(&cfg.MetricsEntities, "metrics-entities", nil, "entities whose limit, available and acquired tokens are metrics: names, each with all below it; acme/ is all below acme, * all; 1,000 entities at most")
 	settings.SizeVar(f, &cfg.CheckpointBytes, "checkpoint-bytes", 64<<20, "how long the log gets before it is carried over to the database; after a crash so much is read again, or four times that at most")
@@ -114,10 +114,10 @@ var moduleUses = map[string]string{
 	"protocol":  "how redistributions are agreed, until the cluster decides on a mode (samya mode)",
 	"strategy":  "how a site gets tokens it is short of: by an instance, or from other sites one by one first",
 	"policy":    "who gets how many tokens",
-	"offer":     "what a site gives to a redistribution",
+	"offer":     "tokens that a site offers to a redistribution",
 	"trigger":   "when a redistribution starts",
 	"want":      "how many tokens a site wants to hold",
 	"wait":      "for whom the leader of a redistribution waits that a majority decides",
 	"forecast":  "how demand is forecast",
-	"admission": "what becomes of an acquire that a site is short of tokens for",
+	"admission": "fate of an acquire for which a site is short of tokens",
 }

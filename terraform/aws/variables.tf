@@ -10,7 +10,7 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "What stands in each region, by the cloud's name of it: `sites`, which hold tokens and whose number is fixed with the first start of the cluster, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
+  description = "The servers of each region, by the cloud's name of it: `sites`, which hold tokens, in a number that is fixed with the first start of the cluster, `app_managers`, which serve clients, and `app_managers_max`, up to which their group grows under load. `network` numbers the region's part of `network_cidr` and stays for ever. `zones` are letters."
   type = map(object({
     network          = number
     sites            = optional(number, 1)
@@ -86,7 +86,7 @@ variable "network_cidr" {
 }
 
 variable "client_cidrs" {
-  description = "Networks from which clients may come. By default those of the cluster alone."
+  description = "Networks from which clients may come. By default the cluster's networks alone."
   type        = list(string)
   default     = []
 
@@ -158,7 +158,7 @@ variable "app_manager_settings" {
 }
 
 variable "alarm_actions" {
-  description = "What is told of alarms: by region, ARNs such as those of topics of SNS."
+  description = "Receivers of alarms: by region, ARNs, such as ARNs of topics of SNS."
   type        = map(list(string))
   default     = {}
 

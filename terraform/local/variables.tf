@@ -10,7 +10,7 @@ variable "cluster" {
 }
 
 variable "regions" {
-  description = "What stands in each region, by the region's name: `sites`, which hold tokens and whose number is fixed with the first apply, and `app_managers`, which serve clients and whose number may change at any time."
+  description = "The servers of each region, by the region's name: `sites`, which hold tokens, in a number that is fixed with the first apply, and `app_managers`, which serve clients, in a number that may change at any time."
   type = map(object({
     sites        = optional(number, 1)
     app_managers = optional(number, 2)
@@ -70,7 +70,7 @@ variable "app_manager_settings" {
 }
 
 variable "samya" {
-  description = "The program `samya`. Another program at the same place is an upgrade: the next apply starts all processes anew, one after the other."
+  description = "The program `samya`. Another program at the same place is an upgrade: the next apply starts all processes anew, in turn."
   type        = string
   default     = "../../bin/samya"
 
@@ -81,7 +81,7 @@ variable "samya" {
 }
 
 variable "directory" {
-  description = "Directory of the cluster, for it alone: data, logs, and what is known of its processes. Destroying removes it."
+  description = "Directory of the cluster, for it alone: data, logs, and the state of its processes. Destroying removes it."
   type        = string
   default     = "samya-local"
 
@@ -118,7 +118,7 @@ variable "app_manager_port" {
 }
 
 variable "tls" {
-  description = "Whether processes encrypt what they say, and know callers by certificates. An authority of the cluster's own makes them, below the directory. Changing it ends all processes for a moment."
+  description = "Whether processes encrypt their connections, and know callers by certificates. An authority of the cluster's own makes them, below the directory. Changing it ends all processes for a moment."
   type        = bool
   default     = true
   nullable    = false

@@ -96,7 +96,7 @@ variable "release" {
 }
 
 variable "secrets" {
-  description = "How machines fetch secrets: `fetch` is a shell command that prints the one named by $1."
+  description = "How machines fetch secrets: `fetch` is a shell command that prints the secret named by $1."
   type = object({
     fetch = string
   })
@@ -127,7 +127,7 @@ variable "serve_address" {
 }
 
 variable "paths" {
-  description = "Where things are on machines: the `program`, `config` for keys and certificates, `data` for a site's state, `library` for scripts, and `etc` for what a machine knows of itself."
+  description = "Where things are on machines: the `program`, `config` for keys and certificates, `data` for a site's state, `library` for scripts, and `etc` for the machine's own description."
   type = object({
     program = optional(string, "/usr/local/bin/samya")
     config  = optional(string, "/etc/samya")
