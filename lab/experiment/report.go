@@ -106,7 +106,7 @@ func (t Table) show(b *strings.Builder) {
 func (r *Result) section(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## %s: %s\n\n%s %d cores, %.0f s.\n", r.Name, r.Title, r.Setup, r.Cores, r.Seconds)
 	if r.Quick {
-		b.WriteString("\nMeasured with `--quick`: too briefly to be held against a paper.\n")
+		b.WriteString("\nMeasured with `--quick`: too brief to compare with a paper.\n")
 	}
 	if len(r.Goals) > 0 {
 		b.WriteString("\n| goal | bound | measured | met |\n|---|--:|--:|---|\n")

@@ -34,17 +34,17 @@ func offerSystems() []string {
 func offersResult(r *runs) *experiment.Result {
 	plays := across(play{span: r.span}, offerSystems(), latencyWorkloads)
 	res := &experiment.Result{
-		Setup:   "Five regions, limit 5,000, open load; what a site offers while it has more is what it can spare, unless it says all.",
+		Setup:   "Five regions, limit 5,000, open load; a site offers only spare tokens, unless its system says all.",
 		Tables:  []experiment.Table{r.table(plays, byWorkload, bySystem)},
 		Figures: []experiment.Figure{choiceFigure(r, "Offers", offerSystems(), latencyWorkloads)},
 	}
 	for _, w := range latencyWorkloads {
 		for _, s := range variants {
 			res.Compared = append(res.Compared, experiment.Comparison{
-				What: fmt.Sprintf("%s: acquires that wait where all is offered, of those where what can be spared is, %s", w, title(s)), Unit: "×",
+				What: fmt.Sprintf("%s: acquires that wait, offering all over offering spare tokens, %s", w, title(s)), Unit: "×",
 				Ours: median(r.by(func(of func(play) *outcome) float64 {
 					return share(of(r.on(with(s, offerAll), w)).waits(), of(r.on(s, w)).waits())
-				})), Why: "The paper offers all, and does not ask.",
+				})), Why: "The paper offers all.",
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func policiesResult(r *runs) *experiment.Result {
 		Setup:   "Five regions, limit 5,000, open load; " + redistribute.EqualRisk + " is the policy unless another is named.",
 		Tables:  []experiment.Table{r.table(plays, byWorkload, bySystem)},
 		Figures: []experiment.Figure{choiceFigure(r, "Reallocation policies", policySystems(), constraintWorkloads)},
-		Notes:   []string{"With direct transfers a policy shares out what instances move alone, which are few then."},
+		Notes:   []string{"With direct transfers a policy shares out only tokens that instances move, and instances are few then."},
 	}
 	for _, w := range constraintWorkloads {
 		for _, s := range variants {
@@ -104,7 +104,7 @@ func policiesResult(r *runs) *experiment.Result {
 
 func whyPolicy(policy string) string {
 	if policy == redistribute.Paper {
-		return "The paper's, which it does not compare with others."
+		return "The paper's; not compared there."
 	}
 	return "Not in the paper."
 }

@@ -52,13 +52,13 @@ func constraintResult(r *runs) *experiment.Result {
 		})
 		res.Compared = append(
 			res.Compared,
-			experiment.Comparison{What: w + ": samya below No Constraint", Unit: "%", Paper: new(paperBelowNoConstraint), Ours: median(below), Why: "Nothing waits for long enough to be lost; on tight more is wanted than there is for some of the time, and the oracle loses as much."},
+			experiment.Comparison{What: w + ": samya below No Constraint", Unit: "%", Paper: new(paperBelowNoConstraint), Ours: median(below), Why: "No acquire waits long enough to be lost; on tight demand sometimes exceeds the limit, and the oracle loses as much."},
 		)
 		for _, s := range []string{transfers, majority, star} {
 			res.Compared = append(res.Compared, experiment.Comparison{
 				What: fmt.Sprintf("%s: %s over No Redistribution", w, title(s)), Unit: "×", Paper: new(paperOverNoRedistributes),
 				Ours: median(r.ratios(r.on(s, w), r.on(noRedistributes, w), (*outcome).rate)),
-				Why:  "It is how much of the demand is above an equal share of the limit, which depends on the trace.",
+				Why:  "Depends on the trace's demand above an equal share of the limit.",
 			})
 		}
 	}

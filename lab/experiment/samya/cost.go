@@ -33,7 +33,7 @@ func costResult(r *runs) *experiment.Result {
 	messages := perRedistribution(func(o *outcome) float64 { return o.messages })
 	bytes := perRedistribution(func(o *outcome) float64 { return o.bytes })
 	res := &experiment.Result{
-		Setup:  "Five regions, limit 5,000, open load; bytes are those of the messages as they are encoded.",
+		Setup:  "Five regions, limit 5,000, open load; bytes of encoded messages.",
 		Tables: []experiment.Table{costTable(r, plays, messages, bytes)},
 	}
 	var panels []plot.Panel
@@ -61,7 +61,7 @@ func costResult(r *runs) *experiment.Result {
 	for _, s := range costSystems {
 		res.Compared = append(
 			res.Compared,
-			experiment.Comparison{What: "fit: messages a redistribution, " + title(s), Ours: r.median(r.on(s, fit), messages), Why: "The paper does not count them."},
+			experiment.Comparison{What: "fit: messages a redistribution, " + title(s), Ours: r.median(r.on(s, fit), messages), Why: "Not in the paper."},
 			experiment.Comparison{What: "fit: bytes a redistribution, " + title(s), Unit: "bytes", Ours: r.median(r.on(s, fit), bytes), Why: "As above."},
 		)
 	}

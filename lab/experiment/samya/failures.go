@@ -97,8 +97,8 @@ func (r *runs) betterOfMedians(workload string, f fault) []float64 {
 // howCompared describes the comparison of auto in the goals, and gives the result
 // of the other comparison.
 func (r *runs) howCompared(f fault) string {
-	return fmt.Sprintf("The goals compare runs under one demand, and take the median of that. "+
-		"The medians of each system, which may be of different hours, have auto at %.3g of the better in its lowest minute on fit, and %.3g on tight.",
+	return fmt.Sprintf("The goals compare runs under equal demand, and take the median ratio. "+
+		"Medians of each system may be of different hours: there auto has %.3g of the better in its lowest minute on fit, and %.3g on tight.",
 		least(r.betterOfMedians(fit, f)), least(r.betterOfMedians(tight, f)))
 }
 
@@ -146,15 +146,15 @@ func crashGoals(r *runs) []experiment.Goal {
 func crashResult(r *runs) *experiment.Result {
 	plays := across(play{span: r.span, fault: crashes}, failureSystems, failureWorkloads)
 	res := &experiment.Result{
-		Setup:    fmt.Sprintf("Five regions, limit 5,000, open load; a region crashes with its site and its clients every %.2g minutes, until one is alive.", float64(r.minutes())/eras),
+		Setup:    fmt.Sprintf("Five regions, limit 5,000, open load; every %.2g minutes a region crashes with its site and its clients, until a single region is alive.", float64(r.minutes())/eras),
 		Goals:    crashGoals(r),
 		Tables:   failureTables(r, plays),
 		Figures:  failureFigures(r, plays, "Figure 10"),
 		Compared: failureCompared(r, crashes),
 		Notes: []string{
 			r.howCompared(crashes),
-			"What clients of a crashed region held stays out: nobody releases it. Nor is it given back when its site is down.",
-			"What the sites that are left hold together is settled by who crashed before; which of them has it when the next one crashes, nobody can know.",
+			"Tokens held by clients of a crashed region stay out: nobody releases them, nor could a site that is down take them back.",
+			"Earlier crashes decide how many tokens the remaining sites hold together. Nobody can know which site holds them at the next crash.",
 		},
 	}
 	return res
@@ -192,7 +192,7 @@ func partitionResult(r *runs) *experiment.Result {
 		Compared: failureCompared(r, cut),
 		Notes: []string{
 			r.howCompared(cut),
-			"The paper's cut lasts all the time; ours heals before the end, so that what comes after is seen as well.",
+			"The paper's cut lasts the whole run; ours heals before the end, to show the time after it as well.",
 		},
 	}
 }
@@ -236,15 +236,15 @@ func failureCompared(r *runs, f fault) []experiment.Comparison {
 func whyFailure(system string) string {
 	switch system {
 	case oneRound:
-		return "As in the paper it serves while a majority of its replicas is alive and reached, far less than samya, and then nothing."
+		return "As in the paper: far less than samya while a majority is reached, then nothing."
 	case batched:
-		return "The paper has no such rival; what holds of the one above holds of it, but for the throughput."
+		return "Not in the paper; serves as long as the line above."
 	case majority:
-		return "As in the paper its sites serve what they hold when there is no majority, and move nothing."
+		return "As in the paper: without a majority its sites serve their escrow, and move nothing."
 	case star:
-		return "As in the paper it goes on moving tokens among those that are left."
+		return "As in the paper: it keeps moving tokens among the remaining sites."
 	case auto:
-		return "Not in the paper: majority while there is one, star otherwise."
+		return "Not in the paper: majority while possible, star otherwise."
 	}
-	return "Not in the paper, which has no direct transfers."
+	return "Direct transfers are not in the paper."
 }

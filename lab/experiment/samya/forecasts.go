@@ -45,14 +45,14 @@ func forecastsResult(r *runs) *experiment.Result {
 	res := &experiment.Result{
 		Setup:  "Five regions, limit 5,000, open load.",
 		Tables: []experiment.Table{r.table(plays, byWorkload, bySystem)},
-		Notes:  []string{"Under open load forecasts save waits, not throughput: what waits is served later. The paper's 1.4 times cannot be had here."},
+		Notes:  []string{"Under open load forecasts save waits, not throughput: waiting requests are served later. The paper's clients ask nothing while they wait, so 1.4 times is out of reach here."},
 	}
 	for _, w := range forecastWorkloads {
 		for _, s := range forecastVariants {
 			pair := func(f figure) float64 { return median(r.ratios(r.on(s, w), r.on(with(s, noForecast), w), f)) }
 			res.Compared = append(res.Compared, experiment.Comparison{
 				What: fmt.Sprintf("%s: throughput with forecasts over without, %s", w, title(s)), Unit: "×", Paper: new(paperForecasts), Ours: pair((*outcome).rate),
-				Why: "Does not reproduce under open load: a request that waits is served later; the paper's clients ask nothing meanwhile.",
+				Why: "Not reproduced under open load.",
 			})
 		}
 		for _, s := range forecastVariants {
@@ -60,7 +60,7 @@ func forecastsResult(r *runs) *experiment.Result {
 				return share(of(r.on(s, w)).waits(), of(r.on(with(s, noForecast), w)).waits())
 			})
 			res.Compared = append(res.Compared, experiment.Comparison{
-				What: fmt.Sprintf("%s: acquires that wait with forecasts over without, %s", w, title(s)), Unit: "×", Ours: median(waits), Why: "The paper does not tell it.",
+				What: fmt.Sprintf("%s: acquires that wait with forecasts over without, %s", w, title(s)), Unit: "×", Ours: median(waits), Why: "Not in the paper.",
 			})
 		}
 	}

@@ -60,7 +60,7 @@ func (r *runs) on(system, workload string) play {
 func latencyResult(r *runs) *experiment.Result {
 	plays := latencyPlays(r.setting)
 	res := &experiment.Result{
-		Setup: "Five regions, limit 5,000, open load, an acquire waits 5 s at most; client and site are 1 ms apart, there and back.",
+		Setup: "Five regions, limit 5,000, open load; acquires wait 5 s at most; client to site and back takes 1 ms.",
 		Tables: []experiment.Table{
 			r.table(plays, byWorkload, bySystem),
 			r.minuteTable("minutes", plays, func(p play) string { return p.workload + " " + p.system }, func(o *outcome) []float64 { return o.byMinute }),
@@ -68,12 +68,12 @@ func latencyResult(r *runs) *experiment.Result {
 		Spreads: []experiment.Table{r.spread(plays)},
 		Figures: latencyFigures(r, plays),
 		Notes: []string{
-			"Latency percentiles are over all acquires, refused and timed-out ones too; of refused ones alone they are in the columns refused_…; one that times out has taken 5 s.",
-			"The fair rival is the batched MultiPaxSys: it commits all that is asked for, and what it costs is latency.",
+			"Latency percentiles cover all acquires, even refused and timed-out; the columns refused_… cover refused acquires alone. A timed-out acquire counts as 5 s.",
+			"The fair rival is the batched MultiPaxSys: it commits the whole demand, at the cost of latency.",
 		},
 	}
 	if r.trace != "" {
-		res.Setup += " The demand is that of a file, which every region has, as many hours apart as they are."
+		res.Setup += " Every region plays the demand of the file, shifted by its local time."
 		return res
 	}
 	res.Goals, res.Compared = latencyGoals(r), latencyCompared(r)

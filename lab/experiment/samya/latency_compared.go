@@ -33,25 +33,25 @@ func latencyCompared(r *runs) []experiment.Comparison {
 	}
 	all = append(
 		all,
-		count(paperMajority, new(paperRedistributions), "The paper's trace is another, and it does not say which of its settings we had to choose."),
-		count(paperStar, new(paperStarRedistributions), "Does not reproduce: the star variant needs somewhat more than the majority variant here, not 3.8 times as many."),
-		count(transfers, nil, "A site asks others directly, when it expects to run short and knows that they have tokens."),
+		count(paperMajority, new(paperRedistributions), "The paper has another trace and omits settings, which we had to choose."),
+		count(paperStar, new(paperStarRedistributions), "Not reproduced: here star needs somewhat more than majority, not 3.8 times as many."),
+		count(transfers, nil, "A site that expects to run short directly asks sites known to have tokens."),
 		count(majority, nil, "Leaders wait for all sites, and share by risk."),
 		count(star, nil, "As above."),
-		times("fit: throughput, samya over MultiPaxSys", transfers, oneRound, paperOverMultiPaxSys, "The ratio is offered load times the rival's round: the paper's round took about 79 ms, ours is that of three replicas in the US."),
-		times("fit: throughput, samya over MultiPaxSys led from Iowa", transfers, oneRoundCentral, paperOverMultiPaxSys, "From there two replicas are 30 and 36 ms away, so a round is shorter; the paper does not say where its leader was."),
-		experiment.Comparison{What: "fit: time of a round of MultiPaxSys, by its throughput", Unit: "ms", Ours: r.median(r.on(oneRound, fit), func(o *outcome) float64 { return ratio(1000, o.rate()) }), Why: "The paper does not tell it; 17 times less than 215 a second is 79 ms."},
-		times("fit: throughput, escrow over MultiPaxSys", escrowHalf, oneRound, paperEscrowOverPaxos, "As above; and see the next line."),
-		times("fit: throughput, samya over escrow", transfers, escrowHalf, paperOverEscrow, "Does not reproduce under open load: an escrow commits what is asked for as well, later; the paper's clients wait for an answer before they ask again."),
-		experiment.Comparison{What: "fit: throughput, samya over the batched MultiPaxSys", Unit: "×", Ours: median(r.ratios(r.on(transfers, fit), r.on(batched, fit), (*outcome).rate)), Why: "The paper has no such rival; it commits all that is asked for."},
-		experiment.Comparison{What: "fit: median latency of the batched MultiPaxSys", Unit: "ms", Ours: r.median(r.on(batched, fit), func(o *outcome) float64 { return o.all.p50 }), Why: "The paper has no such rival; it takes the way to the leader and a round."},
+		times("fit: throughput, samya over MultiPaxSys", transfers, oneRound, paperOverMultiPaxSys, "The ratio is offered load times the rival's round: about 79 ms in the paper, here a round of three replicas in the US."),
+		times("fit: throughput, samya over MultiPaxSys led from Iowa", transfers, oneRoundCentral, paperOverMultiPaxSys, "Two replicas are 30 and 36 ms from Iowa, so a round is shorter; the paper does not locate its leader."),
+		experiment.Comparison{What: "fit: time of a round of MultiPaxSys, by its throughput", Unit: "ms", Ours: r.median(r.on(oneRound, fit), func(o *outcome) float64 { return ratio(1000, o.rate()) }), Why: "Not in the paper; 17 times less than 215 a second is 79 ms."},
+		times("fit: throughput, escrow over MultiPaxSys", escrowHalf, oneRound, paperEscrowOverPaxos, "As above; see also the next line."),
+		times("fit: throughput, samya over escrow", transfers, escrowHalf, paperOverEscrow, "Not reproduced under open load: an escrow also commits the whole demand, later; the paper's clients wait for answers."),
+		experiment.Comparison{What: "fit: throughput, samya over the batched MultiPaxSys", Unit: "×", Ours: median(r.ratios(r.on(transfers, fit), r.on(batched, fit), (*outcome).rate)), Why: "Not in the paper; the rival commits the whole demand."},
+		experiment.Comparison{What: "fit: median latency of the batched MultiPaxSys", Unit: "ms", Ours: r.median(r.on(batched, fit), func(o *outcome) float64 { return o.all.p50 }), Why: "Not in the paper; the way to the leader and a round."},
 	)
 	all = append(all, spreadCompared(r)...)
 	for _, s := range []string{transfers, majority, star} {
-		all = append(all, experiment.Comparison{What: "burst: p99, " + title(s), Unit: "ms", Ours: r.median(r.on(s, burst), p99), Why: "The paper has no such workload."})
+		all = append(all, experiment.Comparison{What: "burst: p99, " + title(s), Unit: "ms", Ours: r.median(r.on(s, burst), p99), Why: "Not in the paper."})
 	}
 	of := func(what, unit string, system string, f figure) experiment.Comparison {
-		return experiment.Comparison{What: "over: " + what + ", " + title(system), Unit: unit, Ours: r.median(r.on(system, over), f), Why: "The paper has no such workload: more is wanted than there is for three quarters of the time."}
+		return experiment.Comparison{What: "over: " + what + ", " + title(system), Unit: unit, Ours: r.median(r.on(system, over), f), Why: "Not in the paper: demand exceeds the limit three quarters of the time."}
 	}
 	return append(
 		all,
@@ -66,11 +66,11 @@ func latencyCompared(r *runs) []experiment.Comparison {
 // between seeds, and further systems.
 func spreadCompared(r *runs) []experiment.Comparison {
 	const (
-		whyWorst = "The paper has one hour. In the worst hours demand exceeds the limit: samya lets acquires wait for releases, up to 2.5 s."
-		whyAhead = "The paper has no such rival: below a low-water mark, a site asks all others at once, without a forecast."
-		whyPool  = "The paper has no such rival. A site that wants more asks the server: a round trip."
-		whyTail  = "On tight, long waits are waits for releases. Samya's sites ask each other, and hear of a release later than one leader does."
-		whyNear  = "The paper has no such rival. Servers grant beyond the limit until they have told each other."
+		whyWorst = "The paper has a single hour. In the worst hours demand exceeds the limit: samya lets acquires wait for releases, up to 2.5 s."
+		whyAhead = "Not in the paper: below a low-water mark, a site asks all others at once, without a forecast."
+		whyPool  = "Not in the paper. A site that needs more asks the server: a round trip."
+		whyTail  = "Long waits are for releases. Samya's sites ask each other, and hear of a release later than a leader."
+		whyNear  = "Not in the paper. Servers grant beyond the limit until they have told each other."
 	)
 	fits := r.whereFit(func(of func(play) *outcome) float64 { return p999(of(r.on(transfers, fit))) })
 	one := func(what, unit string, ours float64, why string) experiment.Comparison {
@@ -94,8 +94,8 @@ func spreadCompared(r *runs) []experiment.Comparison {
 
 // whyTable6 explains the difference of each column of Table 6.
 var whyTable6 = map[string]string{
-	majority:   "Quantiles of the demand of half a minute are wanted instead of a mean, and asked for before they are needed.",
+	majority:   "Sites target quantiles of half a minute's demand, not a mean, and ask ahead of need.",
 	star:       "As above; a leader also asks farther sites.",
-	escrowHalf: "The paper does not say how much is borrowed: half of what the richest has is kind to it.",
-	oneRound:   "Under open load the queue of one round after another grows until requests time out after 5 s; the paper's clients ask again when they are answered.",
+	escrowHalf: "The paper does not say how much is borrowed; half of a donor's tokens is generous.",
+	oneRound:   "Under open load requests queue for rounds and time out after 5 s; the paper's clients wait for answers.",
 }

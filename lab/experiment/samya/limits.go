@@ -43,15 +43,15 @@ func limitsResult(r *runs) *experiment.Result {
 	}
 	low, high := limits[0], limits[len(limits)-1]
 	res.Compared = []experiment.Comparison{{
-		What: "throughput at 16,000 over that at 600, " + title(oracle), Unit: "×", Ours: median(r.ratios(at(oracle, high), at(oracle, low), (*outcome).rate)),
-		Why: "What is to be had on this trace.",
+		What: "throughput at 16,000 over 600, " + title(oracle), Unit: "×", Ours: median(r.ratios(at(oracle, high), at(oracle, low), (*outcome).rate)),
+		Why: "The most possible on this trace.",
 	}}
 	for _, s := range []string{transfers, majority, star, paperMajority, paperStar} {
 		res.Compared = append(
 			res.Compared,
-			experiment.Comparison{What: "throughput at 16,000 over that at 600, " + title(s), Unit: "×", Paper: new(paperLimits), Ours: median(r.ratios(at(s, high), at(s, low), (*outcome).rate)), Why: "Reproduces: where tokens are short all the time throughput is what comes free, and the oracle's grows as much."},
+			experiment.Comparison{What: "throughput at 16,000 over 600, " + title(s), Unit: "×", Paper: new(paperLimits), Ours: median(r.ratios(at(s, high), at(s, low), (*outcome).rate)), Why: "Reproduced: while tokens are short, releases bound throughput; the oracle's grows as much."},
 			experiment.Comparison{What: "redistributions at 600, " + title(s), Paper: new(paperAt600), Ours: r.median(at(s, low), (*outcome).redistributions), Why: whyAt600(s)},
-			experiment.Comparison{What: "redistributions at 16,000, " + title(s), Paper: new(paperAt16000), Ours: r.median(at(s, high), (*outcome).redistributions), Why: "A site has 3,200 then, more than a region ever has out."},
+			experiment.Comparison{What: "redistributions at 16,000, " + title(s), Paper: new(paperAt16000), Ours: r.median(at(s, high), (*outcome).redistributions), Why: "A site then has 3,200, more than a region ever has out."},
 		)
 	}
 	axis := plot.Axis{Label: "limit", Unit: "tokens", Zero: true}
@@ -65,7 +65,7 @@ func limitsResult(r *runs) *experiment.Result {
 
 func whyAt600(system string) string {
 	if system == paperMajority || system == paperStar {
-		return "Reproduces, within what another trace makes of it; nothing in these policies says that there is nothing left to be had."
+		return "Reproduced, as far as another trace can; these policies never tell a site that no tokens are left."
 	}
-	return "A site that hears that there is nothing left elsewhere gives up for a while."
+	return "A site told that no tokens are left elsewhere gives up for a while."
 }

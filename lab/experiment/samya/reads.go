@@ -111,10 +111,10 @@ func readsResult(r *runs) *experiment.Result {
 		}
 	}
 	res := &experiment.Result{
-		Setup:   fmt.Sprintf("Five regions, limit 5,000; %d clients in each ask again as soon as they are answered.", readClients),
+		Setup:   fmt.Sprintf("Five regions, limit 5,000; %d clients in each ask again once answered.", readClients),
 		Goals:   readsGoals(r),
 		Tables:  []experiment.Table{r.table(readsPlays(r.setting), byReads, bySystem, byExact)},
-		Notes:   []string{"No token moves here, so that all variants of samya do the same: what the paper has as two lines is one."},
+		Notes:   []string{"No token moves here, so all variants of samya do the same: the paper's two lines coincide."},
 		Figures: []experiment.Figure{picture("", "Figure 15: throughput against the share of reads, medians over the seeds.", &panel)},
 	}
 	for _, c := range []struct {
@@ -122,8 +122,8 @@ func readsResult(r *runs) *experiment.Result {
 		paper     *float64
 		why       string
 	}{
-		{readExact, readOne, new(paperCrossover), "Where the lines cross depends on what a write costs MultiPaxSys, which is a round, and on how many clients are near its leader."},
-		{readExact, readBatched, nil, "The paper has no such rival: a write costs it no more than the way to the leader and a round that many share."},
+		{readExact, readOne, new(paperCrossover), "The crossing depends on the cost of a write for MultiPaxSys, a round, and on how many clients are near its leader."},
+		{readExact, readBatched, nil, "Not in the paper: a write costs no more than the way to the leader and a round that many share."},
 	} {
 		at := r.crossover(c.of, c.rival)
 		if math.IsNaN(at) {

@@ -200,6 +200,6 @@ func (s *setting) about(plays []play) string {
 	if s.span > time.Minute {
 		span = fmt.Sprintf("%v minutes", s.span.Minutes())
 	}
-	return fmt.Sprintf("Virtual time: %s of load a run, %s; a request takes a processor %v (%s), a commit takes a disk %v.",
+	return fmt.Sprintf("Virtual time: %s of load a run, %s. A request takes a processor %v (%s), a commit a disk %v.",
 		span, s.told(plays), s.service, how, s.commit)
 }

@@ -51,9 +51,9 @@ func saturationResult(r *runs) *experiment.Result {
 	}
 	clients := r.clients()
 	res := &experiment.Result{
-		Setup:  "Five regions, limit 5,000; clients ask again as soon as they are answered, and give back what they were granted.",
+		Setup:  "Five regions, limit 5,000; clients ask again once answered, and release granted tokens.",
 		Tables: []experiment.Table{r.table(plays, byClients, bySystem)},
-		Notes:  []string{"What a processor can do is set by the service time, which is that of samya's own code; the real cost of a server's connections is not in it. Ratios say more than rates."},
+		Notes:  []string{"The service time, of samya's own code, decides how much a processor can do; it excludes the real cost of a server's connections. Ratios say more than rates."},
 	}
 	for _, s := range saturationSystems {
 		best, of := 0.0, 0
@@ -62,9 +62,9 @@ func saturationResult(r *runs) *experiment.Result {
 				best, of = v, n
 			}
 		}
-		why := "The paper runs no such test; this is reached with " + strconv.Itoa(of) + " clients a region."
+		why := "Not in the paper; reached with " + strconv.Itoa(of) + " clients a region."
 		if of == clients[len(clients)-1] {
-			why = "The paper runs no such test; it still rises with the most clients that were run."
+			why = "Not in the paper; still rising with the most clients."
 		}
 		res.Compared = append(res.Compared, experiment.Comparison{What: "most committed, " + title(s), Unit: "/s", Ours: best, Why: why})
 	}
@@ -82,8 +82,8 @@ func saturationResult(r *runs) *experiment.Result {
 			{"p99", row.p99, p99},
 		} {
 			res.Compared = append(res.Compared, experiment.Comparison{
-				What: c.what + " with one client a region, " + title(oneRound), Unit: "ms", Paper: new(c.paper), Ours: r.median(at(oneRound, clients[0]), c.of),
-				Why: "Five clients wait for each other's rounds at the leader; the paper does not say how many its clients have under way.",
+				What: c.what + " with 1 client a region, " + title(oneRound), Unit: "ms", Paper: new(c.paper), Ours: r.median(at(oneRound, clients[0]), c.of),
+				Why: "Five clients wait for each other's rounds at the leader; the paper does not give its clients' concurrency.",
 			})
 		}
 	}

@@ -109,7 +109,7 @@ func mean(o *outcome) float64 { return o.all.mean }
 func sitesResult(r *runs) *experiment.Result {
 	plays := sitesPlays(r.setting)
 	res := &experiment.Result{
-		Setup:  "Sites in five regions, each with clients of its own whose demand is drawn for it; open load.",
+		Setup:  "Sites in five regions, each with its own clients and its own draw of the demand; open load.",
 		Goals:  sitesGoals(r),
 		Tables: []experiment.Table{r.table(plays, bySites, byLimit, bySystem)},
 	}
@@ -121,14 +121,14 @@ func sitesResult(r *runs) *experiment.Result {
 	for _, s := range variants {
 		res.Compared = append(
 			res.Compared,
-			experiment.Comparison{What: "mean latency with 20 sites, " + title(s), Unit: "ms", Paper: new(paperMeanLatency), Ours: r.median(r.scaled(s, 20), mean), Why: "The paper says that it is below this; the way to the site is 1 ms of it."},
-			experiment.Comparison{What: "mean latency with 20 sites and a limit of 5,000, " + title(s), Unit: "ms", Paper: new(paperMeanLatency), Ours: r.median(fixed(s, 20), mean), Why: "Does not reproduce if the paper's limit is the same: four times as much is asked of it, and the oracle refuses as well."},
-			experiment.Comparison{What: "throughput of a site differs from that with five by at most, " + title(s), Unit: "%", Ours: r.rateASite(s), Why: "The paper calls it roughly linear; each site has a draw of its own, and No Constraint differs as much."},
-			experiment.Comparison{What: "the same, of what is asked for there, " + title(s), Unit: "%", Ours: r.nonLinear(s), Why: "As above, without what the draws differ by."},
+			experiment.Comparison{What: "mean latency with 20 sites, " + title(s), Unit: "ms", Paper: new(paperMeanLatency), Ours: r.median(r.scaled(s, 20), mean), Why: "The paper gives an upper bound; ours includes 1 ms to the site and back."},
+			experiment.Comparison{What: "mean latency with 20 sites and a limit of 5,000, " + title(s), Unit: "ms", Paper: new(paperMeanLatency), Ours: r.median(fixed(s, 20), mean), Why: "Not reproduced if the paper's limit is the same: demand quadruples, and the oracle refuses as well."},
+			experiment.Comparison{What: "throughput of a site differs from five sites by at most, " + title(s), Unit: "%", Ours: r.rateASite(s), Why: "The paper says roughly linear; each site draws its own demand, and No Constraint differs as much."},
+			experiment.Comparison{What: "the same, relative to the site's demand, " + title(s), Unit: "%", Ours: r.nonLinear(s), Why: "As above, without the difference between draws."},
 		)
 	}
 	res.Compared = append(res.Compared, experiment.Comparison{
-		What: "throughput of a site differs from that with five by at most, " + title(unlimited), Unit: "%", Ours: r.rateASite(unlimited), Why: "What the draws of the demand differ by.",
+		What: "throughput of a site differs from five sites by at most, " + title(unlimited), Unit: "%", Ours: r.rateASite(unlimited), Why: "The difference between draws of the demand.",
 	})
 	systems := []string{transfers, majority, star, oracle}
 	sitesAxis := plot.Axis{Label: "sites", Zero: true}

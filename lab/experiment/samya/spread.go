@@ -30,7 +30,7 @@ var spreads = []struct {
 // of each figure, or a single number if both are the same.
 func (r *runs) spread(plays []play) experiment.Table {
 	t := experiment.Table{
-		Name:  "The median seed / the worst seed. Tokens beyond the limit are those that clients held at most.",
+		Name:  "Median seed / worst seed. Tokens beyond the limit: the most that clients held.",
 		Heads: []string{"workload", "system", "seeds"},
 	}
 	for _, s := range spreads {
