@@ -9,8 +9,7 @@ import (
 	"strconv"
 )
 
-// books is a ledger as small as can be: it offers half of what it has, and
-// shares a pool out evenly.
+// books is a minimal ledger: it offers half of its tokens, and shares a pool out evenly.
 type books struct {
 	self   SiteID
 	left   Tokens
@@ -71,7 +70,7 @@ func (b *books) CanApply(v *Value) error {
 	return err
 }
 
-// grants shares out evenly; the first sites get one token of the remainder each.
+// grants shares out evenly. The first sites get a token of the remainder each.
 func grants(v *Value) map[SiteID]Tokens {
 	pool, _ := delta(v)
 	for _, c := range v.Contributions {
@@ -117,14 +116,14 @@ func (b *books) Install(_ Instance, snapshot []byte) error {
 	return json.Unmarshal(snapshot, &b.limit)
 }
 
-// flush is what one Output leaves to be made durable and then sent.
+// flush is the part of an Output to be made durable and then sent.
 type flush struct {
 	state *State
 	books *books
 	out   []Message
 }
 
-// node is one site of a cluster under test.
+// node is a site of a cluster under test.
 type node struct {
 	id      SiteID
 	cfg     *Config
@@ -136,8 +135,8 @@ type node struct {
 	flushes []flush
 }
 
-// cluster is some sites, the network between them, and an observer that knows
-// all that has left any of them.
+// cluster is some sites, the network between them, and an observer of every message that
+// has left a site.
 type cluster struct {
 	now   Tick
 	nodes []*node
@@ -145,7 +144,7 @@ type cluster struct {
 	net, sent []Message
 	err       error
 
-	// What the observer knows.
+	// The observer's knowledge.
 	total    Tokens
 	value    map[Instance]*Value
 	proposed map[vote]*Value
@@ -208,7 +207,7 @@ func (c *cluster) fail(format string, args ...any) {
 	}
 }
 
-// decided checks agreement, and that only what a majority accepted is applied.
+// decided checks agreement, and that a majority has accepted every applied value.
 func (c *cluster) decided(t Instance, v *Value) {
 	if old, ok := c.value[t]; ok {
 		if !old.Equal(v) {
@@ -268,7 +267,7 @@ func (c *cluster) accept(at vote, site SiteID) {
 	}
 }
 
-// step runs one input. What follows from it waits to be made durable.
+// step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
 	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
@@ -311,7 +310,7 @@ func (c *cluster) syncAll(n *node) {
 	}
 }
 
-// settle is step, with all that follows from it durable.
+// settle is step, with its output made durable.
 func (c *cluster) settle(n *node, in Input) Output {
 	out := c.step(n, in)
 	c.syncAll(n)
@@ -347,7 +346,7 @@ func cloneMessage(m *Message) Message {
 	return d
 }
 
-// check asserts what must hold after every event.
+// check asserts the invariants that hold after every event.
 func (c *cluster) check() error {
 	if c.err != nil {
 		return c.err
@@ -373,9 +372,9 @@ type view struct {
 	b *books
 }
 
-// conserved is section 1 of docs/protocol.md, exactly: all tokens, with the
-// decided instances settled for those in R that have not applied them, are the
-// limit as of the decided instances.
+// conserved is section 1 of docs/protocol.md, exactly: the sum of all tokens is the limit
+// as of the decided instances. A decided instance counts as settled for each member of R
+// that has not applied it.
 func (c *cluster) conserved(views []view) error {
 	sum, limit := Tokens(0), c.total
 	for _, w := range views {

@@ -7,10 +7,9 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
-// It must not panic, never lower a promise within an instance or go back to an
-// earlier one, keep a State that it could be restored from, and send nothing
-// that its own Validate refuses.
+// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not. It must
+// not panic, lower a promise within an instance or go back to an earlier instance. It
+// must keep a restorable State, and send nothing that its own Validate refuses.
 func FuzzStep(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte{})

@@ -53,8 +53,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// A message that is malformed, from a stranger or for somebody else has no
-// effect at all.
+// TestMalformedMessages: a message that is malformed, from a stranger or for somebody
+// else has no effect at all.
 func TestMalformedMessages(t *testing.T) {
 	own := Contribution{Site: "b", Offered: 5, Wanted: 5}
 	value := &Value{Contributions: []Contribution{own}, Policy: "even"}
@@ -110,7 +110,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// A site alone decides in the step that begins.
+// TestSingleMember: a site alone decides in the step that begins.
 func TestSingleMember(t *testing.T) {
 	c := newCluster(map[SiteID]Tokens{"a": 100}, func(SiteID) Rand { return least{} })
 	out := c.step(c.nodes[0], Input{Begin: &Proposal{Change: []byte("-40")}})
@@ -125,8 +125,8 @@ func TestSingleMember(t *testing.T) {
 	}
 }
 
-// A leader does not build what its own ledger would not apply, and gives back
-// what it set aside for it.
+// TestUnacceptableProposal: a leader does not build a value that its own ledger would not
+// apply, and gives back the tokens that it set aside for it.
 func TestUnacceptableProposal(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
@@ -150,8 +150,8 @@ func TestUnacceptableProposal(t *testing.T) {
 	}
 }
 
-// A cohort neither accepts nor applies what its ledger would not, but does not
-// hold up the others.
+// TestUnacceptableValue: a cohort neither accepts nor applies a value that its ledger
+// would not apply, but does not hold up the others.
 func TestUnacceptableValue(t *testing.T) {
 	s := trio(t)
 	v := &Value{Contributions: []Contribution{{Site: "b", Offered: 1, Wanted: 1}}, Policy: "whim"}
@@ -166,8 +166,8 @@ func TestUnacceptableValue(t *testing.T) {
 	}
 }
 
-// A decided value with a contribution that this site never pledged is a sign of
-// a rolled back disk. It is reported and not applied.
+// TestForeignPledge: a decided value with a contribution that this site never pledged is
+// a sign of a rolled back disk. It is reported and not applied.
 func TestForeignPledge(t *testing.T) {
 	v := &Value{Contributions: []Contribution{{Site: "a", Offered: 7, Wanted: 7}}, Policy: "even"}
 	for _, m := range []Message{
@@ -184,7 +184,7 @@ func TestForeignPledge(t *testing.T) {
 	}
 }
 
-// A snapshot that the ledger cannot read leaves the site where it was.
+// TestInstallFails: a snapshot that the ledger cannot read leaves the site where it was.
 func TestInstallFails(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
@@ -195,8 +195,8 @@ func TestInstallFails(t *testing.T) {
 	}
 }
 
-// With the failure detector's word that a member is down, a leader does not sit
-// out its window for it.
+// TestReachable: with the failure detector's word that a member is down, a leader does
+// not sit out its window for it.
 func TestReachable(t *testing.T) {
 	s := trio(t)
 	a := s.node("a")
@@ -213,7 +213,7 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// Proposals meet an instance under way: they join it, whoever leads.
+// TestBeginJoins: proposals meet an instance under way and join it, whoever leads.
 func TestBeginJoins(t *testing.T) {
 	s := trio(t)
 	a, b := s.node("a"), s.node("b")
@@ -234,7 +234,7 @@ func TestBeginJoins(t *testing.T) {
 	}
 }
 
-// A hundred thousand idle machines have to fit.
+// TestIdleMachineIsSmall: a hundred thousand idle machines have to fit.
 func TestIdleMachineIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(Machine{}); size > 400 {
 		t.Errorf("a Machine takes %d bytes, want at most 400", size)
@@ -328,7 +328,7 @@ func TestZeroState(t *testing.T) {
 }
 
 // TestFingerprintTellsContributions: contributions that differ in any field have
-// fingerprints that differ, and so have the values they are part of.
+// different fingerprints, and so have values with different contributions.
 func TestFingerprintTellsContributions(t *testing.T) {
 	seen := map[string]string{string((*Contribution)(nil).Fingerprint(nil)): "none"}
 	same := reflect.TypeFor[Contribution]()

@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/internal/story"
 )
 
-// TestScripts runs the stories under testdata/scripts, whose README describes the
-// commands. After each command the invariants of the simulation are checked.
+// TestScripts runs the stories under testdata/scripts, and checks the invariants of the
+// simulation after each command. The README there describes the commands.
 func TestScripts(t *testing.T) {
 	story.Run(t, "testdata/scripts", func() story.Cluster[Message] { return &script{} })
 }

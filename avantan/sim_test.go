@@ -90,7 +90,7 @@ func (s *sim) reaches(m *Message) bool {
 	return s.groups[from] == s.groups[to] && s.nodes[to].up
 }
 
-// event lets one random thing happen.
+// event lets a random thing happen.
 func (s *sim) event() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	switch {
@@ -157,9 +157,9 @@ func (s *sim) next() (next Tick, found bool) {
 	return next, found
 }
 
-// heal restores all and runs until nothing is under way. Then no offer may be
-// set aside, and after a Refresh of everyone all sites have to be at the same
-// instance, with the same limit, and able to decide another.
+// heal restores all and runs until nothing is under way. Then no offer may be set aside.
+// After a Refresh of everyone all sites have to be at the same instance, with the same
+// limit, and able to decide another.
 func (s *sim) heal() error {
 	clear(s.groups)
 	for _, n := range s.nodes {

@@ -21,7 +21,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// Shorthands of requests at site us.
+// caller is shorthand for requests at site us.
 type caller struct {
 	*sitetest.Cluster
 	ctx context.Context
@@ -163,9 +163,9 @@ func badFields() []answerCase {
 	}
 }
 
-// refusals are requests in good form that the state of the cluster refuses:
-// acme/vm has 9 tokens, 3 at each of three sites, its version is 1, and the
-// request id "used" acquired one token of acme/used.
+// refusals are well-formed requests that the state of the cluster refuses: acme/vm has 9
+// tokens, 3 at each of three sites, its version is 1, and the request id "used" acquired
+// 1 token of acme/used.
 func refusals(generation uint64) []answerCase {
 	const nowhere = "acme/nowhere"
 	unknown := &apierr.Error{Reason: apierr.EntityNotFound, Entity: nowhere}
@@ -254,7 +254,7 @@ func refusals(generation uint64) []answerCase {
 const someTime = time.Nanosecond
 
 // TestAnswers holds every refusal of a site with its code, reason and details, for
-// operations that are calls of their own and for those of batches and streams.
+// operations of calls, batches and streams.
 func TestAnswers(t *testing.T) {
 	for title, way := range map[string]way{"calls": nil, "batches": inBatch, "streams": onStream} {
 		t.Run(title, func(t *testing.T) { testAnswers(t, way) })
@@ -305,8 +305,8 @@ func testAnswers(t *testing.T, way way) {
 	})
 }
 
-// TestExpiredDeadline: what nobody waits for any more is refused before it is
-// begun, so its id is free for another body.
+// TestExpiredDeadline: a request past its deadline is refused before it is begun, so its
+// id is free for another body.
 func TestExpiredDeadline(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	c.Create("acme/vm", 9)
@@ -337,9 +337,9 @@ func TestExpiredDeadline(t *testing.T) {
 	}
 }
 
-// TestRepeatedChanges: a change repeated with its id gets the first answer, at
-// another site too, whatever has become of the entity since. Which sites are known to
-// have applied it changes.
+// TestRepeatedChanges: a change repeated with its id gets the first answer, at another
+// site too, whatever has become of the entity since. Only the list of sites known to have
+// applied the change differs.
 func TestRepeatedChanges(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
 	// A site that does not serve yet refuses for that reason.
@@ -382,8 +382,8 @@ func TestRepeatedChanges(t *testing.T) {
 	}
 }
 
-// TestFullTableRefuses: a site that remembers as many requests as it may takes
-// no further one, and still answers repeats.
+// TestFullTableRefuses: a site with a full table of requests takes no further request,
+// and still answers repeats.
 func TestFullTableRefuses(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, func(cfg *site.Config) { cfg.MaxRequests = 2 })
 	c.Create("acme/vm", 9)
@@ -403,8 +403,8 @@ func TestFullTableRefuses(t *testing.T) {
 	}
 }
 
-// TestNoQuorum: a site alone of three tells in time that nothing was changed,
-// and goes on granting what it holds.
+// TestNoQuorum: a site cut off from both others tells in time that nothing was changed,
+// and goes on granting its tokens.
 func TestNoQuorum(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
 	c.Create("acme/vm", 9)
@@ -413,7 +413,7 @@ func TestNoQuorum(t *testing.T) {
 	defer cancel()
 	us := caller{Cluster: c, ctx: ctx}
 	err := us.create(&samyav1.CreateEntityRequest{Name: "acme/seats", Limit: 1, RequestId: "c"})
-	// Of that time little is left.
+	// Little of that time is left.
 	us.ctx = t.Context()
 	e := apierr.FromGRPC(err)
 	if status.Code(err) != codes.Unavailable || !errors.Is(e, apierr.NoQuorum) || e.RequestID != "c" || e.Site != "us" {

@@ -10,9 +10,10 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestWaitApplied: a change of a limit that waits is answered once all sites have applied
-// it. Where one is cut off the answer comes by the deadline, and tells which, and by how
-// much that site can exceed the limit; a repeat elsewhere waits until the site is back.
+// TestWaitApplied: a waiting limit change is answered once all sites have applied it.
+// While a site is cut off the answer comes by the deadline, names the site, and tells by
+// how much that site can exceed the limit. A repeat elsewhere waits until the site is
+// back.
 func TestWaitApplied(t *testing.T) {
 	names := []string{"as", "eu", "us"}
 	c := sitetest.Start(t, names, nil)

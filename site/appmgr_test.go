@@ -61,10 +61,10 @@ func front(t *testing.T, c *sitetest.Cluster, names ...string) samyav1.EntitySer
 	return client
 }
 
-// TestExactReadsUnderLoad: while clients at three sites take all tokens there are
-// and give them back, so that tokens go from site to site all the time, each exact
-// read that is called consistent accounts for the whole limit; and once they have
-// ceased it tells what they hold.
+// TestExactReadsUnderLoad: clients at three sites take all tokens and give them back, so
+// that tokens go from site to site all the time. Each exact read that is called
+// consistent accounts for the whole limit. After the load an exact read tells how many
+// tokens the clients hold.
 func TestExactReadsUnderLoad(t *testing.T) {
 	const limit, rounds = 90, 40
 	names := []string{"as", "eu", "us"}
@@ -129,8 +129,8 @@ func TestExactReadsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestReadsThroughAnAppManager: bounded reads, watches that go on at another
-// site, and lists page by page.
+// TestReadsThroughAnAppManager: bounded reads, watches that go on at another site, and
+// lists page by page.
 func TestReadsThroughAnAppManager(t *testing.T) {
 	names := []string{"us", "eu", "as"}
 	c := sitetest.Start(t, names, nil)
@@ -175,7 +175,7 @@ func TestReadsThroughAnAppManager(t *testing.T) {
 	for state := w.next(); state.GetEntity().GetVersion() != 2; state = w.next() {
 		t.Logf("told %v", state)
 	}
-	// The site that is watched stops, whichever it is.
+	// The watched site stops, whichever it is.
 	c.Stop("us")
 	if _, err := entities.UpdateEntity(t.Context(), &samyav1.UpdateEntityRequest{Name: "vm", Limit: 70}); err != nil {
 		t.Fatal(err)

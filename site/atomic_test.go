@@ -27,8 +27,9 @@ func allOf(id string, ps ...part) *samyav1.BatchRequest {
 	return r
 }
 
-// TestAtomicBatch: all is granted, of what stands above too, or nothing; a repeat gets
-// the same answer; a refusal names who lacked the tokens.
+// TestAtomicBatch: all entities and all their ancestors grant the tokens, or nothing is
+// granted. A repeat gets the same answer, and a refusal names the entity that lacked the
+// tokens.
 func TestAtomicBatch(t *testing.T) {
 	f := &forest{sitetest.Start(t, []string{"eu", "us"}, nil), t}
 	ctx := t.Context()
@@ -85,7 +86,7 @@ func TestAtomicBatch(t *testing.T) {
 	}
 }
 
-// TestAtomicBatchWaits: it waits for tokens of other sites like an acquire.
+// TestAtomicBatchWaits: an atomic batch waits for tokens of other sites like an acquire.
 func TestAtomicBatchWaits(t *testing.T) {
 	f := &forest{sitetest.Start(t, []string{"eu", "us"}, nil), t}
 	f.plant(map[string]int64{"a": 100, "b": 10}, [2]string{"a", ""}, [2]string{"b", ""})

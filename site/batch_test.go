@@ -18,12 +18,12 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// way makes an operation at site us and returns what a call by itself would have
-// failed with.
+// way makes an operation at site us and returns the error with which a call of it would
+// fail.
 type way func(c caller, op *samyav1.Operation) error
 
-// inBatch is the way of a batch: the operation stands between others, and fields
-// at fault are told as parts of it.
+// inBatch is the way of a batch: the operation stands between others, and the batch's
+// path leads the names of fields at fault.
 func inBatch(c caller, op *samyav1.Operation) error {
 	resp, err := c.Tokens("us").Batch(c.ctx, &samyav1.BatchRequest{Operations: []*samyav1.Operation{{}, op, {}}})
 	if err != nil {
@@ -118,8 +118,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchKeepsNothingOfBefore: operations are used again for later ones of other kinds,
-// whatever became of them.
+// TestBatchKeepsNothingOfBefore: operations are reused for later operations of other
+// kinds, whatever became of them.
 func TestBatchKeepsNothingOfBefore(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	c.Create("acme/vm", 1000)
@@ -157,7 +157,7 @@ func TestBatchKeepsNothingOfBefore(t *testing.T) {
 	}
 }
 
-// TestBatchMakesIDs: operations without an id get one each; leases are named by it.
+// TestBatchMakesIDs: each operation without an id gets an id, which names its lease.
 func TestBatchMakesIDs(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	c.Create("acme/vm", 10)
@@ -212,8 +212,8 @@ func TestBatchBounds(t *testing.T) {
 	}
 }
 
-// TestBatchGivenUp: when the caller of a batch goes, acquires that wait do so no
-// longer, and what was done is done.
+// TestBatchGivenUp: when the caller of a batch goes, its waiting acquires stop waiting.
+// Operations done by then stay done.
 func TestBatchGivenUp(t *testing.T) {
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
 	c.Create("acme/vm", 9)

@@ -63,8 +63,8 @@ func wantUnknown(t *testing.T, what string, resp *samyav1.BatchResponse) {
 	}
 }
 
-// TestBatchOfAnEngineThatStops: operations that were under way then, or that it does not
-// take, may have been done.
+// TestBatchOfAnEngineThatStops: operations under way as the engine stops, or that it does
+// not take, may have been done.
 func TestBatchOfAnEngineThatStops(t *testing.T) {
 	b := idle(t).begin(acquires(2), forEver)
 	for _, c := range b.calls {
@@ -93,8 +93,8 @@ func TestBatchOfAnEngineThatStops(t *testing.T) {
 	}
 }
 
-// TestBatchGivenUpIsNotUsedAgain: after the caller has gone, the operations of a batch
-// may still be looked at. Their memory is let go.
+// TestBatchGivenUpIsNotUsedAgain: after the caller has gone, the engine may still look at
+// the operations of a batch. Their memory is let go.
 func TestBatchGivenUpIsNotUsedAgain(t *testing.T) {
 	s := idle(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -32,7 +32,7 @@ func BenchmarkAppManager(b *testing.B) {
 	})
 }
 
-// managerProcess is an app manager; its address is that of its HTTP API.
+// managerProcess is an app manager; its address is the address of its HTTP API.
 type managerProcess struct {
 	*process
 	grpc string
@@ -54,8 +54,7 @@ func startManaged(b *testing.B) (siteProcess, managerProcess) {
 	return s, m
 }
 
-// httpAcquire acquires over HTTP on connections that are kept, of which each
-// caller has one.
+// httpAcquire acquires over HTTP, each caller on its own kept connection.
 func httpAcquire(b *testing.B, addr string) func(string) error {
 	b.Helper()
 	transport := &http.Transport{MaxIdleConnsPerHost: callers, DisableCompression: true}

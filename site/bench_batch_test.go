@@ -14,10 +14,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// BenchmarkBatch measures durable acquires in batches of 100, each operation with
-// an id of its own, as BenchmarkUnary does calls. An operation takes the site 2.7 µs
-// of processor time, 1.0 µs more than a server that answers at once; most of it is
-// the lookup of its id among those remembered.
+// BenchmarkBatch measures durable acquires in batches of 100, each operation with an id
+// of its own, as BenchmarkUnary does calls. An operation takes the site 2.7 µs of
+// processor time, 1.0 µs more than a server that answers at once; most of it is the
+// lookup of its id among the remembered ids.
 func BenchmarkBatch(b *testing.B) {
 	const each, perRound = 100, 3_000
 	s := startSite(b, buildSamya(b))
@@ -26,10 +26,10 @@ func BenchmarkBatch(b *testing.B) {
 		batchAcquire(dial(b, control.addr), each), batchAcquire(dial(b, s.addr), each))
 }
 
-// BenchmarkStream measures durable acquires of many callers over one stream, each
-// with an id of its own, as BenchmarkUnary does calls. An operation takes the site
-// 6.7 µs of processor time with 64 callers and 2.6 µs with 1,024, a server that
-// answers at once 2.6 µs and 1.9 µs.
+// BenchmarkStream measures durable acquires of many callers over a stream, each with an
+// id of its own, as BenchmarkUnary does calls. An operation takes the site 6.7 µs of
+// processor time with 64 callers and 2.6 µs with 1,024. A server that answers at once
+// takes 2.6 µs and 1.9 µs.
 func BenchmarkStream(b *testing.B) {
 	for _, callers := range []int{64, 1024} {
 		b.Run(strconv.Itoa(callers), func(b *testing.B) {
@@ -41,8 +41,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// batchAcquire acquires by batches of so many operations, whose ids begin with the
-// one given.
+// batchAcquire acquires by batches of each operations. Their ids begin with the given id.
 func batchAcquire(conn *grpc.ClientConn, each int) func(string) error {
 	client := samyav1.NewTokenServiceClient(conn)
 	return func(id string) error {
@@ -66,7 +65,7 @@ func batchAcquire(conn *grpc.ClientConn, each int) func(string) error {
 	}
 }
 
-// streamAcquire acquires over one stream.
+// streamAcquire acquires over a single stream.
 func streamAcquire(b *testing.B, conn *grpc.ClientConn) func(string) error {
 	b.Helper()
 	m := mux.New(conn, mux.Options{})

@@ -37,8 +37,8 @@ func BenchmarkUnary(b *testing.B) {
 	compare(b, control, []*process{s.process}, grpcAcquire(dial(b, control.addr)), grpcAcquire(dial(b, s.addr)))
 }
 
-// compare measures both ways to acquire in alternated rounds, the first of the
-// control and the second through the servers.
+// compare measures both ways to acquire in alternated rounds, first echo at the control,
+// then acquire through the servers.
 func compare(b *testing.B, control *process, servers []*process, echo, acquire func(id string) error) {
 	b.Helper()
 	// A round of this many takes long enough to be a rate.
@@ -46,12 +46,12 @@ func compare(b *testing.B, control *process, servers []*process, echo, acquire f
 	compareOf(b, callers, perRound, 1, control, servers, echo, acquire)
 }
 
-// compareOf is compare with so many callers, calls a round and operations a call.
+// compareOf is compare with the given callers, calls a round and operations a call.
 func compareOf(
 	b *testing.B, callers, perRound, each int, control *process, servers []*process, echo, acquire func(id string) error,
 ) {
 	b.Helper()
-	// One iteration of the benchmark is all rounds.
+	// An iteration of the benchmark is all rounds.
 	const rounds = 7
 	var ids atomic.Uint64
 	round := func(do func(id string) error) float64 { return acquireAll(b, callers, do, perRound, &ids) }
@@ -87,8 +87,8 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// acquireAll has all callers acquire n tokens together, one by one, and
-// returns how many a second.
+// acquireAll has all callers acquire n tokens together, token by token, and returns the
+// tokens per second.
 func acquireAll(b *testing.B, callers int, acquire func(id string) error, n int, ids *atomic.Uint64) float64 {
 	b.Helper()
 	var left atomic.Int64
@@ -131,8 +131,8 @@ func (e echoServer) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samy
 	return &samyav1.AcquireResponse{Tokens: r.GetTokens(), RequestId: r.GetRequestId(), Site: "us"}, nil
 }
 
-// The environment of this test binary as a control: the address of a bare
-// server, and of which kind, grpc or http.
+// The environment of this test binary as a control: the address of a bare server, and its
+// kind, grpc or http.
 const echoListen, echoKind = "SAMYA_BENCH_ECHO", "SAMYA_BENCH_ECHO_KIND"
 
 func TestMain(m *testing.M) {
@@ -160,8 +160,8 @@ func startEcho(b *testing.B, kind string) *process {
 	return startProcess(b, "echo", cmd, addr)
 }
 
-// samya is a binary and a directory, on the file system of the work tree, for
-// the data of those that it runs.
+// samya is a binary and a directory for the data of its processes, on the file system of
+// the work tree.
 type samya struct{ binary, dir string }
 
 func buildSamya(b *testing.B) samya {
@@ -228,7 +228,8 @@ func startProcess(b *testing.B, name string, cmd *exec.Cmd, addr string) *proces
 	return &process{name: name, addr: addr, pid: cmd.Process.Pid}
 }
 
-// allocations is how many objects the process has allocated; 0 if it does not tell.
+// allocations is the number of objects that the process has allocated; 0 if it does not
+// tell.
 func (p *process) allocations(b *testing.B) float64 {
 	b.Helper()
 	if p.http == "" {

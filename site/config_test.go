@@ -22,8 +22,8 @@ func goodConfig(dir string) site.Config {
 	}
 }
 
-// TestConfigNamesTheField holds each setting's message, and that a bad one is
-// told before anything is made on disk.
+// TestConfigNamesTheField holds each setting's message. A bad setting is told before
+// anything is made on disk.
 func TestConfigNamesTheField(t *testing.T) {
 	for _, c := range []struct {
 		spoil          func(*site.Config)
@@ -126,7 +126,7 @@ func TestConfigTakesItsBounds(t *testing.T) {
 	}
 }
 
-// TestConfigTellsAllFaults: whoever starts a site mends its settings once.
+// TestConfigTellsAllFaults: a start reports all faults of its settings at once.
 func TestConfigTellsAllFaults(t *testing.T) {
 	cfg := site.Config{Members: []string{"", "x/y"}, Policy: "fair", MaxRequests: -1}
 	text := cfg.Validate().Error()
@@ -154,8 +154,8 @@ func TestEveryModuleIsTaken(t *testing.T) {
 	}
 }
 
-// TestNewDataNeedsMembers: nothing is left behind by a site that was not told
-// who its members are, and an old directory needs no such word.
+// TestNewDataNeedsMembers: a site that was not told its members leaves nothing behind. An
+// old directory needs no members.
 func TestNewDataNeedsMembers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	cfg := goodConfig(dir)
@@ -179,8 +179,8 @@ func TestNewDataNeedsMembers(t *testing.T) {
 	}
 }
 
-// TestDataBelongsToOneSite: a directory is refused that is another's, is in
-// use, or was begun with other members.
+// TestDataBelongsToOneSite: a site refuses a directory that is another site's, is in use,
+// or was begun with other members.
 func TestDataBelongsToOneSite(t *testing.T) {
 	cfg := goodConfig(t.TempDir())
 	first, err := site.New(cfg)
@@ -210,8 +210,8 @@ func TestDataBelongsToOneSite(t *testing.T) {
 	}
 }
 
-// TestBusyAddress: an address in use is told with its name, and everything
-// that was opened by then is let go.
+// TestBusyAddress: a start names an address in use, and lets go of everything that it had
+// opened by then.
 func TestBusyAddress(t *testing.T) {
 	cfg := goodConfig(t.TempDir())
 	first, err := site.New(cfg)

@@ -26,8 +26,8 @@ func counted(t *testing.T, what string, c prometheus.Collector, lines ...string)
 	}
 }
 
-// TestOperationsAreCounted: operations of batches and streams are counted as calls by
-// themselves are, and how many there were together.
+// TestOperationsAreCounted: operations of batches and streams are counted like calls, and
+// so is the number of operations together.
 func TestOperationsAreCounted(t *testing.T) {
 	refused := outcome{code: core.OutOfTokens}
 	operations := func() []operation {
@@ -98,7 +98,7 @@ func TestEventsAreCounted(t *testing.T) {
 		s.log = slog.New(slog.DiscardHandler)
 		s.Happened(c.event)
 		text := exposition(t, c.of(s.metrics))
-		// Nothing else of its kind is.
+		// No other event of its kind is counted.
 		for line := range strings.Lines(text) {
 			series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 			want := "0"

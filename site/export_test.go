@@ -23,7 +23,7 @@ func (s *Site) EntityService() samyav1.EntityServiceServer { return entities{Sit
 // ClusterService returns the cluster service as gRPC calls it.
 func (s *Site) ClusterService() samyav1.ClusterServiceServer { return cluster{Site: s} }
 
-// Waiting is how many inputs wait for the engine.
+// Waiting is the number of inputs that wait for the engine.
 func (s *Site) Waiting() int { return s.engine.Waiting() }
 
 // Readyz returns the answer of /readyz.
@@ -48,10 +48,10 @@ func ParseWatchToken(text string) (again string, err error) {
 	return t.String(), nil
 }
 
-// StreamWindow is how many calls of a stream may be without an answer.
+// StreamWindow is the largest number of calls of a stream without an answer.
 const StreamWindow = streamWindow
 
-// The bounds of a message of answers: so many, and so many bytes of failures.
+// The bounds of a message of answers: in answers, and in bytes of failures.
 const (
 	MaxReplies   = maxReplies
 	FailureBytes = failureBytes
@@ -60,15 +60,15 @@ const (
 // Starter is the part of the engine that a stream needs.
 type Starter = starter
 
-// ServeStream serves a stream at site us, whose engine and window are given, until
-// it ends; the site stops when closing is closed.
+// ServeStream serves a stream at site us, with the given engine and window, until the
+// stream ends. The site stops when closing is closed.
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	s := &Site{cfg: Config{Name: "us"}}
 	s.metrics = newMetrics(s)
 	return (&stream{site: s, engine: e, window: window, closing: closing}).serve(rpc)
 }
 
-// Inspected is site us of a cluster, whose partitions tell what stats does.
+// Inspected is site us of a cluster, with stats as the figures of its partitions.
 func Inspected(members []core.SiteID, stats func() partitions.Stats) (samyav1.ClusterServiceServer, prometheus.Collector) {
 	s := &Site{cfg: Config{Name: "us"}, members: store.Members{Sites: members}, inspect: stats}
 	return cluster{Site: s}, &partitionMetrics{site: s}

@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/site"
 )
 
-// TestExposure: a site shows its own certificate and nobody else's, also with listeners
-// open to all. Listeners that others can reach have certificates and an access file.
+// TestExposure: a site shows only its own certificate, also with listeners open to all.
+// Listeners that others can reach have certificates and an access file.
 func TestExposure(t *testing.T) {
 	set := credtest.New(t)
 	own, others := set.Open(set.Issue(tlsconf.Site, "us", time.Hour)), set.Open(set.Issue(tlsconf.Site, "eu", time.Hour))

@@ -60,7 +60,7 @@ func TestFailures(t *testing.T) {
 		if d := cmp.Diff(error(c.want), err, cmpopts.IgnoreFields(apierr.Error{}, "Err", "Message")); d != "" {
 			t.Errorf("%v of %+v (-want +got):\n%s", c.code, c.q, d)
 		}
-		// An operation is told the same.
+		// An operation gets the same error.
 		o := outcomeOf(&a)
 		if d := cmp.Diff(err, o.refused(s, &c.q), cmpopts.IgnoreFields(apierr.Error{}, "Err")); d != "" {
 			t.Errorf("%v of %+v, as an operation:\n%s", c.code, c.q, d)
@@ -76,8 +76,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestBroken: a request that the engine gave no answer to may have been done, unless
-// the engine did not take it.
+// TestBroken: a request without an answer of the engine may have been done, unless the
+// engine did not take it.
 func TestBroken(t *testing.T) {
 	s := shell()
 	q := asked{entity: "acme/vm", requestID: "id"}

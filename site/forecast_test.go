@@ -19,7 +19,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestForecastsAreThoseThereAre: what the API takes is what there is.
+// TestForecastsAreThoseThereAre: the API takes exactly the existing models.
 func TestForecastsAreThoseThereAre(t *testing.T) {
 	if !slices.Equal(name.Forecasts(), predict.Names()) {
 		t.Errorf("taken are %v, there are %v", name.Forecasts(), predict.Names())
@@ -55,9 +55,9 @@ func TestForecastAnswers(t *testing.T) {
 	check("mean-rate")
 }
 
-// TestForecastSwitchesUnderLoad: every model takes the place of the one before,
-// at every site, while clients acquire and release: none of them waits for it, and
-// no token is lost.
+// TestForecastSwitchesUnderLoad: every model takes the place of the model before, at
+// every site, while clients acquire and release. No client waits for it, and no token is
+// lost.
 func TestForecastSwitchesUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.ForecastBin, cfg.ForecastHorizon = time.Second, 3 })
@@ -82,8 +82,8 @@ func TestForecastSwitchesUnderLoad(t *testing.T) {
 	})
 }
 
-// TestForecastSurvivesARestart: what was learnt is stored at a stop; damaged, it
-// is dropped and counted, and the site serves.
+// TestForecastSurvivesARestart: a stop stores the learnt state. A damaged state is
+// dropped and counted, and the site serves.
 func TestForecastSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	var dir string

@@ -30,8 +30,7 @@ func FuzzPageToken(tf *testing.F) {
 	})
 }
 
-// FuzzMembers: whatever the member set on the command line is, it is refused or
-// good names.
+// FuzzMembers: the member set of the command line is refused, or consists of good names.
 func FuzzMembers(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{"us", "us,eu", "us,us", ",", "US", "us,-"} {

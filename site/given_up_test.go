@@ -113,7 +113,7 @@ func TestGivenUpMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// TestTooLateIsNotBegun: a request that nobody waits for any more comes to no engine.
+// TestTooLateIsNotBegun: a request past its deadline does not reach the engine.
 func TestTooLateIsNotBegun(t *testing.T) {
 	s, err := site.New(goodConfig(t.TempDir()))
 	if err != nil {

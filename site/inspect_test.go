@@ -23,7 +23,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// told is what the partitions of the tests' sites tell.
+// told are the figures of the partitions of the tests' sites.
 func told() partitions.Stats {
 	return partitions.Stats{
 		Partitions: []partitions.PartitionStats{{Entities: 3, Served: 70, Queued: 1}, {Entities: 2, Served: 40}},
@@ -93,7 +93,7 @@ func TestInspectAnswers(t *testing.T) {
 	}
 }
 
-// TestInspectServed: a site answers the call, and counts it as one of the API's.
+// TestInspectServed: a site answers the call, and counts it as a call of the API.
 func TestInspectServed(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	got, err := c.Admin("us").InspectSites(t.Context(), &samyav1.InspectSitesRequest{})
@@ -115,7 +115,7 @@ func TestInspectServed(t *testing.T) {
 	}
 }
 
-// scrapePartitions returns what /metrics tells of partitions.
+// scrapePartitions returns the lines of /metrics about partitions.
 func scrapePartitions(t *testing.T, stats func() partitions.Stats) string {
 	t.Helper()
 	_, collector := site.Inspected([]core.SiteID{"us"}, stats)
@@ -178,8 +178,8 @@ samya_site_split_entities 1
 	}
 }
 
-// TestPartitionMetricsStayBounded: what is told of partitions does not grow with
-// what is split, and is told where there is nothing to tell as well.
+// TestPartitionMetricsStayBounded: the series do not grow with the number of split
+// entities. A site without partitions has series as well.
 func TestPartitionMetricsStayBounded(t *testing.T) {
 	full := func() partitions.Stats {
 		st := told()

@@ -31,7 +31,7 @@ func (c catalogue) ask(_ context.Context, prefix, after string, count int) (page
 	return page, false, nil
 }
 
-// exposition is the text of what a collector exposes.
+// exposition is a collector's text on /metrics.
 func exposition(t *testing.T, c prometheus.Collector) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

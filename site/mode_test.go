@@ -22,7 +22,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestModesAreThoseOfTheCore: what the API takes is what there is.
+// TestModesAreThoseOfTheCore: the API takes exactly the protocols of the core.
 func TestModesAreThoseOfTheCore(t *testing.T) {
 	if !slices.Equal(name.Modes(), core.ProtocolNames()) {
 		t.Errorf("modes %v, protocols %v", name.Modes(), core.ProtocolNames())
@@ -84,8 +84,8 @@ func TestModeAnswers(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTheUnvouched: a site that nobody has vouched for yet says so, and
-// not that nothing was decided.
+// TestSettingsOfTheUnvouched: a site that nobody has vouched for yet says so, and not
+// that nothing was decided.
 func TestSettingsOfTheUnvouched(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
 	c.Stop("eu")
@@ -118,10 +118,10 @@ func TestSettingsOfTheUnvouched(t *testing.T) {
 	}
 }
 
-// TestModeSwitchesUnderLoad goes from majority to star, to auto and back while
-// clients acquire and release everywhere, and while two sites are cut off from
-// three and come back: the sites begin what the mode says, and in the end no
-// token is lost and nothing is set aside.
+// TestModeSwitchesUnderLoad goes from majority to star, to auto and back while clients
+// acquire and release everywhere. Meanwhile two sites are cut off from three and come
+// back. The sites begin instances as the mode says, and in the end no token is lost and
+// nothing is set aside.
 func TestModeSwitchesUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.Strategy = "instance" })
@@ -130,8 +130,8 @@ func TestModeSwitchesUnderLoad(t *testing.T) {
 	load := startLoad(t, c, "acme/load")
 	three, two := []string{"as", "au", "eu"}, []string{"sa", "us"}
 	var held int64
-	// A site starts with 100: this needs a neighbour's, of which the two in a
-	// part of their own have no majority to ask.
+	// us starts with 100 tokens and needs a neighbour's. Where two sites are cut off they
+	// have no majority to ask.
 	short := func(want bool) {
 		t.Helper()
 		tokens := leftAt(c, "us") + 1
@@ -172,7 +172,7 @@ func TestModeSwitchesUnderLoad(t *testing.T) {
 	c.Partition(three, two)
 	load.goesOn()
 	short(false)
-	// The two cannot decide, and do not hear of what the three decide.
+	// The two cannot decide, and do not hear of the three's decision.
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if _, err := c.Admin("us").SetMode(ctx, &samyav1.SetModeRequest{Protocol: "auto"}); err == nil {
@@ -185,7 +185,8 @@ func TestModeSwitchesUnderLoad(t *testing.T) {
 	known("star", five)
 	c.Partition(three, two)
 	short(true)
-	// What the two have begun under star ends so, whatever the three decide.
+	// An instance that the two begin under star ends under star, whatever the three
+	// decide.
 	set("as", "auto")
 	known("auto", three)
 	c.Heal()
@@ -215,7 +216,7 @@ type load struct {
 	t       *testing.T
 	ended   atomic.Bool
 	clients sync.WaitGroup
-	// answers counts them by site, out is what the clients hold in all.
+	// answers counts the answers by site, out the tokens that the clients hold in all.
 	answers []atomic.Int64
 	out     atomic.Int64
 }
@@ -226,7 +227,7 @@ func startLoad(t *testing.T, c *sitetest.Cluster, entity string) *load {
 	for i, at := range five {
 		l.clients.Go(func() {
 			for n := int64(1); !l.ended.Load(); n++ {
-				// More than a site's share is asked for, so that tokens have to move.
+				// Clients ask for more than a site's share, so that tokens have to move.
 				tokens := 40 + 13*(n%7)
 				_, err := c.Tokens(at).Acquire(t.Context(), &samyav1.AcquireRequest{
 					Entity: entity, Tokens: tokens, Wait: durationpb.New(300 * time.Millisecond),
@@ -241,7 +242,7 @@ func startLoad(t *testing.T, c *sitetest.Cluster, entity string) *load {
 				}
 				l.out.Add(tokens)
 				if n%5 == 0 && l.out.Load() < 300 {
-					// Not all of them come back.
+					// Some tokens do not come back.
 					tokens--
 				}
 				if _, err := c.Tokens(at).Release(t.Context(), &samyav1.ReleaseRequest{Entity: entity, Tokens: tokens}); err != nil {
@@ -270,7 +271,7 @@ func (l *load) goesOn() {
 	}
 }
 
-// stop ends the load and returns what its clients hold.
+// stop ends the load and returns the tokens that its clients hold.
 func (l *load) stop() int64 {
 	l.ended.Store(true)
 	l.clients.Wait()

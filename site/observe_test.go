@@ -65,7 +65,7 @@ func TestReflection(t *testing.T) {
 			return names, err
 		},
 		"v1alpha": func(ctx context.Context) ([]string, error) {
-			// Deprecated, and what older tools speak.
+			// The deprecated version, for older tools.
 			stream, err := reflectv1alpha.NewServerReflectionClient(c.Conn("us")).ServerReflectionInfo(ctx)
 			if err != nil {
 				return nil, err
@@ -139,7 +139,7 @@ func TestHTTPEndpoints(t *testing.T) {
 	}
 }
 
-// TestReadyOnlyWhileServing: what has not begun to handle requests says so.
+// TestReadyOnlyWhileServing: a site that has not begun to handle requests says so.
 func TestReadyOnlyWhileServing(t *testing.T) {
 	s, err := site.New(goodConfig(t.TempDir()))
 	if err != nil {
@@ -152,14 +152,14 @@ func TestReadyOnlyWhileServing(t *testing.T) {
 	}
 }
 
-// series is one line of the exposition format: name, labels, value.
+// series is a line of the exposition format: name, labels, value.
 var (
 	series = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? \S+$`)
 	label  = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 )
 
-// TestMetricsStayBounded: the series of a site are made of a known few labels
-// and values, however many entities and ids its clients use.
+// TestMetricsStayBounded: the series of a site are made of a known few labels and values,
+// however many entities and ids its clients use.
 func TestMetricsStayBounded(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	c.Create("warm/up", 5)
@@ -210,8 +210,8 @@ func traffic(t *testing.T, c *sitetest.Cluster, entity string) {
 	}
 }
 
-// scrape returns the site's own series, without their values, and checks that
-// their labels are among those known.
+// scrape returns the site's own series, without their values, and checks that their
+// labels are known.
 func scrape(t *testing.T, c *sitetest.Cluster) map[string]bool {
 	t.Helper()
 	known := map[string]*regexp.Regexp{

@@ -24,8 +24,8 @@ func shell() *Site {
 	return s
 }
 
-// TestWhatTheCoreIsAsked: each field of a request comes to the core as it is meant,
-// and a wait ends before its caller goes.
+// TestWhatTheCoreIsAsked: each field of a request reaches the core with its meaning, and
+// a wait ends before its caller goes.
 func TestWhatTheCoreIsAsked(t *testing.T) {
 	s, soon := shell(), time.Now().Add(time.Minute).Truncate(time.Millisecond)
 	tries := core.Tries{Attempt: core.AttemptOf(2, 3), Tried: []core.SiteID{"eu"}, NotAfter: soon.UnixMilli()}
@@ -75,8 +75,8 @@ func TestWhatTheCoreIsAsked(t *testing.T) {
 	}
 }
 
-// TestWaitsEndInTime: an answer has a tenth of the time that is left, and at most 50 ms,
-// to reach its caller.
+// TestWaitsEndInTime: an answer has a tenth of the time left, and at most 50 ms, to reach
+// its caller.
 func TestWaitsEndInTime(t *testing.T) {
 	for _, c := range []struct{ left, wait, want time.Duration }{
 		{forEver, 5 * time.Second, 5 * time.Second},
@@ -104,7 +104,7 @@ func TestWaitsEndInTime(t *testing.T) {
 	})
 }
 
-// TestWhatOperationsAreTold: each field of an answer comes to its caller as it is meant.
+// TestWhatOperationsAreTold: each field of an answer reaches its caller with its meaning.
 func TestWhatOperationsAreTold(t *testing.T) {
 	s, q := shell(), asked{entity: "acme/vm", requestID: "id", tokens: 9}
 	a := outcomeOf(&core.Answer{

@@ -16,9 +16,9 @@ import (
 
 var five = []string{"as", "au", "eu", "sa", "us"}
 
-// TestExactlyTheLimitIsGranted sends a thousand clients at one entity of 500
-// tokens: exactly 500 get one, whether they all come to one site or are skewed
-// over five, until somebody gives some back.
+// TestExactlyTheLimitIsGranted sends a thousand clients at an entity of 500 tokens:
+// exactly 500 clients get a token, whether they all come to the same site or are skewed
+// over five, until a client gives some back.
 func TestExactlyTheLimitIsGranted(t *testing.T) {
 	const limit, clients = 500, 1000
 	skews := map[string][]int{
@@ -45,8 +45,8 @@ func TestExactlyTheLimitIsGranted(t *testing.T) {
 			if _, err := c.Tokens("sa").Release(t.Context(), &samyav1.ReleaseRequest{Entity: "acme/vm", Tokens: 7}); err != nil {
 				t.Fatal(err)
 			}
-			// Tokens released in one region are to be had in another, at the
-			// latest when that one no longer believes that there are none.
+			// A client in another region can acquire released tokens, at the latest when
+			// its site no longer believes that there are none.
 			sitetest.Eventually(t, "acquire after a release", func() error {
 				_, err := c.Tokens("us").Acquire(t.Context(), &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 7})
 				return err
@@ -55,9 +55,8 @@ func TestExactlyTheLimitIsGranted(t *testing.T) {
 	}
 }
 
-// acquireMany has clients acquire one token each, skew[i] of them at site i at
-// once, and returns how many were granted. Whoever is refused must be so for
-// want of tokens.
+// acquireMany has clients acquire a token each, skew[i] of them at site i at once, and
+// returns the number granted. Every refusal must be for want of tokens.
 func acquireMany(t *testing.T, c *sitetest.Cluster, skew []int) int64 {
 	t.Helper()
 	var all sync.WaitGroup

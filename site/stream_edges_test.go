@@ -41,8 +41,8 @@ func (e *fakeEngine) stop() {
 	e.calls = nil
 }
 
-// TestStreamKindsTakeTurns: a call that is used again is of the kind of its request,
-// whatever it was before.
+// TestStreamKindsTakeTurns: a reused call is of the kind of its request, whatever it was
+// before.
 func TestStreamKindsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 10)
@@ -82,8 +82,8 @@ func TestStreamWaitsEndInTime(t *testing.T) {
 	})
 }
 
-// TestStreamOfAnEngineThatStops: a call that was under way then may have been done, and
-// its caller is told by which id to find out where.
+// TestStreamOfAnEngineThatStops: a call under way as the engine stops may have been done.
+// Its caller is told the id and the site with which to find out.
 func TestStreamOfAnEngineThatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 10)
@@ -115,7 +115,7 @@ func (e *eager) Send(r *samyav1.StreamResponse) error {
 	}
 	e.answers++
 	e.in <- &samyav1.StreamRequest{Calls: []*samyav1.Call{call(r.GetReplies()[0].GetTag(), 0)}}
-	// It is taken once the message before was handled.
+	// The site takes it once it has handled the message before.
 	e.in <- &samyav1.StreamRequest{}
 	return e.fakeRPC.Send(r)
 }
@@ -179,11 +179,11 @@ func TestStreamThatEndedBeginsNothing(t *testing.T) {
 	})
 }
 
-// TestStreamMessagesAreBounded: of many answers some go into a message, of large
-// failures fewer, and none is left out.
+// TestStreamMessagesAreBounded: a message holds a part of many answers, and a smaller
+// part of large failures. No answer is left out.
 func TestStreamMessagesAreBounded(t *testing.T) {
 	const calls = 2*site.MaxReplies + 100
-	// It is told of each field.
+	// The failure tells of each field.
 	bad := acquireOf(&samyav1.AcquireRequest{
 		Entity: strings.Repeat("/", 256), MinTokens: -1, RequestId: strings.Repeat(" ", 128), Site: strings.Repeat("x", 60),
 		Wait: durationpb.New(-1), Attempt: 1 << 30, Relay: 1 << 30, Tried: []string{"x"}, NotAfter: &timestamppb.Timestamp{Nanos: -1},

@@ -107,8 +107,8 @@ func waiter(id string) *samyav1.Operation {
 	return acquireOf(&samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 9, RequestId: id, Wait: durationpb.New(time.Minute)})
 }
 
-// cutOff is a cluster of whose 9 tokens of acme/vm site us has 3 and cannot reach
-// the others.
+// cutOff is a cluster with site us cut off from the others. us has 3 of the 9 tokens of
+// acme/vm.
 func cutOff(t *testing.T) *sitetest.Cluster {
 	t.Helper()
 	c := sitetest.Start(t, []string{"as", "eu", "us"}, nil)
@@ -134,9 +134,9 @@ func wantWaiting(t *testing.T, c *sitetest.Cluster, want int64) {
 	})
 }
 
-// TestStream: answers come as they are there, an acquire that waits holds up no
-// other, a tag can be used again once it has its answer, and after the caller's
-// last call the stream ends well.
+// TestStream: answers come as soon as they are there, and a waiting acquire holds up no
+// other. A tag can be used again once it has its answer. After the caller's last call the
+// stream ends well.
 func TestStream(t *testing.T) {
 	c := cutOff(t)
 	s := open(t.Context(), t, c)
@@ -150,7 +150,7 @@ func TestStream(t *testing.T) {
 	s.send(&samyav1.StreamRequest{Calls: []*samyav1.Call{
 		{Tag: 2, Operation: acquireOf(&samyav1.AcquireRequest{Entity: "acme/none", Tokens: 1})}, {Tag: 3},
 	}})
-	// The one of no kind fails at once.
+	// The call of no kind fails at once.
 	s.wants(3, "INVALID_FIELD")
 	s.wants(2, "ENTITY_NOT_FOUND")
 	s.send(&samyav1.StreamRequest{Cancels: []uint64{9, 1}})
@@ -166,7 +166,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamTimeout: a call's time is up by itself.
+// TestStreamTimeout: each call has a time-out of its own.
 func TestStreamTimeout(t *testing.T) {
 	c := cutOff(t)
 	s := open(t.Context(), t, c)
@@ -200,7 +200,7 @@ func TestStreamTags(t *testing.T) {
 	wantWaiting(t, c, 0)
 }
 
-// TestStreamBreaks: when its caller goes, acquires that wait do so no longer.
+// TestStreamBreaks: when its caller goes, waiting acquires stop waiting.
 func TestStreamBreaks(t *testing.T) {
 	c := cutOff(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -213,8 +213,8 @@ func TestStreamBreaks(t *testing.T) {
 	wantWaiting(t, c, 0)
 }
 
-// TestStreamAtStop: a site that stops answers what it has begun and then ends its
-// streams, so that it stops at once.
+// TestStreamAtStop: a site that stops answers the calls that it has begun and then ends
+// its streams, so that it stops at once.
 func TestStreamAtStop(t *testing.T) {
 	c := cutOff(t)
 	// The cluster closes its own connection before it stops the site.

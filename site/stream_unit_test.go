@@ -26,8 +26,8 @@ type fakeEngine struct {
 	mu     sync.Mutex
 	refuse error
 	calls  []*engine.Call
-	// cancelled are calls that must not be handed over again: their inputs may still be
-	// looked at. again counts those that were.
+	// cancelled are calls that must not be handed over again: the engine may still look
+	// at their inputs. again counts the calls that were.
 	cancelled map[*engine.Call]bool
 	again     int
 }
@@ -70,11 +70,11 @@ func (e *fakeEngine) takeOut(c *engine.Call) bool {
 	return false
 }
 
-// answer answers the call at i of those under way.
+// answer answers call i of the calls under way.
 func (e *fakeEngine) answer(i int) { e.answerOne(func(int) int { return i }) }
 
-// answerOne answers the call that pick names of the n under way, and reports
-// whether there was one: others may cancel calls until then.
+// answerOne answers the call that pick names of the n under way. It reports whether there
+// was a call: others may cancel calls until then.
 func (e *fakeEngine) answerOne(pick func(n int) int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +100,7 @@ func (e *fakeEngine) underWay() int {
 	return len(e.calls)
 }
 
-// fakeRPC is a stream whose caller is the test. It takes one message at a time.
+// fakeRPC is a stream with the test as its caller. It takes a single message at a time.
 type fakeRPC struct {
 	grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]
 	t       *testing.T
@@ -154,7 +154,7 @@ func serve(t *testing.T, window int) *fakeRPC {
 	return f
 }
 
-// call makes a call whose tokens are its tag.
+// call makes a call. Its tokens are its tag.
 func call(tag uint64, timeout time.Duration) *samyav1.Call {
 	return &samyav1.Call{
 		Tag: tag, TimeoutMs: uint32(timeout.Milliseconds()),
@@ -201,8 +201,8 @@ func (f *fakeRPC) gone() {
 	}
 }
 
-// TestStreamKeepsNothingOfBefore: calls are used again for later ones, but not those that
-// were given up; and of an earlier use nothing stays, such as until when its caller waits.
+// TestStreamKeepsNothingOfBefore: calls are reused for later calls, but calls that were
+// given up are not. Nothing of an earlier use stays, such as the caller's deadline.
 func TestStreamKeepsNothingOfBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 10)
@@ -247,8 +247,8 @@ func TestStreamKeepsNothingOfBefore(t *testing.T) {
 	})
 }
 
-// TestStreamGathers: what is answered while a message waits to be taken goes into
-// the next one, and nothing waits for more.
+// TestStreamGathers: answers that come while a message waits to be taken go into the next
+// message, and no answer waits for more.
 func TestStreamGathers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 10)
@@ -274,8 +274,8 @@ func TestStreamGathers(t *testing.T) {
 	})
 }
 
-// TestStreamWindow: calls whose answers have not been sent count, also where they
-// have one; a stream with too many ends, and what waits is given up.
+// TestStreamWindow: calls count against the window until their answers have been sent. A
+// stream with too many ends, and its waiting calls are given up.
 func TestStreamWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 4)
@@ -302,8 +302,8 @@ func TestStreamWindow(t *testing.T) {
 	})
 }
 
-// TestStreamExpires: a call whose time is up is given up and answered, however
-// late the engine is; others wait on.
+// TestStreamExpires: an overdue call is given up and answered, however late the engine
+// is. Others wait on.
 func TestStreamExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := serve(t, 10)
@@ -351,7 +351,7 @@ func TestStreamBusy(t *testing.T) {
 	})
 }
 
-// TestStreamEndsAtStop: nothing is begun once the site stops; what is under way is
+// TestStreamEndsAtStop: nothing is begun once the site stops. Calls under way are
 // answered before the stream ends.
 func TestStreamEndsAtStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestStreamEndsAtStop(t *testing.T) {
 }
 
 // TestStreamAnswersEachOnce: calls that are answered, cancelled and timed out in any
-// order get one answer each, which is their own.
+// order get exactly one answer each, their own.
 func TestStreamAnswersEachOnce(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestOneOfSeveralTellsOfItself: the sites are told with their addresses, and settings
-// told by one of two sites are not complete. A site that has gone is told as
-// unreachable.
+// TestOneOfSeveralTellsOfItself: the answer lists the sites with their addresses.
+// Settings are not complete when only one of two sites tells them. A site that has gone
+// is listed as unreachable.
 func TestOneOfSeveralTellsOfItself(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
 	c.Create("vm", 10)
@@ -81,7 +81,7 @@ func TestGauges(t *testing.T) {
 		s.call(i, waiter(fmt.Sprint("w", i)))
 	}
 	wantWaiting(t, c, 4)
-	// An acquire has waited, and does so no longer.
+	// An acquire has waited, and waits no longer.
 	s.send(&samyav1.StreamRequest{Cancels: []uint64{0}})
 	wantWaiting(t, c, 3)
 	first := watchAt(t, c, "us", "acme/b", "")

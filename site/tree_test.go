@@ -60,8 +60,8 @@ func (f *forest) acquired(names ...string) string {
 	return text
 }
 
-// TestTree: what is acquired of an entity is out of all above it, a refusal names who
-// lacked the tokens, and the catalogue's refusals tell what is wrong.
+// TestTree: tokens acquired of an entity are out of all its ancestors. A refusal names
+// the entity that lacked the tokens, and the catalogue's refusals name the fault.
 func TestTree(t *testing.T) {
 	f := &forest{sitetest.Start(t, []string{"eu", "us"}, nil), t}
 	ctx := t.Context()
@@ -149,8 +149,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestTreeChanges: depth is bounded; a move takes along what is out; a deletion of a
-// subtree takes it from those above.
+// TestTreeChanges: depth is bounded, a move takes along the tokens out, and the deletion
+// of a subtree takes them from its ancestors.
 func TestTreeChanges(t *testing.T) {
 	f := &forest{sitetest.Start(t, []string{"eu", "us"}, nil), t}
 	ctx := t.Context()

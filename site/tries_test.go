@@ -16,7 +16,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestMovementFields: what an acquire or a release may not hold is told by name.
+// TestMovementFields: the refusal of an acquire or a release names the field at fault.
 func TestMovementFields(t *testing.T) {
 	c := sitetest.Start(t, []string{"us", "eu", "as"}, func(cfg *site.Config) { cfg.RequestRetention = 2 * time.Minute })
 	// A site that does not serve yet refuses for that reason.
@@ -87,8 +87,8 @@ func TestMovementFields(t *testing.T) {
 	check("list", err, "entity", "")
 }
 
-// TestRepeatOfAnEndedLease: the repeat of an acquire whose lease has ended has
-// the answer of the first, with the lease's name and nothing left in it.
+// TestRepeatOfAnEndedLease: the repeat of an acquire gets the first answer after its
+// lease has ended, with the lease's name and nothing left in it.
 func TestRepeatOfAnEndedLease(t *testing.T) {
 	c := sitetest.Start(t, []string{"us"}, nil)
 	sitetest.Eventually(t, "an entity", func() error {

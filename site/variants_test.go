@@ -13,10 +13,10 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestVariantsInAPartition cuts two sites off from three, and then one pair
-// from all others: the majority variant redistributes where a majority is, the
-// star variant wherever two sites are, and auto does what is possible in each
-// part. Afterwards all that was set aside comes back.
+// TestVariantsInAPartition cuts two sites off from three, and then a pair from all
+// others. The majority variant redistributes where a majority is, the star variant
+// wherever two sites are, and auto does whatever is possible in each part. Afterwards all
+// slices come back.
 func TestVariantsInAPartition(t *testing.T) {
 	cases := []struct {
 		protocol     string
@@ -33,7 +33,7 @@ func TestVariantsInAPartition(t *testing.T) {
 			c := sitetest.Start(t, five, func(cfg *site.Config) { cfg.Protocol, cfg.Strategy = tc.protocol, "instance" })
 			c.Create("acme/vm", 500)
 			c.Partition([]string{"as", "au", "eu"}, []string{"sa", "us"})
-			// A site holds 100: these need half of a neighbour's, too.
+			// A site holds 100: an acquire needs half of a neighbour's, too.
 			var held int64
 			try := func(at string, tokens int64, want bool) {
 				t.Helper()

@@ -22,8 +22,8 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestWatchTellsTenStatesASecond: however often an entity changes, a watch is told
-// at most ten states a second, the last one among them.
+// TestWatchTellsTenStatesASecond: however often an entity changes, a watch gets at most
+// ten states a second, the last state among them.
 func TestWatchTellsTenStatesASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestWatchTellsTenStatesASecond(t *testing.T) {
 	})
 }
 
-// TestWatchEndsWhileItPauses: the end of the caller is not waited for.
+// TestWatchEndsWhileItPauses: a caller that goes ends a pause at once.
 func TestWatchEndsWhileItPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -140,8 +140,8 @@ func TestWatch(t *testing.T) {
 	for third := w.next(); third.GetEntity().GetVersion() != 2 || third.GetUsage().GetDebt() != 1; third = w.next() {
 		t.Logf("told %v", third)
 	}
-	// Resumed behind the second state, the first one told is a later one; without a
-	// token, or with one of another run, the present one.
+	// Resumed after the second state, the watch begins with a later state. Without a
+	// token, or with a token of another run, it begins with the present state.
 	late := watchAt(t, c, "us", "acme/vm", second.GetResumeToken()).next()
 	if late.GetEntity().GetVersion() != 2 {
 		t.Errorf("resumed: %v", late)
@@ -157,7 +157,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("no %q among the metrics", want)
 		}
 	}
-	// A connection of its own: the cluster closes its clients' first.
+	// The test needs a connection of its own: the cluster closes its clients' first.
 	conn, err := grpc.NewClient("passthrough:///"+c.Site("us").GRPCAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("after the deletion: %v", last)
 	}
 	restarted.ends("")
-	// Whoever missed that is told so, if it is this site's to know.
+	// A watcher that missed the deletion is told so, if this site can know.
 	if got := watchAt(t, c, "us", "acme/vm", present.GetResumeToken()).next(); !got.GetDeleted() {
 		t.Errorf("resumed after the deletion: %v", got)
 	}
@@ -204,7 +204,7 @@ func acquireAndRelease(t *testing.T, c *sitetest.Cluster) {
 	}
 }
 
-// TestReads: what a site tells of itself, and of others.
+// TestReads: a site tells of itself, and of others.
 func TestReads(t *testing.T) {
 	c := sitetest.Start(t, []string{"eu", "us"}, nil)
 	c.Create("vm", 100)

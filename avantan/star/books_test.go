@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// books is a ledger as small as can be: it offers a part of what it has, and
-// shares a pool out evenly.
+// books is a minimal ledger: it offers a part of its tokens, and shares a pool out
+// evenly.
 type books struct {
 	self   SiteID
 	left   Tokens
@@ -20,7 +20,7 @@ type books struct {
 	// half is the part of left that is offered without press: left/half.
 	half Tokens
 	want Tokens
-	// aloof: it takes no part in what others lead.
+	// aloof: it takes no part in instances that others lead.
 	aloof bool
 	// refuses: it can apply no value.
 	refuses bool
@@ -73,7 +73,7 @@ func (b *books) CanApply(v *Value) error {
 	return nil
 }
 
-// grants shares out evenly; the first sites get one token of the remainder each.
+// grants shares out evenly. The first sites get a token of the remainder each.
 func grants(v *Value) map[SiteID]Tokens {
 	var pool Tokens
 	for _, c := range v.Contributions {

@@ -16,14 +16,14 @@ type (
 	Value  = avantan.Value
 )
 
-// flush is what one Output leaves to be made durable and then sent.
+// flush is the part of an Output to be made durable and then sent.
 type flush struct {
 	state *State
 	books *books
 	out   []Message
 }
 
-// node is one site of a cluster under test.
+// node is a site of a cluster under test.
 type node struct {
 	id      SiteID
 	cfg     *Config
@@ -37,7 +37,7 @@ type node struct {
 	elected map[uint64]bool
 }
 
-// vote is what is durable of a site's vote.
+// vote is the durable part of a site's vote.
 type vote uint8
 
 const (
@@ -47,8 +47,8 @@ const (
 	aborted
 )
 
-// cluster is some sites, the network between them, and an observer that knows
-// all that has left any of them and all that is on their disks.
+// cluster is some sites, the network between them, and an observer of every message that
+// has left a site and of all disks.
 type cluster struct {
 	now   Tick
 	nodes []*node
@@ -56,7 +56,7 @@ type cluster struct {
 	net, sent []Message
 	err       error
 
-	// What the observer knows.
+	// The observer's knowledge.
 	total   Tokens
 	values  map[ID]*Value
 	votes   map[ID]map[SiteID]vote
@@ -106,7 +106,7 @@ func (c *cluster) fail(format string, args ...any) {
 	}
 }
 
-// step runs one input. What follows from it waits to be made durable.
+// step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
 	c.failed[out.Failed]++
@@ -168,9 +168,9 @@ func (c *cluster) sync(n *node) {
 	c.sent = append(c.sent, f.out...)
 }
 
-// durable notes what a transaction means for this site's vote in an instance:
-// none, pledged, then accepted or aborted, never anything else. The instance is
-// decided at its last member's durable accept.
+// durable notes a transaction's effect on this site's vote in an instance: none, pledged,
+// then accepted or aborted, never anything else. The instance is decided at its last
+// member's durable accept.
 func (c *cluster) durable(n *node, id ID, st *State, b *books) {
 	if c.votes[id] == nil {
 		c.votes[id] = map[SiteID]vote{}
@@ -250,7 +250,7 @@ func (c *cluster) syncAll(n *node) {
 	}
 }
 
-// settle is step, with all that follows from it durable.
+// settle is step, with its output made durable.
 func (c *cluster) settle(n *node, in Input) Output {
 	out := c.step(n, in)
 	c.syncAll(n)
@@ -280,8 +280,8 @@ func cloneMessage(m *Message) Message {
 	return d
 }
 
-// check asserts what must hold after every event, of what the sites hold and
-// of what they would hold if all crashed now.
+// check asserts the invariants that hold after every event, for the present state of the
+// sites and for their state if all crashed now.
 func (c *cluster) check() error {
 	if c.err != nil {
 		return c.err
@@ -308,9 +308,9 @@ type view struct {
 	b *books
 }
 
-// consistent is section 1 of docs/protocol.md, exactly: all tokens, with the
-// decided instances settled for those in R that have not applied them, are the
-// limit. In a view an instance is decided if all of R have accepted in it.
+// consistent is section 1 of docs/protocol.md, exactly: the sum of all tokens is the
+// limit. A decided instance counts as settled for each member of R that has not applied
+// it. In a view an instance is decided if all of R have accepted in it.
 func (c *cluster) consistent(views []view) error {
 	sum := Tokens(0)
 	accepts, applies := map[ID]siteSet{}, map[ID]siteSet{}
@@ -363,7 +363,7 @@ func (c *cluster) consistent(views []view) error {
 	return nil
 }
 
-// valid checks what a site holds against its books.
+// valid checks a site's state against its books.
 func (w view) valid(maxSlices int) error {
 	if err := w.s.Validate(); err != nil {
 		return err

@@ -8,10 +8,10 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
-// It must not panic, never lower a floor or what is reserved, keep a State that
-// it could be restored from and that its books agree with, lose or make no
-// token, and send nothing that its own Validate refuses.
+// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not. It must
+// not panic, lower a floor or a reservation, or lose or make a token. It must keep a
+// restorable State in agreement with its books, and send nothing that its own Validate
+// refuses.
 func FuzzStep(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte{})
@@ -27,7 +27,7 @@ func FuzzStep(tf *testing.F) {
 			c.now += Tick(r.next())
 			in := r.input(n.m)
 			if m := in.Receive; m != nil && m.Kind == Accept && m.Value != nil {
-				// The books check what is applied against what was proposed.
+				// The books check applied values against proposed values.
 				c.values[m.ID] = m.Value.Clone()
 			}
 			out := n.m.Step(c.now, in)
@@ -99,7 +99,7 @@ func (r *reader) contribution() avantan.Contribution {
 	return avantan.Contribution{Site: r.site(), Offered: Tokens(int8(r.next())), Wanted: Tokens(r.next() % 40)}
 }
 
-// value is often one that the machine could accept.
+// value is often a value that the machine could accept.
 func (r *reader) value(m *Machine, id ID) *Value {
 	v := &Value{Policy: []string{"even", "even", "even", "whim"}[r.next()%4]}
 	list := []avantan.Contribution{{Site: "b", Offered: Tokens(r.next())}}

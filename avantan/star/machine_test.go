@@ -70,8 +70,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// A message that is malformed, from a stranger or for somebody else has no
-// effect at all.
+// TestMalformedMessages: a message that is malformed, from a stranger or for somebody
+// else has no effect at all.
 func TestMalformedMessages(t *testing.T) {
 	of := func(sites ...SiteID) *Value {
 		v := &Value{Policy: "even"}
@@ -186,7 +186,7 @@ func TestStateValidate(t *testing.T) {
 	}
 }
 
-// Where nobody else offers anything there is nothing to agree on.
+// TestNothingToGain: where nobody else offers anything there is nothing to agree on.
 func TestNothingToGain(t *testing.T) {
 	for name, left := range map[string]map[SiteID]Tokens{
 		"alone":          {"a": 100},
@@ -214,8 +214,8 @@ func TestNothingToGain(t *testing.T) {
 	}
 }
 
-// A leader does not build what its own ledger would not apply, and gives back
-// what it set aside for it.
+// TestUnacceptableProposal: a leader does not build a value that its own ledger would not
+// apply, and gives back the tokens that it set aside for it.
 func TestUnacceptableProposal(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100})
 	a, b := s.node("a"), s.node("b")
@@ -226,8 +226,8 @@ func TestUnacceptableProposal(t *testing.T) {
 	}
 }
 
-// Sums of offers saturate: a hostile contribution can neither overflow nor hide
-// what else there is.
+// TestEnoughSaturates: sums of offers saturate, so a hostile contribution can neither
+// overflow nor hide the other offers.
 func TestEnoughSaturates(t *testing.T) {
 	of := func(offered, wanted Tokens) avantan.Contribution {
 		return avantan.Contribution{Offered: offered, Wanted: wanted}
@@ -254,8 +254,8 @@ func TestEnoughSaturates(t *testing.T) {
 	}
 }
 
-// A block of counters is one transaction; elections that build nothing need no
-// more of them until it is used up.
+// TestElectionsShareAReservation: a block of counters is one transaction. Elections that
+// build nothing need no other transaction until the block is used up.
 func TestElectionsShareAReservation(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 0, "b": 0})
 	a := s.node("a")
@@ -273,7 +273,7 @@ func TestElectionsShareAReservation(t *testing.T) {
 	}
 }
 
-// At its bound a site neither pledges nor leads, and says why.
+// TestFull: at its bound a site neither pledges nor leads, and says why.
 func TestFull(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100, "c": 100})
 	a := s.node("a")
@@ -294,15 +294,15 @@ func TestFull(t *testing.T) {
 	if len(out.Messages) != 1 || out.Messages[0].Kind != Busy || out.Persist {
 		t.Errorf("answers %+v, want Busy", out)
 	}
-	// One is settled: the election that waits is answered.
+	// A slice is settled: the waiting election is answered.
 	out = a.m.Step(1, Input{Receive: &Message{Kind: Settled, From: "b", To: "a", ID: ID{"b", 2}}})
 	if len(out.Messages) != 1 || out.Messages[0].Kind != ElectionOk || !out.Persist {
 		t.Errorf("answers %+v, want ElectionOk", out)
 	}
 }
 
-// What contradicts what this site knows is reported, and never accepted. If it
-// is about an instance that the site has not voted on, it votes against it.
+// TestViolations: a message that contradicts this site's knowledge is reported, and never
+// accepted. If the site has not voted on its instance, the site votes against it.
 func TestViolations(t *testing.T) {
 	for name, test := range map[string]struct {
 		message  Message
@@ -356,7 +356,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// A time-out far in the future does not wrap round to the past.
+// TestTimeDoesNotWrap: a time-out far in the future does not wrap round to the past.
 func TestTimeDoesNotWrap(t *testing.T) {
 	s := sites(t, map[SiteID]Tokens{"a": 100, "b": 100})
 	a := s.node("a")

@@ -42,7 +42,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// tally counts what happened, so that a simulation of nothing is noticed.
+// tally counts events by kind, so that a simulation of nothing is noticed.
 type tally struct {
 	events, begun, decided, aborted, crashes int
 	most                                     int
@@ -120,7 +120,7 @@ func (s *sim) reaches(m *Message) bool {
 	return s.groups[from] == s.groups[to] && s.nodes[to].up
 }
 
-// event lets one random thing happen.
+// event lets a random thing happen.
 func (s *sim) event() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	for _, n := range s.nodes {

@@ -15,11 +15,11 @@ type (
 	Tick   = avantan.Tick
 )
 
-// books is a ledger as small as can be.
+// books is a minimal ledger.
 type books struct {
 	self         SiteID
 	left, target Tokens
-	// net are the tokens acquired here less those released.
+	// net are the tokens acquired here less the tokens released here.
 	net Tokens
 	// full: it cannot be credited.
 	full bool
@@ -49,14 +49,14 @@ func (b *books) Credit(donor SiteID, amount Tokens) error {
 	return nil
 }
 
-// flush is what one Output leaves to be made durable and then sent.
+// flush is the part of an Output to be made durable and then sent.
 type flush struct {
 	state *State
 	books books
 	out   []Message
 }
 
-// node is one site of a cluster under test.
+// node is a site of a cluster under test.
 type node struct {
 	id      SiteID
 	cfg     *Config
@@ -68,7 +68,8 @@ type node struct {
 	flushes []flush
 	// given are the transfers of each ask of a receiver that have become durable.
 	given map[pair]Tokens
-	// asks are the asks that have left, transfers the amounts that have.
+	// asks are the asks that have left, transfers the amounts of the transfers that have
+	// left.
 	asks      map[pair]bool
 	transfers map[pair]Tokens
 }
@@ -79,8 +80,8 @@ type pair struct {
 	number uint64
 }
 
-// cluster is some sites, the network between them, and an observer that knows
-// all that has left any of them and all that is on their disks.
+// cluster is some sites, the network between them, and an observer of every message that
+// has left a site and of all disks.
 type cluster struct {
 	now   Tick
 	nodes []*node
@@ -88,7 +89,7 @@ type cluster struct {
 	net, sent []Message
 	err       error
 
-	// What the observer knows: how many tokens there are, and how rounds ended.
+	// The observer's knowledge: the number of all tokens, and the ends of rounds.
 	total Tokens
 	ended map[string]int
 	// written is set once a disk has changed since the last check.
@@ -128,7 +129,7 @@ func (c *cluster) fail(format string, args ...any) {
 	}
 }
 
-// proposal asks all others, by what they really have left.
+// proposal asks all others, by the tokens that they really have left.
 func (c *cluster) proposal(n *node, need Tokens) *Proposal {
 	p := &Proposal{Need: need}
 	for _, d := range c.nodes {
@@ -139,7 +140,7 @@ func (c *cluster) proposal(n *node, need Tokens) *Proposal {
 	return p
 }
 
-// step runs one input. What follows from it waits to be made durable.
+// step runs an input. Its output waits to be made durable.
 func (c *cluster) step(n *node, in Input) Output {
 	out := n.m.Step(c.now, in)
 	if v, ok := errors.AsType[*ViolationError](out.Err); ok {
@@ -273,8 +274,8 @@ func (c *cluster) receive(m *Message) Output {
 	return c.step(c.node(m.To), Input{Receive: new(*m)})
 }
 
-// check asserts what must hold after every event, of what the sites hold and
-// of what they would hold if all crashed now.
+// check asserts the invariants that hold after every event, for the present state of the
+// sites and for their state if all crashed now.
 func (c *cluster) check() error {
 	if c.err != nil {
 		return c.err

@@ -7,11 +7,10 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not.
-// It must not panic, never lower a number, keep a State that it could be
-// restored from, lose or make no token, change nothing that must be durable
-// without saying so, do nothing about what it refuses, and send nothing that
-// its own Validate refuses.
+// FuzzStep feeds a machine inputs made of arbitrary bytes, well-formed and not. It must
+// not panic, lower a number, or lose or make a token. It must keep a restorable State,
+// report every change that must be durable, and do nothing about an input that it
+// refuses. It must send nothing that its own Validate refuses.
 func FuzzStep(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte{})
@@ -22,7 +21,8 @@ func FuzzStep(tf *testing.F) {
 		0, 9, 1, 2, 1, 1, 0, 1, 10, 0, 9, 1, 2, 1, 1, 0, 1, 10, 50, 9, 1, 1, 0, 9, 1, 2, 4, 1, 1,
 		0, 9, 1, 2, 1, 1, 1, 2, 255, 0, 9, 1, 2, 1, 2, 0, 1, 255, 0, 9, 1, 2, 1, 2, 1, 3, 90,
 	})
-	// A round, its answers, one of them twice, one out of turn, one not credited.
+	// A round and its answers: an answer twice, an answer out of turn, an answer not
+	// credited.
 	f.Add([]byte{
 		0, 0, 1, 0, 20, 2, 1, 50, 2, 50, 0, 0, 1, 2, 2, 1, 1, 1, 10, 0, 0, 1, 2, 2, 1, 1, 1, 10,
 		0, 0, 1, 2, 2, 1, 3, 1, 10, 0, 0, 8, 2, 2, 2, 1, 1, 9, 0, 0, 1, 2, 3, 2, 0, 1, 7, 200, 0, 1, 1,

@@ -96,8 +96,8 @@ func TestStateValidate(t *testing.T) {
 	}
 }
 
-// A message that is malformed, from a stranger or for somebody else has no
-// effect at all, nor has one that cannot be true.
+// TestRefusedMessages: a message that is malformed, from a stranger, for somebody else or
+// impossible has no effect at all.
 func TestRefusedMessages(t *testing.T) {
 	const huge = avantan.MaxNumber + 1
 	for name, test := range map[string]struct {
@@ -192,7 +192,7 @@ func TestRefusedProposals(t *testing.T) {
 	}
 }
 
-// Numbers are reserved in blocks: one round in 32 waits for a disk.
+// TestReserved: numbers are reserved in blocks, so a round in 32 waits for a disk.
 func TestReserved(t *testing.T) {
 	n := sites(map[SiteID]Tokens{"a": 0, "b": 9}).node("a")
 	persists := 0
@@ -211,7 +211,8 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// Sums stay within 64 bits: what is under way, and what a round has got.
+// TestSums: the tokens under way, and the tokens that a round has got, stay within 64
+// bits.
 func TestSums(t *testing.T) {
 	const most = math.MaxInt64
 	c := sites(map[SiteID]Tokens{"a": 10, "b": 0, "c": 0})
@@ -236,7 +237,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// A receiver that stays away is sent its tokens again and again, ever more
+// TestBackoff: a receiver that stays away is sent its tokens again and again, ever more
 // rarely, and they stay under way.
 func TestBackoff(t *testing.T) {
 	c := sites(map[SiteID]Tokens{"a": 0, "b": 9})
@@ -296,8 +297,8 @@ func anyTokens(r *rand.Rand) Tokens {
 	return n
 }
 
-// A donor gives no more than was asked or than it has, something if it has
-// anything, and leaves itself its target or its part of the split.
+// TestShareProperties: a donor gives no more than was asked or than it has, and something
+// if it has anything. It leaves itself its target or its part of the split.
 func TestShareProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -11,11 +11,11 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
-// TestSearch goes through all schedules of a few sites with a few rounds and
-// crashes, to the end. A message that has left once can arrive at any time and
-// any number of times, also never; a timer may fire at any time; a site may be
-// slow to make durable what it has done. The invariants are checked after each
-// event. It has no depth limit: when it ends, all states there are were seen.
+// TestSearch goes through all schedules of a few sites with a few rounds and crashes, to
+// the end. A message that has left once can arrive at any time and any number of times,
+// also never. A timer may fire at any time. A site may be slow to make its work durable.
+// The search checks the invariants after each event. It has no depth limit: when it ends,
+// it has seen all possible states.
 func TestSearch(t *testing.T) {
 	for _, bound := range []bound{
 		{name: "two donors", left: []Tokens{0, 2, 2}, need: []Tokens{3, 0, 0}, rounds: []int{2, 0, 0}, crashes: 1},
@@ -37,8 +37,8 @@ func TestSearch(t *testing.T) {
 
 type bound struct {
 	name string
-	// left is what each site begins with, need what it asks for in each of its
-	// rounds.
+	// left are the tokens that each site begins with, need the tokens that it asks for in
+	// each of its rounds.
 	left, need []Tokens
 	rounds     []int
 	crashes    int
@@ -47,7 +47,7 @@ type bound struct {
 // world is a state of all sites with the network.
 type world struct {
 	*cluster
-	// rounds are those left to begin.
+	// rounds are the rounds left to begin.
 	rounds  []int
 	crashes int
 	path    *event
@@ -68,7 +68,7 @@ func (e *event) String() string {
 	return strings.Join(list, "\n")
 }
 
-// maxWorlds is above what any of the bounds needs.
+// maxWorlds is above the needs of all bounds.
 const maxWorlds = 2_000_000
 
 func search(b bound) (int, error) {
@@ -102,7 +102,7 @@ func search(b bound) (int, error) {
 	return len(seen), nil
 }
 
-// successors are the worlds that are one event away.
+// successors are the worlds after one more event.
 func (w *world) successors(b bound) []*world {
 	var list []*world
 	do := func(what string, f func(c *world)) {
@@ -115,7 +115,7 @@ func (w *world) successors(b bound) []*world {
 		if w.rounds[i] > 0 && !n.m.Open() {
 			do("begin "+string(n.id), func(c *world) {
 				c.rounds[i]--
-				// The picture of the others is that of the beginning.
+				// Every round takes the others' tokens from the beginning.
 				p := &Proposal{Need: b.need[i]}
 				for k, d := range c.nodes {
 					if k != i {
@@ -155,7 +155,7 @@ func (w *world) successors(b bound) []*world {
 	return list
 }
 
-// step drops what nobody would notice, so that the search comes to an end.
+// step drops outputs that change nothing, so that the search comes to an end.
 func (w *world) step(n *node, in Input) {
 	w.cluster.step(n, in)
 	w.trim(n)

@@ -49,7 +49,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// tally counts what happened, so that a simulation of nothing is noticed.
+// tally counts events by kind, so that a simulation of nothing is noticed.
 type tally struct {
 	events, transfers, repeats, crashes int
 	// undone are crashes that lost a transaction, full the credits refused, stuck
@@ -124,7 +124,7 @@ func (s *sim) reaches(m *Message) bool {
 	return s.groups[from] == s.groups[to] && s.nodes[to].up
 }
 
-// event lets one random thing happen.
+// event lets a random thing happen.
 func (s *sim) event() {
 	n := s.nodes[s.r.IntN(len(s.nodes))]
 	switch {
@@ -183,7 +183,7 @@ func (s *sim) deliver(m Message) {
 	}
 }
 
-// ask begins a round on what others may or may not have.
+// ask begins a round on guesses of the others' tokens, right or wrong.
 func (s *sim) ask(n *node) {
 	p := &Proposal{Need: 1 + Tokens(s.r.IntN(80))}
 	for _, d := range s.nodes {
@@ -197,7 +197,7 @@ func (s *sim) ask(n *node) {
 	}
 }
 
-// acquire serves clients, and changes what the books will do.
+// acquire serves clients, and changes the future behaviour of the books.
 func (s *sim) acquire(n *node) {
 	take := Tokens(s.r.IntN(40) - 15)
 	if take <= n.b.left && take+n.b.net >= 0 {

@@ -22,7 +22,7 @@ func part(entity string, tokens core.Tokens) core.Part {
 	return core.Part{Entity: entity, Tokens: tokens}
 }
 
-// wantNet checks what is out of an entity at a site.
+// wantNet checks the tokens out at a site, by entity.
 func (r *rig) wantNet(site core.SiteID, want map[string]core.Tokens) {
 	r.t.Helper()
 	for name, net := range want {
@@ -32,8 +32,8 @@ func (r *rig) wantNet(site core.SiteID, want map[string]core.Tokens) {
 	}
 }
 
-// TestAllIsChargedOnce: each entity is charged the sum over the parts that stand below
-// it or name it, and a repeat moves nothing, also after a restart.
+// TestAllIsChargedOnce: each entity is charged the sum over the parts that name it or an
+// entity below it. A repeat moves nothing, also after a restart.
 func TestAllIsChargedOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(20, 20, 40)
@@ -76,8 +76,8 @@ func TestAllIsInvalid(t *testing.T) {
 	r.wantNet("a", map[string]core.Tokens{"e": 2})
 }
 
-// TestAllOrNone: if one entity lacks tokens nothing moves, the answer names it, and a
-// repeat gets the same one.
+// TestAllOrNone: if an entity lacks tokens nothing moves, the answer names the entity,
+// and a repeat gets the same answer.
 func TestAllOrNone(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.chain(25, 25, 25)
@@ -87,7 +87,7 @@ func TestAllOrNone(t *testing.T) {
 	r.wantCode(r.acquire("a", "other", 3, "some of the other"), core.OK)
 	before := map[string]core.Tokens{"leaf": 0, "second": 0, "team": 5, "org": 5, "other": 3}
 	for range 2 {
-		// Each of the two would do alone.
+		// Each part alone would do.
 		a := r.all("a", "team", part("leaf", 11), part("second", 10))
 		if r.wantLacking(a, core.OutOfTokens, "team"); a.Left != 20 {
 			t.Errorf("%+v", a)
@@ -101,8 +101,8 @@ func TestAllOrNone(t *testing.T) {
 	r.wantNet("a", before)
 }
 
-// TestAllFetchesForWhoLacks: it waits for one entity after the other, for all it needs
-// of each, and holds nothing meanwhile.
+// TestAllFetchesForWhoLacks: an acquire waits for one entity after the other, for all
+// that it needs of each, and holds nothing meanwhile.
 func TestAllFetchesForWhoLacks(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(90, 90, 30)
@@ -123,8 +123,8 @@ func TestAllFetchesForWhoLacks(t *testing.T) {
 	r.wantNet("a", map[string]core.Tokens{"other": 6, "plenty": 30})
 }
 
-// TestAllIsUndone: what ran elsewhere is given back to what is still there of what it
-// took, by the chains as they are then.
+// TestAllIsUndone: an acquire that ran elsewhere gives its tokens back to the entities
+// that still exist, along their present chains.
 func TestAllIsUndone(t *testing.T) {
 	for name, restart := range map[string]bool{"running": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestAllIsUndone(t *testing.T) {
 	}
 }
 
-// TestAllIsTakenOver: a later attempt at the same site keeps what the first one moved,
-// and what of it can be undone.
+// TestAllIsTakenOver: a later attempt at the same site keeps the tokens that the first
+// attempt moved, and can be undone in its place.
 func TestAllIsTakenOver(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 300)
@@ -186,15 +186,15 @@ func TestAllIsTakenOver(t *testing.T) {
 	r.wantCode(try("b", 3, "a"), core.OK)
 	r.wantNet("a", map[string]core.Tokens{"e": 0, "f": 0})
 	r.wantNet("b", map[string]core.Tokens{"e": 5, "f": 2})
-	// One that a later attempt takes over asks where others ran.
+	// An attempt taken over by a later attempt has its site ask where others ran.
 	r.wantCode(r.all("c", "x", parts...), core.OK)
 	r.wantCode(try("b", 4, "c"), core.OK)
 	r.wantNet("b", map[string]core.Tokens{"e": 5, "f": 2})
 	r.wantNet("c", map[string]core.Tokens{"e": 0, "f": 0})
 }
 
-// TestAllChanges: one that waits goes by the chains as they are, and is answered when
-// an entity that it names is deleted.
+// TestAllChanges: a waiting acquire goes by the present chains, and is answered when an
+// entity that it names is deleted.
 func TestAllChanges(t *testing.T) {
 	for name, whole := range map[string]bool{"one by one": false, "by a snapshot": true} {
 		t.Run(name, func(t *testing.T) {
@@ -227,8 +227,8 @@ func TestAllChanges(t *testing.T) {
 	}
 }
 
-// TestPartsAreBounded: each part that is remembered counts like a record, until the
-// record is forgotten.
+// TestPartsAreBounded: each remembered part counts like a record, until the record is
+// forgotten.
 func TestPartsAreBounded(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxRequests, c.Retention = 50, 1000 })
 	r.create("e", 10_000)
@@ -247,8 +247,8 @@ func TestPartsAreBounded(t *testing.T) {
 	r.wantCode(r.all("a", "z", parts...), core.OK)
 }
 
-// TestWaitingPartsAreBounded: parts of those that wait count as well, and how many
-// entities these charge is bounded by how many acquires may wait.
+// TestWaitingPartsAreBounded: parts of waiting acquires count as well. MaxWaitingAll
+// bounds the number of entities that they charge.
 func TestWaitingPartsAreBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxRequests, c.MaxWaitingAll = 100, 6 })
 	var parts []core.Part

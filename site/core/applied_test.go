@@ -21,7 +21,7 @@ func behind(t *testing.T, tweak func(*core.Config)) *rig {
 	return r
 }
 
-// wantMayExceed checks the answer to a change of a limit.
+// wantMayExceed checks the answer to a limit change.
 func (r *rig) wantMayExceed(got core.Answer, most core.Tokens, unapplied ...core.SiteID) {
 	r.t.Helper()
 	r.wantCode(got, core.OK)
@@ -31,7 +31,7 @@ func (r *rig) wantMayExceed(got core.Answer, most core.Tokens, unapplied ...core
 	}
 }
 
-// wantViews checks by how much sites tell that the limit of e may be exceeded.
+// wantViews checks by how many tokens sites report that the limit of e may be exceeded.
 func (r *rig) wantViews(most core.Tokens, sites ...core.SiteID) {
 	r.t.Helper()
 	for _, site := range sites {
@@ -41,14 +41,14 @@ func (r *rig) wantViews(most core.Tokens, sites ...core.SiteID) {
 	}
 }
 
-// setLimit asks for a change of the limit of e that waits until all have applied it.
+// setLimit asks for a limit change of e that waits until all sites have applied it.
 func (r *rig) setLimit(site core.SiteID, limit core.Tokens, id string) core.Call {
 	return r.changeAsync(site, core.Change{Kind: core.SetLimit, Name: "e", Limit: limit, RequestID: id, Applied: true})
 }
 
-// TestMayExceedBy: until a site that was cut off has heard of a lowered limit, the others
-// tell how many tokens may be out beyond the limit: as many, and no more, as that site
-// can bring about. Restarts do not change that.
+// TestMayExceedBy: until a cut-off site has heard of a lowered limit, the others report
+// how many tokens may be out beyond the limit: exactly as many as that site can bring
+// about. Restarts do not change the number.
 func TestMayExceedBy(t *testing.T) {
 	r := behind(t, nil)
 	r.wantViews(70, "a", "b")
@@ -75,8 +75,8 @@ func TestMayExceedBy(t *testing.T) {
 	}
 }
 
-// TestMayExceedByNothing: sites whose tokens are in the instance that lowers the limit
-// exceed nothing, whether they have applied the instance or not.
+// TestMayExceedByNothing: sites that put their tokens into the instance that lowers the
+// limit exceed nothing, whether they have applied the instance or not.
 func TestMayExceedByNothing(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
@@ -100,7 +100,7 @@ func TestMayExceedByNothing(t *testing.T) {
 	r.wantCode(r.acquire("b", "e", 1, "early"), core.OutOfTokens)
 }
 
-// TestMayExceedByAgain: who has heard of a debt has not heard of a larger one.
+// TestMayExceedByAgain: a site that has heard of a debt has not heard of a larger debt.
 func TestMayExceedByAgain(t *testing.T) {
 	r := lowered(t, nil)
 	r.wantViews(0, "a", "b", "c")
@@ -133,7 +133,7 @@ func TestMayExceedByUntilHeard(t *testing.T) {
 	r.wantViews(0, "a", "b", "c")
 }
 
-// TestMayExceedByIsLearntLate: a site that catches up learns who else has heard.
+// TestMayExceedByIsLearntLate: a site that catches up learns which others have heard.
 func TestMayExceedByIsLearntLate(t *testing.T) {
 	r := newRig(t, 4, nil)
 	r.create("e", 120)
@@ -148,7 +148,7 @@ func TestMayExceedByIsLearntLate(t *testing.T) {
 	r.wantViews(0, "a", "c", "d")
 }
 
-// TestWaitApplied: a change that asks for that is answered once all sites have applied
+// TestWaitApplied: a change that waits for all sites is answered once all have applied
 // it, also if it is asked for again, elsewhere, or after restarts.
 func TestWaitApplied(t *testing.T) {
 	r := newRig(t, 3, nil)
@@ -179,7 +179,7 @@ func TestWaitApplied(t *testing.T) {
 }
 
 // TestWaitAppliedInVain: where a site is cut off the change is answered once its time is
-// over, and stands. It can be asked for again, to wait longer.
+// over, and stands. A repeat may wait longer.
 func TestWaitAppliedInVain(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
@@ -205,8 +205,8 @@ func TestWaitAppliedInVain(t *testing.T) {
 	}
 }
 
-// TestWaitAppliedEnds: those that wait are answered as the site stops and as the entity
-// is deleted, and no more wait than may.
+// TestWaitAppliedEnds: waiting changes are answered when the site stops and when the
+// entity is deleted. No more than MaxChanges wait.
 func TestWaitAppliedEnds(t *testing.T) {
 	r := behind(t, func(c *core.Config) { c.MaxChanges = 2 })
 	first, second, third := r.setLimit("a", 10, "lower"), r.setLimit("a", 10, "lower"), r.setLimit("a", 10, "lower")
@@ -226,7 +226,7 @@ func TestWaitAppliedEnds(t *testing.T) {
 	r.wantCode(r.answer(wrong), core.Invalid)
 }
 
-// TestWaitAppliedAlone: a site without others has applied what it decides.
+// TestWaitAppliedAlone: a site without others has applied all that it decides.
 func TestWaitAppliedAlone(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 120)

@@ -25,7 +25,7 @@ func (r *rig) wantVerdicts(never, ran, forgotten int) {
 	}
 }
 
-// ask has a site asked something by another, and returns the answers.
+// ask delivers a claim to a site from another, and returns the answers.
 func (r *rig) ask(from, to core.SiteID, a core.ClaimAsk) []core.ClaimAnswer {
 	before := len(r.sent)
 	a.Number = 7
@@ -39,7 +39,7 @@ func (r *rig) ask(from, to core.SiteID, a core.ClaimAsk) []core.ClaimAnswer {
 	return answers
 }
 
-// asked is what b asks about an attempt at a that it is made after.
+// asked is the claim of b about an attempt at a that preceded b's.
 func (r *rig) asked(tokens core.Tokens, id string) core.ClaimAsk {
 	r.t.Helper()
 	r.hold("b", true)
@@ -55,8 +55,8 @@ func (r *rig) asked(tokens core.Tokens, id string) core.ClaimAsk {
 	return core.ClaimAsk{}
 }
 
-// TestAskedTwice: what is asked is done once, and whoever is no member gets no
-// answer.
+// TestAskedTwice: a repeated claim takes effect once, and a site that is no member gets
+// no answer.
 func TestAskedTwice(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tokens, net core.Tokens
@@ -85,7 +85,7 @@ func TestAskedTwice(t *testing.T) {
 	}
 }
 
-// TestAnotherBodyIsLeft: an id that was used for something else there.
+// TestAnotherBodyIsLeft: the id was used for another request there.
 func TestAnotherBodyIsLeft(t *testing.T) {
 	r := claimRig(t, nil)
 	r.wantCode(r.try("a", 7, "x", r.tries(1)), core.OK)
@@ -97,8 +97,8 @@ func TestAnotherBodyIsLeft(t *testing.T) {
 	r.wantVerdicts(2, 0, 0)
 }
 
-// TestDeletedBetweenAttempts: nothing comes into the books of an entity created
-// later under the same name.
+// TestDeletedBetweenAttempts: nothing comes into the books of an entity created later
+// under the same name.
 func TestDeletedBetweenAttempts(t *testing.T) {
 	r := claimRig(t, nil)
 	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
@@ -122,8 +122,8 @@ func TestDeletedBetweenAttempts(t *testing.T) {
 	}
 }
 
-// TestLaggingClock: a site whose clock is far behind does not answer until it is
-// right: what it recorded now would be forgotten too early.
+// TestLaggingClock: a site whose clock is far behind does not answer until the clock is
+// right: a record made now would be forgotten too early.
 func TestLaggingClock(t *testing.T) {
 	r := claimRig(t, nil)
 	ask := r.asked(-10, "x")
@@ -139,8 +139,8 @@ func TestLaggingClock(t *testing.T) {
 	r.now.Wall = wall
 }
 
-// TestForgottenRequest: what may have run at a site that no longer knows it does
-// not count again, whoever asks; what came later is known not to have.
+// TestForgottenRequest: a request that may have run at a site that has forgotten it does
+// not count again, whoever asks. The site knows that a later request has not run.
 func TestForgottenRequest(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
@@ -174,8 +174,8 @@ func TestForgottenRequest(t *testing.T) {
 	}
 }
 
-// TestForgottenBeforeRestart: that records were forgotten is known after a restart
-// too, also when nothing else was done since.
+// TestForgottenBeforeRestart: a site knows after a restart too that it forgot records,
+// also when it did nothing else since.
 func TestForgottenBeforeRestart(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
@@ -271,8 +271,8 @@ func (r *rig) recorded(site core.SiteID, kind core.RequestKind) (newest core.Req
 	return newest
 }
 
-// TestRestoredRecordsLastAnew: the time that a site was down does not count, as
-// it could not be asked.
+// TestRestoredRecordsLastAnew: a site's down time does not count, as nobody could ask the
+// site.
 func TestRestoredRecordsLastAnew(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
@@ -288,7 +288,8 @@ func TestRestoredRecordsLastAnew(t *testing.T) {
 	r.wantVerdicts(0, 1, 0)
 }
 
-// TestRecordsAreKeptForMembersOutOfReach as long as fewer than half are.
+// TestRecordsAreKeptForMembersOutOfReach as long as fewer than half of them are out of
+// reach.
 func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reachable []core.SiteID
@@ -325,8 +326,9 @@ func TestRecordsAreKeptForMembersOutOfReach(t *testing.T) {
 	}
 }
 
-// TestFullTableAnswersLater: clients that fill the table leave room for what others ask.
-// What would need a record beyond that is not answered while there is no room for it.
+// TestFullTableAnswersLater: clients that fill the table leave room for the claims of
+// other sites. A claim that needs a record beyond that room is answered once there is
+// room.
 func TestFullTableAnswersLater(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.MaxRequests = 20_000, 3 })
 	r.base = r.now.Wall - 50_000

@@ -6,7 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// asks counts what a site has asked another since a message was the last.
+// asks counts the messages with claims that a site has sent another after r.sent[:since],
+// and the claims in them.
 func (r *rig) asks(from, to core.SiteID, since int) (messages, asks int) {
 	for _, e := range r.sent[since:] {
 		if e.Claims != nil && len(e.Claims.Asks) > 0 && e.From() == from && e.To() == to {
@@ -49,9 +50,9 @@ func TestAskingBacksOff(t *testing.T) {
 	}
 }
 
-// TestManyClaims: what has piled up for a site is asked in messages of bounded
-// length, each as the one before was answered, and settled soon, also after a
-// restart.
+// TestManyClaims: claims that have piled up for a site go out in messages of bounded
+// length, each after the answer to the message before. They are settled soon, also after
+// a restart.
 func TestManyClaims(t *testing.T) {
 	const n = 3000
 	for name, restart := range map[string]bool{"": false, "restarted": true} {
@@ -79,7 +80,7 @@ func TestManyClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsAreBounded for each site; the others are not concerned.
+// TestClaimsAreBounded for each site, independently of the other sites.
 func TestClaimsAreBounded(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.MaxClaims = 2 })
 	r.hold("a", true)
@@ -98,8 +99,8 @@ func TestClaimsAreBounded(t *testing.T) {
 	r.wantCode(r.try("b", 1, "z", r.tries(2, "a")), core.OK)
 }
 
-// TestLateAnswerMeansNoOtherClaim: neither a claim made after a restart, with all
-// before it settled, nor that of a later attempt.
+// TestLateAnswerMeansNoOtherClaim: a late answer settles neither a claim made after a
+// restart, with all claims before it settled, nor the claim of a later attempt.
 func TestLateAnswerMeansNoOtherClaim(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention, c.Skew = 20_000, 2_000 })
 	r.base = r.now.Wall - 50_000
@@ -115,7 +116,7 @@ func TestLateAnswerMeansNoOtherClaim(t *testing.T) {
 	r.deliverClaims("a", "b")
 	r.wantNets(0, -10, 0)
 
-	// a never ran attempt 1 of it, and then runs attempt 3.
+	// a never ran attempt 1, and then runs attempt 3.
 	r = claimRig(t, nil)
 	r.wantCode(r.try("b", -10, "x", r.tries(2, "a")), core.OK)
 	r.hold("b", true)
@@ -131,7 +132,7 @@ func TestLateAnswerMeansNoOtherClaim(t *testing.T) {
 	}
 }
 
-// TestUnknownAnswersAreIgnored and so are those of a site that was not asked.
+// TestUnknownAnswersAreIgnored: also answers of a site that was not asked.
 func TestUnknownAnswersAreIgnored(t *testing.T) {
 	r := claimRig(t, nil)
 	r.hold("a", true)
@@ -150,7 +151,7 @@ func TestUnknownAnswersAreIgnored(t *testing.T) {
 	r.wantNets(0, 0, 0)
 }
 
-// lease acquires a lease.
+// tryLease makes an attempt to acquire a lease.
 func (r *rig) tryLease(site core.SiteID, tokens core.Tokens, id string, t core.Tries) core.Answer {
 	r.t.Helper()
 	call := r.nextCall()
@@ -171,7 +172,7 @@ func (r *rig) tryReturn(site core.SiteID, tokens core.Tokens, id string, home co
 	return r.answer(call)
 }
 
-// TestLeaseAtTwoSites: what the first lease still holds comes back.
+// TestLeaseAtTwoSites: the tokens that the first lease still holds come back.
 func TestLeaseAtTwoSites(t *testing.T) {
 	r := claimRig(t, nil)
 	r.wantCode(r.tryLease("a", 10, "l", r.tries(1)), core.OK)
@@ -184,7 +185,7 @@ func TestLeaseAtTwoSites(t *testing.T) {
 	r.advance(1000)
 	r.wantNets(0, 10, 0)
 	r.wantClaims(0)
-	// Back at the first site it is granted anew.
+	// Back at the first site, the request gets a new lease.
 	a = r.tryLease("a", 10, "l", r.tries(3, "b"))
 	if r.wantCode(a, core.OK); a.Lease().Tokens != 10 {
 		t.Errorf("lease %+v", a.Lease())
@@ -193,8 +194,8 @@ func TestLeaseAtTwoSites(t *testing.T) {
 	r.wantNets(10, 0, 0)
 }
 
-// TestReturnElsewhere: tokens of a lease come back at the site that granted it,
-// once for all attempts of the release, and no more than it holds.
+// TestReturnElsewhere: tokens of a lease come back at the site that granted it, once for
+// all attempts of the release, and no more than the lease holds.
 func TestReturnElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct{ tokens, net core.Tokens }{"part": {4, 6}, "all": {0, 0}, "more": {99, 0}} {
 		t.Run(name, func(t *testing.T) {

@@ -73,8 +73,8 @@ func TestPlacedAttempts(t *testing.T) {
 	}
 }
 
-// TestLaterAttemptTakesOver: what an attempt has come to at a site is what a later
-// one there gets, and only the later one counts from then on.
+// TestLaterAttemptTakesOver: a later attempt at a site gets the outcome of the earlier
+// attempt there, and only the later attempt counts from then on.
 func TestLaterAttemptTakesOver(t *testing.T) {
 	r := claimRig(t, nil)
 	r.wantCode(r.try("a", 10, "x", r.tries(1)), core.OK)
@@ -104,8 +104,8 @@ func TestLaterAttemptTakesOver(t *testing.T) {
 	r.wantClaims(0)
 }
 
-// TestBackToTheFirstSite: attempts at a, b and a again. The third has the outcome
-// of the first, unless b's undoing of that came before; the second is undone.
+// TestBackToTheFirstSite: attempts at a, b and a again. The third attempt has the outcome
+// of the first, unless b's undoing of the first came before; the second is undone.
 func TestBackToTheFirstSite(t *testing.T) {
 	for name, undone := range map[string]bool{"attempt before undoing": false, "undoing before attempt": true} {
 		t.Run(name, func(t *testing.T) {
@@ -129,9 +129,9 @@ func TestBackToTheFirstSite(t *testing.T) {
 	}
 }
 
-// TestShorterLists: a later attempt at a site that names fewer sites leaves the
-// site what an earlier attempt took upon the site. Once another site undid the
-// earlier attempt, the list of the later attempt is all there is to ask.
+// TestShorterLists: a later attempt at a site names fewer sites. The site still asks the
+// sites of the earlier attempt. Once another site has undone the earlier attempt, the
+// site asks only the sites that the later attempt names.
 func TestShorterLists(t *testing.T) {
 	t.Run("release parked", func(t *testing.T) {
 		r := claimRig(t, nil)
@@ -193,8 +193,8 @@ func TestShorterLists(t *testing.T) {
 	}
 }
 
-// TestThreeSitesOneRelease: two sites have it parked and ask each other and the
-// first, in any order.
+// TestThreeSitesOneRelease: two sites have the release parked and ask each other and the
+// first site, in any order.
 func TestThreeSitesOneRelease(t *testing.T) {
 	for name, first := range map[string][]core.SiteID{"b asks first": {"c"}, "c asks first": {"b"}, "at once": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -220,8 +220,8 @@ func TestThreeSitesOneRelease(t *testing.T) {
 	}
 }
 
-// TestWaitingAttempts: an acquire that waits goes on for a later attempt, and has
-// others asked once it is answered.
+// TestWaitingAttempts: a waiting acquire goes on for a later attempt, and its site asks
+// others once the acquire is answered.
 func TestWaitingAttempts(t *testing.T) {
 	r := claimRig(t, nil)
 	for _, s := range r.names {
@@ -267,7 +267,7 @@ func TestWaitingAttemptIsDropped(t *testing.T) {
 	r.wantClaims(0)
 }
 
-// TestNobodyWaitsBeyondNotAfter also if it asked to.
+// TestNobodyWaitsBeyondNotAfter, also a caller that asked to wait longer.
 func TestNobodyWaitsBeyondNotAfter(t *testing.T) {
 	r := claimRig(t, nil)
 	r.hold("a", true)
@@ -278,8 +278,8 @@ func TestNobodyWaitsBeyondNotAfter(t *testing.T) {
 	r.wantCode(r.answer(call), core.OutOfTokens)
 }
 
-// TestOutcomesOfOneTransaction: a record and what takes its place in the same
-// transaction; the later one stands, also after a restart.
+// TestOutcomesOfOneTransaction: a record and its replacement in the same transaction. The
+// later record stands, also after a restart.
 func TestOutcomesOfOneTransaction(t *testing.T) {
 	r := claimRig(t, func(c *core.Config) { c.Retention = 20_000 })
 	r.base -= 50_000

@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// says hands a site a step of an audit, and returns those that it sends for it.
+// says hands a site a step of an audit, and returns the steps that the site sends for it.
 func (r *rig) says(to core.SiteID, generation uint64, m core.Audit) []core.Audit {
 	r.t.Helper()
 	before := len(r.sent)
@@ -26,7 +26,7 @@ func audits(sent []core.Envelope) (all []core.Audit) {
 	return all
 }
 
-// auditBegun has a site begin an audit of which nothing comes to the others, and returns its
+// auditBegun has a site begin an audit, drops its messages, and returns the audit's
 // number and the entity's generation.
 func (r *rig) auditBegun(site core.SiteID) (number, generation uint64) {
 	r.t.Helper()
@@ -49,8 +49,8 @@ func (r *rig) auditBegun(site core.SiteID) (number, generation uint64) {
 	return 0, 0
 }
 
-// TestWatchesOfSeveralAuditors: a site tells each auditor the most that was out since
-// the site began to watch for that one, by the id of that watch alone.
+// TestWatchesOfSeveralAuditors: a site tells each auditor the most that was out since the
+// site began to watch for that auditor. The watch's id alone selects the watch.
 func TestWatchesOfSeveralAuditors(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -99,8 +99,8 @@ func TestWatchesOfSeveralAuditors(t *testing.T) {
 	tells("one of less than nothing, and more since", "a", fourth, "-7")
 }
 
-// TestAuditStepByStep: an auditor finds what all members have told, each once and by the
-// watch that it named first. Nothing else counts.
+// TestAuditStepByStep: an auditor adds up the words of all members, each word once and by
+// the first watch that the member named. Nothing else counts.
 func TestAuditStepByStep(t *testing.T) {
 	const watching, tell = core.AuditWatching, core.AuditTell
 	type says struct {
@@ -108,15 +108,16 @@ func TestAuditStepByStep(t *testing.T) {
 		step  core.AuditStep
 		watch uint64
 		net   core.Tokens
-		// number and shape are added to those of the audit and of the entity, which was never reshaped.
+		// number and shape are added to the audit's number and the entity's shape. The
+		// entity was never reshaped.
 		number, shape uint64
 	}
 	b, c := says{from: "b", step: watching, watch: 11}, says{from: "c", step: watching, watch: 12}
 	tellB, tellC := says{from: "b", step: tell, net: -5}, says{from: "c", step: tell}
 	for _, tc := range []struct {
 		what string
-		// before is done ahead of the audit, early ahead of the watches, and between ahead
-		// of what the others tell.
+		// before runs ahead of the audit, early ahead of the watches, and between ahead
+		// of the others' words.
 		before, early, between func(*rig)
 		watch, tell            []says
 		want                   core.Tokens

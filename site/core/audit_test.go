@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// wantSurplus checks what all sites keep out of circulation, and that the books
-// are short of the limit by that.
+// wantSurplus checks the tokens that all sites keep out of circulation, and that the
+// books are short of the limit by as many.
 func (r *rig) wantSurplus(entity string, limit, want core.Tokens) {
 	r.t.Helper()
 	for _, name := range r.names {
@@ -25,8 +25,8 @@ func (r *rig) wantSurplus(entity string, limit, want core.Tokens) {
 	}
 }
 
-// surplus is what of an entity is kept out of circulation, by the site that knows
-// of most.
+// surplus is the largest number of an entity's tokens that a site keeps out of
+// circulation.
 func (r *rig) surplus(entity string) core.Tokens {
 	r.t.Helper()
 	var most core.Tokens
@@ -36,7 +36,7 @@ func (r *rig) surplus(entity string) core.Tokens {
 	return most
 }
 
-// TestSurplusIsFoundAfterARestart: what was released and never acquired is found also if
+// TestSurplusIsFoundAfterARestart: a release of tokens never acquired is found although
 // its site stops before it has told anybody, and nobody asks for tokens.
 func TestSurplusIsFoundAfterARestart(t *testing.T) {
 	r := newRig(t, 3, nil)
@@ -47,8 +47,8 @@ func TestSurplusIsFoundAfterARestart(t *testing.T) {
 	r.wantSurplus("e", 30, 8)
 }
 
-// TestSurplusBesideAnEarlierOne: what was released and never acquired is found although
-// as much was set aside before, and no site knows what others have after a restart.
+// TestSurplusBesideAnEarlierOne: a release of tokens never acquired is found although as
+// much was set aside before. After a restart no site knows the tokens of the others.
 func TestSurplusBesideAnEarlierOne(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -63,8 +63,8 @@ func TestSurplusBesideAnEarlierOne(t *testing.T) {
 	r.wantSurplus("e", 30, 13)
 }
 
-// TestSurplusBehindAnOldWord: what was released and never acquired is found although the
-// others were told of tokens out elsewhere, which have come back since.
+// TestSurplusBehindAnOldWord: a release of tokens never acquired is found although the
+// others heard of tokens out elsewhere, which have come back since.
 func TestSurplusBehindAnOldWord(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -79,8 +79,8 @@ func TestSurplusBehindAnOldWord(t *testing.T) {
 	r.wantSurplus("e", 30, 8)
 }
 
-// TestSurplusThatAMoveShows: what was released and never acquired is found also if an
-// entity that leaves takes along the tokens that hid it.
+// TestSurplusThatAMoveShows: a release of tokens never acquired is found although an
+// entity that leaves takes along the tokens that hid the release.
 func TestSurplusThatAMoveShows(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.below("p", "", 30)
@@ -98,9 +98,9 @@ func TestSurplusThatAMoveShows(t *testing.T) {
 	r.wantSurplus("p", 30, 8)
 }
 
-// TestSurplusIsSetAside: what was released and never acquired is found and kept
-// out of circulation, once, also by sites that were away or start anew, and under
-// all protocols. As much can be acquired as before.
+// TestSurplusIsSetAside: a release of tokens never acquired is found and kept out of
+// circulation, once, under all protocols. Sites that were away or start anew keep the
+// tokens out as well. Clients can acquire as much as before.
 func TestSurplusIsSetAside(t *testing.T) {
 	for _, protocol := range []string{"majority", "star", "auto"} {
 		for _, n := range []int{1, 3} {
@@ -146,8 +146,8 @@ func (r *rig) waitAndAdvance(site core.SiteID, entity string, tokens core.Tokens
 	return call
 }
 
-// TestNoAuditWithoutAll: while a member is away nothing is proved; when it is
-// back the entity is busy again it is.
+// TestNoAuditWithoutAll: while a member is away no audit proves anything. When it is back
+// and the entity is busy again, an audit does.
 func TestNoAuditWithoutAll(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -163,7 +163,7 @@ func TestNoAuditWithoutAll(t *testing.T) {
 	r.wantSurplus("e", 30, 4)
 }
 
-// TestTwoAuditsSetAsideOnce: both prove the same surplus.
+// TestTwoAuditsSetAsideOnce: both audits prove the same surplus.
 func TestTwoAuditsSetAsideOnce(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -179,7 +179,7 @@ func TestTwoAuditsSetAsideOnce(t *testing.T) {
 	r.wantSurplus("e", 30, 5)
 }
 
-// TestAuditOfAMemberThatRestarts: it does not tell of a time when it did not
+// TestAuditOfAMemberThatRestarts: the member does not tell of a time when it did not
 // watch.
 func TestAuditOfAMemberThatRestarts(t *testing.T) {
 	for _, restart := range []bool{false, true} {
@@ -199,8 +199,8 @@ func TestAuditOfAMemberThatRestarts(t *testing.T) {
 	}
 }
 
-// TestAuditRestsOnOneWatch: a member that restarts and then watches again, by a
-// duplicate, does not tell of that watch to one that asks for the first.
+// TestAuditRestsOnOneWatch: a member restarts and then watches again, because of a
+// duplicate. It does not tell of the second watch to an auditor that asks for the first.
 func TestAuditRestsOnOneWatch(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -222,7 +222,7 @@ func TestAuditRestsOnOneWatch(t *testing.T) {
 	}
 }
 
-// TestHonestClientsWhileAnAuditRuns: one that acquires at a site and then releases
+// TestHonestClientsWhileAnAuditRuns: a client that acquires at a site and then releases
 // at another, at any two times of an audit, is no surplus.
 func TestHonestClientsWhileAnAuditRuns(t *testing.T) {
 	for acquired := core.Tick(0); acquired <= 45; acquired += 5 {
@@ -247,8 +247,8 @@ func TestHonestClientsWhileAnAuditRuns(t *testing.T) {
 	}
 }
 
-// TestAuditsAroundALimitChange: a site that proves a surplus with the limit that
-// was, and one that does with the next, do not both set it aside.
+// TestAuditsAroundALimitChange: a site proves a surplus under the old limit, and another
+// under the new limit. They do not both set it aside.
 func TestAuditsAroundALimitChange(t *testing.T) {
 	for change := core.Tick(0); change <= 100; change += 10 {
 		for second := change; second <= 200; second += 10 {
@@ -268,10 +268,10 @@ func TestAuditsAroundALimitChange(t *testing.T) {
 	}
 }
 
-// TestAuditsNeverFindMoreThanThereIs: clients acquire at one site and release at
-// another all the time, some release what they never had, and audits run whenever.
-// No more is set aside than was missing at some instant, and in the end no less
-// than is missing then.
+// TestAuditsNeverFindMoreThanThereIs: clients acquire at one site and release at another
+// all the time, some release tokens that they never had, and audits run at any time. The
+// sites set aside no more than was missing at some instant, and in the end no less than
+// is missing then.
 func TestAuditsNeverFindMoreThanThereIs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 300

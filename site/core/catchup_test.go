@@ -9,8 +9,8 @@ import (
 )
 
 // TestCatchUpIsPaced: however many late messages a site gets, it asks for the catalogue
-// once at a time; however often it asks, it is answered once; and what was lost on the
-// way is asked for again.
+// once at a time. However often it asks, it gets one answer. It asks again after a loss
+// on the way.
 func TestCatchUpIsPaced(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("first", 900)
@@ -54,8 +54,8 @@ func TestCatchUpIsPaced(t *testing.T) {
 	}
 }
 
-// TestClaimsOnALostMember: requests about which a member is asked that is lost for good
-// are given up in the end, so that repeats are not refused for ever.
+// TestClaimsOnALostMember: claims on a member that is lost for good are given up in the
+// end, so that repeats are not refused for ever.
 func TestClaimsOnALostMember(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxClaims = 10 })
 	r.create("e", 9000)
@@ -125,7 +125,8 @@ func TestReleaseOnALostMember(t *testing.T) {
 	}
 }
 
-// TestCreatedWithoutAMember: that a member's share of a new entity is of no use is told.
+// TestCreatedWithoutAMember: the answer tells that a member's share of a new entity is of
+// no use.
 func TestCreatedWithoutAMember(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.cut["c"] = true

@@ -14,14 +14,15 @@ type woods struct {
 	*rig
 	rt *rapid.T
 	n  int
-	// leases are those granted, by the sites that did.
+	// leases maps the granted leases to the sites that granted them.
 	leases map[string]core.SiteID
 	ids    []string
-	// acquires are the calls of acquires that are not answered yet.
+	// acquires are the acquires without an answer yet, by call.
 	acquires map[core.Call]asked
 }
 
-// asked is an acquire of one entity.
+// asked is an acquire of one entity. least is the fewest tokens that it takes, lease is
+// empty unless it asks for a lease.
 type asked struct {
 	site  core.SiteID
 	least core.Tokens
@@ -39,8 +40,8 @@ func (f *woods) name(what string) string {
 	return rapid.SampledFrom([]string{"e0", "e1", "e2", "e3", "e4"}).Draw(f.rt, what)
 }
 
-// movedOn is what was moved on each entity itself at a site, by what its disk says of
-// requests and leases.
+// movedOn sums the tokens moved on each entity itself at a site, from the records of
+// requests and leases on the site's disk.
 func movedOn(from *core.Restored) map[uint64]core.Tokens {
 	moved := map[uint64]core.Tokens{}
 	last := map[core.RequestKey]core.RequestRecord{}
@@ -68,8 +69,8 @@ func movedOn(from *core.Restored) map[uint64]core.Tokens {
 	return moved
 }
 
-// check holds at every site: what is out of an entity is what was moved on it itself,
-// and what is out of those right below.
+// check asserts at every site: the tokens out of an entity are the tokens moved on the
+// entity itself and the tokens out of its children.
 func (f *woods) check() {
 	f.t.Helper()
 	for _, site := range f.names {
@@ -101,8 +102,7 @@ func (f *woods) check() {
 	}
 }
 
-// collect takes in the answers to acquires. A refusal of one that did not wait names
-// an entity that has too little at the site, and of all above what it names.
+// collect takes in the answers to acquires. A refusal for want of tokens names an entity.
 func (f *woods) collect() {
 	for call, q := range f.acquires {
 		a, answered := f.answers[call]
@@ -152,7 +152,8 @@ func (f *woods) acquire() {
 	}
 }
 
-// all asks for several at one site, and now and then for the same at another one.
+// all acquires several entities at a site, and now and then the same again at another
+// site.
 func (f *woods) all() {
 	var parts []core.Part
 	for range rapid.IntRange(1, 4).Draw(f.rt, "parts") {
@@ -175,7 +176,7 @@ func (f *woods) release() {
 	f.step(site, &core.Release{Call: call, Entity: f.name("entity"), Tokens: f.tokens(), Request: key(id)})
 }
 
-// lease does something with a lease.
+// lease runs a random request on a lease.
 func (f *woods) lease() {
 	if len(f.ids) == 0 {
 		return
@@ -215,9 +216,10 @@ func (f *woods) reshape() {
 	f.changeAsync(rapid.SampledFrom(f.names).Draw(f.rt, "site"), ch)
 }
 
-// TestTreesAddUp: whatever is acquired, given back, moved and deleted, and whenever
-// sites go down, what is out of an entity is at every site what was moved on it itself
-// and what is out of those below; in the end no acquire waits and all books add up.
+// TestTreesAddUp: clients acquire, give back, move and delete at random, and sites go
+// down at any time. At every site the tokens out of an entity are the tokens moved on the
+// entity itself and the tokens out of its children. In the end no acquire waits and all
+// books add up.
 func TestTreesAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := &woods{

@@ -6,7 +6,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// chain creates three entities, one below the other.
+// chain creates three entities, each below the next: leaf, team and org.
 func (r *rig) chain(leaf, team, org core.Tokens) {
 	r.t.Helper()
 	r.create("org", org)
@@ -14,8 +14,8 @@ func (r *rig) chain(leaf, team, org core.Tokens) {
 	r.below("leaf", "team", leaf)
 }
 
-// wantOut checks what is out at a site of leaf, team and org, and that nothing
-// waits for them.
+// wantOut checks the tokens out of leaf, team and org at a site, and that nothing waits
+// for them.
 func (r *rig) wantOut(site core.SiteID, leaf, team, org core.Tokens) {
 	r.t.Helper()
 	for name, want := range map[string]core.Tokens{"leaf": leaf, "team": team, "org": org} {
@@ -48,8 +48,8 @@ func TestChainIsChargedAndCredited(t *testing.T) {
 	r.wantOut("a", 3, 6, 8)
 }
 
-// TestChainRefusalNamesWhoLacks: nothing moves of any of them, and a repeat gets the
-// same answer, also after a restart and when there is enough.
+// TestChainRefusalNamesWhoLacks: nothing moves on any entity. A repeat gets the same
+// answer, also after a restart and when there is enough.
 func TestChainRefusalNamesWhoLacks(t *testing.T) {
 	for lacking, limits := range map[string][3]core.Tokens{"leaf": {5, 9, 9}, "team": {9, 5, 9}, "org": {9, 9, 5}} {
 		t.Run(lacking, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestChainLeastAndDryRun(t *testing.T) {
 	r.wantOut("a", 5, 7, 7)
 }
 
-// TestChainFetchesForWhoLacks: others are asked for tokens of the entities that lack
+// TestChainFetchesForWhoLacks: the site asks others for tokens of the entities that lack
 // them, one after the other.
 func TestChainFetchesForWhoLacks(t *testing.T) {
 	r := newRig(t, 3, nil)
@@ -126,7 +126,8 @@ func TestChainFetchesForWhoLacks(t *testing.T) {
 }
 
 // TestChainHoldsNothingWhileItWaits: tokens of the leaf are there for others while an
-// acquire waits for those of its parent, and who comes first is served first there.
+// acquire waits for tokens of the leaf's parent. The queue of the parent serves the first
+// comer first.
 func TestChainHoldsNothingWhileItWaits(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(300, 300, 12)
@@ -163,8 +164,9 @@ func (r *rig) wantOut2(site core.SiteID, leaf, team, org core.Tokens) {
 	}
 }
 
-// TestWhatComesBackServesAllAbove: who waits higher up gets what comes back below, by
-// a release or from a lease, given back or expired, and nobody waits for the leaf.
+// TestWhatComesBackServesAllAbove: an acquire that waits for an ancestor gets the tokens
+// that come back below, by a release or from a lease, given back or expired. Nobody waits
+// for the leaf.
 func TestWhatComesBackServesAllAbove(t *testing.T) {
 	for name, give := range map[string]func(r *rig){
 		"released":  func(r *rig) { r.release("a", "leaf", 9, "back") },
@@ -209,8 +211,8 @@ func TestChainLeases(t *testing.T) {
 	r.wantOut("a", 0, 1, 1)
 }
 
-// TestExpiredLeasesServeAllAbove: acquires that wait higher up get what leases below
-// give back, in the instant at which their time is up.
+// TestExpiredLeasesServeAllAbove: acquires that wait for an ancestor get the tokens of
+// leases below at the instant at which the leases expire.
 func TestExpiredLeasesServeAllAbove(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(30, 30, 30)
@@ -229,7 +231,7 @@ func TestExpiredLeasesServeAllAbove(t *testing.T) {
 	r.wantOut("a", 2, 6, 10)
 }
 
-// TestChainCreditIsAllOrNone: if the books of one above have no room, nothing is
+// TestChainCreditIsAllOrNone: if the books of an ancestor have no room, nothing is
 // credited.
 func TestChainCreditIsAllOrNone(t *testing.T) {
 	r := newRig(t, 1, nil)
@@ -267,8 +269,8 @@ func TestChainUndone(t *testing.T) {
 	r.wantOut("b", 3, 3, 3)
 }
 
-// TestDroughtAbove: when the organisation is known to have nothing, no tokens of the
-// leaf are fetched in vain.
+// TestDroughtAbove: when the organisation is known to have nothing, no tokens of the leaf
+// are fetched in vain.
 func TestDroughtAbove(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(90, 90, 3)
@@ -284,8 +286,8 @@ func TestDroughtAbove(t *testing.T) {
 	}
 }
 
-// TestChainChanges: an acquire that waits goes by the chain as it is once the site
-// learns of a change, one by one or by a whole snapshot.
+// TestChainChanges: a waiting acquire goes by the present chain once the site learns of a
+// change, change by change or by a whole snapshot.
 func TestChainChanges(t *testing.T) {
 	for name, whole := range map[string]bool{"one by one": false, "by a snapshot": true} {
 		t.Run(name, func(t *testing.T) {
@@ -328,8 +330,8 @@ func TestChainChanges(t *testing.T) {
 	}
 }
 
-// TestCancelAndStopOnChains: what waits higher up is dropped like what waits for the
-// entity that it names, and lets those behind it go on.
+// TestCancelAndStopOnChains: an acquire that waits for an ancestor is dropped like an
+// acquire that waits for the entity that it names. The acquires behind it go on.
 func TestCancelAndStopOnChains(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(300, 300, 9)
@@ -346,8 +348,8 @@ func TestCancelAndStopOnChains(t *testing.T) {
 	r.wantOut("a", 2, 2, 2)
 }
 
-// TestOverdueDoesNotWaitElsewhere: an acquire whose time is up, and which goes on as the
-// hold of another ends in the same wake, does not begin to wait for a third entity: a
+// TestOverdueDoesNotWaitElsewhere: an acquire is overdue and goes on as the hold of
+// another acquire ends in the same wake. It does not begin to wait for a third entity: a
 // site that was stopped for a while wakes late.
 func TestOverdueDoesNotWaitElsewhere(t *testing.T) {
 	r := newRig(t, 3, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// decideUnheard has site c propose a change and cuts c off after its value was sent:
+// decideUnheard has site c propose a change and cuts c off after it has sent the value:
 // the others decide the change, and c does not hear of it.
 func (r *rig) decideUnheard(ch core.Change) core.Call {
 	r.t.Helper()
@@ -45,7 +45,7 @@ func (r *rig) decideUnheard(ch core.Change) core.Call {
 	return call
 }
 
-// reach tells the sites named that they can reach one another.
+// reach tells each given site that it can reach the other given sites.
 func (r *rig) reach(sites ...core.SiteID) {
 	for _, s := range sites {
 		r.step(s, core.Reachable{Sites: sites})
@@ -57,8 +57,8 @@ func (r *rig) rejoin() {
 	r.reach(r.names...)
 }
 
-// TestLimitChangeRunsOnce: a change that was decided while its proposer was cut off
-// is not proposed again, however many changes have followed.
+// TestLimitChangeRunsOnce: a change that was decided while its proposer was cut off is
+// not proposed again, however many changes have followed.
 func TestLimitChangeRunsOnce(t *testing.T) {
 	for _, expected := range []uint64{0, 1} {
 		r := newRig(t, 3, nil)
@@ -89,8 +89,8 @@ func TestLimitChangeRunsOnce(t *testing.T) {
 	}
 }
 
-// TestDeletionRunsOnce: a deletion that was decided while its proposer was cut off
-// does not delete the next entity of that name, however many changes have followed.
+// TestDeletionRunsOnce: a deletion that was decided while its proposer was cut off does
+// not delete the next entity of that name, however many changes have followed.
 func TestDeletionRunsOnce(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.KeepChanges = 1 })
 	r.create("x", 900)
@@ -119,8 +119,8 @@ func TestDeletionRunsOnce(t *testing.T) {
 	}
 }
 
-// TestDeletionMeansWhatItsSiteKnows: a deletion that names no generation means the
-// entity that its site knows, although another has taken that one's place.
+// TestDeletionMeansWhatItsSiteKnows: a deletion that names no generation means the entity
+// that its site knows, although another entity of that name has taken its place.
 func TestDeletionMeansWhatItsSiteKnows(t *testing.T) {
 	for _, kind := range []core.ChangeKind{core.DeleteEntity, core.MoveEntity} {
 		r := newRig(t, 3, nil)
@@ -140,8 +140,8 @@ func TestDeletionMeansWhatItsSiteKnows(t *testing.T) {
 	}
 }
 
-// TestChangeAfterItsTime: a change is not run after its not_after, and its result is
-// kept as long as it may still be proposed.
+// TestChangeAfterItsTime: a change does not run after its not_after, and its result is
+// kept as long as the change may still be proposed.
 func TestChangeAfterItsTime(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("x", 900)
@@ -180,8 +180,8 @@ func TestChangeAfterItsTime(t *testing.T) {
 	}
 }
 
-// TestDeadChangeIsUnknown: what is proposed again after its time, and after its result
-// was forgotten, does nothing; its caller is told that the outcome is unknown.
+// TestDeadChangeIsUnknown: a change proposed again after its time, and after its result
+// was forgotten, does nothing. Its caller is told that the outcome is unknown.
 func TestDeadChangeIsUnknown(t *testing.T) {
 	for _, kind := range []core.ChangeKind{core.SetLimit, core.DeleteEntity} {
 		r := newRig(t, 3, func(c *core.Config) { c.KeepChanges, c.Retention, c.Skew = 1, 20_000, 1000 })
@@ -209,8 +209,8 @@ func TestDeadChangeIsUnknown(t *testing.T) {
 	}
 }
 
-// TestResultsAreBounded: a full table of results refuses changes until it has room,
-// and forgets no young result.
+// TestResultsAreBounded: a full table of results refuses changes until it has room, and
+// forgets no young result.
 func TestResultsAreBounded(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxResults, c.MaxLimitResults = 5, 3 })
 	r.create("x", 900)

@@ -55,7 +55,7 @@ func TestAnswersOfChanges(t *testing.T) {
 	}
 }
 
-// TestSharesOfACreation: equal ones, the remainder to the first sites.
+// TestSharesOfACreation: equal shares, the remainder to the first sites.
 func TestSharesOfACreation(t *testing.T) {
 	r := newRig(t, 3, nil)
 	for _, limit := range []core.Tokens{0, 1, 2, 3, 10, core.MaxTokens} {
@@ -97,8 +97,8 @@ func TestChangesInACrash(t *testing.T) {
 	}
 }
 
-// TestNoQuorumMeansNothingDone: what was answered so is not decided when the
-// site is back, whenever in the protocol's back-offs the time was up.
+// TestNoQuorumMeansNothingDone: a change answered with NoQuorum is not decided when the
+// site is back, at whatever point of the protocol's back-offs its time was up.
 func TestNoQuorumMeansNothingDone(t *testing.T) {
 	for wait := core.Tick(1); wait < 9000; wait += 97 {
 		r := newRig(t, 3, nil)
@@ -136,7 +136,7 @@ func (r *rig) find(site core.SiteID, entity string) (core.View, error) {
 	return *a.View(), nil
 }
 
-// TestNoQuorum: cut off for good, the answer comes in time and is plain.
+// TestNoQuorum: a site cut off for good answers in time, and plainly.
 func TestNoQuorum(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -181,8 +181,8 @@ func TestPendingChangesAreJoinedAndBounded(t *testing.T) {
 	}
 }
 
-// TestRecreation: messages of a deleted entity have no effect on a new one of
-// the same name.
+// TestRecreation: messages of a deleted entity have no effect on a new entity of the same
+// name.
 func TestRecreation(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -217,7 +217,8 @@ func TestRecreation(t *testing.T) {
 	}
 }
 
-// TestForeignMessages: what does not come from whom it says is dropped.
+// TestForeignMessages: a message of a foreign sender, receiver or ballot, or of an
+// unknown kind, is a fault and moves no tokens.
 func TestForeignMessages(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -267,9 +268,9 @@ func TestUnknownChangesAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyChanges has one site miss some changes, and another so many that no
-// site keeps them all any more. Both learn all, also after restarts, and what
-// is kept of changes stays bounded on every disk.
+// TestManyChanges has one site miss some changes, and another so many that no site keeps
+// them all any more. Both sites learn all, also after restarts. The changes kept on every
+// disk stay bounded.
 func TestManyChanges(t *testing.T) {
 	race.OneGoroutine(t)
 	if testing.Short() {
@@ -348,8 +349,8 @@ func TestManyChanges(t *testing.T) {
 	}
 }
 
-// TestCallersOfAChange: callers of one id wait for the same change. One more than may
-// wait is not told that nothing was done: the change may yet be decided.
+// TestCallersOfAChange: callers of the same id wait for the same change. A caller beyond
+// the bound is not told that nothing was done: the change may yet be decided.
 func TestCallersOfAChange(t *testing.T) {
 	r := newRig(t, 3, nil)
 	change := core.Change{Kind: core.CreateEntity, Name: "e", Limit: 9, RequestID: "x"}

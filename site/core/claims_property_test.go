@@ -9,19 +9,19 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// caller makes attempts of one request, each at some site, and believes the
-// answer to the latest only.
+// caller makes attempts of a request, each at some site, and believes the answer to the
+// latest only.
 type caller struct {
 	id      string
 	tokens  core.Tokens
 	release bool
-	// most is when it must not run any more.
+	// notAfter is the wall time after which the request must not run.
 	notAfter int64
 	count    uint32
 	tried    []core.SiteID
 	// last is the call of the latest attempt.
 	last core.Call
-	// held are attempts that are under way to a site still.
+	// held are the attempts still on the way to a site.
 	held []attempt
 }
 
@@ -30,7 +30,7 @@ type attempt struct {
 	in   core.Input
 }
 
-// claimWorld is a rig with callers, and copies of messages that come later.
+// claimWorld is a rig with callers, and with copies of messages that arrive later.
 type claimWorld struct {
 	*rig
 	t       *rapid.T
@@ -71,8 +71,7 @@ func (w *claimWorld) attempt(c *caller) {
 	w.arrive(attempt{at, in})
 }
 
-// arrive hands an attempt over, of which a copy may come as well: under a call of
-// its own.
+// arrive hands an attempt over, and at random a copy of it under a new call.
 func (w *claimWorld) arrive(a attempt) {
 	w.step(a.site, a.in)
 	if rapid.IntRange(0, 3).Draw(w.t, "twice") > 0 {
@@ -118,8 +117,8 @@ func (w *claimWorld) act(pause core.Tick) {
 	}
 }
 
-// deliverLate has a copy of a message about requests that was sent some time, also
-// one that was lost, arrive now.
+// deliverLate delivers a random earlier message about requests once more, possibly a lost
+// message.
 func (w *claimWorld) deliverLate() {
 	for _, e := range w.sent[w.seen:] {
 		if e.Claims != nil {
@@ -133,7 +132,7 @@ func (w *claimWorld) deliverLate() {
 	}
 }
 
-// times tells how often each caller's tokens have moved. Each has another power of
+// times tells how often each caller's tokens have moved. Each caller has another power of
 // 8, so that the sum tells.
 func (w *claimWorld) times() []core.Tokens {
 	_, _, acquired := w.books("e")
@@ -150,12 +149,12 @@ func (w *claimWorld) times() []core.Tokens {
 	return times
 }
 
-// playClaims plays a random schedule to its end: all sites in reach of each other,
-// and all that was held has arrived.
+// playClaims plays a random schedule to its end: all sites reach each other, and all held
+// attempts have arrived.
 func playClaims(t *testing.T, rt *rapid.T, pause core.Tick) *claimWorld {
 	t.Helper()
 	r := newRig(t, 3, func(c *core.Config) { c.Retention, c.Trigger = 60_000, "reactive" })
-	// Not more than 8 attempts fit the sums, and the limit lets some be refused.
+	// At most 8 attempts fit the sums, and the limit lets some be refused.
 	r.create("e", 600)
 	r.create("f", 600)
 	w := &claimWorld{rig: r, t: rt}
@@ -191,9 +190,9 @@ func playClaims(t *testing.T, rt *rapid.T, pause core.Tick) *claimWorld {
 	return w
 }
 
-// TestClaimsMoveTokensOnce: whatever is lost, late, repeated or restarted, an
-// acquire whose latest attempt was granted, and a release whose latest was taken,
-// have moved their tokens once, and no other more than once.
+// TestClaimsMoveTokensOnce: messages are lost, late or repeated, and sites restart. An
+// acquire whose latest attempt was granted, and a release whose latest was taken, have
+// moved their tokens once, and no other more than once.
 func TestClaimsMoveTokensOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := playClaims(t, rt, 3000)
@@ -209,8 +208,8 @@ func TestClaimsMoveTokensOnce(t *testing.T) {
 	})
 }
 
-// TestClaimsAfterRetention: when records are forgotten meanwhile, an acquire that
-// was granted has its tokens, and no release counts twice. Tokens may stay out.
+// TestClaimsAfterRetention: when records are forgotten meanwhile, an acquire that was
+// granted has its tokens, and no release counts twice. Tokens may stay out.
 func TestClaimsAfterRetention(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := playClaims(t, rt, 35_000)

@@ -7,13 +7,13 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// tries is attempt count of a request, after others at the sites tried.
+// tries is attempt count of a request, after attempts at the sites tried.
 func (r *rig) tries(count uint32, tried ...core.SiteID) core.Tries {
 	return core.Tries{Attempt: core.AttemptOf(count, 0), Tried: tried, NotAfter: r.base + 60_000}
 }
 
-// try makes an attempt to acquire, or with negative tokens to release, that does
-// not wait.
+// try makes an attempt to acquire, or with negative tokens to release, that does not
+// wait.
 func (r *rig) try(site core.SiteID, tokens core.Tokens, id string, t core.Tries) core.Answer {
 	r.t.Helper()
 	call := r.nextCall()
@@ -25,10 +25,11 @@ func (r *rig) try(site core.SiteID, tokens core.Tokens, id string, t core.Tries)
 	return r.answer(call)
 }
 
-// hold cuts a site off, or no longer.
+// hold cuts a site off, or connects it again.
 func (r *rig) hold(site core.SiteID, on bool) { r.cut[site] = on }
 
-// deliverClaims hands over what a site has sent another about requests, lost or not.
+// deliverClaims delivers all messages about requests that a site has sent another, lost
+// or not.
 func (r *rig) deliverClaims(from, to core.SiteID) {
 	for _, e := range slices.Clone(r.sent) {
 		if e.Claims != nil && e.From() == from && e.To() == to {
@@ -84,8 +85,8 @@ func claimRig(t *testing.T, tweak func(*core.Config)) *rig {
 	return r
 }
 
-// TestAcquireAtTwoSites: the tokens that the first site granted come back once it
-// is heard of, whatever the second one answered.
+// TestAcquireAtTwoSites: the tokens that the first site granted come back once the second
+// site hears of them, whatever the second site answered.
 func TestAcquireAtTwoSites(t *testing.T) {
 	for name, restart := range map[string][]core.SiteID{"": nil, "restart a": {"a"}, "restart b": {"b"}, "restart both": {"a", "b"}} {
 		t.Run("granted"+name, func(t *testing.T) {
@@ -140,8 +141,8 @@ func TestAcquireAtTwoSites(t *testing.T) {
 	}
 }
 
-// TestReleaseAtTwoSites: a release counts where it ran first, and at the second
-// site only once it is known that it did not and will not.
+// TestReleaseAtTwoSites: a release counts where it ran first. It counts at the second
+// site only once that site knows that the release did not and will not run at the first.
 func TestReleaseAtTwoSites(t *testing.T) {
 	for name, restart := range map[string][]core.SiteID{"": nil, "restart a": {"a"}, "restart b": {"b"}, "restart both": {"a", "b"}} {
 		again := func(r *rig) {

@@ -8,9 +8,9 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestACreateNeverMeetsItself has each entity created under one id, again and again,
-// at any sites, while sites are cut off and start again: no attempt is answered that
-// the entity exists already, or that the id was of another request.
+// TestACreateNeverMeetsItself creates each entity under one id, again and again, at any
+// sites, while sites are cut off and start again. No attempt is answered that the entity
+// exists already, or that the id was of another request.
 func TestACreateNeverMeetsItself(t *testing.T) {
 	attempts, done := 0, 0
 	for seed := range uint64(300) {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// settling and crowding are for how many seconds a crowd is asked before and while
+	// settling and crowding are the seconds for which a crowd is asked before and while
 	// its redistributions are counted.
 	settling, crowding = 5, 20
 )
 
-// crowd has all sites asked for tokens of an entity all the time, of which most are out,
-// and some come back at one site after the other. It returns the redistributions begun,
-// and what became of the acquires.
+// crowd has all sites asked for tokens of an entity all the time. Most of its tokens are
+// out, and some come back at one site after the other. crowd returns the redistributions
+// begun, and the acquires by outcome.
 func (r *rig) crowd() (begun int, answers map[core.Code]int) {
 	r.t.Helper()
 	r.drained("e", 1000)
@@ -41,7 +41,7 @@ func (r *rig) crowd() (begun int, answers map[core.Code]int) {
 }
 
 // TestACrowdTakesTurns: where many sites are short at once, the redistributions begun do
-// not grow with their number, and acquires are granted what comes back.
+// not grow with the number of sites, and acquires get the tokens that come back.
 func TestACrowdTakesTurns(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, sites := range []int{8, 16, 24} {
@@ -51,7 +51,7 @@ func TestACrowdTakesTurns(t *testing.T) {
 		if begun > 2*crowding {
 			t.Errorf("%d sites begin %d redistributions in %d s", sites, begun, crowding)
 		}
-		// Half of what is asked for comes back.
+		// Half of the tokens asked for come back.
 		if all := sites * (settling + crowding) * 10; answers[core.OK] < all*45/100 || answers[core.OK]+answers[core.OutOfTokens] != all {
 			t.Errorf("%d sites: of %d acquires: %v", sites, all, answers)
 		}

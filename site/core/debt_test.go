@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// lowered is a cluster of three sites with 100 of 120 tokens of e out at a, and the
-// limit lowered to 10 by a.
+// lowered is a cluster of three sites with 100 of 120 tokens of e out at a, and the limit
+// lowered to 10 by a.
 func lowered(t *testing.T, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := newRig(t, 3, tweak)
@@ -18,8 +18,8 @@ func lowered(t *testing.T, tweak func(*core.Config)) *rig {
 	return r
 }
 
-// TestLoweredLimitIsKeptElsewhere: what is released at another site than it was
-// acquired at pays the debt, and is not granted there again.
+// TestLoweredLimitIsKeptElsewhere: tokens released at another site than they were
+// acquired at pay the debt, and are not granted there again.
 func TestLoweredLimitIsKeptElsewhere(t *testing.T) {
 	for _, protocol := range []string{"majority", "star", "auto"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -56,9 +56,9 @@ func TestLoweredLimitIsKeptInParts(t *testing.T) {
 	r.wantCode(r.answer(r.waitAndAdvance("b", "e", 1, "more")), core.OutOfTokens)
 }
 
-// TestLoweredLimitIsKeptByWhoHasNotApplied: a site whose tokens are in the instance
-// that lowers the limit, and that does not hear of the decision, grants nothing of
-// what comes back there, restarts included.
+// TestLoweredLimitIsKeptByWhoHasNotApplied: a site put its tokens into the instance that
+// lowers the limit, and does not hear of the decision. It grants no token that comes back
+// there, restarts included.
 func TestLoweredLimitIsKeptByWhoHasNotApplied(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
@@ -106,8 +106,8 @@ func TestDebtSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestDebtIsLearntLate: a site that was cut off while the limit was lowered learns of
-// the debt from a snapshot, and what it holds pays it.
+// TestDebtIsLearntLate: a site that was cut off while the limit was lowered learns of the
+// debt from a snapshot, and its tokens pay the debt.
 func TestDebtIsLearntLate(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 120)
@@ -145,8 +145,8 @@ func TestRaisePaysTheDebt(t *testing.T) {
 	r.wantCode(r.answer(r.waitAndAdvance("c", "e", 30, "rest")), core.OK)
 }
 
-// TestDebtWaitsForAMajority: without one what comes back pays nothing, and a site that
-// has the whole debt aside grants the rest.
+// TestDebtWaitsForAMajority: without a majority, tokens that come back pay nothing. A
+// site that has the whole debt aside grants the rest.
 func TestDebtWaitsForAMajority(t *testing.T) {
 	for _, protocol := range []string{"star", "auto"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestDebtWaitsForAMajority(t *testing.T) {
 }
 
 // TestOfferOfLessThanNothingIsNotGranted: a site that lacks tokens offers less than
-// nothing. Of what comes back to it meanwhile it grants only what it does not lack, since
-// the offer may come back as well.
+// nothing. Of the tokens that come back to it meanwhile it grants only the tokens beyond
+// its lack, since the offer may come back as well.
 func TestOfferOfLessThanNothingIsNotGranted(t *testing.T) {
 	const out, more = 20, 4
 	r := newRig(t, 3, func(c *core.Config) { c.Strategy = "instance" })

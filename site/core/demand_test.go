@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// recorder is a model that keeps what it is told.
+// recorder is a model that keeps its inputs.
 type recorder struct {
 	predict.Durable
 	bins []predict.Bin
@@ -80,7 +80,7 @@ func TestRate(t *testing.T) {
 	if got := d.rateAt(4990 + 250); math.Abs(got-200/math.E) > 5 {
 		t.Errorf("rate %v after a quarter of a second, want %v", got, 200/math.E)
 	}
-	// The pace is the same, and of moments.
+	// The pace is the same, and counts moments.
 	if got := d.paceAt(4990); math.Abs(got-200) > 40 {
 		t.Errorf("pace %v, want 200", got)
 	}
@@ -169,8 +169,8 @@ func TestCalendar(t *testing.T) {
 	}
 }
 
-// BenchmarkDemand is what forecasting costs an acquire that begins nothing: ten
-// a millisecond, with a bin that closes every five seconds.
+// BenchmarkDemand measures the cost of forecasting for an acquire that begins nothing:
+// ten acquires a millisecond, with a bin that closes every five seconds.
 func BenchmarkDemand(b *testing.B) {
 	m, err := predict.ByName(predict.Auto, predict.Options{Horizon: 6, Day: 17280})
 	if err != nil {
@@ -183,7 +183,7 @@ func BenchmarkDemand(b *testing.B) {
 	}
 }
 
-// BenchmarkSituation is what a look at an entity costs whose bin has not closed.
+// BenchmarkSituation measures a look at an entity with an open bin.
 func BenchmarkSituation(b *testing.B) {
 	c, err := New(Config{Self: "a", Members: []SiteID{"a"}, Rand: rand.New(rand.NewPCG(1, 1))}, Restored{})
 	if err != nil {

@@ -7,9 +7,10 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// TestDebtIsPaidOnceOthersCan: a site with less than nothing that was shown that nobody
-// has any tokens asks for them within seconds of the others' word that they can pay all
-// of it, however little that is of the limit, and leaves them alone while they cannot.
+// TestDebtIsPaidOnceOthersCan: a site with less than nothing was shown that nobody has
+// any tokens. Within seconds of the others' word that they can pay the whole debt it asks
+// them, however small a part of the limit the debt is. It leaves them alone while they
+// cannot.
 func TestDebtIsPaidOnceOthersCan(t *testing.T) {
 	const owed = 3
 	for _, protocol := range []string{"majority", "star"} {

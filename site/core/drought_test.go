@@ -18,7 +18,7 @@ func (r *rig) begun() map[string]int {
 	return n
 }
 
-// drained creates an entity whose tokens are all out: so many of each site.
+// drained creates an entity, each tokens per site, and has all of them out.
 func (r *rig) drained(entity string, each core.Tokens) {
 	r.t.Helper()
 	r.create(entity, each*core.Tokens(len(r.names)))
@@ -35,10 +35,9 @@ func total(n map[string]int) int {
 	return sum
 }
 
-// TestADroughtIsShownOnce: once an instance has shown that no tokens are to be
-// had, acquires are refused at once and nobody is asked, as long as all others
-// tell that they have none. What is released elsewhere is fetched then without
-// anybody waiting for it.
+// TestADroughtIsShownOnce: an instance has shown that there are no tokens. Acquires are
+// refused at once and nobody is asked, as long as all others tell that they have none.
+// Tokens released elsewhere are then fetched without an acquire waiting for them.
 func TestADroughtIsShownOnce(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -50,7 +49,7 @@ func TestADroughtIsShownOnce(t *testing.T) {
 		if n := r.count(core.GaveUp); n == 0 {
 			t.Error("nobody gave up")
 		}
-		// It is young no more.
+		// The drought is young no more.
 		r.advance(3000)
 		before := total(r.begun())
 		for i := range 300 {
@@ -70,9 +69,9 @@ func TestADroughtIsShownOnce(t *testing.T) {
 	})
 }
 
-// TestAYoungDrought: in a drought that has just begun small acquires wait a moment
-// for what is released, no more of them than are asked for in a second, and large
-// ones are refused at once. What waited before goes on waiting like that.
+// TestAYoungDrought: in a drought that has just begun small acquires wait a moment for
+// releases, no more of them than are asked for in a second. Large acquires are refused at
+// once. Earlier acquires go on waiting in the same way.
 func TestAYoungDrought(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -86,7 +85,7 @@ func TestAYoungDrought(t *testing.T) {
 		r.wantCode(r.answer(large), core.OutOfTokens)
 		r.unanswered(small)
 		r.wantCode(r.answer(r.acquireAsync("a", "e", 10, "another large", 60_000)), core.OutOfTokens)
-		// One each 10 ms is 100 in a second: more do not wait.
+		// An acquire each 10 ms is 100 in a second: more do not wait.
 		var waiting []core.Call
 		refused := 0
 		for i := range 140 {
@@ -112,7 +111,7 @@ func TestAYoungDrought(t *testing.T) {
 	})
 }
 
-// TestTheNextDroughtIsNotYoung: a drought soon after another one has nobody wait.
+// TestTheNextDroughtIsNotYoung: in a drought soon after another drought nobody waits.
 func TestTheNextDroughtIsNotYoung(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -123,7 +122,7 @@ func TestTheNextDroughtIsNotYoung(t *testing.T) {
 		r.unanswered(first)
 		r.advance(1000)
 		r.wantCode(r.answer(first), core.OutOfTokens)
-		// After a silence it is not believed any more, and shown again.
+		// After a silence the drought is not believed any more, and shown again.
 		r.advance(60_000)
 		gaveUp := r.count(core.GaveUp)
 		second := r.acquireAsync("a", "e", 1, "second", 60_000)
@@ -137,8 +136,9 @@ func TestTheNextDroughtIsNotYoung(t *testing.T) {
 	})
 }
 
-// TestGainsAreToldAtOnce: where all have little, a site that has a good deal more all of
-// a sudden says so at once, or others would refuse for a second what it could serve.
+// TestGainsAreToldAtOnce: where all have little, a site that suddenly has a good deal
+// more says so at once. Otherwise others would refuse for a second acquires that this
+// site could serve.
 func TestGainsAreToldAtOnce(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -160,8 +160,8 @@ func TestGainsAreToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestProof: where a proof is enough nobody waits in a young drought, and what was
-// shown is believed though others tell of many tokens since.
+// TestProof: where a proof is enough nobody waits in a young drought. The proof is
+// believed though others tell of many tokens since.
 func TestProof(t *testing.T) {
 	for admission, waits := range map[string]bool{"proof": false, "wait": true} {
 		t.Run(admission, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestProof(t *testing.T) {
 				}
 				r.advance(5000)
 				r.wantCode(r.answer(first), core.OutOfTokens)
-				r.cut["a"] = true // what it hears below is all
+				r.cut["a"] = true // a hears only the words below
 				r.wantCode(r.release("b", "e", 1000, "many"), core.OK)
 				r.step("a", core.Deliver{From: "b", Messages: []core.Envelope{{Gossip: &core.Gossip{From: "b", To: "a", Summaries: []core.Summary{
 					{Entity: "e", Generation: r.view("b", "e").Generation, Left: 1000, Net: 2000},
@@ -198,8 +198,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// TestADroughtEndsInSilence: a site that does not hear from the others does not
-// go on believing that they have nothing.
+// TestADroughtEndsInSilence: a site that does not hear from the others does not go on
+// believing that they have nothing.
 func TestADroughtEndsInSilence(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.drained("e", 3)
@@ -215,9 +215,9 @@ func TestADroughtEndsInSilence(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
-// TestADroughtDoesNotOutliveSilence: once the others have been silent, a site does
-// not go back to a drought because they tell again, be it one of them or more: it
-// asks them for what they have.
+// TestADroughtDoesNotOutliveSilence: after a silence of the others, a site does not go
+// back to a drought because one or more of them tell again. It asks them for their
+// tokens.
 func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 	for _, sites := range []int{2, 3} {
 		variants(t, func(t *testing.T, choose func(*core.Config)) {
@@ -227,7 +227,7 @@ func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 			first := r.acquireAsync("a", "e", 1, "first", 60_000)
 			r.advance(3000)
 			r.wantCode(r.answer(first), core.OutOfTokens)
-			// Nobody tells of what is not asked for.
+			// Nobody tells of an entity without demand.
 			r.advance(60_000)
 			r.wantCode(r.release("b", "e", 51, "back"), core.OK)
 			r.wantCode(r.acquire("b", "e", 1, "again"), core.OK)
@@ -239,8 +239,8 @@ func TestADroughtDoesNotOutliveSilence(t *testing.T) {
 	}
 }
 
-// TestADroughtIsShownAnewAfterSilence: an acquire that comes after a silence is not
-// left to wait because all that are asked say that they have nothing.
+// TestADroughtIsShownAnewAfterSilence: an acquire that comes after a silence is not left
+// to wait because all sites asked say that they have nothing.
 func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -255,9 +255,9 @@ func TestADroughtIsShownAnewAfterSilence(t *testing.T) {
 	})
 }
 
-// TestNoStorm: five sites refuse acquires all the time while a few tokens come
-// back everywhere. Over all of them less than one redistribution a second is
-// begun, and no token stays where it is not asked for.
+// TestNoStorm: five sites refuse acquires all the time while a few tokens come back
+// everywhere. All sites together begin less than one redistribution a second, and no
+// token stays where nobody asks for it.
 func TestNoStorm(t *testing.T) {
 	race.OneGoroutine(t)
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
@@ -272,7 +272,7 @@ func TestNoStorm(t *testing.T) {
 				if a, ok := r.answers[call]; ok && a.Code == core.OutOfTokens {
 					refused++
 				}
-				// Every tenth comes back, one site after the other.
+				// Every tenth token comes back, at one site after the other.
 				if (5*i+j)%10 == 0 {
 					r.release(r.names[i/10%5], "e", 1, id("r", 5*i+j))
 				}

@@ -12,8 +12,8 @@ import (
 )
 
 // TestMoreThanALimit: an acquire of more than the limit of any entity that it charges is
-// refused at once, whatever it is and may wait, with the limit and whose limit that is.
-// Nothing is sent, nothing moves, and repeats are answered alike.
+// refused at once, of whatever kind, however long it may wait. The refusal names the
+// limit and its entity. Nothing is sent, nothing moves, and repeats are answered alike.
 func TestMoreThanALimit(t *testing.T) {
 	lease := &core.LeaseTerms{ID: "x", TTL: 60_000, Holder: "h"}
 	for name, tc := range map[string]struct {
@@ -83,7 +83,7 @@ func TestMoreThanALimit(t *testing.T) {
 			check("after a restart")
 			r.change("a", core.SetLimit, tc.lacking, 1000, "raise")
 			if in, ok := tc.in.(*core.Acquire); !ok || !in.DryRun {
-				// A repeat is told what was told first.
+				// A repeat gets the first answer.
 				check("after the limit was raised")
 			}
 		})
@@ -98,8 +98,8 @@ func TestAsMuchAsALimit(t *testing.T) {
 	r.wantOut("a", 90, 90, 90)
 }
 
-// TestRaisedLimitIsTaken: once the site knows of a higher limit, a new request for as
-// much is granted; before that the site goes by the limit that it knows.
+// TestRaisedLimitIsTaken: once the site knows of a higher limit, it grants a new request
+// for as much. Before that the site goes by the limit that it knows.
 func TestRaisedLimitIsTaken(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -115,7 +115,7 @@ func TestRaisedLimitIsTaken(t *testing.T) {
 }
 
 // TestContentWithLessThanALimit: an acquire of more than the limit that is content with
-// less gets what there is. To others it is as an acquire of as many as the limit.
+// less gets the tokens left. To others it is an acquire of as many as the limit.
 func TestContentWithLessThanALimit(t *testing.T) {
 	run := func(tokens core.Tokens) *rig {
 		r := newRig(t, 3, nil)
@@ -141,9 +141,9 @@ func TestContentWithLessThanALimit(t *testing.T) {
 	}
 }
 
-// TestLimitFallsBelowWhatWaits: an acquire that waits for more than a limit that comes
-// into force is refused then, also if it waits for another entity; an acquire that is
-// content with less goes on and asks for no more than the limit.
+// TestLimitFallsBelowWhatWaits: an acquire that waits for more than a new limit is
+// refused when the limit comes into force, also if it waits for another entity. An
+// acquire that is content with less goes on and asks for no more than the limit.
 func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.chain(600, 300, 300)
@@ -198,8 +198,8 @@ func TestLimitFallsBelowWhatWaits(t *testing.T) {
 	}
 }
 
-// TestMoveBelowALowLimit: an acquire that waits is refused once what it names stands
-// below an entity of a lower limit.
+// TestMoveBelowALowLimit: a waiting acquire is refused once its entity stands below an
+// entity of a lower limit.
 func TestMoveBelowALowLimit(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		g.grow("small", "", 24)
@@ -212,8 +212,8 @@ func TestMoveBelowALowLimit(t *testing.T) {
 	})
 }
 
-// TestExcessIsUndone: a refusal for a limit binds all attempts: what an earlier one has
-// taken at another site, by another limit, is given back.
+// TestExcessIsUndone: a refusal for a limit binds all attempts. Tokens that an earlier
+// attempt took at another site, under another limit, are given back.
 func TestExcessIsUndone(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 300)
@@ -231,9 +231,8 @@ func TestExcessIsUndone(t *testing.T) {
 	r.wantClaims(0)
 }
 
-// play runs a random story, the same one for a seed, with or without acquires of what
-// can never be had, and returns what the sites told each other and what clients were
-// answered.
+// play runs a random story, the same story for a seed, with or without acquires beyond a
+// limit. It returns the messages between the sites and the answers to clients.
 func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, answers map[core.Call]core.Answer, events []core.Event, refused int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 3))
@@ -292,8 +291,8 @@ func play(t *testing.T, seed uint64, excess bool) (messages []core.Envelope, ans
 	return r.sent, r.answers, r.events, refused
 }
 
-// TestExcessLeavesNoTrace: acquires of what can never be had change nothing of what sites
-// tell each other, begin and answer others: they are no demand.
+// TestExcessLeavesNoTrace: acquires beyond a limit change no message, no redistribution
+// and no answer to another client: they are no demand.
 func TestExcessLeavesNoTrace(t *testing.T) {
 	race.OneGoroutine(t)
 	for seed := range uint64(45) {

@@ -8,20 +8,19 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// ForecastOf is what the site expects of an entity now.
+// ForecastOf is the site's present forecast of an entity.
 func (c *Core) ForecastOf(name string) predict.Forecast {
 	e := c.space.find(name)
 	return c.forecast(e)
 }
 
-// ModelInMemory reports whether the entity has a model, and ParkedBytes how much
-// is parked for those that have none.
+// ModelInMemory reports whether the entity has a model in memory.
 func (c *Core) ModelInMemory(name string) bool {
 	e := c.space.find(name)
 	return e.demand.model != nil
 }
 
-// ParkedBytes is the length of all parked states.
+// ParkedBytes is the length of all parked states, in bytes.
 func (c *Core) ParkedBytes() int {
 	n := 0
 	for _, r := range c.forecasts.parked {
@@ -30,21 +29,21 @@ func (c *Core) ParkedBytes() int {
 	return n
 }
 
-// GiveBack and EndLease are what claims of other sites do to leases.
+// GiveBack gives back tokens of a lease, at most most, as claims of other sites do.
 func (c *Core) GiveBack(key RequestKey, most Tokens) Tokens { return c.giveBack(key, most) }
 
-// EndLease ends a lease.
+// EndLease ends a lease, as claims of other sites do.
 func (c *Core) EndLease(key RequestKey) Tokens { return c.endLease(key) }
 
-// Audit begins an audit.
+// Audit begins an audit of an entity.
 func (c *Core) Audit(name string) {
 	e := c.space.find(name)
 	c.auditOf(e)
 	c.beginAudit(e)
 }
 
-// Follow installs what another core's catalogue has decided since this one's last
-// change: the changes that were missed, or a whole snapshot.
+// Follow installs all that another core's catalogue has decided since this core's last
+// change: the missed changes, or a whole snapshot.
 func (c *Core) Follow(leader *Core, whole bool) error {
 	var s catalogueSnapshot
 	if whole {
@@ -60,7 +59,7 @@ func (c *Core) Follow(leader *Core, whole bool) error {
 	return c.InstallCatalogue(b)
 }
 
-// FollowEach is Follow with each change that was missed in a step of its own.
+// FollowEach is Follow with each missed change in a step of its own.
 func (c *Core) FollowEach(leader *Core) error {
 	for i, r := range leader.cat.changes {
 		if r.Number <= c.cat.numbered {
@@ -87,23 +86,23 @@ func (c *Core) InstallCatalogue(snapshot []byte) error {
 	return nil
 }
 
-// Asked is what the acquires ask for that wait for an entity.
+// Asked is the number of tokens that the acquires waiting for an entity ask for.
 func (c *Core) Asked(name string) Tokens { return c.space.find(name).queue.asked() }
 
-// Held is what is counted of the table of requests for a tenant, and the number of the
-// tenants that have something.
+// Held returns a tenant's count in the table of requests, and the number of tenants with
+// a count.
 func (c *Core) Held(tenant string) (held, tenants int) {
 	return c.requests.held.Held(tenant), c.requests.held.Holders()
 }
 
-// HeldAll is what is counted of the bounds that tenants share: of the table of requests,
-// of the acquires that wait, and of the watchers.
+// HeldAll returns the counts under the bounds that tenants share: of the table of
+// requests, of waiting acquires, and of watchers.
 func (c *Core) HeldAll() [3]int {
 	return [3]int{c.requests.held.All(), c.waitingOf.All(), c.watchersOf.All()}
 }
 
-// Recount counts what the table of requests has of each tenant, by the keys that it has
-// and the keys of the acquires that wait.
+// Recount counts each tenant's part of the table of requests anew, from the keys in the
+// table and the keys of the waiting acquires.
 func (c *Core) Recount(tenantOf func(key RequestKey) string) map[string]int {
 	n := make(map[string]int)
 	for number := c.requests.begin; number != c.requests.end; number++ {

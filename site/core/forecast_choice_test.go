@@ -44,8 +44,8 @@ func TestForecastChoice(t *testing.T) {
 			t.Errorf("%s: %+v", model, f)
 		}
 	}
-	// What is stored is of the model in force, and that which is configured takes
-	// it up after a restart.
+	// The stored state is of the model in force. The configured model takes it up after a
+	// restart.
 	r.choose("a", predict.RandomWalk)
 	r.busy("a", "e", 30, 6000)
 	stopped(r)

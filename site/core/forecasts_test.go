@@ -9,8 +9,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// busy has a site serve acquires of so many tokens and their releases, one after
-// the other, for a time.
+// busy has a site serve acquires and their releases in turn, for d.
 func (r *rig) busy(site core.SiteID, entity string, tokens core.Tokens, d core.Tick) {
 	r.t.Helper()
 	for end := r.now.Tick + d; r.now.Tick < end; r.advance(500) {
@@ -29,8 +28,8 @@ func (r *rig) forecasts(site core.SiteID) []core.ForecastRecord {
 	return restored.Forecasts
 }
 
-// alone is a rig of one site with one entity that has had ten bins of demand, of
-// 30 tokens at most.
+// alone is a rig of one site with an entity that has had ten bins of demand, of 30 tokens
+// at most.
 func alone(t *testing.T, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := newRig(t, 1, tweak)
@@ -46,8 +45,8 @@ func stopped(r *rig) {
 	}
 }
 
-// TestForecastsAreStored: within a minute and some seconds of demand, also if no
-// further request comes, and at most once a minute.
+// TestForecastsAreStored: within a minute and some seconds of demand, also if no further
+// request comes, and at most once a minute.
 func TestForecastsAreStored(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 1000)
@@ -75,8 +74,8 @@ func TestForecastsAreStored(t *testing.T) {
 	}
 }
 
-// TestForecastSurvives a stop, and an end without one: what was stored, on which the
-// bins since then are missing.
+// TestForecastSurvives a stop and a kill: the model is the stored model, with the bins
+// since then missing.
 func TestForecastSurvives(t *testing.T) {
 	for name, stop := range map[string]func(*rig){
 		"a stop": stopped, "a kill": func(r *rig) { r.busy("a", "e", 30, 70_000) },
@@ -113,8 +112,8 @@ func TestForecastSurvives(t *testing.T) {
 	}
 }
 
-// TestGaps: a gap is no time without demand; a clock that was set back counts
-// as none; after a week all is learnt anew.
+// TestGaps: a gap does not count as time without demand. A clock that was set back counts
+// as no gap. After a week the site learns anew.
 func TestGaps(t *testing.T) {
 	const week = 7 * 24 * 60 * 60 * 1000
 	for name, tc := range map[string]struct {
@@ -145,8 +144,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestUnfitForecasts: no stored state keeps a site from starting, and only that of
-// this generation and these bins is taken up.
+// TestUnfitForecasts: no stored state keeps a site from starting. The site takes up only
+// a state of the present entity, generation and bins.
 func TestUnfitForecasts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil   func(*core.ForecastRecord)
@@ -189,7 +188,7 @@ func TestUnfitForecasts(t *testing.T) {
 	}
 }
 
-// walk is the state of a random walk that has seen so many tokens.
+// walk is the state of a random walk that has seen a bin of tokens.
 func walk(tokens float64) (string, []byte) {
 	m, err := predict.ByName(predict.RandomWalk, predict.Options{Horizon: 6, Day: 17280})
 	if err != nil {
@@ -203,8 +202,8 @@ func walk(tokens float64) (string, []byte) {
 	return predict.RandomWalk, state
 }
 
-// TestForecastsOfTheDeleted: they go with the entity, and one of the same name
-// begins anew.
+// TestForecastsOfTheDeleted: forecasts go with the entity, and a new entity of the same
+// name begins anew.
 func TestForecastsOfTheDeleted(t *testing.T) {
 	r := alone(t, nil)
 	r.wantCode(r.change("a", core.DeleteEntity, "e", 0, "gone"), core.OK)
@@ -220,8 +219,8 @@ func TestForecastsOfTheDeleted(t *testing.T) {
 	stopped(r)
 }
 
-// TestIdleModels: without demand for long, a model is on disk alone or parked, and
-// taken up again when there is demand.
+// TestIdleModels: without demand for long, a model is on disk alone or parked. The site
+// takes it up again when there is demand.
 func TestIdleModels(t *testing.T) {
 	for name, room := range map[string]int{"room": 1 << 20, "no room": 1} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +240,7 @@ func TestIdleModels(t *testing.T) {
 			if f := r.cores["a"].ForecastOf("e"); (f.High > before.High/4) != (room > 1) {
 				t.Errorf("then %+v, was %+v", f, before)
 			}
-			r.busy("a", "e", 30, 6000) // a new one is made when a bin has closed
+			r.busy("a", "e", 30, 6000) // a bin has to close before there is a new model
 			if n := r.cores["a"].ParkedBytes(); n != 0 || !r.cores["a"].ModelInMemory("e") {
 				t.Errorf("%d bytes are parked of an entity with demand", n)
 			}
@@ -249,8 +248,8 @@ func TestIdleModels(t *testing.T) {
 	}
 }
 
-// TestManyForecasts: a few go with a transaction that requests wait for, and more
-// with one of their own.
+// TestManyForecasts: a few states go with a transaction that requests wait for, and the
+// others with transactions of their own.
 func TestManyForecasts(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxParked = 20_000 })
 	const entities = 200

@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzChanges: whatever a value or a snapshot of another site holds as a change,
-// it is refused or takes effect, and a core starts on what is stored then.
+// FuzzChanges: a change in a value or a snapshot of another site is refused or takes
+// effect, whatever it holds. A core then starts on the stored state.
 func FuzzChanges(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{
@@ -49,8 +49,8 @@ func FuzzChanges(tf *testing.F) {
 	})
 }
 
-// takesEffect lets a core of one entity take something in and start again on
-// what it then stores.
+// takesEffect lets a core with an entity take something in, and starts a core on the
+// state that the first core then stores.
 func takesEffect(take func(c *Core, e *entity)) error {
 	cfg := Config{Self: "a", Members: []SiteID{"a", "b", "c"}, Rand: rand.New(rand.NewPCG(1, 2))}
 	from := Restored{
@@ -79,7 +79,7 @@ func takesEffect(take func(c *Core, e *entity)) error {
 		}
 		seen[r.Name] = true
 	}
-	// What the entity had before is stored still, unless it changed.
+	// Records from before are still stored, unless they changed.
 	if e != nil && c.space.find("e") == e {
 		if !seen["e"] {
 			stored.Entities = append(stored.Entities, from.Entities[0])

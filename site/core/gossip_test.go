@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestGossipIsBounded: with more busy entities than a message may tell of, each
-// message holds no more, all are told of in turn, and those that are busy no
-// longer, or are gone, are forgotten.
+// TestGossipIsBounded: with more busy entities than a message may tell of, no message
+// tells of more, and the messages tell of all in turn. Entities that are no longer busy,
+// or gone, are forgotten.
 func TestGossipIsBounded(t *testing.T) {
 	const entities = 3*512 + 7
 	var from Restored

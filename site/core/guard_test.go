@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/core/coretest"
 )
 
-// guarded makes a rig whose sites are guarded: each start is a run of its own.
+// guarded makes a rig with guarded sites: each start is a run of its own.
 func guarded(t *testing.T, n int, tweak func(*core.Config)) *rig {
 	t.Helper()
 	run := core.Run(0)
@@ -31,7 +31,8 @@ func (r *rig) serves(site core.SiteID) bool {
 // copied is a copy of a site's disk.
 func (r *rig) copied(site core.SiteID) *coretest.Memory { return r.disks[site].Clone() }
 
-// refused returns why a site is refused, which it must be.
+// refused returns the reason for which a site is refused. It fails the test if the site
+// is not.
 func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
 	r.t.Helper()
 	stale, is := errors.AsType[*core.StaleError](r.cores[site].Refused())
@@ -41,9 +42,8 @@ func (r *rig) refused(site core.SiteID) (stale *core.StaleError) {
 	return stale
 }
 
-// TestSitesVouchForEachOther: sites that start together serve after one round
-// trip; each does with half of the others, once those that say nothing have had
-// the time to.
+// TestSitesVouchForEachOther: sites that start together serve after one round trip. Each
+// serves with half of the others, once VouchWait is over for the silent sites.
 func TestSitesVouchForEachOther(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		r := guarded(t, n, func(cfg *core.Config) { cfg.VouchWait = 300 })
@@ -89,8 +89,8 @@ func TestSitesVouchForEachOther(t *testing.T) {
 	}
 }
 
-// TestUnvouchedDoesNothing: before others have vouched for it, a site answers
-// nothing but that, changes nothing and sends nothing but its question.
+// TestUnvouchedDoesNothing: before others have vouched for it, a site answers only that
+// it is unvouched, changes nothing and sends only its question.
 func TestUnvouchedDoesNothing(t *testing.T) {
 	// Records of requests expire while the site waits.
 	r := guarded(t, 3, func(cfg *core.Config) { cfg.Retention = 30_000 })
@@ -151,8 +151,9 @@ func TestUnvouchedDoesNothing(t *testing.T) {
 	}
 }
 
-// TestOlderDataIsRefused: by the first who remembers more, once the others were
-// told, also when it serves already; and it says who remembers what.
+// TestOlderDataIsRefused: the first site that remembers more refuses the data, also when
+// the refused site serves already. The refusal names that site and the commits it
+// remembers.
 func TestOlderDataIsRefused(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(100)
@@ -168,7 +169,7 @@ func TestOlderDataIsRefused(t *testing.T) {
 		!strings.Contains(e.Error(), "older copy") {
 		t.Errorf("%+v: %v", e, e)
 	}
-	// Restarts of those who remember change nothing.
+	// Restarts of the sites that remember change nothing.
 	r.restart("b")
 	r.restart("c")
 	r.restart("a")
@@ -193,8 +194,8 @@ func TestOlderDataIsRefused(t *testing.T) {
 	}
 }
 
-// TestOtherDataIsRefused: an empty directory, of a site that has served and
-// committed. One that never committed has nothing to lose.
+// TestOtherDataIsRefused: an empty directory of a site that has served and committed is
+// refused. A site that never committed has nothing to lose.
 func TestOtherDataIsRefused(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(3000)
@@ -220,9 +221,8 @@ func TestOtherDataIsRefused(t *testing.T) {
 	}
 }
 
-// TestAWrongStartIsNotBelieved: a site was started on an empty directory where
-// only one could be asked that had never heard of it. Its own data is not
-// refused for that.
+// TestAWrongStartIsNotBelieved: a site was started on an empty directory where it could
+// ask only a site that had never heard of it. Its own data is not refused for that.
 func TestAWrongStartIsNotBelieved(t *testing.T) {
 	r := guarded(t, 5, nil)
 	r.cut["e"] = true
@@ -247,9 +247,9 @@ func TestAWrongStartIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestEmptySiteDoesNotVouch: a site that lost its disk, and so may not serve
-// itself, does not vouch for an old copy of another's data while the third, who
-// knows both, is away. However often both ask, and whatever the copy remembers.
+// TestEmptySiteDoesNotVouch: a site that lost its disk may not serve itself. It does not
+// vouch for an old copy of another's data while the third site, which knows both, is
+// away. It does not, however often both ask, and whatever the copy remembers.
 func TestEmptySiteDoesNotVouch(t *testing.T) {
 	for _, after := range []core.Tick{0, 3000} {
 		r := guarded(t, 3, nil)
@@ -286,8 +286,8 @@ func TestEmptySiteDoesNotVouch(t *testing.T) {
 	}
 }
 
-// TestServingSiteVouchesForWhomItDoesNotKnow: the word of a site that comes to
-// serve counts from then on, without another question.
+// TestServingSiteVouchesForWhomItDoesNotKnow: the word of a site that comes to serve
+// counts from then on, without another question.
 func TestServingSiteVouchesForWhomItDoesNotKnow(t *testing.T) {
 	r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 100 })
 	r.cut["c"] = true
@@ -313,8 +313,9 @@ func TestServingSiteVouchesForWhomItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// TestAllAreAskedBeforeServing: who objects after enough have vouched is heard
-// before the site serves; who says nothing is waited for no longer than VouchWait.
+// TestAllAreAskedBeforeServing: a site that objects after enough have vouched is heard
+// before the asking site serves. The asking site waits for a silent site no longer than
+// VouchWait.
 func TestAllAreAskedBeforeServing(t *testing.T) {
 	r := guarded(t, 5, func(cfg *core.Config) { cfg.VouchWait = 500 })
 	r.advance(100)
@@ -350,8 +351,9 @@ func TestAllAreAskedBeforeServing(t *testing.T) {
 	}
 }
 
-// TestAnswersToAnotherStartDoNotCount: a site serves by what others say of its data at
-// this start. A late answer to the question of an earlier start says nothing of it.
+// TestAnswersToAnotherStartDoNotCount: a site serves by the answers about its data at
+// this start. A late answer to the question of an earlier start says nothing of this
+// data.
 func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
 	for _, kind := range []core.VouchKind{core.VouchYes, core.VouchNothing} {
 		r := guarded(t, 3, func(cfg *core.Config) { cfg.VouchWait = 500 })
@@ -376,7 +378,7 @@ func TestAnswersToAnotherStartDoNotCount(t *testing.T) {
 	}
 }
 
-// TestTwins: of two that run on copies of the same data, at most one goes on.
+// TestTwins: of two sites that run on copies of the same data, at most one goes on.
 func TestTwins(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(100)
@@ -398,8 +400,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenFromWhoIsNotVouchedFor: who has not vouched for a run takes
-// none of its messages, and is asked to vouch.
+// TestNothingIsTakenFromWhoIsNotVouchedFor: a site that has not vouched for a run takes
+// none of the run's messages, and is asked to vouch.
 func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(3000)
@@ -419,8 +421,8 @@ func TestNothingIsTakenFromWhoIsNotVouchedFor(t *testing.T) {
 	}
 }
 
-// TestQuietSitesTellNothing: sites with nothing new to say commit nothing, and
-// only their rounds go on.
+// TestQuietSitesTellNothing: sites with nothing new to say commit nothing, and only their
+// rounds go on.
 func TestQuietSitesTellNothing(t *testing.T) {
 	r := guarded(t, 3, nil)
 	r.advance(100)

@@ -12,7 +12,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// halting is a cluster with a tree, acme above acme/vm, and an entity beside it, free.
+// halting is a cluster with a tree, acme above acme/vm, and an entity beside the tree,
+// free.
 func halting(t *testing.T, strategy string) *rig {
 	t.Helper()
 	r := newRig(t, 3, func(c *core.Config) { c.Strategy = strategy })
@@ -23,18 +24,19 @@ func halting(t *testing.T, strategy string) *rig {
 	return r
 }
 
-// TestHalt: a broken balance halts the tree of its entity. The site serves others, and
-// after a restart the tree as well, from the books of the last commit before.
+// TestHalt: a broken balance halts the tree of its entity. The site serves other
+// entities, and after a restart the tree as well, from the books of the last commit
+// before.
 func TestHalt(t *testing.T) {
 	r := halting(t, "transfer")
-	// Others hear nothing of what waits, so they keep their tokens.
+	// Others hear nothing of the waiting acquire, so they keep their tokens.
 	r.cut["a"] = true
 	waits := r.acquireAsync("a", "acme/vm", 290, "waits", 60_000)
 	limit := r.changeAsync("a", core.Change{Kind: core.SetLimit, Name: "acme/vm", Limit: 250, RequestID: "limit", Wait: 60_000})
 	r.unanswered(waits)
 	r.unanswered(limit)
 
-	// One commit: acquires of the tree and of another entity, and then the bug.
+	// A single commit: acquires of the tree and of another entity, and then the bug.
 	calls := []core.Call{r.nextCall(), r.nextCall(), r.nextCall()}
 	for i, entity := range []string{"acme/vm", "free", "acme/vm"} {
 		if i == 2 {
@@ -54,7 +56,8 @@ func TestHalt(t *testing.T) {
 		t.Errorf("%d events, %d entities halted, want 1 and 2", n, r.cores["a"].Status().Halted)
 	}
 
-	// The tree is served no longer, other entities are, with what was done for them.
+	// The site no longer serves the tree. It serves other entities, with their part of
+	// the commit.
 	r.wantCode(r.acquire("a", "acme/vm", 1, "later"), core.Halted)
 	r.wantCode(r.acquire("a", "acme/vm", 10, "durable"), core.Halted)
 	r.wantCode(r.release("a", "acme", 1, "release"), core.Halted)
@@ -87,7 +90,7 @@ func TestHalt(t *testing.T) {
 }
 
 // TestHaltOfPledges: books that have set aside other tokens than their protocols have
-// pledged are broken, before anything of that is stored.
+// pledged are broken. The site finds them before it stores any of them.
 func TestHaltOfPledges(t *testing.T) {
 	r := halting(t, "instance")
 	r.acquireAsync("a", "free", 200, "hunt", 60_000)
@@ -110,8 +113,8 @@ func TestHaltOfPledges(t *testing.T) {
 	}
 }
 
-// TestHaltOfPartners: a request that took tokens of several trees in the commit in which
-// one of them broke is stored for none of them.
+// TestHaltOfPartners: a request takes tokens of several trees in a commit in which a tree
+// of them breaks. The request is stored for none of them.
 func TestHaltOfPartners(t *testing.T) {
 	r := halting(t, "transfer")
 	r.create("far", 300)
@@ -160,8 +163,8 @@ func TestHaltOfLeases(t *testing.T) {
 	r.wantNet("a", map[string]core.Tokens{"acme/vm": 10})
 }
 
-// TestHaltAndTheCatalogue: a halted entity can be deleted, and an entity that is created
-// below it is halted as well. A change that would move tokens of the tree ends the site.
+// TestHaltAndTheCatalogue: a halted entity can be deleted, and an entity created below it
+// is halted as well. A change that would move tokens of the tree ends the site.
 func TestHaltAndTheCatalogue(t *testing.T) {
 	r := halting(t, "transfer")
 	r.cores["a"].Overdraw("free")
@@ -185,8 +188,8 @@ func TestHaltAndTheCatalogue(t *testing.T) {
 	r.move("b", "acme/vm", "elsewhere", "move")
 }
 
-// TestOneWriter: package books writes the balances, and nobody else: books are made by
-// books.Of, and no stripe or books by a literal with balances.
+// TestOneWriter: only package books writes the balances. Only books.Of makes books, and
+// no literal of stripes or books has balances.
 func TestOneWriter(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -226,7 +229,7 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// isBooks reports whether an expression is one of the names of package books.
+// isBooks reports whether an expression is any of the given names of package books.
 func isBooks(x ast.Expr, names ...string) bool {
 	s, ok := x.(*ast.SelectorExpr)
 	if !ok {

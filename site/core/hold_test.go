@@ -7,15 +7,15 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// away cuts a site off, also by its own word.
+// away cuts a site off, and tells the site so.
 func (r *rig) away(site core.SiteID) {
 	r.cut[site] = true
 	r.step(site, core.Reachable{Sites: []core.SiteID{site}})
 	r.advance(20_000)
 }
 
-// TestLargeStopsNobody: an acquire that a site which is cut off cannot serve waits for
-// its time, and all others are served from what is left there.
+// TestLargeStopsNobody: an acquire that a cut-off site cannot serve waits for its time.
+// The site serves all others from the tokens left there.
 func TestLargeStopsNobody(t *testing.T) {
 	for _, protocol := range core.ProtocolNames() {
 		for _, strategy := range core.StrategyNames() {
@@ -48,8 +48,8 @@ func TestLargeStopsNobody(t *testing.T) {
 	}
 }
 
-// TestLargeStopsNobodyBelow: neither does one that lacks tokens of a parent, of all the
-// children.
+// TestLargeStopsNobodyBelow: an acquire that lacks tokens of a parent stops no acquire of
+// a child either.
 func TestLargeStopsNobodyBelow(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("org", 900)
@@ -73,8 +73,8 @@ func TestLargeStopsNobodyBelow(t *testing.T) {
 	}
 }
 
-// TestLargeStopsNobodyElsewhere: a site whose acquire waits in vain goes on giving
-// others of its tokens.
+// TestLargeStopsNobodyElsewhere: a site with an acquire that waits in vain goes on giving
+// tokens to others.
 func TestLargeStopsNobodyElsewhere(t *testing.T) {
 	r := newRig(t, 5, nil)
 	r.create("e", 1500)
@@ -94,7 +94,8 @@ func TestLargeStopsNobodyElsewhere(t *testing.T) {
 	r.unanswered(large)
 }
 
-// TestCancelMany: callers who hang up cost no more each the more of them wait.
+// TestCancelMany: the cost of a cancelled acquire does not grow with the number of
+// acquires that wait.
 func TestCancelMany(t *testing.T) {
 	const n = 40_000
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = n, 2*n })
@@ -122,9 +123,9 @@ func TestCancelMany(t *testing.T) {
 	}
 }
 
-// TestHold: while tokens are looked for that the acquire which has waited longest needs,
-// others that may wait do, for as long as is configured and no longer; what cannot wait
-// is granted.
+// TestHold: while the site looks for tokens for the acquire that has waited longest,
+// others that may wait do so, for Hold and no longer. An acquire that cannot wait is
+// granted.
 func TestHold(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Hold = 300 })
 	r.create("e", 900)
@@ -140,7 +141,7 @@ func TestHold(t *testing.T) {
 	r.unanswered(waits)
 	r.advance(1)
 	r.wantCode(r.answer(waits), core.OK)
-	// Nor does the next one keep others waiting, for ten times as long.
+	// For ten times Hold the next large acquire keeps nobody waiting either.
 	r.step("c", &core.Cancel{Call: large})
 	for i := range 5 {
 		r.acquireAsync("c", "e", 301, id("large again", i), 60_000)
@@ -151,7 +152,7 @@ func TestHold(t *testing.T) {
 	r.unanswered(r.acquireAsync("c", "e", 301, "large at last", 60_000))
 }
 
-// TestHoldServesLarge: an acquire that needs what several sites have gets it though
+// TestHoldServesLarge: an acquire that needs the tokens of several sites gets them though
 // others ask for tokens all the time.
 func TestHoldServesLarge(t *testing.T) {
 	r := newRig(t, 3, nil)
@@ -180,7 +181,8 @@ func TestHoldServesLarge(t *testing.T) {
 	}
 }
 
-// TestCrowdedServes: where no more may wait, what need not is granted.
+// TestCrowdedServes: where no more acquires may wait, an acquire that need not wait is
+// granted.
 func TestCrowdedServes(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting = 1 })
 	r.create("e", 900)

@@ -15,13 +15,13 @@ type home struct{}
 func (home) Came(*Machine) *Place { return new(Place) }
 func (home) Gone(*Machine)        {}
 
-// laned is a core with lanes that are served one at a time.
+// laned is a core with lanes. Tests never serve two lanes at the same time.
 type laned struct {
 	*Core
 	served int
 }
 
-// hand has a lane serve an input if one can, and else steps the core.
+// hand has a random lane serve an input, or steps the core if no lane can.
 func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
 	if ms, ok := l.Route(in, nil); ok && len(l.lanes.all) > 0 && Servable(in) && l.Serve(rnd.IntN(len(l.lanes.all)), now, in, ms) {
 		l.served++
@@ -31,9 +31,9 @@ func (l *laned) hand(rnd *rand.Rand, now Now, in Input) {
 	l.Resume()
 }
 
-// TestLanesAnswerAsSteps hands the same requests to a core and to one whose lanes serve
-// them, on random lanes and with random entities split, and wants the same answers,
-// the same books and the same things remembered.
+// TestLanesAnswerAsSteps hands the same requests to a core and to a core with lanes, on
+// random lanes and with random entities split. Both give the same answers, have the same
+// books and remember the same.
 func TestLanesAnswerAsSteps(t *testing.T) {
 	race.OneGoroutine(t)
 	refused, full := 0, 0
@@ -136,7 +136,7 @@ func TestLanesAnswerAsSteps(t *testing.T) {
 	}
 }
 
-// sameEffects compares what two cores have gathered but for the order.
+// sameEffects compares the effects of two cores, in any order.
 func sameEffects(a, b *Effects) error {
 	answers := func(e *Effects) map[Call]Answer {
 		m := make(map[Call]Answer)

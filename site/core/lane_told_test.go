@@ -9,8 +9,9 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// amongOthers is a core of three members, five under auto, so that two are no majority,
-// with an entity of which it has some tokens, served on so many lanes; 0 for none.
+// amongOthers is a core among three members, with left tokens left and net out of e.
+// Under auto there are five members, so that two are no majority. lanes is the number of
+// lanes, 0 for none.
 func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *laned {
 	t.Helper()
 	members := []SiteID{"a", "b", "c"}
@@ -35,7 +36,7 @@ func amongOthers(t *testing.T, protocol string, lanes int, left, net Tokens) *la
 	return l
 }
 
-// wordOf is what the other members tell of the entity.
+// wordOf is gossip of b and c about e, each with left tokens left.
 func wordOf(left Tokens) []Deliver {
 	var told []Deliver
 	for _, from := range []SiteID{"b", "c"} {
@@ -46,8 +47,8 @@ func wordOf(left Tokens) []Deliver {
 	return told
 }
 
-// TestLanesTellOfGains: that tokens are back is told at once where all have little,
-// also by a site whose lanes took them back, of an entity that is split as well.
+// TestLanesTellOfGains: where all have little, a site tells at once that tokens are back,
+// also if its lanes took them back, and also of a split entity.
 func TestLanesTellOfGains(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -94,10 +95,10 @@ func TestLanesTellOfGains(t *testing.T) {
 	}
 }
 
-// TestLanesSendAsSteps hands the same requests and the same word of others to a core
-// and to one with lanes, and wants the same messages and events: whatever a request has
-// others told or asked it does from a lane too. The sites in reach change meanwhile, so
-// that there is no majority at times.
+// TestLanesSendAsSteps hands the same requests and the same gossip to a core and to a
+// core with lanes, and wants the same messages and events: a request at a lane has the
+// same sites told and asked. The sites in reach change meanwhile, so that at times there
+// is no majority.
 func TestLanesSendAsSteps(t *testing.T) {
 	race.OneGoroutine(t)
 	messages, served := 0, 0
@@ -172,7 +173,7 @@ func TestLanesSendAsSteps(t *testing.T) {
 }
 
 // TestLanesGrantNothingThatAnOfferLacks: lanes hand out no more than is usable while an
-// offer of less than nothing is under way, of an entity that is split as well.
+// offer of less than nothing is under way, also of a split entity.
 func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 	const left, lacking = 100, 40
 	for _, split := range []bool{false, true} {
@@ -205,8 +206,9 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 	}
 }
 
-// TestNothingIsSpreadWhileAcquiresWait: an entity that is to be split stays whole while
-// an acquire waits for it: its tokens are for who waits, not for who comes to a lane.
+// TestNothingIsSpreadWhileAcquiresWait: an entity due to be split stays whole while an
+// acquire waits for it. Its tokens are for the waiting acquire, not for requests at a
+// lane.
 func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	l := amongOthers(t, "majority", 2, 100, 0)
 	e := l.space.find("e")
@@ -218,7 +220,8 @@ func TestNothingIsSpreadWhileAcquiresWait(t *testing.T) {
 	if !l.Split("e", true) {
 		t.Fatal("not split")
 	}
-	// A hunt that came back with too little asks alone for the entity to stay whole.
+	// A hunt that came back with too little is alone a reason for the entity to stay
+	// whole.
 	e.hunt.short = false
 	l.Resume()
 	for i := range e.split().stripes {

@@ -10,22 +10,23 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// leaseWorld is a rig with what clients know of the leases they hold.
+// leaseWorld is a rig with the clients' knowledge of their leases.
 type leaseWorld struct {
 	*rig
-	// granted are the tokens of each lease, by its id; kept those committed, by site.
+	// granted are the tokens of each lease by its id, at its site, kept the committed
+	// tokens by site.
 	granted map[string]core.Tokens
 	at      map[string]core.SiteID
 	kept    map[core.SiteID]core.Tokens
 	ids     []string
 	n       int
-	// held are the tokens of each lease as last found on a disk, seen all that
-	// ever were on one.
+	// held are the tokens of each lease as last found on a disk, seen all leases ever
+	// found.
 	held map[string]core.Tokens
 	seen map[string]bool
 }
 
-// check compares what each disk holds with what clients know.
+// check compares the leases on each disk with the clients' knowledge.
 func (w *leaseWorld) check() {
 	w.t.Helper()
 	now := map[string]core.Tokens{}
@@ -60,9 +61,9 @@ func (w *leaseWorld) id() string {
 	return id("l", w.n)
 }
 
-// TestLeasesGiveBackOnce: whatever is done with leases, and whenever sites go
-// down, what is out is what leases hold and what was committed; in the end it is
-// what was committed, and all the rest is there.
+// TestLeasesGiveBackOnce: clients do anything with leases, and sites go down at any time.
+// The tokens out are the tokens that leases hold and the committed tokens. In the end
+// they are the committed tokens, and all other tokens are there.
 func TestLeasesGiveBackOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 60
@@ -135,7 +136,7 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 					rt.Fatalf("gave back %+v, repeated %+v", a, again)
 				}
 			default:
-				// What was stepped and never committed was not done.
+				// A stepped and never committed input was not done.
 				w.cores[site].Step(w.now, &core.CommitLease{Call: call, Lease: key(lease), Request: key(w.id())})
 				w.restart(site)
 			}
@@ -156,7 +157,7 @@ func TestLeasesGiveBackOnce(t *testing.T) {
 	})
 }
 
-// TestMemoryOfLeases measures what a lease takes.
+// TestMemoryOfLeases measures the memory of a lease.
 func TestMemoryOfLeases(t *testing.T) {
 	race.OneGoroutine(t)
 	const n = 100_000

@@ -58,7 +58,7 @@ func (r *rig) leases(site core.SiteID, q core.ListLeases) core.Answer {
 	return r.answer(q.Call)
 }
 
-// TestLeaseStories tells what becomes of a lease of 4 of 10 tokens, of 1000 ms.
+// TestLeaseStories follows a lease of 4 of 10 tokens, of 1000 ms.
 func TestLeaseStories(t *testing.T) {
 	type books struct{ left, net core.Tokens }
 	type story struct {
@@ -240,7 +240,7 @@ func TestLeaseStories(t *testing.T) {
 	}
 }
 
-// TestLeaseTermsAreChecked: nothing is granted on terms that are none.
+// TestLeaseTermsAreChecked: nothing is granted on invalid terms.
 func TestLeaseTermsAreChecked(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 10)
@@ -254,8 +254,8 @@ func TestLeaseTermsAreChecked(t *testing.T) {
 	r.wantCode(r.lease("a", "e", 1, "x", core.MaxTTL), core.OK)
 }
 
-// TestEndedLeasesServeTheQueue: what a lease gives back goes to who has waited
-// longest.
+// TestEndedLeasesServeTheQueue: tokens of an ended lease go to the acquire that has
+// waited longest.
 func TestEndedLeasesServeTheQueue(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 30)
@@ -278,8 +278,8 @@ func TestEndedLeasesServeTheQueue(t *testing.T) {
 	}
 }
 
-// TestDeletedEntitysLeases: they end with it and give back nothing, also to an
-// entity of the same name, and also if the site goes down in between.
+// TestDeletedEntitysLeases: leases end with their entity and give back nothing, also to
+// an entity of the same name, and also if the site goes down in between.
 func TestDeletedEntitysLeases(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		r := newRig(t, 1, nil)
@@ -314,7 +314,7 @@ func TestDeletedEntitysLeases(t *testing.T) {
 	}
 }
 
-// TestManyLeasesEndAtOnce: a step ends a thousand, and all end soon.
+// TestManyLeasesEndAtOnce: a step ends a thousand leases, and all end soon.
 func TestManyLeasesEndAtOnce(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", 10_000)
@@ -341,7 +341,7 @@ func TestManyLeasesEndAtOnce(t *testing.T) {
 	}
 }
 
-// TestTooManyLeases: nothing is done then.
+// TestTooManyLeases: a lease beyond MaxLeases is refused, and nothing is done.
 func TestTooManyLeases(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxLeases = 2 })
 	r.create("e", 10)
@@ -357,8 +357,8 @@ func TestTooManyLeases(t *testing.T) {
 	r.wantCode(r.lease("a", "e", 1, "z", 1000), core.OK)
 }
 
-// TestLeaseOutlivesItsRecord: an acquire that comes again when it is no longer
-// remembered does not become a second lease of the same name.
+// TestLeaseOutlivesItsRecord: a repeat of an acquire that is no longer remembered does
+// not become a second lease of the same name.
 func TestLeaseOutlivesItsRecord(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention = 1000 })
 	r.create("e", 10)
@@ -377,9 +377,9 @@ func TestLeaseOutlivesItsRecord(t *testing.T) {
 	}
 }
 
-// TestLeasesOutliveAClockSetAhead: a wall clock that is set ahead, or right after it
-// was behind, ends no lease early by more than the skew allowed, when the site
-// starts again; and no lease lasts longer by more than it was down.
+// TestLeasesOutliveAClockSetAhead: a wall clock is set ahead, or set right after it was
+// behind. When the site starts again, no lease ends early by more than the allowed skew.
+// No lease lasts longer by more than the site was down.
 func TestLeasesOutliveAClockSetAhead(t *testing.T) {
 	const skew = 10_000
 	for name, step := range map[string]func(r *rig){
@@ -405,8 +405,8 @@ func TestLeasesOutliveAClockSetAhead(t *testing.T) {
 	}
 }
 
-// TestLeasesOfARestartingSiteEnd: a site that starts again and again, and grants
-// nothing meanwhile, stores how far its time has come.
+// TestLeasesOfARestartingSiteEnd: a site that starts again and again, and grants nothing
+// meanwhile, stores how far its time has come.
 func TestLeasesOfARestartingSiteEnd(t *testing.T) {
 	r := newRig(t, 1, func(cfg *core.Config) { cfg.Skew = 1000 })
 	r.create("e", 10)

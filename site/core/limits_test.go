@@ -21,8 +21,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestLowerBelowUsage: the debt is explicit, nothing is granted by a site that
-// knows of it, and releases elsewhere pay it.
+// TestLowerBelowUsage: the debt is explicit, no site that knows of it grants anything,
+// and releases elsewhere pay it.
 func TestLowerBelowUsage(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 90)
@@ -37,7 +37,7 @@ func TestLowerBelowUsage(t *testing.T) {
 	for i, site := range r.names {
 		r.wantCode(r.acquire(site, "e", 1, id("y", i)), core.OutOfTokens)
 	}
-	// 60 of 90 come back, all to one site: 30 are out, none is left.
+	// 60 of 90 come back, all to a single site: 30 are out, none is left.
 	r.release("b", "e", 60, "back")
 	r.advance(30_000)
 	if left, offered, net := r.books("e"); left != 0 || offered != 0 || net != 30 {
@@ -55,8 +55,8 @@ func TestLowerBelowUsage(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
-// TestLowerWhileBusy: what sites would keep for themselves counts as well when a limit
-// is lowered.
+// TestLowerWhileBusy: a lowered limit takes the tokens that sites would keep for
+// themselves as well.
 func TestLowerWhileBusy(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9000)
@@ -75,8 +75,8 @@ func TestLowerWhileBusy(t *testing.T) {
 	}
 }
 
-// TestDebtBacksOff: a debt that nobody can pay does not keep the sites busy, and is
-// paid once somebody can.
+// TestDebtBacksOff: a debt that nobody can pay does not keep the sites busy, and is paid
+// once a site can.
 func TestDebtBacksOff(t *testing.T) {
 	for name, strategies := range map[string]map[core.SiteID]string{
 		"instance": {"a": "instance", "b": "instance", "c": "instance"},
@@ -114,7 +114,8 @@ func TestDebtBacksOff(t *testing.T) {
 	}
 }
 
-// TestPendingLimitsAreDecidedInOrder asks for many at one site.
+// TestPendingLimitsAreDecidedInOrder: many limit changes of the same site are decided in
+// the order of the calls.
 func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -133,8 +134,8 @@ func TestPendingLimitsAreDecidedInOrder(t *testing.T) {
 	}
 }
 
-// TestLeftOutSiteIsAskedAgain: the only tokens are at a site that lags by a
-// decision and so misses the instance that asks for all.
+// TestLeftOutSiteIsAskedAgain: the only tokens are at a site that lags by a decision and
+// so misses the instance that asks for all.
 func TestLeftOutSiteIsAskedAgain(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -148,8 +149,8 @@ func TestLeftOutSiteIsAskedAgain(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
-// TestHalfTheSitesAreGone: with a majority that has none, an acquire is refused
-// long before its time is up; without a majority it waits for its time.
+// TestHalfTheSitesAreGone: with a majority that has no tokens, an acquire is refused long
+// before its time is up. Without a majority it waits for its time.
 func TestHalfTheSitesAreGone(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 9)
@@ -176,8 +177,7 @@ func TestHalfTheSitesAreGone(t *testing.T) {
 	r.wantCode(r.answer(call), core.OK)
 }
 
-// TestReachableSpeedsUp: a leader does not sit out its window for sites that
-// are known to be down.
+// TestReachableSpeedsUp: a leader does not sit out its window for sites known to be down.
 func TestReachableSpeedsUp(t *testing.T) {
 	for name, hint := range map[string]bool{"with a hint": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestReachableSpeedsUp(t *testing.T) {
 				r.step("a", core.Reachable{Sites: []core.SiteID{"b"}})
 			}
 			call := r.acquireAsync("a", "e", 4, "x", 10_000)
-			// Two instances: the first asks for what b can spare.
+			// Two instances: the first asks for the tokens that b can spare.
 			r.advance(9 * flight)
 			if _, answered := r.answers[call]; answered != hint {
 				t.Errorf("answered after four round trips: %v", answered)
@@ -210,8 +210,8 @@ func TestAdmissionRefuse(t *testing.T) {
 	}
 }
 
-// TestOpenInstanceSurvivesARestart restarts every site at every point of an
-// instance in turn: the offers come back or are shared out, never lost.
+// TestOpenInstanceSurvivesARestart restarts every site at every point of an instance in
+// turn: the offers come back or are shared out, never lost.
 func TestOpenInstanceSurvivesARestart(t *testing.T) {
 	for _, who := range []core.SiteID{"a", "b", "c"} {
 		for at := core.Tick(0); at < 7*flight; at += flight / 2 {
@@ -238,7 +238,7 @@ func TestOpenInstanceSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestIdleSitesWakeSeldom: with nothing to do, only the catalogue is told of.
+// TestIdleSitesWakeSeldom: with nothing to do, sites tell only of the catalogue.
 func TestIdleSitesWakeSeldom(t *testing.T) {
 	r := newRig(t, 3, nil)
 	for i := range 50 {
@@ -257,9 +257,8 @@ func TestIdleSitesWakeSeldom(t *testing.T) {
 	}
 }
 
-// TestLimitsAreLearntLate: sites that were cut off learn of changed limits when
-// they are back, with nothing else to bring it up. There are more than are told
-// of at a time.
+// TestLimitsAreLearntLate: sites that were cut off learn of changed limits when they are
+// back, with nothing else to bring it up. There are more limits than a message tells of.
 func TestLimitsAreLearntLate(t *testing.T) {
 	r := newRig(t, 3, nil)
 	const changed = 100
@@ -281,8 +280,8 @@ func TestLimitsAreLearntLate(t *testing.T) {
 	}
 }
 
-// TestDebtIsPaidFromElsewhere: a limit is lowered below what is out. New grants
-// stop, and what is released at another site pays the debt, whatever moves tokens.
+// TestDebtIsPaidFromElsewhere: a limit is lowered below the tokens out. New grants stop,
+// and tokens released at another site pay the debt, by whatever means they move.
 func TestDebtIsPaidFromElsewhere(t *testing.T) {
 	for _, protocol := range []string{"majority", "star", "auto"} {
 		for _, strategy := range []string{"transfer", "instance"} {

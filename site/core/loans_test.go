@@ -6,8 +6,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// minority has five sites of which only a and b are left, each with a thousand
-// tokens of its own.
+// minority has five sites. Only a and b are left, each with a thousand tokens of its own.
 func minority(t *testing.T, tweak func(*core.Config)) *rig {
 	t.Helper()
 	r := newRig(t, 5, func(c *core.Config) {
@@ -32,8 +31,8 @@ func strategies(t *testing.T, f func(t *testing.T, tweak func(*core.Config))) {
 	}
 }
 
-// TestLoans: without a majority a site is lent what it needs, and gives back what it
-// has beyond its own once that is free again.
+// TestLoans: without a majority a site borrows the tokens that it needs. It gives back
+// all beyond its own once they are free again.
 func TestLoans(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
@@ -54,7 +53,7 @@ func TestLoans(t *testing.T) {
 	})
 }
 
-// TestNothingIsGivenBackThatIsNeeded: what is out at the borrower stays there.
+// TestNothingIsGivenBackThatIsNeeded: tokens that are out at the borrower stay there.
 func TestNothingIsGivenBackThatIsNeeded(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
@@ -77,8 +76,7 @@ func TestNothingIsGivenBackThatIsNeeded(t *testing.T) {
 }
 
 // TestAMinorityDoesNotRefuse: without a majority nobody can know that there are no
-// tokens, so that acquires wait as long as they may, and tokens that are released go
-// to them. With one they are refused.
+// tokens. Acquires wait as long as they may, and released tokens go to them.
 func TestAMinorityDoesNotRefuse(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()
@@ -105,8 +103,8 @@ func TestAMinorityDoesNotRefuse(t *testing.T) {
 	})
 }
 
-// TestAMajorityEndsLoans: what all sites have is shared out again once a majority is
-// there, and what nobody has is refused.
+// TestAMajorityEndsLoans: once a majority is there, the tokens of all sites are shared
+// out again, and an acquire of more is refused.
 func TestAMajorityEndsLoans(t *testing.T) {
 	strategies(t, func(t *testing.T, tweak func(*core.Config)) {
 		t.Helper()

@@ -10,11 +10,10 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// TestMemoryOfAnEntity bounds what an entity takes of a core's heap, in bytes, by
-// what has happened to it. Measured, on 64 bits, beside its name:
+// TestMemoryOfAnEntity bounds an entity's part of a core's heap, in bytes, by the events
+// of the entity. Measured, on 64 bits, beside its name:
 //
-//   - 435 idle; 180 more once a request has moved its books, which are those of the
-//     remembered request
+//   - 435 idle; 180 more, for the remembered request, once a request has moved its books
 //   - 320 where four other sites have told of it
 //   - 1,210 once a bin with demand has closed: its forecasting model, and another
 //     request
@@ -42,7 +41,7 @@ func TestMemoryOfAnEntity(t *testing.T) {
 	}
 }
 
-// scale is one core with many entities.
+// scale is a core with many entities.
 type scale struct {
 	t        *testing.T
 	core     *Core
@@ -51,7 +50,7 @@ type scale struct {
 	requests uint64
 }
 
-// grows measures by how much of the heap an entity grows, and bounds that.
+// grows measures by how many bytes of heap an entity grows, and fails beyond most.
 func (s *scale) grows(what string, most int, do func()) {
 	before := liveHeap()
 	do()
@@ -64,7 +63,7 @@ func (s *scale) grows(what string, most int, do func()) {
 
 func liveHeap() int {
 	runtime.GC()
-	runtime.GC() // what the first found to be finalized is free after the second
+	runtime.GC() // the second frees objects that the first found to be finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc) //nolint:gosec // some MB

@@ -62,8 +62,8 @@ func TestAnswersOfModeChanges(t *testing.T) {
 	r.wantMode("auto", 3)
 }
 
-// TestModeIsDurable restarts all sites, and goes by what was decided whatever
-// they are configured for.
+// TestModeIsDurable restarts all sites. They go by the decided mode, whatever their
+// configuration says.
 func TestModeIsDurable(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.wantCode(r.setMode("a", "star", "1"), core.OK)
@@ -74,8 +74,8 @@ func TestModeIsDurable(t *testing.T) {
 	r.wantMode("star", 1)
 }
 
-// TestModeIsLearntLate has a site miss a change of the mode, alone and then with
-// more other changes than are kept: it learns of it either way.
+// TestModeIsLearntLate has a site miss a change of the mode, alone and then with more
+// other changes than are kept: the site learns of the mode either way.
 func TestModeIsLearntLate(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.cut["c"] = true
@@ -96,7 +96,7 @@ func TestModeIsLearntLate(t *testing.T) {
 	r.wantMode("auto", 2)
 }
 
-// TestModeNeedsAMajority changes the mode where there is none: nothing is done.
+// TestModeNeedsAMajority changes the mode where there is no majority: nothing is done.
 func TestModeNeedsAMajority(t *testing.T) {
 	r := newRig(t, 5, nil)
 	for _, name := range []core.SiteID{"c", "d", "e"} {
@@ -110,8 +110,8 @@ func TestModeNeedsAMajority(t *testing.T) {
 	r.wantMode("majority", 0)
 }
 
-// TestModeSaysWhatBegins cuts two sites off from three: under the majority
-// variant they get nothing from each other, under the others they do.
+// TestModeSaysWhatBegins cuts two sites off from three: under the majority variant they
+// get nothing from each other, under the others they do.
 func TestModeSaysWhatBegins(t *testing.T) {
 	for _, configured := range core.ProtocolNames() {
 		for mode, want := range map[string]core.Code{"majority": core.OutOfTokens, "star": core.OK, "auto": core.OK} {
@@ -130,15 +130,15 @@ func TestModeSaysWhatBegins(t *testing.T) {
 	}
 }
 
-// TestWhatIsOpenEndsUnderItsOwn switches at every moment of an instance that
-// begins under another variant: it ends under that one, and no token is lost.
+// TestWhatIsOpenEndsUnderItsOwn switches the mode at every moment of an instance: the
+// instance ends under the variant under which it began, and no token is lost.
 func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
 	for _, tc := range []struct{ from, to string }{{"majority", "star"}, {"star", "majority"}, {"star", "auto"}} {
 		for at := core.Tick(0); at <= 120; at += 10 {
 			r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = tc.from, "instance" })
 			r.create("acme/vm", 500)
-			// The switch is decided while the instance is under way: at its
-			// beginning, in its middle, or just after it.
+			// The switch is decided while the instance is under way: at its beginning, in
+			// its middle, or just after it.
 			change := r.changeAsync("e", core.Change{Kind: core.SetMode, Mode: tc.to, RequestID: "switch"})
 			r.advance(at)
 			acquire := r.acquireAsync("a", "acme/vm", 250, "half", 20_000)
@@ -151,15 +151,14 @@ func TestWhatIsOpenEndsUnderItsOwn(t *testing.T) {
 	}
 }
 
-// TestSlicesOutliveTheMode leaves slices of a star instance undecided, as one
-// of its members is out of reach, and switches to the majority variant
-// meanwhile: they end once that member is back.
+// TestSlicesOutliveTheMode leaves slices of a star instance undecided, as a member of it
+// is out of reach, and switches to the majority variant meanwhile: the slices end once
+// that member is back.
 func TestSlicesOutliveTheMode(t *testing.T) {
 	r := newRig(t, 5, func(c *core.Config) { c.Protocol, c.Strategy = "star", "instance" })
 	r.create("acme/vm", 500)
 	r.acquireAsync("a", "acme/vm", 500, "all", 60_000)
-	// The offers have come to the leader; one of those asked is gone before it
-	// has accepted.
+	// The offers have come to the leader. A member is gone before it has accepted.
 	r.advance(25)
 	r.cut["e"] = true
 	r.advance(5000)

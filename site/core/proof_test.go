@@ -8,15 +8,15 @@ import (
 	"github.com/samya-db/samya/avantan/star"
 )
 
-// rightAfter has the drought of an entity end that was shown just now.
+// rightAfter shows a drought of an entity and ends it at once.
 func rightAfter(c *Core, e *entity) {
 	c.dry(e)
 	*e.drought = drought{shown: e.drought.shown, ended: c.now.Tick}
 }
 
-// TestAsksForTheLittleThatLacks: after a drought an acquire is refused on the word of
-// others only if they tell of less than the acquire lacks. What the site has promised to
-// the instance that looks for the rest is no part of that.
+// TestAsksForTheLittleThatLacks: after a drought the site refuses an acquire on the word
+// of others only if they tell of less than the acquire lacks. Tokens that the site has
+// promised to the instance that looks for the rest are not part of that lack.
 func TestAsksForTheLittleThatLacks(t *testing.T) {
 	const asked, left = 83, 80
 	for _, protocol := range []string{"majority", "star"} {
@@ -81,9 +81,9 @@ func elected(l *laned, now Now, variant Variant, press avantan.Press) {
 	}}}})
 }
 
-// TestPledgesTellWhatIsBound: a contribution to the majority variant tells, as kept, what
-// the site has promised to the star variant. An instance in which nobody kept anything
-// would prove else that there is nothing.
+// TestPledgesTellWhatIsBound: a contribution to the majority variant tells, as kept, the
+// tokens that the site has promised to the star variant. Otherwise an instance in which
+// nobody kept anything would prove that there is nothing.
 func TestPledgesTellWhatIsBound(t *testing.T) {
 	const left = 100
 	l := amongOthers(t, "star", 0, left, 1000)
@@ -96,8 +96,9 @@ func TestPledgesTellWhatIsBound(t *testing.T) {
 	}
 }
 
-// TestWaitsWhileTheSiteStandsStill: an instance brings what an acquire waits for while the
-// site must not use it. The acquire is not refused, and is granted once the site may.
+// TestWaitsWhileTheSiteStandsStill: an instance brings the tokens for a waiting acquire
+// while the site must not use them. The acquire is not refused, and is granted once the
+// site may use them.
 func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 	const asked = 50
 	l := amongOthers(t, "star", 0, 0, 1000)
@@ -134,7 +135,7 @@ func TestWaitsWhileTheSiteStandsStill(t *testing.T) {
 }
 
 // TestSuspicionThatPassesWakesNobody: a suspicion passes before an audit has begun. The
-// site forgets the suspicion at once, and asks for no wake at a time that is over.
+// site forgets the suspicion at once, and asks for no wake in the past.
 func TestSuspicionThatPassesWakesNobody(t *testing.T) {
 	l := amongOthers(t, "majority", 0, 100, 1000)
 	e := l.space.find("e")

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// BenchmarkForesight is what an acquire that begins nothing pays for forecasts:
-// it is counted in the demand, and whether it is time to ask for tokens is looked
-// at, one in a millisecond; where there are more in one, only the first looks.
+// BenchmarkForesight measures the cost of forecasts for an acquire that begins nothing,
+// an acquire a millisecond. Each is counted in the demand, and the first in a millisecond
+// looks whether it is time to ask for tokens.
 func BenchmarkForesight(b *testing.B) {
 	c, err := New(Config{
 		Self: "a", Members: []SiteID{"a", "b", "c", "d", "e"}, Rand: rand.New(rand.NewPCG(1, 2)),

@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
-// TestRecall compares what is remembered with a map, while records come and go,
-// some of them of keys that are remembered, and their numbers wrap around.
+// TestRecall compares the remembered requests with a map, while records come and go, some
+// of them with remembered keys, and their numbers wrap around.
 func TestRecall(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -74,7 +74,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestKeyIndexCrowded: many tags that belong into one slot are found, and go.
+// TestKeyIndexCrowded: many tags that hash to the same slot are found, and go.
 func TestKeyIndexCrowded(t *testing.T) {
 	var s indexShard
 	rnd := rand.New(rand.NewPCG(1, 2))
@@ -105,8 +105,8 @@ func TestKeyIndexCrowded(t *testing.T) {
 	}
 }
 
-// TestExpiryIsBounded: with one transaction no more records are forgotten than
-// that, also of a large block, and what is left of it is remembered.
+// TestExpiryIsBounded: a transaction forgets no more records than its bound, also of a
+// large block. The rest of the block stays remembered.
 func TestExpiryIsBounded(t *testing.T) {
 	table := newRequestTable(nil, 0, nil)
 	key := func(n int) (k RequestKey) {

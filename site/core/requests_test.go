@@ -57,8 +57,8 @@ func TestAnswersOfRequests(t *testing.T) {
 	}
 }
 
-// TestReleasesDoNotOverflow releases until the books are full. What was
-// refused is not remembered: it may be repeated once there is room.
+// TestReleasesDoNotOverflow releases until the books are full. A refused release is not
+// remembered: a client may repeat it once there is room.
 func TestReleasesDoNotOverflow(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("e", core.MaxTokens)
@@ -115,7 +115,7 @@ func TestRepeats(t *testing.T) {
 	repeat("when the clock was put back")
 }
 
-// TestRepeatsAfterRetention: what is no longer remembered runs anew.
+// TestRepeatsAfterRetention: a repeat of a forgotten request runs anew.
 func TestRepeatsAfterRetention(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention = 1000 })
 	r.create("e", 10)
@@ -133,8 +133,8 @@ func TestRepeatsAfterRetention(t *testing.T) {
 	}
 }
 
-// TestRequestsAreForgottenOnDisk runs past the retention many times: what is
-// on disk stays bounded, and a restart knows what has not expired.
+// TestRequestsAreForgottenOnDisk runs past the retention many times: the records on disk
+// stay bounded, and a restart knows all that have not expired.
 func TestRequestsAreForgottenOnDisk(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention = 1000 })
 	r.create("e", 1)
@@ -162,8 +162,8 @@ func TestRequestsAreForgottenOnDisk(t *testing.T) {
 	}
 }
 
-// TestFullTableRecovers fills the table of requests. Nothing is done then, and
-// as soon as the first have expired there is room again.
+// TestFullTableRecovers fills the table of requests. Nothing is done then, and as soon as
+// the first have expired there is room again.
 func TestFullTableRecovers(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention, c.MaxRequests = 1000, 3 })
 	r.create("e", 10)
@@ -181,8 +181,8 @@ func TestFullTableRecovers(t *testing.T) {
 	r.wantCode(r.acquire("a", "e", 1, "full"), core.OK)
 }
 
-// TestQueue: acquires are served in the order of their arrival, but for those that the
-// tokens left cannot serve: these stop nobody. Whoever's time is up is refused.
+// TestQueue: acquires are served in the order of their arrival. An acquire of more tokens
+// than are left stops nobody, and an acquire is refused when its time is up.
 func TestQueue(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", 300)
@@ -247,7 +247,8 @@ func TestQueueIsBounded(t *testing.T) {
 	r.wantCode(r.acquire("a", "e", 1, "over"), core.OK)
 }
 
-// TestQueuedTokensAreBounded: what waits never adds up to an overflow.
+// TestQueuedTokensAreBounded: the tokens of all waiting acquires never add up to an
+// overflow.
 func TestQueuedTokensAreBounded(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("e", core.MaxTokens)
@@ -269,8 +270,8 @@ func TestQueuedTokensAreBounded(t *testing.T) {
 	}
 }
 
-// cutOff is a cluster of three sites whose first site hears nothing of the others and
-// has none left of the 30 tokens of e.
+// cutOff is a cluster of three sites. The first site hears nothing of the others and has
+// none left of the 30 tokens of e.
 func cutOff(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, 3, nil)
@@ -288,7 +289,8 @@ func TestWaitingRepeats(t *testing.T) {
 	for range 15 {
 		calls = append(calls, r.acquireAsync("a", "e", 5, "x", 9000))
 	}
-	// One more is not told that nothing was done: the request may yet be granted.
+	// A caller beyond the bound is not told that nothing was done: the request may yet be
+	// granted.
 	r.wantCode(r.answer(r.acquireAsync("a", "e", 5, "x", 3000)), core.Unknown)
 	if v := r.view("a", "e"); v.Waiting != 1 {
 		t.Errorf("%d wait", v.Waiting)
@@ -304,7 +306,7 @@ func TestWaitingRepeats(t *testing.T) {
 	}
 }
 
-// TestWaitingIsForgottenInACrash: who waited gets no answer, and may repeat.
+// TestWaitingIsForgottenInACrash: a waiting caller gets no answer, and may repeat.
 func TestWaitingIsForgottenInACrash(t *testing.T) {
 	r := cutOff(t)
 	lost := r.acquireAsync("a", "e", 5, "x", 3000)
@@ -335,7 +337,7 @@ func TestCancel(t *testing.T) {
 	}
 	r.unanswered(first)
 	r.unanswered(again)
-	// It is as if it had never been asked.
+	// The site answers as if the acquire had never been made.
 	r.wantCode(r.acquire("a", "e", 4, "x"), core.OK)
 }
 

@@ -52,7 +52,7 @@ func newAcquirer(b *testing.B, of benchEntities) *acquirer {
 	return a
 }
 
-// run makes n acquires, each of an entity drawn and with an id of its own.
+// run makes n acquires, each of a random entity and with an id of its own.
 func (a *acquirer) run(b *testing.B, n int) {
 	b.Helper()
 	for done := 0; done < n; done += benchBatch {
@@ -73,20 +73,19 @@ func (a *acquirer) run(b *testing.B, n int) {
 	}
 }
 
-// benchEntities are entities, and the names of those to acquire of.
+// benchEntities are entities, and the names to acquire.
 type benchEntities struct {
 	records []EntityRecord
 	names   []string
 }
 
-// add adds an entity below one of those before, 0 for none, and returns its
-// generation.
+// add adds an entity below an earlier entity, 0 for none, and returns its generation.
 func (t *benchEntities) add(name string, parent uint64) uint64 {
 	t.records = append(t.records, EntityRecord{Name: name, Parent: parent})
 	return uint64(len(t.records))
 }
 
-// flatEntities are entities that stand by themselves.
+// flatEntities are entities without a parent.
 func flatEntities(n int) (t benchEntities) {
 	for i := range n {
 		name := fmt.Sprintf("acme/%05d/vm", i)
@@ -96,8 +95,8 @@ func flatEntities(n int) (t benchEntities) {
 	return t
 }
 
-// threeLevels are organisations of ten teams of ten leaves; the names are those of the
-// leaves.
+// threeLevels are organisations of ten teams of ten leaves. The names are the leaves'
+// names.
 func threeLevels(orgs int) (t benchEntities) {
 	for o := range orgs {
 		org := fmt.Sprintf("%05d", o)
@@ -115,10 +114,10 @@ func threeLevels(orgs int) (t benchEntities) {
 	return t
 }
 
-// BenchmarkAcquire is what an acquire costs that is granted at once, with its part
-// of a batch of 100 and of forgetting an older one, among a million remembered
-// requests. Each has an id of its own. On one of 2 cores that other work kept busy
-// it is 1 µs of processor time on 10,000 entities, and nothing is allocated.
+// BenchmarkAcquire measures an acquire that is granted at once, among a million
+// remembered requests. It includes the acquire's part of a batch of 100 and of forgetting
+// an older acquire. Each acquire has an id of its own. On 2 cores kept busy by other work
+// it took 1 µs of processor time on 10,000 entities, and allocated nothing.
 func BenchmarkAcquire(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		b.Run(fmt.Sprintf("entities=%d", entities), func(b *testing.B) {
@@ -131,10 +130,10 @@ func BenchmarkAcquire(b *testing.B) {
 }
 
 // BenchmarkAcquireThreeLevels measures, in alternated rounds, acquires of 10,000 leaves
-// of 1,000 teams of 100 organisations, each of which charges three entities, and of
-// 10,000 entities that stand by themselves. It reports medians of the processor time of
-// each and of the rounds' ratios: 1.15 to 1.3 from run to run, on one of 2 cores that
-// other work kept busy.
+// of 1,000 teams of 100 organisations, and of 10,000 entities that stand by themselves.
+// An acquire of a leaf charges three entities. It reports medians of the processor time
+// of each and of the rounds' ratios: 1.15 to 1.3 from run to run, on 2 cores kept busy by
+// other work.
 func BenchmarkAcquireThreeLevels(b *testing.B) {
 	alone, tree := newAcquirer(b, flatEntities(10_000)), newAcquirer(b, threeLevels(100))
 	const rounds, perRound = 21, 50_000
@@ -165,7 +164,7 @@ func BenchmarkAcquireThreeLevels(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// processorTime is what this process has used, in nanoseconds.
+// processorTime is the processor time that this process has used, in nanoseconds.
 func processorTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

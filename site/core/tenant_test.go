@@ -18,7 +18,7 @@ func TestTenants(t *testing.T) {
 	}
 	n := 0
 	for ; n < 64; n++ {
-		// A tenant's entities are one tenant.
+		// Entities below the same first segment are a single tenant.
 		a := r.acquire("a", []string{"acme/a", "acme/b"}[n%2], 1, id("x", n))
 		if a.Code != core.OK {
 			if a.Code != core.Overloaded || a.RetryAfter != 1000 {
@@ -36,7 +36,7 @@ func TestTenants(t *testing.T) {
 	for range 2 {
 		r.wantCode(r.release("a", "acme/a", 1, "full"), core.Overloaded)
 		r.wantCode(r.all("a", "full", part("acme/a", 1), part("coop", 1)), core.Overloaded)
-		// What is remembered is answered.
+		// A remembered request is answered.
 		r.wantCode(r.acquire("a", "acme/b", 1, id("x", 1)), core.OK)
 	}
 	for i := range 4 {
@@ -44,7 +44,7 @@ func TestTenants(t *testing.T) {
 	}
 	r.wantCode(r.all("a", "all", part("coop", 1), part("acme/a", 1)), core.OK)
 	r.wantCode(r.release("a", "coop", 1, "c"), core.OK)
-	// Now it is full for everybody.
+	// The table is now full for everybody.
 	before := r.count(core.TenantRefused)
 	for _, name := range []string{"acme/a", "beta/vm", "coop"} {
 		r.wantCode(r.acquire("a", name, 1, "full"), core.Overloaded)
@@ -76,8 +76,8 @@ func TestTenants(t *testing.T) {
 	held(1, 0, 0)
 }
 
-// TestTenantsCatchUp: a tenant that came late gets up to an equal part while the other
-// one, which has more, waits for its records to go.
+// TestTenantsCatchUp: a tenant that comes late gets up to an equal part while the other
+// tenant, which has more, waits for its records to go.
 func TestTenantsCatchUp(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.Retention, c.MaxRequests = 1000, 90 })
 	r.create("acme/a", 100_000)
@@ -97,7 +97,7 @@ func TestTenantsCatchUp(t *testing.T) {
 	}
 }
 
-// TestTenantSegments tells the tenants of names.
+// TestTenantSegments: the tenants of names, by the number of segments.
 func TestTenantSegments(t *testing.T) {
 	for _, tc := range []struct {
 		segments int
@@ -122,7 +122,7 @@ func TestTenantSegments(t *testing.T) {
 	}
 }
 
-// TestTenantsWait: the acquires of one tenant that wait leave places for another's.
+// TestTenantsWait: a tenant's waiting acquires leave places for another tenant.
 func TestTenantsWait(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting, c.MaxWaitingAll = 100, 16 })
 	r.create("acme/a", 3)
@@ -147,8 +147,8 @@ func TestTenantsWait(t *testing.T) {
 	}
 }
 
-// TestTenantsWaitAbove: where tenants' entities stand below another, the acquires of one
-// that wait for that one's tokens leave places for another's.
+// TestTenantsWaitAbove: where entities of several tenants stand below another entity, a
+// tenant's acquires that wait for the upper entity leave places for another tenant.
 func TestTenantsWaitAbove(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.MaxWaiting = 16 })
 	r.create("pool", 3)
@@ -170,11 +170,11 @@ func TestTenantsWaitAbove(t *testing.T) {
 			r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "v", i), 5000))
 		}
 		r.wantCode(r.answer(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "full"), 5000)), core.QueueFull)
-		// Who goes leaves a place, and not the tenant's last.
+		// A cancelled acquire leaves a place, but not the tenant's last.
 		r.step("a", &core.Cancel{Call: calls[0]})
 		r.wantCode(r.answer(r.acquireAsync("a", "acme/a", 1, fmt.Sprint(round, "again"), 5000)), core.QueueFull)
 		r.unanswered(r.acquireAsync("a", "beta/b", 1, fmt.Sprint(round, "third"), 5000))
-		// Whose acquires have gone has little again.
+		// A tenant that cancelled its acquires has few again.
 		for _, call := range calls[:12] {
 			r.step("a", &core.Cancel{Call: call})
 		}
@@ -189,7 +189,7 @@ func TestTenantsWaitAbove(t *testing.T) {
 	}
 }
 
-// TestTenantsWatch: the watchers of one tenant's entities leave places for another's.
+// TestTenantsWatch: the watchers of a tenant's entities leave places for another tenant.
 func TestTenantsWatch(t *testing.T) {
 	r := newRig(t, 1, func(c *core.Config) { c.MaxWatchers = 16 })
 	for _, name := range []string{"acme/a", "acme/b", "beta/b"} {
@@ -218,9 +218,9 @@ func TestTenantsWatch(t *testing.T) {
 	}
 }
 
-// TestTenantsAreCountedRight makes requests of all kinds, of tenants below one another's
-// entities, under bounds that refuse some, over restarts and retention, and counts anew
-// what each tenant has.
+// TestTenantsAreCountedRight makes requests of all kinds, of tenants below each other's
+// entities, under bounds that refuse some, over restarts and retention, and counts each
+// tenant's part anew.
 func TestTenantsAreCountedRight(t *testing.T) {
 	refused, waited := 0, 0
 	for seed := range uint64(40) {

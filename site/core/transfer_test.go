@@ -20,8 +20,8 @@ func (r *rig) transfers() map[transfer.Kind]int {
 	return n
 }
 
-// TestATransferTakesOneRoundTrip: what waits is served after one round trip, no
-// instance is begun, and nobody else's clients notice.
+// TestATransferTakesOneRoundTrip: a waiting acquire is served after one round trip, no
+// instance is begun, and clients of other sites notice nothing.
 func TestATransferTakesOneRoundTrip(t *testing.T) {
 	r := newRig(t, 5, direct)
 	r.create("acme/vm", 500)
@@ -44,8 +44,8 @@ func TestATransferTakesOneRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTokensUnderWaySurvive: a donor's tokens are under way when the receiver
-// crashes, when the donor does, and when both do. They come once.
+// TestTokensUnderWaySurvive: a donor's tokens are under way when the receiver crashes,
+// when the donor does, and when both do. The tokens come once.
 func TestTokensUnderWaySurvive(t *testing.T) {
 	for name, crash := range map[string][]core.SiteID{"receiver": {"a"}, "donor": {"b"}, "both": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestTokensUnderWaySurvive(t *testing.T) {
 	}
 }
 
-// TestAReceiverThatIsGone: tokens that were sent to a site which is not there
-// are its own once it is back, and nobody grants them meanwhile.
+// TestAReceiverThatIsGone: tokens sent to a site that is away are its own once it is
+// back, and nobody grants them meanwhile.
 func TestAReceiverThatIsGone(t *testing.T) {
 	r := newRig(t, 3, direct)
 	r.create("acme/vm", 300)
@@ -103,8 +103,8 @@ func TestAReceiverThatIsGone(t *testing.T) {
 	r.wantCode(r.answer(again), core.OK)
 }
 
-// TestADeletedEntityTakesNoTransfers: what is under way when an entity is
-// deleted does not come to one of the same name created later.
+// TestADeletedEntityTakesNoTransfers: tokens under way when an entity is deleted do not
+// come to an entity of the same name created later.
 func TestADeletedEntityTakesNoTransfers(t *testing.T) {
 	r := newRig(t, 3, direct)
 	r.create("acme/vm", 300)
@@ -118,8 +118,8 @@ func TestADeletedEntityTakesNoTransfers(t *testing.T) {
 	balanced(t, r, 90, 0)
 }
 
-// TestGossip: a site knows what the others have left of an entity with demand,
-// asks only those that have any, and soon tells of none that has no more.
+// TestGossip: a site knows the tokens left at the others of an entity with demand, and
+// asks only sites that have any. It soon stops telling of an entity without demand.
 func TestGossip(t *testing.T) {
 	r := newRig(t, 4, func(c *core.Config) {
 		direct(c)
@@ -151,9 +151,9 @@ func TestGossip(t *testing.T) {
 	}
 }
 
-// TestOneSiteSeesToAnother: a site whose demand is falling asleep holds most
-// tokens, and another expects to need more than it has. The first begins an
-// instance on its behalf, once, and before anybody waits.
+// TestOneSiteSeesToAnother: a site with fading demand holds most tokens, and another
+// expects to need more than it has. The first begins an instance on the other's behalf,
+// once, and before anybody waits.
 func TestOneSiteSeesToAnother(t *testing.T) {
 	r := newRig(t, 3, func(c *core.Config) { c.Trigger, c.Forecast, c.Bin, c.Horizon = "ahead", "constant", 1000, 6 })
 	r.create("e", 3000)

@@ -12,24 +12,24 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// orchard is a site that decides changes, and two that learn of them: one applies
-// each by itself, the other installs a whole snapshot. Both serve the same requests.
+// orchard is a site that decides changes, and two sites that learn of them: one applies
+// change by change, the other installs a whole snapshot. Both serve the same requests.
 type orchard struct {
 	leader  *rig
 	sites   [2]*rig
 	names   []string
 	ids     int
 	pending []held
-	// direct is what was moved on each entity itself, by generation.
+	// direct are the tokens moved on each entity itself, by generation.
 	direct map[uint64]core.Tokens
 }
 
 // settleTime is longer than a site leaves a debt that can be paid, in milliseconds. A
-// change on the way may make a debt that a later one undoes: the site that has applied
-// each still has to take the tokens that came back off the debt.
+// change on the way may make a debt that a later change undoes: the site that applies
+// change by change still has to take the returned tokens off the debt.
 const settleTime core.Tick = 5000
 
-// held is what was acquired, or a lease.
+// held is an acquire to give back, or a lease.
 type held struct {
 	entity string
 	tokens core.Tokens
@@ -76,7 +76,7 @@ func (f *orchard) ask(t *rapid.T, input func(call core.Call) core.Input) core.An
 		call := r.nextCall()
 		r.step("a", input(call))
 		answers[i] = r.answer(call)
-		// It is longer for one that has looked elsewhere for a debt on the way.
+		// RetryAfter is longer at a site that has looked elsewhere for a debt on the way.
 		answers[i].RetryAfter = 0
 	}
 	if !reflect.DeepEqual(answers[0], answers[1]) {
@@ -85,7 +85,7 @@ func (f *orchard) ask(t *rapid.T, input func(call core.Call) core.Input) core.An
 	return answers[0]
 }
 
-// moves counts what a request moved on an entity itself.
+// moves counts the tokens that a request moved on an entity itself.
 func (f *orchard) moves(entity string, tokens core.Tokens) {
 	for _, v := range f.views(0) {
 		if v.Name == entity {
@@ -130,8 +130,8 @@ func (f *orchard) requests(t *rapid.T) {
 	}
 }
 
-// learn has one site apply what the leader has decided change by change, and the
-// other at once.
+// learn has the first site apply the leader's changes one by one, and the other all at
+// once.
 func (f *orchard) learn(t *rapid.T) {
 	leader := f.leader.cores["a"]
 	for i, follow := range []func() error{
@@ -153,14 +153,14 @@ func (f *orchard) views(site int) []core.View {
 	r.step("a", &core.List{Call: call, Count: 100})
 	views := r.answer(call).Details.Views
 	for i := range views {
-		// Instances for debts that there were on the way.
+		// Debts on the way take instances of their own.
 		views[i].Applied, views[i].DebtSince = 0, 0
 	}
 	return views
 }
 
-// check compares what the sites have with each other, on disk too, and with what
-// was moved on each entity.
+// check compares the two sites, on disk too, and their books with the tokens moved on
+// each entity.
 func (f *orchard) check(t *rapid.T) {
 	views := f.views(0)
 	if whole := f.views(1); !reflect.DeepEqual(views, whole) {
@@ -209,9 +209,9 @@ func (f *orchard) check(t *rapid.T) {
 	}
 }
 
-// TestASnapshotIsAllItsChanges: a site that installs a whole snapshot has the same
-// tree and the same books as one that applied the changes one by one, whatever was
-// acquired, leased and given back between.
+// TestASnapshotIsAllItsChanges: a site that installs a whole snapshot has the same tree
+// and books as a site that applied the changes one by one. Clients acquire, lease and
+// give back in between.
 func TestASnapshotIsAllItsChanges(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newOrchard(t)

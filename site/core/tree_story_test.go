@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// grove is a cluster whose first site hears nothing of the others for a while, so
-// that what begins there does not end, but learns of changes that others decide.
+// grove is a cluster with its first site cut off for a while. Instances that begin there
+// do not end, but the site learns of changes that others decide.
 type grove struct {
 	*rig
 	leader *rig
@@ -17,8 +17,8 @@ type grove struct {
 }
 
 // inGroves runs a story where the site learns of each change by itself, and where it
-// installs a snapshot. org has two entities below it: p, of which a third of 30 is
-// here, and q; e stands below p.
+// installs a snapshot. org has two entities below it: q, and p with a third of 30 tokens
+// at the site. e stands below p.
 func inGroves(t *testing.T, story func(t *testing.T, g *grove)) {
 	t.Helper()
 	for name, whole := range map[string]bool{"one by one": false, "at once": true} {
@@ -71,7 +71,7 @@ func (g *grove) waits(entity string, tokens core.Tokens) core.Call {
 	return call
 }
 
-// out compares what is out at the first site.
+// out compares the tokens out at the first site.
 func (g *grove) out(want map[string]core.Tokens) {
 	g.t.Helper()
 	for name, net := range want {
@@ -81,8 +81,9 @@ func (g *grove) out(want map[string]core.Tokens) {
 	}
 }
 
-// TestMovesOfWhatWaits: an acquire that waits for an entity that is no longer above
-// gets what those have that are; one that waits for another stays where it is.
+// TestMovesOfWhatWaits: an acquire that waits for an entity no longer above its own gets
+// tokens of the new ancestors. An acquire that waits for another entity stays where it
+// is.
 func TestMovesOfWhatWaits(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
@@ -92,7 +93,7 @@ func TestMovesOfWhatWaits(t *testing.T) {
 		g.wantCode(g.answer(ofE), core.OK)
 		g.wantCode(g.answer(behind), core.OK)
 		g.out(map[string]core.Tokens{"e": 15, "p": 9, "q": 15, "org": 24})
-		// There is nothing left of it below p: it waits there, and goes on when it
+		// Nothing is left for the acquire below p: it waits there, and goes on when e
 		// leaves.
 		g.moveBelow("e", "p")
 		again := g.waits("e", 3)
@@ -109,8 +110,8 @@ func TestMovesOfWhatWaits(t *testing.T) {
 	})
 }
 
-// TestDeletionsOfWhatWaits: who waits for a deleted entity is told, wherever it
-// waits, and what that had out is there for others.
+// TestDeletionsOfWhatWaits: an acquire of a deleted entity is answered, wherever it
+// waits. The deleted entity's tokens are there for others.
 func TestDeletionsOfWhatWaits(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		g.wantCode(g.acquire("a", "q", 92, "1"), core.OK)
@@ -132,8 +133,8 @@ func TestDeletionsOfWhatWaits(t *testing.T) {
 	})
 }
 
-// TestMovesDuringLimitChanges: a change of a limit that is under way is decided
-// after a move as before.
+// TestMovesDuringLimitChanges: a limit change under way is decided after a move as
+// before.
 func TestMovesDuringLimitChanges(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		g.wantCode(g.acquire("a", "e", 8, "1"), core.OK)
@@ -153,7 +154,8 @@ func TestMovesDuringLimitChanges(t *testing.T) {
 	})
 }
 
-// TestMovesOfLeases: a lease that ends is given back to those above it then.
+// TestMovesOfLeases: a lease that ends gives its tokens back to the present ancestors of
+// its entity.
 func TestMovesOfLeases(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		for _, name := range []string{"e", "p"} {
@@ -176,8 +178,8 @@ func TestMovesOfLeases(t *testing.T) {
 	})
 }
 
-// TestMovesOfParkedReleases: a release that is counted later is counted for those
-// above then, and for none once the entity is deleted.
+// TestMovesOfParkedReleases: a release that is counted later counts for the present
+// ancestors of its entity, and for none once the entity is deleted.
 func TestMovesOfParkedReleases(t *testing.T) {
 	inGroves(t, func(_ *testing.T, g *grove) {
 		for _, name := range []string{"e", "p"} {
@@ -203,8 +205,8 @@ func TestMovesOfParkedReleases(t *testing.T) {
 	})
 }
 
-// TestAuditsDuringMoves: honest clients leave no surplus behind, also while a move
-// has reached some sites only, or reaches one between two steps of an audit.
+// TestAuditsDuringMoves: honest clients leave no surplus behind, also while a move has
+// reached some sites only, or reaches a site between two steps of an audit.
 func TestAuditsDuringMoves(t *testing.T) {
 	begin := func(t *testing.T, at ...core.SiteID) (r *rig, follow func(site core.SiteID)) {
 		t.Helper()

@@ -124,8 +124,8 @@ func TestAnswersOfChangesOfTheTree(t *testing.T) {
 	r.wantTree()
 }
 
-// TestAMoveTakesItsTokens: what is out of an entity is out of those it comes below,
-// and of those that it leaves no longer, at each site what is out there.
+// TestAMoveTakesItsTokens: at each site, tokens out of an entity are out of its new
+// ancestors, and no longer out of the old.
 func TestAMoveTakesItsTokens(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("org", 300)
@@ -157,7 +157,7 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 	step("e", "p", "m1")
 	want("p", [3]core.Tokens{15, 25, 34}, e)
 	want("org", [3]core.Tokens{85, 95, 104}, e)
-	// The debt at a is paid by the others, and what is out there stays there.
+	// The others pay the debt at a, and the tokens out there stay there.
 	step("e", "q", "m2")
 	want("p", [3]core.Tokens{30, 30, 30}, [3]core.Tokens{})
 	want("org", [3]core.Tokens{85, 95, 104}, e)
@@ -174,7 +174,7 @@ func TestAMoveTakesItsTokens(t *testing.T) {
 	if left, offered, net := r.books("q"); left+offered != 30 || net != 0 {
 		t.Errorf("q has %d left, %d offered, %d out", left, offered, net)
 	}
-	// What is out of a deleted entity is out of nothing.
+	// Tokens out of a deleted entity are out of nothing.
 	step("e", "org", "m4")
 	want("org", [3]core.Tokens{85, 95, 104}, e)
 	r.wantCode(r.changed("c", core.Change{Kind: core.DeleteEntity, Name: "e", Subtree: true, RequestID: "d"}), core.OK)

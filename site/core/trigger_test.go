@@ -73,8 +73,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// TestAhead: what others lack is seen to if it is worth it, not too often, and
-// after what the site needs itself.
+// TestAhead: a site sees to others' lack if it is a fiftieth of the limit, not too often,
+// and after its own need.
 func TestAhead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Situation)
@@ -126,8 +126,8 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// TestPaperWantIsEquations4And5: beyond its offer a site wants what its first
-// waiting acquire asks for, or what it expects beyond what it has.
+// TestPaperWantIsEquations4And5: beyond its offer a site wants the tokens of its first
+// waiting acquire, or its expected need beyond the tokens that it has.
 func TestPaperWantIsEquations4And5(t *testing.T) {
 	want, offerPolicy := paperWant{}, offerAll{}
 	for name, tc := range map[string]struct {
@@ -150,7 +150,7 @@ func TestPaperWantIsEquations4And5(t *testing.T) {
 	}
 }
 
-// BenchmarkLowWater is what the trigger costs where nothing is due.
+// BenchmarkLowWater measures the trigger where nothing is due.
 func BenchmarkLowWater(b *testing.B) {
 	s := Situation{Left: 500, Rate: 80, Limit: 5000, SinceTrigger: 1000, Forecast: predict.Forecast{Next: 30}}
 	b.ReportAllocs()

@@ -26,8 +26,8 @@ func balanced(t *testing.T, r *rig, limit, out core.Tokens) {
 	}
 }
 
-// TestAHungrySiteGetsWhatThereIs asks one site for tokens that the others hold:
-// for half of them, then for all the rest, then for one more.
+// TestAHungrySiteGetsWhatThereIs asks a site for tokens that the others hold: for half of
+// them, then for all the rest, then for one more.
 func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -52,8 +52,8 @@ func TestAHungrySiteGetsWhatThereIs(t *testing.T) {
 	})
 }
 
-// TestRestartsWithinAnInstance restarts every site at a time when slices are
-// set aside: what was set aside is still there, and comes back.
+// TestRestartsWithinAnInstance restarts every site at a time when slices are set aside:
+// the slices are still set aside, and come back.
 func TestRestartsWithinAnInstance(t *testing.T) {
 	variants(t, func(t *testing.T, choose func(*core.Config)) {
 		t.Helper()
@@ -78,8 +78,8 @@ func TestRestartsWithinAnInstance(t *testing.T) {
 	})
 }
 
-// TestStopAnswersWhoWaits tells a site to stop while acquires wait there:
-// nothing was done for them, and their ids are free.
+// TestStopAnswersWhoWaits tells a site to stop while acquires wait there: nothing was
+// done for them, and their ids are free.
 func TestStopAnswersWhoWaits(t *testing.T) {
 	r := newRig(t, 3, nil)
 	r.create("acme/vm", 30)
@@ -108,10 +108,9 @@ func TestEntitiesAreBounded(t *testing.T) {
 	r.wantCode(r.change("a", core.CreateEntity, "acme/c", 1, "third"), core.OK)
 }
 
-// TestAStarInstanceDoesNotEndAProposal has a limit change under way, which two
-// sites of five cannot decide, while a star instance between the two is
-// applied: the change may still be proposed, so that nothing can be said of it
-// until the first phase has ended.
+// TestAStarInstanceDoesNotEndAProposal has a limit change under way, which two sites of
+// five cannot decide, while a star instance between the two is applied. The change may
+// still be proposed, so that it has no outcome until the first phase has ended.
 func TestAStarInstanceDoesNotEndAProposal(t *testing.T) {
 	r := newRig(t, 5, func(c *core.Config) { c.Protocol = "star" })
 	r.create("acme/vm", 500)

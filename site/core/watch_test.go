@@ -26,7 +26,7 @@ func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
 	if second.View().Left != 7 || second.View().Net != 3 || second.Revision <= first.Revision {
 		t.Errorf("after an acquire: %+v, before it revision %d", second, first.Revision)
 	}
-	// One that has missed it is told at once, one that has not waits.
+	// A watcher that has missed the state is told at once, any other waits.
 	if a := r.answer(r.watch("a", "vm", first.Revision)); a.View().Left != 7 || a.Revision != second.Revision {
 		t.Errorf("behind the first: %+v", a)
 	}
@@ -38,8 +38,8 @@ func TestWatchTellsThePresentStateAndEachLaterOne(t *testing.T) {
 	}
 }
 
-// What several inputs of one batch do is one revision, and no watcher is told
-// half of it.
+// TestWatchTellsWholeTransactions: several inputs of a batch make one revision, and no
+// watcher is told half of it.
 func TestWatchTellsWholeTransactions(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("vm", 10)
@@ -57,8 +57,8 @@ func TestWatchTellsWholeTransactions(t *testing.T) {
 	}
 }
 
-// A state told at once may be changed by what comes later in the same batch: that
-// has a later revision.
+// TestWatchLosesNoChangeOfItsOwnBatch: a later input of the batch may change a state told
+// at once. The new state has a later revision.
 func TestWatchLosesNoChangeOfItsOwnBatch(t *testing.T) {
 	r := newRig(t, 1, nil)
 	r.create("vm", 10)
@@ -91,7 +91,7 @@ func TestWatchEnds(t *testing.T) {
 			t.Errorf("after the deletion: %+v", a)
 		}
 	}
-	// One of the same name is another one, with later revisions.
+	// An entity created anew under the same name has later revisions.
 	r.wantCode(r.change("a", core.CreateEntity, "vm", 20, "create vm anew"), core.OK)
 	again := r.answer(r.watch("a", "vm", seen.Revision))
 	if again.View().Limit != 20 || again.View().Generation <= seen.View().Generation {

@@ -19,10 +19,10 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// callers is how many operations are outstanding, unless a benchmark says so.
+// callers is the number of outstanding operations, unless a benchmark says so.
 const callers = 64
 
-// silence is a sender and an observer that notes how large commits are.
+// silence is a sender and an observer that counts commits and their requests.
 type silence struct{ commits, requests atomic.Int64 }
 
 func (s *silence) Committed(requests int, _ time.Duration) {
@@ -32,8 +32,8 @@ func (s *silence) Committed(requests int, _ time.Duration) {
 func (*silence) Happened(core.Event)  {}
 func (*silence) Send([]core.Envelope) {}
 
-// benchDir returns a new directory on the file system of the work tree, so
-// that a sync is one: temporary directories are in memory on some machines.
+// benchDir returns a new directory on the file system of the work tree, for true syncs:
+// temporary directories are in memory on some machines.
 func benchDir(b *testing.B) string {
 	b.Helper()
 	dir, err := os.MkdirTemp(".", "bench-*.tmp")
@@ -44,8 +44,8 @@ func benchDir(b *testing.B) string {
 	return dir
 }
 
-// rig is an engine of a cluster of one site with entities of a limit that no
-// benchmark reaches.
+// rig is an engine of a cluster of one site, with entities of a limit that no benchmark
+// reaches.
 type rig struct {
 	*engine.Engine
 	silence
@@ -65,7 +65,7 @@ func start(b *testing.B, st engine.Store, entities int) *rig {
 	return r
 }
 
-// startTree has organisations of ten teams of ten leaves, which are acquired of.
+// startTree has organisations of ten teams of ten leaves. Callers acquire the leaves.
 func startTree(b *testing.B, st engine.Store, orgs int) *rig {
 	b.Helper()
 	r := startEmpty(b, st)
@@ -89,7 +89,7 @@ func startTree(b *testing.B, st engine.Store, orgs int) *rig {
 	return r
 }
 
-// benchPartitions is what a site of two processors has by default.
+// benchPartitions is the default of a site of two processors.
 const benchPartitions = 1
 
 // startEmpty starts an engine without entities.
@@ -161,14 +161,14 @@ func (r *rig) acquire(in *core.Acquire, rnd *rand.Rand) {
 	binary.BigEndian.PutUint64(in.Request[:], mix(r.ids.Add(1)))
 }
 
-// mix makes of a count what looks like a hash, as request keys are.
+// mix turns a count into the likes of a hash, as request keys are.
 func mix(n uint64) uint64 {
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
 	n = (n ^ n>>27) * 0x94d049bb133111eb
 	return n ^ n>>31
 }
 
-// oneByOne has callers acquire, each one token at a time, n in all.
+// oneByOne has callers acquire n tokens in all, with a call for each token.
 func (r *rig) oneByOne(b *testing.B, n int) {
 	b.Helper()
 	var left atomic.Int64
@@ -211,8 +211,7 @@ func (s *batch) Receive(_ *engine.Call, a core.Answer, err error) {
 	}
 }
 
-// inBatches has callers acquire, each with as many operations at once as a batch
-// has, n in all.
+// inBatches has callers acquire n tokens in all, each with size operations at once.
 func (r *rig) inBatches(b *testing.B, n, callers, size int) {
 	b.Helper()
 	var left atomic.Int64
@@ -246,12 +245,11 @@ func (r *rig) inBatches(b *testing.B, n, callers, size int) {
 	all.Wait()
 }
 
-// BenchmarkEngine measures durable acquires in process, in alternated rounds with
-// a control, bare bbolt: 64 callers, each operation with an id of its own that is
-// persisted with it, on one entity and on 10,000 that are wanted as a Zipf
-// distribution has it. It reports medians and their ratio: 1.6 on one entity and 6
-// on 10,000, at 2.6 and 3.0 µs of processor time each, on 2 cores that other work
-// kept busy.
+// BenchmarkEngine measures durable acquires in process, in alternated rounds with a
+// control, bare bbolt. There are 64 callers, and each operation has an id of its own that
+// is persisted with it. It runs on one entity, and on 10,000 wanted by a Zipf
+// distribution. It reports medians and their ratio: 1.6 on one entity and 6 on 10,000, at
+// 2.6 and 3.0 µs of processor time each, on 2 cores kept busy by other work.
 func BenchmarkEngine(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		b.Run(fmt.Sprintf("entities=%d", entities), func(b *testing.B) {
@@ -284,10 +282,11 @@ func BenchmarkEngine(b *testing.B) {
 }
 
 // BenchmarkEngineThreeLevels measures durable acquires of 10,000 leaves of 1,000 teams of
-// 100 organisations, each of which charges three entities, in alternated rounds with
-// acquires of 10,000 entities that stand by themselves: of 64 callers that ask for one
-// at a time, and of 8 that hand over 100 at once. It reports medians, that of the rounds'
-// ratios too: 1.1 to 1.3 from run to run, on 2 cores that other work kept busy.
+// 100 organisations, in alternated rounds with acquires of 10,000 entities that stand by
+// themselves. An acquire of a leaf charges three entities. In the first case 64 callers
+// each ask for one at a time, in the second 8 callers hand over 100 at once. It reports
+// medians, also of the rounds' ratios: 1.1 to 1.3 from run to run, on 2 cores kept busy
+// by other work.
 func BenchmarkEngineThreeLevels(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -331,7 +330,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// BenchmarkEngineOne measures what one durable acquire of 64 callers takes.
+// BenchmarkEngineOne measures a durable acquire of 64 callers.
 func BenchmarkEngineOne(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		b.Run(fmt.Sprintf("entities=%d", entities), func(b *testing.B) {
@@ -343,9 +342,8 @@ func BenchmarkEngineOne(b *testing.B) {
 	}
 }
 
-// BenchmarkEngineStart measures what one durable acquire takes that is handed over
-// with 99 others, as those of a batch or of a stream are: 1.7 µs of processor time
-// on 10,000 entities.
+// BenchmarkEngineStart measures a durable acquire that is handed over with 99 others, as
+// a batch or a stream does: 1.7 µs of processor time on 10,000 entities.
 func BenchmarkEngineStart(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		for _, callers := range []int{2, 8} {
@@ -359,7 +357,7 @@ func BenchmarkEngineStart(b *testing.B) {
 	}
 }
 
-// meter reports what a benchmark took for each operation.
+// meter reports the cost of each operation of a benchmark.
 type meter struct {
 	r        *rig
 	began    time.Time

@@ -35,9 +35,8 @@ func (r *racer) Commit(records *core.Records) error {
 	return r.world.Commit(records)
 }
 
-// TestAnswersAsCallersGiveUp: many callers give up just as their answers become
-// durable. Each is told its own answer, of which the tokens are its mark, or that it
-// gave up.
+// TestAnswersAsCallersGiveUp: many callers give up just as their answers become durable.
+// Each gets its own answer, marked by its tokens, or the error that it gave up.
 func TestAnswersAsCallersGiveUp(t *testing.T) {
 	const callers, rounds = 8, 1500
 	w := new(racer)
@@ -88,8 +87,8 @@ func TestAnswersAsCallersGiveUp(t *testing.T) {
 	}
 }
 
-// TestARefusedCoreTellsNothing: what a core has gathered when its data turns out to be
-// refused does not leave, though its commit is done.
+// TestARefusedCoreTellsNothing: effects that a core has gathered when its data turns out
+// to be refused do not leave, though their commit is done.
 func TestARefusedCoreTellsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -112,7 +111,7 @@ func TestARefusedCoreTellsNothing(t *testing.T) {
 			answered <- err
 		}()
 		synctest.Wait()
-		// Whom it asks to vouch may leave before the commit or after.
+		// The messages that ask others to vouch may leave before the commit or after.
 		before := w.logged()
 		if !slices.Contains(before, "begin") || slices.Contains(before, "end") {
 			t.Fatalf("%v, want a commit under way", before)

@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestCancelledInputsAreNotPutBack: an acquire that was cancelled while partitions had it
-// would else wait for tokens with nobody to tell.
+// TestCancelledInputsAreNotPutBack: otherwise an acquire that was cancelled while
+// partitions had it would wait for tokens with nobody to tell.
 func TestCancelledInputsAreNotPutBack(t *testing.T) {
 	open, given := &Call{open: true}, new(Call)
 	for _, tc := range []struct {
@@ -18,7 +18,7 @@ func TestCancelledInputsAreNotPutBack(t *testing.T) {
 		{&core.Acquire{Call: given}, true},
 		{&core.AcquireAll{Call: open}, false},
 		{&core.AcquireAll{Call: given}, true},
-		// It is done all the same: its tokens are nobody's.
+		// A release is done all the same: its tokens are nobody's.
 		{&core.Release{Call: given}, false},
 		{&core.Cancel{Call: given}, false},
 		{core.Stop{}, false},

@@ -9,16 +9,16 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// control is what an engine is compared with: bare bbolt, with one synced
-// transaction for as many operations as there are callers, and nothing around it.
-// Each stores the books of its entity; their ids and answers are one block, and
-// the oldest blocks are deleted now and then.
+// control is the yardstick of an engine: bare bbolt, with one synced transaction for as
+// many operations as there are callers, and nothing around it. Each operation stores the
+// books of its entity. The ids and answers of a transaction are a block, and the oldest
+// blocks are deleted now and then.
 type control struct {
 	db    *bolt.DB
 	zipf  *zipf
 	rnd   *rand.Rand
 	names [][]byte
-	// block is the number of the last one, oldest that of the first.
+	// block is the number of the last block, oldest of the first.
 	block, oldest uint64
 	// put counts the operations so far.
 	put uint64
@@ -26,8 +26,8 @@ type control struct {
 
 var controlBooks, controlRequests = []byte("books"), []byte("requests")
 
-// Lengths of what an operation stores, as a site encodes it, how many blocks are
-// deleted at once, and how many are kept.
+// Lengths of the records of an operation, in bytes, as a site encodes them, the blocks
+// deleted at once, and the blocks kept.
 const (
 	booksLength, requestLength = 16, 36
 	forgottenAtOnce            = 64
@@ -70,7 +70,7 @@ func newControl(b *testing.B, entities int) *control {
 	return c
 }
 
-// commit stores the next operations in one transaction.
+// commit stores the next operations in a transaction.
 func (c *control) commit() error {
 	return c.db.Update(func(tx *bolt.Tx) error {
 		c.block++

@@ -28,7 +28,7 @@ type world struct {
 	gate chan error
 	// durable are the requests committed, in order.
 	durable []core.RequestRecord
-	// forecasts are those of each commit that has some.
+	// forecasts counts the forecasts of each commit that has some.
 	forecasts []int
 }
 
@@ -71,8 +71,8 @@ func (w *world) requests() []core.RequestRecord {
 	return slices.Clone(w.durable)
 }
 
-// bubble runs a test with a clock of its own. Two collections empty the pool of
-// calls: a channel must not wander from one bubble into another.
+// bubble runs a test with a clock of its own. Two collections empty the pool of calls: a
+// channel must not wander from a bubble into another.
 func bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	runtime.GC()
@@ -80,8 +80,8 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
-// run starts an engine of one of three sites, which hears nothing of the other
-// two and has 100 tokens of "e".
+// run starts an engine of a site that hears nothing of its two other members and has 100
+// tokens of "e".
 func run(t *testing.T, w *world, maxInbox int) (e *engine.Engine, stop func() error) {
 	t.Helper()
 	return runOn(t, w, maxInbox, core.Restored{
@@ -137,8 +137,9 @@ func acquire(n core.Tokens, id uint64, wait core.Tick) func(core.Call) core.Inpu
 	}
 }
 
-// TestNothingLeavesBeforeItsCommit: neither a reply nor a message, nor what
-// reveals what is not durable yet, although it has nothing to store itself.
+// TestNothingLeavesBeforeItsCommit: no reply and no message leaves before its commit, nor
+// does a read that reveals a state not durable yet, although the read itself stores
+// nothing.
 func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -183,8 +184,8 @@ func TestNothingLeavesBeforeItsCommit(t *testing.T) {
 	})
 }
 
-// TestAnswersInOrder: of many callers at once, each hears what was left just
-// after its own request, in the order in which the requests are durable.
+// TestAnswersInOrder: of many callers at once, each hears the tokens left just after its
+// own request, in the order in which the requests are durable.
 func TestAnswersInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -224,8 +225,8 @@ func TestAnswersInOrder(t *testing.T) {
 	})
 }
 
-// TestFailedCommit: nothing of the failed batch or a later one ever leaves, and
-// the engine stops.
+// TestFailedCommit: nothing of the failed batch or a later batch ever leaves, and the
+// engine stops.
 func TestFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -315,8 +316,8 @@ func TestInboxIsBounded(t *testing.T) {
 	})
 }
 
-// TestCancelledCaller: who goes away no longer waits for tokens; the tokens
-// that come later are for others.
+// TestCancelledCaller: a cancelled caller no longer waits for tokens; the tokens that
+// come later are for others.
 func TestCancelledCaller(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -350,8 +351,8 @@ func TestCancelledCaller(t *testing.T) {
 	})
 }
 
-// TestDeadlineIsKept: nobody else does anything, and yet the time of a waiting
-// acquire comes.
+// TestDeadlineIsKept: the time of a waiting acquire comes though nobody does anything
+// else.
 func TestDeadlineIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -368,8 +369,8 @@ func TestDeadlineIsKept(t *testing.T) {
 	})
 }
 
-// TestStop: what waits when the engine is stopped is told so, and what was
-// under way is finished.
+// TestStop: calls that wait when the engine is stopped are told so, and calls under way
+// are finished.
 func TestStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -403,8 +404,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestRefusedDataEndsIt: a site that another says is started on older data ends
-// at once, with its calls.
+// TestRefusedDataEndsIt: a site ends at once, with its calls, when another site says that
+// its data is older.
 func TestRefusedDataEndsIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()

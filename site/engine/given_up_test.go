@@ -37,9 +37,9 @@ func (e ending) Done() <-chan struct{} {
 	return e.Context.Done()
 }
 
-// TestAnswerAsItsCallerGivesUp: the engine has decided to tell a call its answer, and
-// its caller gives up before the answer comes. The caller gets that answer, or the
-// failure told in its stead. Memory that is used again holds nothing of it.
+// TestAnswerAsItsCallerGivesUp: the engine has decided to tell a call its answer, and its
+// caller gives up before the answer comes. The caller gets that answer, or the failure
+// told in its stead. Reused memory holds nothing of it.
 func TestAnswerAsItsCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := idle(t, 0)
@@ -80,8 +80,8 @@ func TestAnswerAsItsCallerGivesUp(t *testing.T) {
 	})
 }
 
-// TestInputsAreBounded: what waits, what partitions have and what comes are together no
-// more than the inbox may hold. An engine that has stopped takes nothing at all.
+// TestInputsAreBounded: waiting inputs, inputs at partitions and new inputs are together
+// no more than the inbox may hold. An engine that has stopped takes nothing at all.
 func TestInputsAreBounded(t *testing.T) {
 	for _, tc := range []struct {
 		waiting int
@@ -122,7 +122,7 @@ func TestInputsAreBounded(t *testing.T) {
 	}
 }
 
-// leaving notes what leaves an engine.
+// leaving counts the effects that leave an engine.
 type leaving struct{ messages, answers, events int }
 
 func (l *leaving) Commit(*core.Records) error        { return nil }
@@ -131,8 +131,8 @@ func (l *leaving) Committed(int, time.Duration)      {}
 func (l *leaving) Happened(core.Event)               { l.events++ }
 func (l *leaving) Receive(*Call, core.Answer, error) { l.answers++ }
 
-// TestWhatLeaves: of what is durable all leaves, but nothing of a core that is refused
-// by then, and no answer to a call that was given up. The memory comes back.
+// TestWhatLeaves: all durable effects leave, but none of a core refused by then, and no
+// answer to a call that was given up. The memory comes back.
 func TestWhatLeaves(t *testing.T) {
 	for _, tc := range []struct {
 		refused, givenUp bool
@@ -168,7 +168,7 @@ func TestWhatLeaves(t *testing.T) {
 }
 
 // TestAnEngineAtItsEnd: an engine that has failed, or steps its core no more, tells
-// nothing of the core. The first failure is the one that ends the engine.
+// nothing of the core. The first failure ends the engine.
 func TestAnEngineAtItsEnd(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	for what, end := range map[string]func(*Engine){

@@ -38,7 +38,7 @@ func (r *told) Receive(c *engine.Call, a core.Answer, err error) {
 	}
 }
 
-// acquire asks for one token.
+// acquire asks for a token.
 func (r *told) acquire(c *engine.Call, n uint64) core.Input {
 	in := acquire(1, n, 0)(c)
 	if a := in.(*core.Acquire); r.leases {
@@ -48,7 +48,7 @@ func (r *told) acquire(c *engine.Call, n uint64) core.Input {
 	return in
 }
 
-// number is that by which an acquire was asked.
+// number is the number of the request that made an acquire.
 func number(a *core.Acquire) uint64 {
 	if a.Lease == nil {
 		return binary.BigEndian.Uint64(a.Request[:])
@@ -63,7 +63,7 @@ func (r *told) answers() []uint64 {
 	return slices.Clone(r.got)
 }
 
-// ask starts acquires of nothing but one token each, with ids from first on.
+// ask starts n acquires of a token each, with ids from first on.
 func (r *told) ask(t *testing.T, e *engine.Engine, first, n uint64) {
 	t.Helper()
 	calls := make([]*engine.Call, n)
@@ -94,12 +94,12 @@ var rich = core.Restored{
 	Books:    []core.BooksRecord{{Name: "e", Generation: 1, Left: 10_000}},
 }
 
-// TestStepsDuringACommit: what comes while a commit is under way is handled then,
-// and all of it is in the next one; what the commit before allows leaves
-// meanwhile, in order.
+// TestStepsDuringACommit: inputs that come while a commit is under way are handled then,
+// and all of them are in the next commit. Effects of the commit before leave meanwhile,
+// in order.
 func TestStepsDuringACommit(t *testing.T) { duringACommit(t, true) }
 
-// TestServesDuringACommit is that of what partitions serve.
+// TestServesDuringACommit is TestStepsDuringACommit with requests that partitions serve.
 func TestServesDuringACommit(t *testing.T) { duringACommit(t, false) }
 
 func duringACommit(t *testing.T, leases bool) {
@@ -152,8 +152,8 @@ func duringACommit(t *testing.T, leases bool) {
 	})
 }
 
-// TestFailureWithMoreGathered: of what was handled beside a commit that fails
-// nothing leaves, and what was durable before has left.
+// TestFailureWithMoreGathered: effects gathered beside a commit that fails do not leave.
+// Effects that were durable before have left.
 func TestFailureWithMoreGathered(t *testing.T) {
 	for _, leases := range []bool{true, false} {
 		bubble(t, func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestFailureWithMoreGathered(t *testing.T) {
 	}
 }
 
-// TestCancelDuringACommit: a call that is cancelled while its commit is under way
-// is told nothing, and those beside it are.
+// TestCancelDuringACommit: a call cancelled while its commit is under way is told
+// nothing. The calls beside it are told.
 func TestCancelDuringACommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
@@ -216,14 +216,14 @@ func TestCancelDuringACommit(t *testing.T) {
 	})
 }
 
-// TestAStalledCommitBoundsWhatIsServed: while a commit takes for ever, partitions serve
-// only so much.
+// TestAStalledCommitBoundsWhatIsServed: partitions serve a bounded number of requests
+// while a commit takes for ever.
 func TestAStalledCommitBoundsWhatIsServed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()
 		w, r := &world{gate: make(chan error)}, new(told)
 		const inbox, most = 100, 1 << 14
-		// Partitions serve all of it.
+		// There are tokens for all requests.
 		all := core.Restored{Entities: slices.Clone(rich.Entities), Books: slices.Clone(rich.Books)}
 		all.Books[0].Left = 4 * most
 		e, stop := runOn(t, w, inbox, all)
@@ -253,8 +253,8 @@ func TestAStalledCommitBoundsWhatIsServed(t *testing.T) {
 	})
 }
 
-// TestAStalledCommitBoundsWhatComes: while a commit takes for ever, only so much
-// is taken.
+// TestAStalledCommitBoundsWhatComes: the engine takes a bounded number of inputs while a
+// commit takes for ever.
 func TestAStalledCommitBoundsWhatComes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()

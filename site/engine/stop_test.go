@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestAllIsStoredAtAStop: what the core has gathered at a stop is carried out,
-// however many transactions it takes.
+// TestAllIsStoredAtAStop: the engine carries out all that the core has gathered at a
+// stop, in however many transactions.
 func TestAllIsStoredAtAStop(t *testing.T) {
 	const entities = 150
 	var data core.Restored
@@ -55,7 +55,8 @@ func TestAllIsStoredAtAStop(t *testing.T) {
 	})
 }
 
-// TestAStopEndsAfterAFailedCommit: nothing is waited for that will never be.
+// TestAStopEndsAfterAFailedCommit: a stop does not wait for a commit that will never
+// come.
 func TestAStopEndsAfterAFailedCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		t.Helper()

@@ -6,11 +6,10 @@ import (
 	"sort"
 )
 
-// zipf says how often entities are wanted: the k-th most wanted as often as
-// 1/k^0.99, which rand.Zipf does not offer. The most wanted lie anywhere among
-// the others.
+// zipf chooses entities: the k-th most wanted as often as 1/k^0.99, which rand.Zipf does
+// not offer. The most wanted entities lie anywhere among the others.
 type zipf struct {
-	// upTo are the parts of all choices that fall on the most wanted, up to each.
+	// upTo are the shares of all choices that fall on the most wanted, up to each.
 	upTo  []float64
 	ranks []int
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// doubleFault is a journal on a disk on which a transaction of the base fails, and
-// later the power.
+// doubleFault is a journal on a disk on which a transaction of the base fails, and later
+// the power.
 type doubleFault struct {
 	t       *testing.T
 	name    string
@@ -21,7 +21,7 @@ type doubleFault struct {
 	base    failAt
 	journal *journal.Journal
 	batch   journal.Batch
-	// want is what was acknowledged.
+	// want is the acknowledged state.
 	want state
 	n    uint64
 }
@@ -70,10 +70,10 @@ func (f *doubleFault) carry() {
 	}
 }
 
-// TestFailedSyncOfTheBase has one transaction of the base fail, each in turn, in a
-// checkpoint or in a start. The process is started again, and sees that transaction
-// whether the disk has it or not. Then the power is lost, at once or after more
-// commits: all that was acknowledged is there.
+// TestFailedSyncOfTheBase has each transaction of the base fail in turn, in a checkpoint
+// or in a start. The process starts again, and sees that transaction whether the disk has
+// it or not. Then the power is lost, at once or after more commits: all acknowledged
+// commits are there.
 func TestFailedSyncOfTheBase(t *testing.T) {
 	for _, where := range []string{"first start", "checkpoint", "start"} {
 		for transaction := range 8 {
@@ -116,8 +116,8 @@ func TestFailedSyncOfTheBase(t *testing.T) {
 	}
 }
 
-// failAt is a base of which one transaction fails, that after so many; none if that
-// is below 0.
+// failAt is a base that fails a single transaction, after in others; none if in is below
+// 0.
 type failAt struct {
 	journal.Base
 	disk *simdisk.Disk
@@ -144,8 +144,8 @@ func (b *numbered) Apply(ops []journal.Op, through *journal.Number) error {
 }
 
 // TestTheLastTransactionTellsTheNumber: a checkpoint of several transactions stores the
-// number through which the base is complete with the last of them. A crash between two
-// would else leave a base that vouches for what it has not.
+// number through which the base is complete with the last of them. Otherwise a crash
+// between two of them would leave a base that vouches for commits that it does not have.
 func TestTheLastTransactionTellsTheNumber(t *testing.T) {
 	base := &numbered{memoryBase: newBase()}
 	j, err := journal.Open(journal.OSDir(t.TempDir()), base, journal.Options{Owner: owner, ChunkBytes: 100})

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestKeysOfAnyLength: a key up to the longest is logged as it is. A longer one is refused
-// with its batch, which is as good as new once it is reset.
+// TestKeysOfAnyLength: a key up to the longest is logged as it is. A longer key is
+// refused with its batch, which is as good as new after a reset.
 func TestKeysOfAnyLength(t *testing.T) {
 	var b Batch
 	for _, size := range []int{0, 1, MaxKey - 1, MaxKey, MaxKey + 1, 1, MaxKey} {
@@ -67,8 +67,7 @@ func TestSyncThatFails(t *testing.T) {
 	}
 }
 
-// TestLaterVersion: a segment of a later version is refused, and is not taken for damage
-// of this one.
+// TestLaterVersion: a segment of another version is refused, and is not taken for damage.
 func TestLaterVersion(t *testing.T) {
 	h := header{owner: 7, first: 3}
 	for v := range uint32(4) {
@@ -85,8 +84,8 @@ func TestLaterVersion(t *testing.T) {
 	}
 }
 
-// TestDeletionsInAnyOrder: an overlay comes to what its operations come to in their order,
-// with deletions below higher and lower keys than those before.
+// TestDeletionsInAnyOrder: an overlay has the same effect as its operations in their
+// order, with deletions below higher and lower keys than before.
 func TestDeletionsInAnyOrder(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

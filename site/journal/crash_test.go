@@ -19,8 +19,8 @@ type disk struct{ *simdisk.Disk }
 func (d disk) Create(name string) (journal.File, error) { return d.Disk.Create(name) }
 func (d disk) Open(name string) (journal.File, error)   { return d.Disk.Open(name) }
 
-// diskBase is a base on the same disk: each transaction is durable whole or not
-// at all, and one that failed may be seen until the power is lost.
+// diskBase is a base on the same disk: each transaction is durable whole or not at all. A
+// failed transaction may be seen until the power is lost.
 type diskBase struct {
 	*memoryBase
 	disk *simdisk.Disk
@@ -39,7 +39,7 @@ func (b diskBase) Apply(ops []journal.Op, through *journal.Number) error {
 	return errors.Join(err, failed)
 }
 
-// state is what a base holds.
+// state is the content of a base.
 type state map[journal.Bucket]map[string]string
 
 func (s state) equal(o state) bool {
@@ -54,15 +54,15 @@ func (s state) clone() state {
 	return c
 }
 
-// machine is a journal on a disk, and what it may hold.
+// machine is a journal on a disk, and its possible states.
 type machine struct {
 	t       *rapid.T
 	disk    *simdisk.Disk
 	base    diskBase
 	journal *journal.Journal
 	batch   journal.Batch
-	// states are those after each commit, the first of them after commit number
-	// first; acknowledged is the last commit that was.
+	// states are the states after each commit, from commit number first on. acknowledged
+	// is the last acknowledged commit.
 	states       []state
 	first        journal.Number
 	acknowledged journal.Number
@@ -92,7 +92,7 @@ func (m *machine) open() {
 		m.disk.Fill(false)
 		m.lose()
 	}
-	// What was not acknowledged is there in order, or not.
+	// Commits beyond acknowledged are there in order, or not at all.
 	n := m.journal.Stats().Number
 	if n < m.acknowledged || n >= m.first+journal.Number(len(m.states)) {
 		m.t.Fatalf("the log ends with commit %d; %d was acknowledged", n, m.acknowledged)
@@ -122,7 +122,7 @@ func (m *machine) restart() {
 	m.open()
 }
 
-// append adds a commit and reports whether it was.
+// append adds a commit and reports whether the journal took it.
 func (m *machine) append() bool {
 	m.batch.Reset()
 	s := m.states[len(m.states)-1].clone()
@@ -158,7 +158,7 @@ func (m *machine) step() (more bool) {
 		return false
 	}
 	if !more && m.base.known {
-		// What it is complete through it has, whatever else was logged.
+		// The base has all commits up to Through, whatever else was logged.
 		if st := m.journal.Stats(); st.Through == st.Number {
 			if want := m.states[len(m.states)-1]; !want.equal(m.base.buckets) {
 				m.t.Fatalf("after a checkpoint at %d there are %v, want %v", st.Through, m.base.buckets, want)
@@ -213,9 +213,9 @@ func add(b *journal.Batch, op journal.Op) {
 	}
 }
 
-// TestCrashes ends the process and loses the power at any point of commits,
-// checkpoints and starts, has calls fail and the disk full: what was acknowledged
-// is there, and what was not is there in order or not at all.
+// TestCrashes ends the process and loses the power at any point of commits, checkpoints
+// and starts, has calls fail and the disk full. Acknowledged commits are there, and other
+// commits are there in order or not at all.
 func TestCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)

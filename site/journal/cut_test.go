@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// segments logs commits, the first of them sealed by a checkpoint that is not done
-// when the process ends, and returns the names of the files in the order of commits.
+// segments logs commits, the first of them sealed by a checkpoint that is not done when
+// the process ends. It returns the names of the files in the order of commits.
 func segments(tb rapid.TB, d *simdisk.Disk, base *memoryBase, lengths []int, sealed int) []string {
 	tb.Helper()
 	j, err := journal.Open(disk{d}, base, journal.Options{Owner: owner})
@@ -40,14 +40,14 @@ func segments(tb rapid.TB, d *simdisk.Disk, base *memoryBase, lengths []int, sea
 	return names
 }
 
-// drawLengths draws how long values are, so that some files grow more than once.
+// drawLengths draws the lengths of values, so that some files grow more than once.
 func drawLengths(t *rapid.T) []int {
 	length := rapid.OneOf(rapid.IntRange(1, 1500), rapid.IntRange(1, 150_000))
 	return rapid.SliceOfN(length, 1, 12).Draw(t, "lengths")
 }
 
-// TestCutShort cuts a file of the log at any byte. The start is refused, whatever
-// was behind the cut, and it is said which file was cut and where.
+// TestCutShort cuts a file of the log at any byte. The start is refused, whatever was
+// behind the cut, and the error names the file and the offset.
 func TestCutShort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
@@ -71,8 +71,8 @@ func TestCutShort(t *testing.T) {
 	})
 }
 
-// TestSpareIsCut cuts the file that is to be used again, at any byte, or damages its
-// header: nothing is missing, neither then nor once it was used again and the power is lost.
+// TestSpareIsCut cuts the spare file at any byte, or damages its header: nothing is
+// missing, neither then nor once the log reuses the file and the power is lost.
 func TestSpareIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
@@ -126,7 +126,7 @@ func TestSpareIsCut(t *testing.T) {
 }
 
 // TestNewestIsMissing takes the newest file of a log away, at any time of a run with
-// checkpoints and starts: the start is refused, and it is said what is missing.
+// checkpoints and starts: the start is refused, and the error names the missing file.
 func TestNewestIsMissing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
@@ -177,8 +177,8 @@ func TestNewestIsMissing(t *testing.T) {
 	})
 }
 
-// TestTornGrowth loses the power in each call by which a file grows: nothing is
-// taken for a file that was cut.
+// TestTornGrowth loses the power in each call by which a file grows: no start takes such
+// a file for a cut file.
 func TestTornGrowth(t *testing.T) {
 	for call := 1; call < 40; call++ {
 		for seed := range uint64(10) {
@@ -209,8 +209,8 @@ func TestTornGrowth(t *testing.T) {
 	}
 }
 
-// TestLogWithoutMarks opens a log of an earlier version, of which no header has a
-// mark. What follows in the place of the mark is not used.
+// TestLogWithoutMarks opens a log of an earlier version, without marks in its headers.
+// Bytes in the place of the mark are not used.
 func TestLogWithoutMarks(t *testing.T) {
 	d, base := simdisk.New(rand.New(rand.NewPCG(1, 0))), newBase()
 	names := segments(t, d, base, []int{10, 20, 100_000, 30}, 2)

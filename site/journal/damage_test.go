@@ -19,17 +19,18 @@ const (
 	first  = "journal-0000000000000001"
 )
 
-// logged is a log of commits of one segment, each of a Put to key 1, at a loss of
-// power.
+// logged is a log of commits of a single segment, each of a Put to key 1, at the end of
+// its process.
 type logged struct {
 	disk *simdisk.Disk
 	base *memoryBase
-	// at is where frames stand, ends where their payloads end.
+	// at are the offsets of frames, ends the ends of their payloads.
 	at, ends []int64
 }
 
-// fill logs commits with values of some lengths; all but the last unsynced are
-// durable, and those are all there.
+// fill logs commits with values of the given lengths. All but the last unsynced commits
+// are durable. The process then ends without a loss of power, so that all commits are
+// there.
 func fill(tb rapid.TB, lengths []int, unsynced int) *logged {
 	tb.Helper()
 	l := &logged{disk: simdisk.New(rand.New(rand.NewPCG(1, 0))), base: newBase()}
@@ -57,7 +58,7 @@ func fill(tb rapid.TB, lengths []int, unsynced int) *logged {
 	return l
 }
 
-// open opens a log and returns the number of the commit that the base has then.
+// open opens a log and returns the number of the base's last commit.
 func (l *logged) open() (journal.Number, error) {
 	j, err := journal.Open(disk{l.disk}, l.base, journal.Options{Owner: owner})
 	if err != nil {
@@ -66,9 +67,10 @@ func (l *logged) open() (journal.Number, error) {
 	return j.Stats().Number, j.Close()
 }
 
-// flip turns one bit of a log, and checks what a start makes of that: if the bit is of a
-// commit of which a later one says that it was durable, the log is refused, and it is said
-// where; the end of the log is taken for one that was cut off, and the rest is there.
+// flip turns a bit of a log, and checks the next start. The log is refused, with the
+// place of the damage, if the bit is in a commit that a later commit proves durable.
+// Otherwise a start takes the commit for the cut-off end of the log, and keeps the
+// commits before.
 func flip(t rapid.TB, lengths []int, unsynced int, bit int64) {
 	t.Helper()
 	l := fill(t, lengths, unsynced)
@@ -82,7 +84,7 @@ func flip(t rapid.TB, lengths []int, unsynced int, bit int64) {
 	n, err := l.open()
 	damage, _ := errors.AsType[*journal.DamageError](err)
 	all := journal.Number(len(lengths))
-	// The last commit synced is known durable by one that was appended after it.
+	// A commit appended later proves the last synced commit durable.
 	synced := len(lengths) - unsynced
 	proven := hit < synced && hit < len(lengths)-1
 	switch {
@@ -108,7 +110,7 @@ func flip(t rapid.TB, lengths []int, unsynced int, bit int64) {
 	}
 }
 
-// TestFlips turns one bit of a log.
+// TestFlips turns a bit of a log.
 func TestFlips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lengths := rapid.SliceOfN(rapid.IntRange(1, 1500), 1, 8).Draw(t, "lengths")
@@ -121,8 +123,8 @@ func TestFlips(t *testing.T) {
 	})
 }
 
-// TestFlipsOfShortLogs turns the bits of the first logs that there can be, one at a time:
-// each commit is once the last, the last but one, and the last that was synced.
+// TestFlipsOfShortLogs turns the bits of the shortest logs, bit by bit: each commit is
+// once the last, the last but one, and the last synced.
 func TestFlipsOfShortLogs(t *testing.T) {
 	for commits := 1; commits <= 3; commits++ {
 		lengths := []int{1, 9, 2}[:commits]
@@ -130,7 +132,7 @@ func TestFlipsOfShortLogs(t *testing.T) {
 			at := int64(header)
 			for _, n := range lengths {
 				end := at + head + 8 + 1 + int64(n)
-				// Each byte of the head, and some of what follows.
+				// Each byte of the head, and some of the bytes behind it.
 				for b := at; b < end; b++ {
 					if b < at+head || (b-at)%5 == 0 || b == end-1 {
 						flip(t, lengths, unsynced, b*8+(b-at)%8)
@@ -142,8 +144,8 @@ func TestFlipsOfShortLogs(t *testing.T) {
 	}
 }
 
-// TestSegmentsMissing refuses a log of which a file is gone, is another's, or is
-// not as it was.
+// TestSegmentsMissing refuses a log with a file that is gone, is another log's, or has
+// changed.
 func TestSegmentsMissing(t *testing.T) {
 	// Two segments: 1 to 2 and 3 to 4, not yet carried over.
 	start := func(t *testing.T) (*simdisk.Disk, *memoryBase) {
@@ -223,13 +225,13 @@ func TestSegmentsMissing(t *testing.T) {
 	}
 }
 
-// empty makes an empty file in place of one.
+// empty makes an empty file in place of a segment.
 func empty(d *simdisk.Disk, name string) error {
 	_, err := d.Create("x")
 	return errors.Join(err, d.Rename("x", name))
 }
 
-// foreign puts a segment of other data in place of one.
+// foreign puts a segment of other data in place of a segment.
 func foreign(d *simdisk.Disk, name string, first journal.Number) error {
 	if err := empty(d, name); err != nil {
 		return err
@@ -241,8 +243,8 @@ func foreign(d *simdisk.Disk, name string, first journal.Number) error {
 	return journal.WriteHeader(f, owner+1, first)
 }
 
-// TestStaleSpare: what a file held before is not found again, though it stands
-// where the next commit would, with the number of it.
+// TestStaleSpare: a start does not find the earlier commits of a reused file, although
+// such a commit stands where the next commit would, with its number.
 func TestStaleSpare(t *testing.T) {
 	// The log of other data, of three commits.
 	l := fill(t, []int{10, 10, 10}, 0)

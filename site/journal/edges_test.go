@@ -53,7 +53,7 @@ func on(t *testing.T, d journal.Dir, base journal.Base, o journal.Options) *jour
 	return j
 }
 
-// put commits values of some bytes, each under a key of its own.
+// put commits n values of size bytes, each under a key of its own.
 func put(t *testing.T, j *journal.Journal, from, n uint64, size int) {
 	t.Helper()
 	var b journal.Batch
@@ -66,8 +66,8 @@ func put(t *testing.T, j *journal.Journal, from, n uint64, size int) {
 	}
 }
 
-// TestFilesAreClosed: a checkpoint or a start leaves open the current segment and the
-// spare segment alone, and the end leaves no file open.
+// TestFilesAreClosed: a checkpoint or a start leaves open only the current segment and
+// the spare segment, and the end leaves no file open.
 func TestFilesAreClosed(t *testing.T) {
 	files := 0
 	d, base := opened{disk{simdisk.New(rand.New(rand.NewPCG(1, 0)))}, &files}, newBase()
@@ -114,7 +114,7 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// TestClosed: a journal that is closed says so.
+// TestClosed: a closed journal says so.
 func TestClosed(t *testing.T) {
 	j := on(t, disk{simdisk.New(rand.New(rand.NewPCG(1, 0)))}, newBase(), journal.Options{})
 	put(t, j, 1, 2, 10)
@@ -226,8 +226,8 @@ func TestLogWithoutItsBase(t *testing.T) {
 	}
 }
 
-// TestOldSegments: a segment that the base has all of is not needed, and may be damaged;
-// but it must be the base's.
+// TestOldSegments: a segment that the base has all of is not needed, and may be damaged.
+// It must be the base's.
 func TestOldSegments(t *testing.T) {
 	for what, tc := range map[string]struct {
 		change func(d *simdisk.Disk) error
@@ -297,7 +297,8 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
-// TestDamagedMarks turns a bit of each byte of a mark: it counts as none, and nothing is missing.
+// TestDamagedMarks turns a bit of each byte of a mark: the mark counts as none, and
+// nothing is missing.
 func TestDamagedMarks(t *testing.T) {
 	for bit := int64(0); bit < 8*20; bit += 7 {
 		l := fill(t, []int{10, 10}, 0)

@@ -15,7 +15,7 @@ func Appends(j *Journal) bool {
 	return true
 }
 
-// Syncs reports whether Sync can be.
+// Syncs reports whether Sync can be called from within a call on the disk.
 func Syncs(j *Journal) bool {
 	if !j.syncing.TryLock() {
 		return false

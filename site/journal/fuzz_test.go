@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzPayload: whatever a payload is, decoding it ends, and what it decodes to is
-// encoded to the same again.
+// FuzzPayload: decoding any payload ends, and the decoded operations are encoded to the
+// same payload again.
 func FuzzPayload(tf *testing.F) {
 	f := testfuzz.On(tf)
 	var b Batch
@@ -55,8 +55,8 @@ func (c content) Size() (int64, error)             { return c.Reader.Size(), nil
 func (content) Sync() error                        { return nil }
 func (content) Close() error                       { return nil }
 
-// FuzzSegment: whatever stands behind a segment's header, reading it ends, and
-// finds frames in order whose operations lie within the file, or damage.
+// FuzzSegment: reading ends, whatever bytes follow a segment's header. It finds frames in
+// order with all operations inside the file, or damage.
 func FuzzSegment(tf *testing.F) {
 	f := testfuzz.On(tf)
 	h := header{owner: 7, first: 3}

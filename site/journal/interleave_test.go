@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// hookedDir calls back before and after each call on a directory and its files. What
-// is done after a sync and before it returns was not synced by it.
+// hookedDir calls back before and after each call on a directory and its files. A sync
+// does not cover writes made after it and before it returns.
 type hookedDir struct {
 	disk
 	at func()
@@ -88,20 +88,20 @@ type interleaved struct {
 	base    hookedBase
 	journal *journal.Journal
 	batch   journal.Batch
-	// states are those after each commit, the first of them after commit first.
+	// states are the states after each commit, from commit number first on.
 	states []state
 	first  journal.Number
 	// acknowledged is the last commit that a sync made durable.
 	acknowledged journal.Number
-	// points counts the calls back, cutAt is the one at which the power is lost, failAt
-	// the one at which the next call fails; 0 for none. within is set during what is begun
-	// in a call back.
+	// points counts the calls back. The power is lost at call back cutAt, and the next
+	// call fails at call back failAt; 0 for none. within is set while a call back runs
+	// its own calls.
 	points, cutAt, failAt int
 	within                bool
 	err                   error
 }
 
-// at is a call back: something else is begun there, or the power is lost.
+// at is a call back: it begins another call, or loses the power.
 func (v *interleaved) at() {
 	if v.within || v.disk.Dead() {
 		return
@@ -151,7 +151,7 @@ func (v *interleaved) append() {
 		add(&v.batch, op)
 		apply(s, op)
 	}
-	// It may be there from now on, whatever Append returns.
+	// The commit may be there from now on, whatever Append returns.
 	v.states = append(v.states, s)
 	_, err := v.journal.Append(&v.batch)
 	v.check(err)
@@ -165,7 +165,7 @@ func (v *interleaved) sync() {
 	}
 }
 
-// open starts on what there is, and checks it.
+// open starts on the disk, and checks the base.
 func (v *interleaved) open(name string) error {
 	v.journal = nil
 	dir := hookedDir{disk{v.disk}, v.base.at}
@@ -188,7 +188,7 @@ func (v *interleaved) open(name string) error {
 	return nil
 }
 
-// run does some things, until the power is lost or all are done, and starts again.
+// run makes random calls, until the power is lost or all are done, and starts again.
 func (v *interleaved) run() error {
 	if err := v.open("the first start"); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (v *interleaved) run() error {
 	if err := v.open("after the loss of power"); err != nil {
 		return err
 	}
-	// What that start did has to be durable as well.
+	// The work of that start has to be durable as well.
 	v.append()
 	v.sync()
 	v.disk.CutHard()
@@ -236,9 +236,9 @@ func (v *interleaved) run() error {
 	return errors.Join(err, v.err)
 }
 
-// TestInterleaved appends, syncs, carries over and starts, and in each call on the
-// disk and the base begins more of that, where the journal allows it. The power is
-// lost at each of these places in turn. What was acknowledged is there, in order.
+// TestInterleaved appends, syncs, carries over and starts, and in each call on the disk
+// and the base begins more appends and syncs, where the journal allows them. The power is
+// lost at each of these places in turn. Acknowledged commits are there, in order.
 func TestInterleaved(t *testing.T) {
 	run := func(seed uint64, cutAt int) (points int) {
 		t.Helper()

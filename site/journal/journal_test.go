@@ -23,7 +23,7 @@ type memoryBase struct {
 	buckets map[journal.Bucket]map[string]string
 	through journal.Number
 	known   bool
-	// largest is the most that one Apply had to write, in bytes.
+	// largest is the largest number of bytes that an Apply had to write.
 	largest int
 	// fail, if set, is asked before each Apply.
 	fail func() error
@@ -156,8 +156,8 @@ func TestOnADisk(t *testing.T) {
 	}
 }
 
-// TestConcurrent appends, syncs and carries over at the same time, as a store
-// does, and finds all of it again.
+// TestConcurrent appends, syncs and carries over at the same time, as a store does, and
+// finds all of it again.
 func TestConcurrent(t *testing.T) {
 	const commits = 2000
 	dir, base := journal.OSDir(t.TempDir()), newBase()
@@ -248,9 +248,9 @@ func (f slowFile) Sync() error {
 	return err
 }
 
-// TestCheckpointBesideASync: while a sync is under way more is appended and a checkpoint
-// begins, on a processor of its own. What was known to be durable stays so, and all of it
-// is there after a loss of power.
+// TestCheckpointBesideASync: while a sync is under way the journal appends more and
+// begins a checkpoint, on a processor of its own. Commits known to be durable stay so,
+// and all of them are there after a loss of power.
 func TestCheckpointBesideASync(t *testing.T) {
 	d := simdisk.New(rand.New(rand.NewPCG(1, 0)))
 	base := newBase()

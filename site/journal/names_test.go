@@ -8,9 +8,9 @@ import (
 	"github.com/samya-db/samya/site/journal"
 )
 
-// TestSyncedOnTheSystem watches the system calls of a journal on the system's files,
-// over commits, growth, checkpoints and starts: what was acknowledged is synced, and
-// so are the names of the files that it is in.
+// TestSyncedOnTheSystem watches the system calls of a journal on the system's files, over
+// commits, growth, checkpoints and starts. Acknowledged commits are synced, and so are
+// the names of their files.
 func TestSyncedOnTheSystem(t *testing.T) {
 	synctrace.Run(t, nil, func(path string, durable func()) {
 		must := func(err error) {
@@ -19,7 +19,7 @@ func TestSyncedOnTheSystem(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// Whose directory it is makes its name durable.
+		// The owner of the directory makes its name durable.
 		must(os.Mkdir(path, 0o700))
 		dir, base := journal.OSDir(path), newBase()
 		must(journal.OSDir(path + "/..").Sync())

@@ -14,7 +14,7 @@ import (
 )
 
 // fails runs a journal until a call on the disk fails, or all is done: commits of several
-// appends, of which some have files grow, and checkpoints.
+// appends, some of them with files that grow, and checkpoints.
 func (v *interleaved) fails() {
 	for n := 0; n < 5 && v.journal.Failed() == nil && v.err == nil; n++ {
 		for range 1 + v.r.IntN(3) {
@@ -36,7 +36,7 @@ func (v *interleaved) fails() {
 	}
 }
 
-// put appends a commit of two values, of which one has so many bytes.
+// put appends a commit of two values. The first has size bytes.
 func (v *interleaved) put(size int) {
 	if v.journal.Failed() != nil {
 		return
@@ -61,11 +61,12 @@ func calls(d *simdisk.Disk) (n int) {
 	return n
 }
 
-// twoFaults has the failAt-th call fail, starts on what processes see then, and loses
-// the power at the cutAt-th call from there on, or in the end if that is 0. It returns
-// how many calls there were to fail, and how many behind the start.
+// twoFaults has the failAt-th call fail and starts on the state that processes see then.
+// The power is lost at the cutAt-th call from there on, or in the end if cutAt is 0.
+// twoFaults returns the number of calls that can fail, and the number of calls from the
+// start on.
 func twoFaults(seed uint64, failAt, cutAt int) (points, after int, err error) {
-	// Only what a failed call leaves is drawn anew for each call.
+	// Only the remains of a failed call are drawn anew for each call.
 	r := rand.New(rand.NewPCG(seed, 22))
 	v := &interleaved{r: r, disk: simdisk.New(rand.New(rand.NewPCG(seed, uint64(failAt)))), states: []state{{}}, failAt: failAt, within: true}
 	v.base = hookedBase{diskBase{newBase(), v.disk}, v.count}
@@ -116,10 +117,10 @@ func (v *interleaved) count() {
 	v.journal, v.within = j, true
 }
 
-// TestTwoFaults has each call on the disk fail in turn, so that processes read what the
-// disk does not have, starts again, and loses the power at every other call of that start and
-// behind it. What was acknowledged, and what the start told, is there then, in order,
-// and nothing in part.
+// TestTwoFaults has each call on the disk fail in turn, so that processes read bytes that
+// the disk does not have. It starts again, and loses the power at every other call of
+// that start and behind it. All commits that were acknowledged, or that the start told
+// of, are there then, in order, and no commit in part.
 func TestTwoFaults(t *testing.T) {
 	race.OneGoroutine(t)
 	from, all := rand.Uint64(), 0

@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// TestServingAllocatesNothing: an acquire that a partition serves allocates nothing, but
-// for what it leaves behind, which grows in large steps.
+// TestServingAllocatesNothing: an acquire that a partition serves allocates nothing but
+// its record, and the memory for records grows in large steps.
 func TestServingAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector has pools forget at random")

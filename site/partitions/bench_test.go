@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// flat are entities that stand by themselves, of limits that no benchmark reaches.
+// flat are n entities without a parent, of limits that no benchmark reaches.
 func flat(n int) (from core.Restored, names []string) {
 	from.Catalogue = &core.CatalogueRecord{Generation: uint64(n)} //nolint:gosec // small
 	for i := range n {
@@ -25,8 +25,7 @@ func flat(n int) (from core.Restored, names []string) {
 	return from, names
 }
 
-// add adds an entity below one of those before, 0 for none, and returns its
-// generation.
+// add adds an entity below an earlier entity, 0 for none, and returns its generation.
 func add(from *core.Restored, name string, parent uint64) uint64 {
 	g := uint64(len(from.Entities) + 1)
 	from.Entities = append(from.Entities, core.EntityRecord{
@@ -37,7 +36,7 @@ func add(from *core.Restored, name string, parent uint64) uint64 {
 	return g
 }
 
-// bench makes acquires of a core, of which partitions serve those that they can.
+// bench makes acquires of a core. Partitions serve all that they can.
 type bench struct {
 	core  *core.Core
 	parts *partitions.Partitions
@@ -104,8 +103,9 @@ func processorTime() int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// BenchmarkServe measures, in alternated rounds, what an acquire costs that a partition
-// serves, and one that the core is stepped with, in processor time on one goroutine.
+// BenchmarkServe measures, in alternated rounds, an acquire that a partition serves and
+// an acquire that the core is stepped with. The unit is processor time on a single
+// goroutine.
 func BenchmarkServe(b *testing.B) {
 	for _, entities := range []int{1, 10_000} {
 		b.Run(fmt.Sprintf("entities=%d", entities), func(b *testing.B) {

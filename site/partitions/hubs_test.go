@@ -37,10 +37,11 @@ func TestOddOne(t *testing.T) {
 		{[]int{1, 0, 0}, 0},
 		{[]int{0, 1, 0}, 1},
 		{[]int{0, 0, 1, 0}, 2},
-		// Either of two will do: it is the one higher up.
+		// Both entries are alone on their partitions: the entry higher up the tree is
+		// taken.
 		{[]int{0, 1}, 1},
 		{[]int{1, 0}, 1},
-		// Without any one of them it is still of several.
+		// Without any single entry the others are still on several partitions.
 		{[]int{0, 1, 2}, -1},
 		{[]int{0, 0, 1, 1}, -1},
 		{[]int{0, 1, 1, 0}, -1},
@@ -115,8 +116,8 @@ func TestHubs(t *testing.T) {
 	}
 }
 
-// TestHubsLookAnew: each look is by what was seen since the one before, and the split
-// entities leave room for as many fewer.
+// TestHubsLookAnew: each look goes by the requests since the look before. Entities
+// already split leave room for as many fewer.
 func TestHubsLookAnew(t *testing.T) {
 	e := entriesOn(t, 0)[0]
 	h := hubs{odd: make(map[*entry]uint64)}

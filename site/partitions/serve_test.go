@@ -13,7 +13,7 @@ import (
 
 const wall = 1_700_000_000_000
 
-// serving are partitions of a core that has so many entities, called e0 and so on.
+// serving are partitions of a core with the given number of entities, e0 and so on.
 func serving(t *testing.T, entities int, o Options) *Partitions {
 	t.Helper()
 	from := core.Restored{Catalogue: &core.CatalogueRecord{Generation: uint64(entities)}} //nolint:gosec // small
@@ -37,15 +37,15 @@ func serving(t *testing.T, entities int, o Options) *Partitions {
 	return p
 }
 
-// acquire is a request for one token, with a number of its own.
+// acquire is a request for a token, with a number of its own.
 func acquire(entity string, number byte) *core.Acquire {
 	in := &core.Acquire{Entity: entity, Tokens: 1, Request: core.RequestKey{number, 1}}
 	in.Call = in
 	return in
 }
 
-// TestServedIsSaidOfThisRequest: a request that no partition serves is said to be so,
-// whatever came of the one before.
+// TestServedIsSaidOfThisRequest: Serve reports false for a request that no partition
+// serves, whatever it reported of the request before.
 func TestServedIsSaidOfThisRequest(t *testing.T) {
 	p := serving(t, 4, Options{Count: 2})
 	now := core.Now{Tick: 1, Wall: wall}
@@ -63,8 +63,7 @@ func TestServedIsSaidOfThisRequest(t *testing.T) {
 	}
 }
 
-// TestAloneLetsLanesServeAgain: a core that was stepped alone is served by partitions
-// again.
+// TestAloneLetsLanesServeAgain: partitions serve again after the core was stepped alone.
 func TestAloneLetsLanesServeAgain(t *testing.T) {
 	p := serving(t, 2, Options{Count: 2})
 	now := core.Now{Tick: 1, Wall: wall}
@@ -78,8 +77,8 @@ func TestAloneLetsLanesServeAgain(t *testing.T) {
 	}
 }
 
-// TestTimeInTheQueueCounts: a request is judged by the time at which it leaves its
-// queue, not by that at which it came.
+// TestTimeInTheQueueCounts: a request is judged by the time at which it leaves its queue,
+// not by its arrival.
 func TestTimeInTheQueueCounts(t *testing.T) {
 	now := core.Now{Tick: 1, Wall: wall}
 	var passed []core.Input
@@ -111,7 +110,7 @@ func TestTimeInTheQueueCounts(t *testing.T) {
 // TestFullUntilDrained: a partition that has served its part is full until it is drained,
 // and then again.
 func TestFullUntilDrained(t *testing.T) {
-	const most = 10 // of which each of two partitions has a half, and one more
+	const most = 10 // each of two partitions takes a half, and a request more
 	p := serving(t, 1, Options{Count: 2, Most: most})
 	number := byte(0)
 	for range 3 {
@@ -134,8 +133,8 @@ func TestFullUntilDrained(t *testing.T) {
 	}
 }
 
-// TestSplitEntitiesAreNotAssigned: a split entity is as gone to what assigns entities, and
-// back once it is whole.
+// TestSplitEntitiesAreNotAssigned: a split entity counts as gone in the assignment of
+// entities, and as back once it is whole.
 func TestSplitEntitiesAreNotAssigned(t *testing.T) {
 	p := serving(t, 1, Options{Count: 2})
 	b := &balance{Scheduler: p.sched}
@@ -150,7 +149,7 @@ func TestSplitEntitiesAreNotAssigned(t *testing.T) {
 	}
 }
 
-// TestEntitiesOfOnePartition: one partition that callers run counts the entities that come
+// TestEntitiesOfOnePartition: a partition that callers run counts the entities that come
 // and go.
 func TestEntitiesOfOnePartition(t *testing.T) {
 	p := serving(t, 3, Options{Count: 1})

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/site/partitions"
 )
 
-// forest is two organisations of two teams of three leaves below one root, with so many
+// forest is two organisations of two teams of three leaves below a root, with the given
 // tokens each.
 func forest(tokens core.Tokens) (from core.Restored, leaves []string) {
 	from.Catalogue = new(core.CatalogueRecord)
@@ -37,9 +37,9 @@ func forest(tokens core.Tokens) (from core.Restored, leaves []string) {
 	return from, leaves
 }
 
-// TestBooksUnderLoad has callers acquire and release on several goroutines while
-// entities go to other partitions, are split and made whole, and are looked at alone.
-// The books must be what the answers say, and every request has one answer.
+// TestBooksUnderLoad has callers acquire and release on several goroutines while entities
+// go to other partitions, are split and made whole, and are looked at alone. The books
+// must agree with the answers, and every request has exactly one answer.
 func TestBooksUnderLoad(t *testing.T) {
 	for _, mode := range []sched.Mode{sched.Callers, sched.Workers} {
 		t.Run([]string{"callers", "workers"}[mode], func(t *testing.T) {
@@ -147,12 +147,12 @@ func TestBooksUnderLoad(t *testing.T) {
 	}
 }
 
-// underLoad is what callers know.
+// underLoad is the callers' knowledge.
 type underLoad struct {
 	t  *testing.T
 	mu sync.Mutex
-	// out is what they hold, by leaf, and held the acquires that were granted and not
-	// given back.
+	// out are the tokens that callers hold, by leaf, and held the acquires that were
+	// granted and not given back.
 	out     map[string]core.Tokens
 	held    []*core.Acquire
 	answers int
@@ -192,7 +192,7 @@ func (w *underLoad) answered(r core.Reply) {
 	}
 }
 
-// check compares the books with what is known.
+// check compares the books with the callers' knowledge.
 func (w *underLoad) check(c *core.Core, from core.Restored) {
 	w.t.Helper()
 	for _, e := range from.Entities {

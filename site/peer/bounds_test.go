@@ -11,15 +11,15 @@ import (
 	"github.com/samya-db/samya/site/peer"
 )
 
-// sized is a message of about so many bytes.
+// sized is a message of about size bytes.
 func sized(from, to core.SiteID, n, size int) core.Envelope {
 	m := message(from, to, n)
 	m.Message.Kind, m.Message.Snapshot = avantan.CatchUp, bytes.Repeat([]byte("x"), size)
 	return m
 }
 
-// TestBatchesAreBoundedByBytes: what is queued goes in batches of few bytes, also what is
-// larger than one; no number of messages breaks the link.
+// TestBatchesAreBoundedByBytes: queued messages go in batches of few bytes, also a
+// message larger than a batch. No number of messages breaks the link.
 func TestBatchesAreBoundedByBytes(t *testing.T) {
 	b := newBook()
 	var most atomic.Int64
@@ -51,8 +51,8 @@ func TestBatchesAreBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestQueueIsBoundedByBytes: what waits for a link takes no more memory than it may, and
-// one message that is larger goes all the same.
+// TestQueueIsBoundedByBytes: messages that wait for a link take no more memory than the
+// bound, and a single larger message goes all the same.
 func TestQueueIsBoundedByBytes(t *testing.T) {
 	b := newBook()
 	us := start(t, b, "us", func(c *peer.Config) { c.MaxQueuedBytes = 10_500 })
@@ -76,7 +76,8 @@ func TestQueueIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestStaleMessagesAreDropped: what has waited long for a link to come up is not sent.
+// TestStaleMessagesAreDropped: messages that have waited long for a link to come up are
+// not sent.
 func TestStaleMessagesAreDropped(t *testing.T) {
 	b := newBook()
 	us := start(t, b, "us", func(c *peer.Config) { c.Stale = time.Nanosecond })

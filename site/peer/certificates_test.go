@@ -22,8 +22,8 @@ func certified(set *credtest.Set, f tlsconf.Files) func(*peer.Config) {
 	return func(c *peer.Config) { c.TLS = set.Open(f) }
 }
 
-// TestWhoOpensALink: a link is opened by the site that the certificate names, in its
-// own name, and by nobody else.
+// TestWhoOpensALink: only the site that the certificate names opens a link, in its own
+// name.
 func TestWhoOpensALink(t *testing.T) {
 	set := credtest.New(t)
 	revoked := set.Issue(tlsconf.Site, "as", time.Hour)
@@ -90,8 +90,8 @@ func dialWith(t *testing.T, address string, security credentials.TransportCreden
 	return stream
 }
 
-// TestWhoAnswersALink: what is meant for a site goes to the site that the certificate
-// names, wherever gossip says that it is.
+// TestWhoAnswersALink: messages for a site go to the site that the certificate names,
+// wherever gossip places it.
 func TestWhoAnswersALink(t *testing.T) {
 	set := credtest.New(t)
 	us := set.Issue(tlsconf.Site, "us", time.Hour)

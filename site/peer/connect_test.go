@@ -17,7 +17,8 @@ import (
 // limit bounds a test's wait.
 const limit = 30 * time.Second
 
-// listening has a server take the links of others; it tells of each connection that ends.
+// listening has a server take the links of others; over gets a token for each connection
+// that ends.
 func listening(t *testing.T, l *Links) (address string, over <-chan struct{}) {
 	t.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -9,8 +9,8 @@ import (
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 )
 
-// FuzzParts: whatever frames a member sends, what is kept of them is bounded, and
-// a batch in parts comes whole.
+// FuzzParts: whatever frames a member sends, the memory for them is bounded, and a batch
+// in parts comes whole.
 func FuzzParts(tf *testing.F) {
 	f := testfuzz.On(tf)
 	whole, err := proto.Marshal(&peerv1.Batch{Messages: []*peerv1.ProtocolMessage{{Entity: "e", Generation: 1}, {Entity: "f"}}})
@@ -20,7 +20,7 @@ func FuzzParts(tf *testing.F) {
 	f.Add(whole, uint16(3))
 	f.Add(whole, uint16(0))
 	f.Add([]byte{0xff}, uint16(1))
-	// The next byte fits; one more is refused before anything is copied.
+	// The next byte fits. A byte more is refused before anything is copied.
 	nearlyWhole := make([]byte, maxWhole-1, maxWhole)
 	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
 		var frame peerv1.LinkRequest

@@ -34,7 +34,7 @@ func dial(t *testing.T, address string) grpc.BidiStreamingClient[peerv1.LinkRequ
 	return stream
 }
 
-// hello is how site us introduces itself: as it does to a listener of the test.
+// hello is the introduction of site us to a listener of the test.
 func hello(t *testing.T, members []core.SiteID) *peerv1.Hello {
 	t.Helper()
 	b := newBook()
@@ -160,7 +160,7 @@ func TestAnsweredGreetings(t *testing.T) {
 	}
 }
 
-// TestAddressOfAnother: who answers must be who was called.
+// TestAddressOfAnother: the site that answers must be the site that was called.
 func TestAddressOfAnother(t *testing.T) {
 	b := newBook()
 	eu := start(t, b, "eu", nil)

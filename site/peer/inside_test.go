@@ -45,7 +45,7 @@ func instances(messages []*peerv1.ProtocolMessage) []uint64 {
 	return all
 }
 
-// called is the stream of a link, as the site has it that opened it.
+// called is the stream of a link at the site that opened it.
 type called struct {
 	clientStream
 	send func(*peerv1.LinkRequest) error
@@ -55,8 +55,8 @@ type called struct {
 func (c called) Send(f *peerv1.LinkRequest) error    { return c.send(f) }
 func (c called) Recv() (*peerv1.LinkResponse, error) { return c.recv() }
 
-// caller is the stream of a link, as the site has it that was called. After the frames
-// nothing comes until ctx ends.
+// caller is the stream of a link at the called site. After the frames nothing comes until
+// ctx ends.
 type caller struct {
 	grpc.BidiStreamingServer[peerv1.LinkRequest, peerv1.LinkResponse]
 	ctx    context.Context
@@ -92,7 +92,7 @@ func batchOf(messages ...*peerv1.ProtocolMessage) *peerv1.LinkRequest {
 	return &peerv1.LinkRequest{Frame: &peerv1.LinkRequest_Batch{Batch: &peerv1.Batch{Messages: messages}}}
 }
 
-// pass lets so much time of a bubble pass.
+// pass lets d pass in a bubble.
 func pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	<-time.After(d)

@@ -16,8 +16,8 @@ import (
 
 const ms = time.Millisecond
 
-// attempts notes when a site tries to reach another. Attempt i takes takes[i], none
-// beyond them.
+// attempts notes the tries of a site to reach another. Attempt i takes takes[i], later
+// attempts take no time.
 type attempts struct {
 	t     *testing.T
 	began time.Time
@@ -54,7 +54,7 @@ func (a *attempts) address(to core.SiteID) string {
 	return ""
 }
 
-// attempting runs links that reach nobody, for a time of the bubble.
+// attempting runs links that reach nobody, for d in a bubble.
 func attempting(t *testing.T, d time.Duration, takes ...time.Duration) (a *attempts, k *link, stop func()) {
 	t.Helper()
 	a = &attempts{t: t, began: time.Now(), takes: takes}
@@ -73,8 +73,8 @@ func attempting(t *testing.T, d time.Duration, takes ...time.Duration) (a *attem
 	}
 }
 
-// TestPausesBetweenAttempts: the pause doubles up to 2 s. It begins anew with a member
-// that is heard of, and the end of the links waits for none.
+// TestPausesBetweenAttempts: the pause doubles up to 2 s. It begins anew when the member
+// is heard of, and the end of the links waits for no pause.
 func TestPausesBetweenAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, k, stop := attempting(t, 8000*ms)
@@ -97,8 +97,8 @@ func TestPausesBetweenAttempts(t *testing.T) {
 	})
 }
 
-// TestPauseBeginsAnewAfterALongLink: who was linked for longer than the longest pause is
-// tried again soon; who was not is waited for longer each time.
+// TestPauseBeginsAnewAfterALongLink: a member that was linked for longer than the longest
+// pause is tried again soon. After a shorter try the pause grows.
 func TestPauseBeginsAnewAfterALongLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, stop := attempting(t, 5000*ms, 0, 0, 0, 3000*ms, 1000*ms)

@@ -23,7 +23,7 @@ import (
 
 const patience = 20 * time.Second
 
-// end is one site's links with the listener that others reach it at.
+// end is a site's links, with the listener at which others reach the site.
 type end struct {
 	t        *testing.T
 	links    *peer.Links
@@ -158,7 +158,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// TestParts sends messages that are larger than what gRPC takes at a time.
+// TestParts sends messages that are larger than gRPC takes at a time.
 func TestParts(t *testing.T) {
 	b := newBook()
 	us, eu := start(t, b, "us", nil), start(t, b, "eu", nil)
@@ -181,7 +181,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestReconnect: a link comes back by itself, to wherever the peer is by then.
+// TestReconnect: a link comes back by itself, to the peer's present address.
 func TestReconnect(t *testing.T) {
 	b := newBook()
 	us, eu := start(t, b, "us", nil), start(t, b, "eu", nil)
@@ -194,7 +194,7 @@ func TestReconnect(t *testing.T) {
 		us.awaitLinked("eu")
 		eu.awaitLinked("us")
 		us.links.Send([]core.Envelope{message("us", "eu", i)})
-		// What was sent while the link was down may arrive or be lost.
+		// Messages sent while the link was down may arrive or be lost.
 		m := eu.next()
 		if m.Message.Instance == 100 {
 			m = eu.next()
@@ -205,8 +205,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestWhoIsHeardOfIsLinkedAtOnce: a member that comes back is linked when its own
-// link arrives, not when the pause between two attempts is over.
+// TestWhoIsHeardOfIsLinkedAtOnce: a member that comes back is linked when its own link
+// arrives, not when the pause between two attempts is over.
 func TestWhoIsHeardOfIsLinkedAtOnce(t *testing.T) {
 	b := newBook()
 	var attempts atomic.Int32
@@ -236,8 +236,8 @@ func TestWhoIsHeardOfIsLinkedAtOnce(t *testing.T) {
 	}
 }
 
-// TestQueueIsBounded: for a peer that is not there a bounded number of messages
-// is kept, the oldest.
+// TestQueueIsBounded: the queue for an absent peer keeps a bounded number of messages,
+// the oldest.
 func TestQueueIsBounded(t *testing.T) {
 	b := newBook()
 	us := start(t, b, "us", nil)
@@ -263,7 +263,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestFault: the hook of tests loses what is sent while it says so.
+// TestFault: the hook of tests loses messages while it says so.
 func TestFault(t *testing.T) {
 	b := newBook()
 	var cut atomic.Bool
@@ -296,7 +296,7 @@ func TestFault(t *testing.T) {
 
 var members = []core.SiteID{"as", "eu", "us"}
 
-// greetings are introductions, and what a refusal of them says; empty for none.
+// greetings are introductions, and the text of their refusals; empty for none.
 var greetings = map[string]struct {
 	change func(t *testing.T, h *peerv1.Hello)
 	says   string

@@ -11,7 +11,7 @@ import (
 	peerv1 "github.com/samya-db/samya/proto/samya/peer/v1"
 )
 
-// ofSize is a message of exactly so many bytes, 1,000 at least. Messages share their
+// ofSize is a message of exactly size bytes, 1,000 at least. Messages share their
 // contents.
 func ofSize(t *testing.T, carried []byte, size int) *peerv1.ProtocolMessage {
 	t.Helper()

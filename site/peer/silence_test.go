@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// cable passes bytes on to a listener, until it is cut: then both ends hear nothing any
-// more, not even that it is cut.
+// cable passes bytes on to a listener, until it is cut: from then on both ends hear
+// nothing, not even that it is cut.
 type cable struct {
 	net.Listener
 	to   string

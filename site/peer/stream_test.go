@@ -51,8 +51,8 @@ func serving(t *testing.T, k *link) (s *sending, stop func()) {
 	}
 }
 
-// TestLatencyHoldsBack: messages to a member are held back by the latency of the moment,
-// and are lost if the link ends first.
+// TestLatencyHoldsBack: messages to a member are held back by the present latency, and
+// are lost if the link ends first.
 func TestLatencyHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		latency := 100 * ms
@@ -120,8 +120,8 @@ func TestSendingFails(t *testing.T) {
 	})
 }
 
-// TestEndOfTheLinksEndsTheStreamsOfOthers: whoever has a link to a site is told at once
-// that the site ends its own. Nothing of its stream is left once that is over.
+// TestEndOfTheLinksEndsTheStreamsOfOthers: a site that ends its links tells all linked
+// sites at once. Nothing of a stream is left once it is over.
 func TestEndOfTheLinksEndsTheStreamsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		eu, _ := inside(asEU)
@@ -180,7 +180,7 @@ func TestWhoIsRefusedIsNotHeard(t *testing.T) {
 	}
 }
 
-// TestFramesWithoutAMessage: frames that carry no message that is known tell nobody.
+// TestFramesWithoutAMessage: frames without a known message tell nobody.
 func TestFramesWithoutAMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var received []int
@@ -202,7 +202,7 @@ func TestFramesWithoutAMessage(t *testing.T) {
 	})
 }
 
-// TestConnectedIsACopy: a list of connected members stays as it was told.
+// TestConnectedIsACopy: a list of connected members does not change once told.
 func TestConnectedIsACopy(t *testing.T) {
 	var told [][]core.SiteID
 	l, _ := inside(func(c *Config) { c.Connected = func(s []core.SiteID) { told = append(told, s) } })
@@ -220,8 +220,8 @@ func TestConnectedIsACopy(t *testing.T) {
 	}
 }
 
-// TestGreetingOfALaterMemberSet: a site says which version of the member set it has, so
-// that sites with different versions are linked while a change goes through.
+// TestGreetingOfALaterMemberSet: a site tells the version of its member set, so that
+// sites with different versions are linked while a change goes through.
 func TestGreetingOfALaterMemberSet(t *testing.T) {
 	us, _ := inside(nil)
 	later, _ := inside(func(c *Config) {

@@ -19,7 +19,7 @@ type counted struct {
 // Done implements context.Context.
 func (c *counted) Done() <-chan struct{} { return c.done }
 
-// AfterFunc is what package context asks a foreign context for, for each child.
+// AfterFunc counts a child: package context calls it on a foreign context for each.
 func (c *counted) AfterFunc(func()) (stop func() bool) {
 	c.open.Add(1)
 	return func() bool { return c.open.Add(-1) >= 0 }

@@ -12,7 +12,7 @@ import (
 )
 
 // TestApplyInOrder: a base carries out operations in their order, wherever a deletion of
-// more keys than one transaction takes stands among them.
+// more keys than fit a transaction stands among them.
 func TestApplyInOrder(t *testing.T) {
 	const many = 5000 // more than deleteAtOnce
 	key := func(i int) []byte { return fmt.Appendf(nil, "%05d", i) }

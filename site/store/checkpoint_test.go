@@ -32,8 +32,7 @@ func numberedRecords(n uint64) *core.Records {
 	}
 }
 
-// TestOldLogIsCarriedOver: what was committed does not stay in the log for longer
-// than it should.
+// TestOldLogIsCarriedOver: a commit is carried over from the log within two minutes.
 func TestOldLogIsCarriedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, options(t.TempDir()))
@@ -49,8 +48,8 @@ func TestOldLogIsCarriedOver(t *testing.T) {
 	})
 }
 
-// TestLongLogIsCarriedOver: a log becomes no longer than it should, and what a
-// restart finds is all there.
+// TestLongLogIsCarriedOver: a log becomes no longer than five times CheckpointBytes, and
+// a restart finds all commits.
 func TestLongLogIsCarriedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options(t.TempDir())
@@ -100,8 +99,8 @@ func onFailingBase(t *testing.T, dir string, b *failingBase) *store.Store {
 	return s
 }
 
-// TestFailedCheckpoint: when the log cannot be carried over, a later commit tells
-// it, the store is of no use, and a start that can finds all that was committed.
+// TestFailedCheckpoint: when the log cannot be carried over, a later commit tells it and
+// the store is of no use. A start that can carry it over finds all commits.
 func TestFailedCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -170,8 +169,8 @@ func TestDamagedLog(t *testing.T) {
 	}
 }
 
-// TestOpenOn: on a log and a base that are handed in nothing is carried over by
-// itself, but where a commit would have to wait for it.
+// TestOpenOn: a store on a given log and base carries nothing over by itself, except
+// where a commit would have to wait for it.
 func TestOpenOn(t *testing.T) {
 	base := newMaps()
 	o := options("")

@@ -28,7 +28,7 @@ func TestShortParts(t *testing.T) {
 	}
 }
 
-// TestRefusedBlocks: a block whose numbers are out of range is refused.
+// TestRefusedBlocks: a block with numbers out of range is refused.
 func TestRefusedBlocks(t *testing.T) {
 	block := func(r core.RequestRecord) []byte {
 		return encodeBlock(&core.RequestBlock{Wall: 1, Records: []core.RequestRecord{r}})
@@ -63,7 +63,7 @@ func TestRefusedBlocks(t *testing.T) {
 	}
 }
 
-// attemptBeyond is a block of a record whose attempt has more bits than there are.
+// attemptBeyond is a block of a record with an attempt of too many bits.
 func attemptBeyond() []byte {
 	packed := append([]byte(nil), make([]byte, requestFixed)...)
 	packed = protowire.AppendVarint(packed, 1<<32)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestOtherProcessWasFaster: where another process has made the database meanwhile, that
-// one stays, and the start is told.
+// database stays, and the start is told.
 func TestOtherProcessWasFaster(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, fileName)

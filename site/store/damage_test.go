@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// leave has a site end, with an orderly stop or without, and returns what it leaves.
+// leave has a site end, with an orderly stop or without, and returns its files.
 func leave(tb testing.TB, orderly bool) (base []byte, log fs.FS) {
 	tb.Helper()
 	t, ok := tb.(*testing.T)
@@ -57,7 +57,7 @@ func leave(tb testing.TB, orderly bool) (base []byte, log fs.FS) {
 
 // TestDamagedBase damages the base anywhere: pages of zeros, of another page, cut off,
 // with bits turned. The start is refused with the name of the file, or the site finds
-// data that it can read. Nothing panics, which would end the test.
+// readable data. Nothing panics, which would end the test.
 func TestDamagedBase(t *testing.T) {
 	const page = 4096
 	for _, orderly := range []bool{true, false} {
@@ -110,7 +110,7 @@ func startOn(dir string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	// The core may refuse what it is given, by an error.
+	// The core may refuse its input, by an error.
 	_, _ = core.New(core.Config{
 		Self: "us", Members: []core.SiteID{"as", "eu", "us"}, Rand: rand.New(rand.NewPCG(1, 2)), Retention: 300_000, Run: 1,
 	}, state)

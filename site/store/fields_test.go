@@ -11,10 +11,10 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// TestFullHasEveryField: the round trip is of all that is stored. A field that full does
-// not set may be lost unseen.
+// TestFullHasEveryField: the round trip is of all fields of all records. A field that
+// full does not set may be lost unseen.
 func TestFullHasEveryField(t *testing.T) {
-	// What is said to be removed is not stored.
+	// Fields that only remove records are not stored.
 	removals := []string{"Deleted", "SettledClaims", "EndedLeases", "ForgetBlocks", "ForgetChanges"}
 	set := make(map[string]bool)
 	var look func(at string, v reflect.Value)

@@ -22,8 +22,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// codecs decode what is stored and encode it again, by the name of the decoder.
-// TestCodecsAreFuzzed says what is missing.
+// codecs decode a stored value and encode it again, by the name of the decoder.
+// TestCodecsAreFuzzed names any missing decoder.
 var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, error), err error){
 	"decodeBooks": func(raw []byte) (any, func() ([]byte, error), error) {
 		r, err := decodeBooks("e", raw)
@@ -31,7 +31,7 @@ var codecs = map[string]func(raw []byte) (decoded any, encode func() ([]byte, er
 	},
 	"decodeEntity": func(raw []byte) (any, func() ([]byte, error), error) {
 		r, err := decodeEntity("e", raw)
-		// What the core asks of it first.
+		// The core validates an entity's protocols first.
 		_, _, _ = r.Protocol.Validate(), r.Star.Validate(), r.Transfer.Validate()
 		return r, func() ([]byte, error) { return encodeEntity(&r) }, err
 	},
@@ -65,7 +65,7 @@ func encodeBlock(b *core.RequestBlock) []byte {
 	return appendTenants(appendBlock(nil, b.Wall, packRequests(nil, b.Records)), b.Records)
 }
 
-// TestByHand: what is encoded by hand is what the proto package makes of it.
+// TestByHand: encoding by hand gives the bytes of the proto package.
 func TestByHand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		books := core.BooksRecord{
@@ -98,7 +98,7 @@ func TestByHand(t *testing.T) {
 	})
 }
 
-// TestCodecsAreFuzzed: there is no decoder that is not among codecs.
+// TestCodecsAreFuzzed: every decoder is among codecs.
 func TestCodecsAreFuzzed(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
@@ -125,15 +125,15 @@ func TestCodecsAreFuzzed(t *testing.T) {
 	}
 }
 
-// takesRaw reports whether a function decodes what is stored as a whole.
+// takesRaw reports whether a function decodes a whole stored value.
 func takesRaw(fn *ast.FuncDecl) bool {
 	ps := fn.Type.Params.List
 	last := ps[len(ps)-1].Names
 	return last[len(last)-1].Name == "raw"
 }
 
-// FuzzDecode: whatever is on the disk, decoding returns or fails, and what it
-// returns is encoded and decoded to the same again.
+// FuzzDecode: decoding any bytes returns or fails, and the decoded value is encoded and
+// decoded to the same again.
 func FuzzDecode(tf *testing.F) {
 	f := testfuzz.On(tf)
 	value := &avantan.Value{Policy: "demand", Contributions: []avantan.Contribution{{Site: "a", Offered: -1, Wanted: 2}}}

@@ -8,9 +8,9 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// TestSyncedOnTheSystem watches the system calls of a store from its first start on: what
-// was acknowledged is synced, and so are the names of all that it is in, up to the
-// directory that was there.
+// TestSyncedOnTheSystem watches the system calls of a store from its first start on.
+// Acknowledged commits are synced, and so are the names of their files and directories,
+// up to the directory that was there.
 func TestSyncedOnTheSystem(t *testing.T) {
 	synctrace.Run(t, nil, func(dir string, durable func()) {
 		o := options(filepath.Join(dir, "of", "a", "site"))

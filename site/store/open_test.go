@@ -198,8 +198,7 @@ func logOf(t *testing.T, dir string) fs.FS {
 	return files
 }
 
-// TestRefusedDataIsUntouched: a site that is refused a directory leaves it to
-// its owner.
+// TestRefusedDataIsUntouched: a site that is refused a directory leaves it to its owner.
 func TestRefusedDataIsUntouched(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, options(dir))
@@ -231,8 +230,8 @@ func TestInUse(t *testing.T) {
 	})
 }
 
-// TestUpgrade takes up data that was written without a log, also if the first
-// start was cut off before it was done, and data with a log and without trees.
+// TestUpgrade takes up data that was written without a log, also if the first start was
+// cut off before it was done. It also takes up data with a log and without trees.
 func TestUpgrade(t *testing.T) {
 	for name, tc := range map[string]struct {
 		format     uint32
@@ -254,7 +253,7 @@ func TestUpgrade(t *testing.T) {
 				removeLog(t, dir)
 			}
 			if tc.cut {
-				// A directory of the same data that was just begun has the log of it.
+				// A first start that was cut off leaves the log of an empty directory.
 				o := options(t.TempDir())
 				closed(t, open(t, o))
 				if err := os.CopyFS(dir, logOf(t, o.Dir)); err != nil {
@@ -334,7 +333,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestWithoutForecasts: data of before there were forecasts is taken up, and gets them.
+// TestWithoutForecasts: data from before there were forecasts is taken up, and gets them.
 func TestWithoutForecasts(t *testing.T) {
 	dir := t.TempDir()
 	closed(t, open(t, options(dir)))

@@ -18,12 +18,11 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// perCommit is how many requests a commit of the log has here, as 64 callers make
-// them.
+// perCommit is the number of requests in a commit of the log, as 64 callers make them.
 const perCommit = 64
 
-// logRequests has a site end with so many requests in its log, each with a key of
-// its own, of 10,000 entities.
+// logRequests has a site end with the given number of requests in its log, each with a
+// key of its own, of 10,000 entities.
 func logRequests(tb testing.TB, dir string, requests int) {
 	tb.Helper()
 	const entities = 10_000
@@ -70,15 +69,15 @@ func logRequests(tb testing.TB, dir string, requests int) {
 	}
 }
 
-// recovered is what a restart after the end of a process took and found.
+// recovered is the cost and the findings of a restart after the end of a process.
 type recovered struct {
 	Open, Load, Core   stage
 	Requests, Acquired int
 	Commits            core.Commits
 }
 
-// stage is the time that a part took, that of processors, and the most memory
-// that the process ever had by then, in bytes.
+// stage is the time of a part, its processor time, and the most memory that the process
+// ever had by then, in bytes.
 type stage struct {
 	Took, Processors time.Duration
 	Peak             int64
@@ -98,7 +97,7 @@ func staged(do func() error) (stage, error) {
 	}, err
 }
 
-// recoverFrom starts on what logRequests has left.
+// recoverFrom starts on the files of logRequests.
 func recoverFrom(dir string) (r recovered, err error) {
 	var s *store.Store
 	r.Open, err = staged(func() error { s, err = store.Open(options(dir)); return err })
@@ -127,8 +126,8 @@ func recoverFrom(dir string) (r recovered, err error) {
 	return r, err
 }
 
-// TestRecovery: all that was logged is there, of commits that were never carried
-// over. BenchmarkRecovery does it at length.
+// TestRecovery: all logged commits are there, though none was carried over.
+// BenchmarkRecovery does it at length.
 func TestRecovery(t *testing.T) {
 	const requests = 50_000
 	dir := t.TempDir()
@@ -147,7 +146,7 @@ func (r *recovered) check(tb testing.TB, requests int) {
 	}
 }
 
-// recoverDir has TestRecoverChild recover from a directory and print what it took.
+// recoverDir has TestRecoverChild recover from a directory and print its measurements.
 const recoverDir = "SAMYA_TEST_RECOVER"
 
 // TestRecoverChild is the process that BenchmarkRecovery measures.
@@ -165,12 +164,12 @@ func TestRecoverChild(t *testing.T) {
 	}
 }
 
-// BenchmarkRecovery starts, in a process of its own, on a log of 10 million
-// requests of which nothing was carried over: 680 MB, which is more than the
-// defaults let a log become. Of a restart it measures opening the store, reading it
-// back, and making a core of it. Processor time, on 2 cores that others used as well:
-// 3.7 s to open, with 204 MiB at most; 1.1 s to read back; 5.3 s for the core, which
-// has 10 million requests to remember then, 2.3 GiB with what was read.
+// BenchmarkRecovery starts, in a process of its own, on a log of 10 million requests,
+// none of them carried over: 680 MB, which is more than the defaults let a log become. It
+// measures opening the store, reading it back, and making a core of it. Processor time,
+// on 2 cores that others used as well: 3.7 s to open, with 204 MiB at most; 1.1 s to read
+// back; 5.3 s for the core, which has 10 million requests to remember then, 2.3 GiB with
+// the data read.
 func BenchmarkRecovery(b *testing.B) {
 	const requests = 10_000_000
 	self, err := os.Executable()

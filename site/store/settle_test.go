@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// baseFile is a base alone, and what it is to hold.
+// baseFile is a base alone, in its file.
 type baseFile struct {
 	t     *testing.T
 	path  string
@@ -40,7 +40,7 @@ func (f *baseFile) image() []byte {
 	return b
 }
 
-// put writes some keys, of which most were there before.
+// put writes 30 keys. Most were there before.
 func (f *baseFile) put(n int) {
 	f.t.Helper()
 	var ops []journal.Op
@@ -64,9 +64,9 @@ func (f *baseFile) held() map[string]string {
 	return held
 }
 
-// TestMetaPageIsOnlyInTheCache: the sync of the meta page of a transaction has failed,
-// so that the next process reads that page and the disk does not have it. While that
-// process writes its own first transaction the power is lost. What it had found is
+// TestMetaPageIsOnlyInTheCache: the sync of the meta page of a transaction has failed, so
+// that the next process reads that page and the disk does not have it. The power is lost
+// while that process writes its own first transaction. The data that it had found is
 // there, though the pages of the state before are free by then and written to.
 func TestMetaPageIsOnlyInTheCache(t *testing.T) {
 	dir := t.TempDir()
@@ -101,8 +101,8 @@ func TestMetaPageIsOnlyInTheCache(t *testing.T) {
 		next.put(n + 100)
 		written := next.image()
 		closing(t, next)
-		// What was written and synced before that transaction is on the disk, and all of
-		// its pages, without the page that makes it count.
+		// The disk has all writes synced before that transaction, and all pages of the
+		// transaction but for the meta page that makes it count.
 		overlay(disk, cached, settled)
 		disk = append(disk, make([]byte, len(written)-len(disk))...)
 		copy(disk[metaEnd:], written[metaEnd:])
@@ -125,7 +125,7 @@ func closing(t *testing.T, f *baseFile) {
 	}
 }
 
-// overlay puts what differs between two images on the disk.
+// overlay puts the bytes that differ between two images on the disk.
 func overlay(disk, from, to []byte) {
 	for at := range from {
 		if from[at] != to[at] {

@@ -199,7 +199,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestDeleteAndCreateInOneBatch: what is deleted goes first.
+// TestDeleteAndCreateInOneBatch: deletions go first.
 func TestDeleteAndCreateInOneBatch(t *testing.T) {
 	s := open(t, options(t.TempDir()))
 	defer closed(t, s)
@@ -275,7 +275,7 @@ func TestAgainstMaps(t *testing.T) {
 				mark := core.Mark{Incarnation: 1, Run: 2, Commits: core.Commits(block)}
 				r.Remembered = append(r.Remembered, core.Remembered{Site: core.SiteID(name), Mark: mark, Before: 1})
 			}
-			// A claim or lease may be made, made again and ended in one batch.
+			// A claim or lease may be made, made again and ended in the same batch.
 			few := rapid.SliceOfNDistinct(rapid.Uint64Range(1, 6), 0, 4, func(n uint64) uint64 { return n })
 			for _, n := range few.Draw(rt, "claims") {
 				r.Claims = append(r.Claims, core.ClaimRecord{
@@ -344,7 +344,7 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// TestLongKeys: a key of numbers that is longer than one is refused.
+// TestLongKeys: a key longer than a number is refused.
 func TestLongKeys(t *testing.T) {
 	base := newMaps()
 	s, err := store.OpenOn(journal.OSDir(t.TempDir()), base, options(""))

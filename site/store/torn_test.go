@@ -19,17 +19,18 @@ import (
 
 const (
 	sector = 512
-	// metaEnd is where the two meta pages end, which stand first.
+	// metaEnd is the end of the two meta pages, which stand first.
 	metaEnd = 2 * 4096
-	// metaBytes is how much of a meta page counts: its head, and what is summed up.
+	// metaBytes is the part of a meta page that counts: its head, and the bytes summed
+	// up.
 	metaBytes = 16 + 64
 )
 
-// TestTornCheckpoints loses power while the log is carried over to the base. What
-// the disk has then of the base is the file before a transaction, with any of the
-// sectors of its pages, as long as these are not synced; or with all of them, and
-// a part of the meta page. The log has all that was committed, so the site finds
-// all of it, and goes on from there.
+// TestTornCheckpoints loses power while the log is carried over to the base. The disk
+// then has the base before a transaction with any sectors of the transaction's pages, as
+// long as the pages are not synced. Once they are, it has all of them and a part of the
+// meta page. The log has all commits, so the site finds all of them, and goes on from
+// there.
 func TestTornCheckpoints(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(inMemory(t), "")
@@ -56,8 +57,8 @@ func TestTornCheckpoints(t *testing.T) {
 			if more, err = s.Step(); err != nil {
 				rt.Fatal(err)
 			}
-			// Of a step that takes two, a long deletion and then the number, what the disk
-			// has between them is not seen: all of the first is synced before the second.
+			// A step may take two transactions, a long deletion and then the number. The
+			// disk between them is not seen: the first is synced whole before the second.
 			if tx.after = run.file(); newestMeta(tx.after) == newestMeta(tx.before)+1 {
 				transactions = append(transactions, tx)
 			}
@@ -78,8 +79,8 @@ func TestTornCheckpoints(t *testing.T) {
 	})
 }
 
-// inMemory returns a directory that need not be durable, as the test tears files
-// by itself; in memory where the system has one there.
+// inMemory returns a directory that need not be durable, as the test tears files by
+// itself. It is in memory where the system has /dev/shm.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "samya-")
@@ -94,14 +95,14 @@ func inMemory(t *testing.T) string {
 	return dir
 }
 
-// newestMeta is the number of the last transaction of a base, as the newer of its meta
-// pages tells.
+// newestMeta is the number of the last transaction of a base, by the newer of its meta
+// pages.
 func newestMeta(b []byte) uint64 {
 	const number = 16 + 48
 	return max(binary.NativeEndian.Uint64(b[number:]), binary.NativeEndian.Uint64(b[metaEnd/2+number:]))
 }
 
-// tear draws what a disk may have of a transaction.
+// tear draws the disk's possible bytes of a transaction.
 func tear(rt *rapid.T, before, after []byte) []byte {
 	image := slices.Clone(before)
 	if len(after) > len(before) && rapid.Bool().Draw(rt, "grown") {
@@ -123,8 +124,8 @@ func tear(rt *rapid.T, before, after []byte) []byte {
 	if bytes.Equal(before[:metaEnd/2], after[:metaEnd/2]) {
 		page = metaEnd / 2
 	}
-	// Disks write whole sectors. A sum guards what counts, so that not even
-	// half of a sector would do harm.
+	// Disks write whole sectors. A sum guards the bytes that count, so that not even half
+	// of a sector would do harm.
 	cut := sector * rapid.IntRange(0, metaEnd/2/sector).Draw(rt, "sectors of the meta page")
 	if rapid.Bool().Draw(rt, "within a sector") {
 		cut = rapid.IntRange(0, metaBytes).Draw(rt, "bytes of the meta page")
@@ -133,8 +134,8 @@ func tear(rt *rapid.T, before, after []byte) []byte {
 	return image
 }
 
-// changedSectors returns the sectors behind the meta pages that differ, those
-// that lie in both files.
+// changedSectors returns the offsets of the sectors that differ, behind the meta pages
+// and within both files.
 func changedSectors(image, after []byte) []int {
 	var changed []int
 	for at := metaEnd; at+sector <= min(len(image), len(after)); at += sector {
@@ -145,7 +146,7 @@ func changedSectors(image, after []byte) []int {
 	return changed
 }
 
-// torn is one store whose checkpoints are torn.
+// torn is a store with torn checkpoints.
 type torn struct {
 	t   *testing.T
 	rt  *rapid.T
@@ -182,7 +183,7 @@ func (r *torn) file() []byte {
 	return b
 }
 
-// check starts on what the disk has and goes on from there.
+// check starts on the disk and goes on from there.
 func (r *torn) check(image []byte, log fs.FS, want core.Restored, next *core.Records) {
 	dir, err := os.MkdirTemp(r.dir, "")
 	if err != nil {
@@ -209,7 +210,7 @@ func (r *torn) check(image []byte, log fs.FS, want core.Restored, next *core.Rec
 	}
 }
 
-// batches draws the records of a run, whose blocks and changes are numbered.
+// batches draws the records of a run, with numbered blocks and changes.
 type batches struct{ block, change uint64 }
 
 func (b *batches) draw(rt *rapid.T) *core.Records {
@@ -254,8 +255,8 @@ func (b *batches) draw(rt *rapid.T) *core.Records {
 	return &r
 }
 
-// TestTornFirstStart: whatever a first start that was cut off has left, the next
-// one makes a new database.
+// TestTornFirstStart: whatever a first start that was cut off has left, the next start
+// makes a new database.
 func TestTornFirstStart(t *testing.T) {
 	whole := func() []byte {
 		o := options(t.TempDir())

@@ -18,8 +18,8 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// seeds are envelopes of all kinds and fields, from site b to site a, that a core
-// with entity e in generation 1 takes up. TestSeedsCoverTheWire says what is missing.
+// seeds are envelopes of all kinds and fields, from site b to site a, that a core with
+// entity e in generation 1 takes up. TestSeedsCoverTheWire names any missing field.
 func seeds() []core.Envelope {
 	value := &avantan.Value{
 		Policy: "demand", Change: []byte(`{"request_id":"r","body":1,"limit":900}`),
@@ -148,7 +148,7 @@ func marshal(tb testing.TB, m proto.Message) []byte {
 	return raw
 }
 
-// FuzzDecode: whatever arrives, decoding returns or fails, and what it returns is
+// FuzzDecode: decoding arbitrary bytes returns a message or fails. A decoded message is
 // encoded and decoded to the same again.
 func FuzzDecode(tf *testing.F) {
 	f := testfuzz.On(tf)
@@ -174,8 +174,8 @@ func FuzzDecode(tf *testing.F) {
 	})
 }
 
-// FuzzDeliver: a core takes whatever decodes, in any order, and goes on; and a
-// core starts on what was stored meanwhile.
+// FuzzDeliver: a core takes all decoded messages, in any order, and goes on. A core
+// starts on the records stored meanwhile.
 func FuzzDeliver(tf *testing.F) {
 	f := testfuzz.On(tf)
 	whole := &peerv1.Batch{}
@@ -196,7 +196,7 @@ func FuzzDeliver(tf *testing.F) {
 				messages = append(messages, e)
 			}
 		}
-		// One with an odd number of them has to be vouched for first.
+		// A core with an odd number of messages has to be vouched for first.
 		s := newReceiver(t, core.Run(len(messages)%2)) //nolint:gosec // 0 or 1
 		s.step(core.Deliver{From: "b", Messages: messages})
 		s.step(&core.Acquire{Call: 1, Entity: "e", Tokens: 2000, Request: core.RequestKey{9}, Wait: 5000})
@@ -233,7 +233,7 @@ func newReceiver(t *testing.T, run core.Run) *receiver {
 	return s
 }
 
-// start starts a core on what is stored.
+// start starts a core on the stored records.
 func (s *receiver) start() {
 	from, err := s.disk.Load()
 	if err != nil {

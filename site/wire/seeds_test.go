@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// TestSeedsComeBackWhole: what the seeds hold comes back as it was, whatever its kind. The
-// seeds hold every field of the wire.
+// TestSeedsComeBackWhole: the seeds come back unchanged, of every kind. The seeds hold
+// every field of the wire.
 func TestSeedsComeBackWhole(t *testing.T) {
 	for _, e := range seeds() {
 		e.Message.From, e.Message.To = "b", "a"
@@ -39,8 +39,7 @@ func TestSeedsComeBackWhole(t *testing.T) {
 	}
 }
 
-// TestForeignClaims: keys of another length than theirs, and verdicts that are none, are
-// refused.
+// TestForeignClaims: keys of a wrong length and unknown verdicts are refused.
 func TestForeignClaims(t *testing.T) {
 	key := make([]byte, len(core.RequestKey{}))
 	long := append(append([]byte{}, key...), 1)
@@ -64,8 +63,8 @@ func TestForeignClaims(t *testing.T) {
 	}
 }
 
-// TestPressIsBounded: a way to press that this build does not know is the strongest that it
-// knows, of either protocol.
+// TestPressIsBounded: a press unknown to this build is the strongest press that it knows,
+// of either protocol.
 func TestPressIsBounded(t *testing.T) {
 	for press := range uint32(300) {
 		m, err := wire.Decode(&peerv1.ProtocolMessage{Kind: peerv1.MessageKind_MESSAGE_KIND_ELECTION, Press: press}, "b", "a")

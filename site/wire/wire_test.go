@@ -16,7 +16,7 @@ import (
 
 var sites = rapid.SampledFrom([]core.SiteID{"as", "au", "eu", "sa", "us"})
 
-// ballot draws a ballot; the zero one stands for none.
+// ballot draws a ballot. The zero ballot stands for none.
 func ballot(t *rapid.T, name string) avantan.Ballot {
 	if rapid.IntRange(0, 3).Draw(t, name+" is zero") == 0 {
 		return avantan.Ballot{}

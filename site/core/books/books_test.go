@@ -18,7 +18,7 @@ func of(t interface{ Fatal(args ...any) }, left, net, aside Tokens) *Books {
 	return &b
 }
 
-// TestOperations: what each operation does to the balances.
+// TestOperations: the effect of each operation on the balances.
 func TestOperations(t *testing.T) {
 	for _, c := range []struct {
 		name                     string
@@ -123,8 +123,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestEscrow runs random operations on books and their stripes: every one keeps to its
-// bound or is refused, and requests leave the escrow as it is.
+// TestEscrow runs random operations on books and their stripes: every operation keeps to
+// its bound or is refused, and requests leave the escrow as it is.
 func TestEscrow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := of(t, Tokens(rapid.Int64Range(-20, 50).Draw(t, "left")), 0, 0)
@@ -192,8 +192,8 @@ func TestEscrow(t *testing.T) {
 	})
 }
 
-// TestStripeBounds: a stripe refuses what is beyond its bound, and the books it is gathered
-// into are broken then.
+// TestStripeBounds: a stripe refuses an operation beyond its bound. The books that gather
+// the stripe are then broken.
 func TestStripeBounds(t *testing.T) {
 	for name, do := range map[string]func(s *Stripe) error{
 		"take more than is left":   func(s *Stripe) error { return s.Take(6) },
@@ -220,7 +220,7 @@ func TestStripeBounds(t *testing.T) {
 	}
 }
 
-// TestGather: what stripes did is in the books afterwards, once.
+// TestGather: the operations of stripes are in the books afterwards, once.
 func TestGather(t *testing.T) {
 	b, stripes := of(t, 20, 4, 0), make([]Stripe, 2)
 	if err := errors.Join(b.Scatter(stripes, 8), stripes[0].Take(8), stripes[1].Return(3), stripes[1].Take(1)); err != nil {
