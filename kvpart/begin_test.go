@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine/enginetest"
 )
 
-// onFaulty are options of a store on a disk whose engines ask fail before each call.
+// onFaulty returns options of a store on a disk; its engines ask fail before each call.
 func onFaulty(t *testing.T, strategy Strategy, fail func(op enginetest.Op, key string) error) Options {
 	t.Helper()
 	f, err := engine.Lookup("bbolt")
@@ -22,8 +22,8 @@ func onFaulty(t *testing.T, strategy Strategy, fail func(op enginetest.Op, key s
 	return Options{Strategy: strategy, Partitions: 3, Backend: "bbolt", Dirs: []string{t.TempDir()}, Engine: &faulty}
 }
 
-// TestBeginFails: a start that fails lets go of all engines that it had opened, and leaves
-// none of a generation that has not begun.
+// TestBeginFails: a failed start lets go of all engines that it had opened, and leaves no
+// engine of a generation that has not begun.
 func TestBeginFails(t *testing.T) {
 	for failing := 1; failing <= 3; failing++ {
 		left := failing
@@ -49,7 +49,7 @@ func TestBeginFails(t *testing.T) {
 				t.Errorf("engine %d cannot be opened, and %d others stay open", failing, open)
 			}
 			if start == 0 {
-				// Of the engine that failed its directory may be left.
+				// The directory of the failed engine may be left.
 				if found, err := os.ReadDir(o.Dirs[0]); err != nil || len(found) > 1 {
 					t.Errorf("engine %d cannot be opened, and %v is left, %v", failing, found, err)
 				}
@@ -119,8 +119,8 @@ func TestBeginRemovesManyCopies(t *testing.T) {
 	}
 }
 
-// TestBeginBare: a start without partitions takes the keys of all engines into one, and
-// no other is left. Where a write of that fails, the next start finds all keys.
+// TestBeginBare: a start without partitions takes the keys of all engines into a single
+// engine, and leaves no other. If a write of this fails, the next start finds all keys.
 func TestBeginBare(t *testing.T) {
 	const keys = moveMost + 16
 	for failing := range int64(7) {

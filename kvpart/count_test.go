@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// counted is how many keys the homes of a store count, and how many they hold.
+// counted returns the number of keys that the homes of a store count, and hold.
 func counted(t *testing.T, s *Store) (count, held int64) {
 	t.Helper()
 	s.homes.mu.Lock()
@@ -31,7 +31,8 @@ func counted(t *testing.T, s *Store) (count, held int64) {
 
 // TestHomesCountWhatTheyHold: whatever was written, overwritten, removed and written
 // again, by itself or in transactions, the homes count the keys that are there. A home
-// that counts more is never closed, one that counts less is while it holds keys.
+// that counts more is never closed; a home that counts less is closed while it holds
+// keys.
 func TestHomesCountWhatTheyHold(t *testing.T) {
 	for _, strategy := range []Strategy{Soft, Hard, Threaded, HardThreaded} {
 		t.Run(string(strategy), func(t *testing.T) {
@@ -65,8 +66,8 @@ func TestHomesCountWhatTheyHold(t *testing.T) {
 	}
 }
 
-// TestVersionsGrowOverStarts: a start goes on above the highest version that any copy
-// has, whichever copy it finds last: else what is written next loses to a former copy.
+// TestVersionsGrowOverStarts: a start goes on above the highest version of any copy,
+// whichever copy it finds last: otherwise the next write loses to a former copy.
 func TestVersionsGrowOverStarts(t *testing.T) {
 	for _, strategy := range []Strategy{Soft, Hard} {
 		o := Options{Strategy: strategy, Partitions: 2, Backend: "bbolt", Dirs: []string{t.TempDir()}}
@@ -93,7 +94,7 @@ func TestVersionsGrowOverStarts(t *testing.T) {
 	}
 }
 
-// failingEngine is one whose transactions fail.
+// failingEngine is an engine whose transactions fail while fails is set.
 type failingEngine struct {
 	engine.Engine
 	fails bool
@@ -108,8 +109,8 @@ func (e *failingEngine) Apply(writes []engine.Write) error {
 	return e.Engine.Apply(writes)
 }
 
-// TestWhatIsGoneStaysGone: a start that cannot remove a copy which a removal came after
-// keeps what marks that the key is gone: the next start would find the key again.
+// TestWhatIsGoneStaysGone: a start that cannot remove a copy of a removed key keeps the
+// mark that the key is gone. Without the mark the next start would find the key again.
 func TestWhatIsGoneStaysGone(t *testing.T) {
 	stamped := func(m mark, version uint64) []byte {
 		b := make([]byte, stampSize)

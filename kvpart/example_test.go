@@ -26,7 +26,7 @@ func ExampleOpen() {
 			fmt.Println(err)
 		}
 	}
-	// Both keys change at one instant, wherever they are.
+	// Both keys change at the same instant, wherever they are.
 	err = store.Execute(ctx, []string{"apple", "pear"}, func(tx kvpart.Tx) error {
 		if _, err := tx.Get("apple", nil); err != nil {
 			return err

@@ -17,9 +17,9 @@ import (
 
 var errFault = errors.New("injected")
 
-// TestFaults has engines fail at random while keys move from generation to
-// generation: what failed changed nothing, and what succeeded is there, also after
-// opening again.
+// TestFaults has engines fail at random while keys move from generation to generation:
+// failed requests changed nothing, and the writes of others are there, also after opening
+// again.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, backend := range []string{"btree", "bbolt"} {
@@ -41,7 +41,7 @@ func faults(t *testing.T, strategy kvpart.Strategy, backend string) {
 	var failing atomic.Bool
 	var calls atomic.Uint64
 	faulty := enginetest.Faulty(f, func(op enginetest.Op, _ string) error {
-		// A third of what writes fails, in no pattern that a test could be in step with.
+		// A third of writes fails, in no pattern that a test could be in step with.
 		x := calls.Add(1) * 0x9e3779b97f4a7c15 >> 32
 		writes := op == enginetest.OpPut || op == enginetest.OpDelete || op == enginetest.OpApply
 		if failing.Load() && writes && x%3 == 0 {
@@ -54,7 +54,7 @@ func faults(t *testing.T, strategy kvpart.Strategy, backend string) {
 		o.Dirs = []string{tempDir(t)}
 	}
 	s := open(t, o)
-	// What failed behind the callers' backs is told here.
+	// Close tells of failures behind the callers' backs.
 	defer func() {
 		if err := s.Close(); err != nil && !errors.Is(err, errFault) {
 			t.Error(err)

@@ -75,8 +75,8 @@ func TestFormerGenerationIsEmptied(t *testing.T) {
 	}
 }
 
-// TestFormerGenerationIsLeft: what writes a key moves it to the present generation, a
-// transaction on keys of one engine as well.
+// TestFormerGenerationIsLeft: a write moves its key to the present generation, also a
+// transaction on keys of a single engine.
 func TestFormerGenerationIsLeft(t *testing.T) {
 	s, _ := alone(t, Options{Strategy: Hard, Partitions: 2, Backend: "btree"})
 	write := map[string]func(key string) error{
@@ -114,7 +114,7 @@ func TestFormerGenerationIsLeft(t *testing.T) {
 	}
 }
 
-// TestFewMovesDoNotAddUp: the keys that one switch moves do not count for the next.
+// TestFewMovesDoNotAddUp: the keys moved by a switch do not count for the next.
 func TestFewMovesDoNotAddUp(t *testing.T) {
 	s, _ := alone(t, Options{Strategy: Hard, Partitions: 2, Backend: "btree"})
 	const keys = 2 * fewMoves
@@ -142,8 +142,8 @@ func TestFewMovesDoNotAddUp(t *testing.T) {
 	}
 }
 
-// TestGenerationIsTakenUp: a start goes on with the last generation if that is laid out
-// as the store has to be, whatever is left of others.
+// TestGenerationIsTakenUp: a start goes on with the last generation if its layout fits
+// the store, whatever is left of others.
 func TestGenerationIsTakenUp(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	for n, start := range []struct {

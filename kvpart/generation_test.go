@@ -56,7 +56,7 @@ func TestGenerations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Partitions 0 and 2 are in the first, 1 is in the second.
+			// Partitions 0 and 2 are in the first directory, 1 is in the second.
 			if len(found) != 2-i {
 				t.Errorf("directory %d holds %v", i, found)
 			}
@@ -71,7 +71,7 @@ func TestGenerations(t *testing.T) {
 	})
 }
 
-// TestForeign opens directories that hold something else.
+// TestForeign opens directories with foreign files.
 func TestForeign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,8 +102,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestFewMoveWithinTheGeneration checks that a switch that moves few keys brings no
-// new engines, and that those keys move as they are written.
+// TestFewMoveWithinTheGeneration checks that a switch that moves few keys brings no new
+// engines, and that the moved keys move as they are written.
 func TestFewMoveWithinTheGeneration(t *testing.T) {
 	each(t, func(t *testing.T, c combination) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// closingEngine is an engine that knows whether it is closed, and is asked for nothing else.
+// closingEngine is an engine that knows only whether it is closed.
 type closingEngine struct {
 	engine.Engine
 	closed atomic.Bool
@@ -27,9 +27,9 @@ func (e *closingEngine) Close() error {
 	return nil
 }
 
-// TestRetiringGenerationIsNotWritten takes homes to write to while one generation
-// follows the other and the former are closed: no home is closed before who took it
-// has let go of it, whenever that was taken.
+// TestRetiringGenerationIsNotWritten takes homes to write to while generations follow
+// each other and the former are closed. No home is closed before its writer has let go of
+// it, whenever the writer took it.
 func TestRetiringGenerationIsNotWritten(t *testing.T) {
 	const generations = 150_000
 	hs := &homes{

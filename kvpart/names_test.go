@@ -13,9 +13,8 @@ import (
 )
 
 // TestSyncedOnTheSystem watches the system calls of a store on several directories that
-// brings one generation of engines after the other: what was written is synced, and
-// so are the names of all directories. What is left of a generation is set aside
-// durably before it is removed.
+// brings generations of engines in turn. All writes are synced, and so are the names of
+// all directories. The rest of a generation is set aside durably before it is removed.
 func TestSyncedOnTheSystem(t *testing.T) {
 	synctrace.Run(t, nil, func(dir string, durable func()) {
 		o := kvpart.Options{
@@ -48,8 +47,8 @@ func TestSyncedOnTheSystem(t *testing.T) {
 }
 
 // TestNamesThatAKilledProcessLeft: a process is killed once it has named the directory of
-// an engine, or has set one aside, and before a sync of that name. The next start
-// syncs the names before it writes to the one or removes the other.
+// an engine, or has set a directory aside, before it syncs the name. The next start syncs
+// the names before it writes to the first or removes the second.
 func TestNamesThatAKilledProcessLeft(t *testing.T) {
 	const engine, following = "bbolt-g00000001-p0000", "bbolt-g00000002-p0000"
 	for what, kill := range map[string]func(root string) error{

@@ -51,7 +51,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestRefusals asks for what a store refuses.
+// TestRefusals makes the requests that a store refuses.
 func TestRefusals(t *testing.T) {
 	each(t, func(t *testing.T, c combination) {
 		t.Helper()

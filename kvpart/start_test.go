@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/kvpart/engine/enginetest"
 )
 
-// faultyStore opens a store whose engines ask fail before each call.
+// faultyStore opens a store; its engines ask fail before each call.
 func faultyStore(t *testing.T, o Options, fail func(op enginetest.Op, key string) error) *Store {
 	t.Helper()
 	f, err := engine.Lookup(o.Backend)
@@ -26,7 +26,7 @@ func faultyStore(t *testing.T, o Options, fail func(op enginetest.Op, key string
 	return s
 }
 
-// TestStartedTellsErrors: what became of a request of Start is told with it.
+// TestStartedTellsErrors: a request of Start is told its error.
 func TestStartedTellsErrors(t *testing.T) {
 	var failing enginetest.Op
 	s := faultyStore(t, Options{Strategy: Threaded, Partitions: 2, Backend: "btree"}, func(op enginetest.Op, _ string) error {
@@ -60,8 +60,8 @@ func TestStartedTellsErrors(t *testing.T) {
 	}
 }
 
-// TestGivenUpWriteHasItsValue: a write that was given up while it ran writes the value it
-// was given, whatever its caller does with the memory of that since.
+// TestGivenUpWriteHasItsValue: a write given up while it runs writes the value as given,
+// whatever its caller does with the memory of the value since.
 func TestGivenUpWriteHasItsValue(t *testing.T) {
 	for _, backend := range []string{"btree", "bbolt"} {
 		inside, leave := make(chan struct{}), make(chan struct{})
@@ -96,7 +96,7 @@ func TestGivenUpWriteHasItsValue(t *testing.T) {
 	}
 }
 
-// TestTransactionIsOver: what a function kept of its transaction cannot be used.
+// TestTransactionIsOver: a transaction kept by its function cannot be used afterwards.
 func TestTransactionIsOver(t *testing.T) {
 	for _, strategy := range Strategies() {
 		s, err := Open(Options{Strategy: strategy, Partitions: 2, Backend: "btree"})
@@ -120,7 +120,7 @@ func TestTransactionIsOver(t *testing.T) {
 }
 
 // TestPutAgain: a transaction that puts a key several times writes the last value, and
-// what it put under other keys meanwhile.
+// the values put under other keys meanwhile.
 func TestPutAgain(t *testing.T) {
 	s, err := Open(Options{Strategy: Soft, Partitions: 2, Backend: "btree"})
 	if err != nil {

@@ -50,7 +50,7 @@ func each(t *testing.T, f func(t *testing.T, c combination)) {
 	}
 }
 
-// options are those of a small store that repartitions all the time.
+// options returns options of a small store that repartitions all the time.
 func (c combination) options(tb testing.TB) kvpart.Options {
 	tb.Helper()
 	o := kvpart.Options{Strategy: c.strategy, Partitions: 3, Backend: c.backend}
@@ -63,8 +63,8 @@ func (c combination) options(tb testing.TB) kvpart.Options {
 	return o
 }
 
-// tempDir makes a directory in memory where the system has that: the tests of this
-// package write much, and what a sync does is package engine's.
+// tempDir makes a directory in memory where the system has such: the tests of this
+// package write much, and package engine tests syncs.
 func tempDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "kvpart-*")
@@ -79,7 +79,7 @@ func tempDir(tb testing.TB) string {
 	return dir
 }
 
-// restless is a policy that applies a new map as often as there is one.
+// restless is a policy that applies a new map as often as there is a new map.
 var restless = kvpart.Policy{Kind: kvpart.Async, Every: time.Millisecond, Gain: -1, Share: 1, Sample: 1, Window: 1000}
 
 func open(tb testing.TB, o kvpart.Options) *kvpart.Store {
@@ -178,7 +178,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// model is a store and what it should hold.
+// model is a store and its expected content.
 type model struct {
 	store  *kvpart.Store
 	o      kvpart.Options
@@ -187,7 +187,7 @@ type model struct {
 	draw   generators
 }
 
-// generators are of one test: they are not for use by several at the same time.
+// generators are for a single test: not for use by several at the same time.
 type generators struct {
 	key, value *rapid.Generator[string]
 	some       *rapid.Generator[[]string]
@@ -205,7 +205,7 @@ func need(t *rapid.T, err error) {
 	}
 }
 
-// context is one that may end, or not, which takes other ways with workers.
+// context is a context that may end, or cannot, which takes other ways with workers.
 func (m *model) context(t *rapid.T) context.Context {
 	if rapid.Bool().Draw(t, "cancelable") {
 		ctx, cancel := context.WithCancel(context.Background())

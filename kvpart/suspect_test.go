@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// wroteAndFails is an engine that carries out what writes, and then tells that it failed
-// while fails is set.
+// wroteAndFails is an engine that carries out writes, and reports them as failed while
+// fails is set.
 type wroteAndFails struct {
 	engine.Engine
 	fails *bool
@@ -28,8 +28,8 @@ func (e *wroteAndFails) Put(key string, value []byte) error {
 
 func (e *wroteAndFails) Apply(writes []engine.Write) error { return e.told(e.Engine.Apply(writes)) }
 
-// onUnsure are options of a store on a disk whose engines may tell of writes that they
-// failed, and have done them.
+// onUnsure returns options of a store on a disk; its engines may carry out writes and
+// report them as failed.
 func onUnsure(t *testing.T, strategy Strategy, fails *bool) Options {
 	t.Helper()
 	f, err := engine.Lookup("bbolt")
@@ -45,7 +45,7 @@ func onUnsure(t *testing.T, strategy Strategy, fails *bool) Options {
 	}
 }
 
-// alone opens a store without its upkeep, which the test takes the steps of.
+// alone opens a store without its upkeep; the test takes the upkeep's steps.
 func alone(t *testing.T, o Options) (*Store, *upkeep) {
 	t.Helper()
 	s, err := Open(o)
@@ -57,8 +57,8 @@ func alone(t *testing.T, o Options) (*Store, *upkeep) {
 	return s, &upkeep{store: s}
 }
 
-// TestSuspectsGoWithTheirKey: a key that is removed is not found by the next start, though
-// a write of it that failed has left a copy: it has no entry any more, or is elsewhere.
+// TestSuspectsGoWithTheirKey: the next start does not find a removed key, though a failed
+// write of it has left a copy. The key has no entry any more, or is elsewhere.
 func TestSuspectsGoWithTheirKey(t *testing.T) {
 	remove := map[string]func(s *Store, key string) error{
 		"delete": func(s *Store, key string) error { return s.Delete(t.Context(), key) },

@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// TestARIMA forecasts as the models do that made the series.
+// TestARIMA forecasts like the models that made the series, within .35.
 func TestARIMA(t *testing.T) {
 	race.OneGoroutine(t)
 	r := rand.New(rand.NewPCG(12, 13))
@@ -39,7 +39,7 @@ func TestARIMA(t *testing.T) {
 			t.Errorf("%s: order %+v", name, m.order)
 			continue
 		}
-		// The forecast is what the true model gives, from its own last error.
+		// The true model's forecast, from its own last error.
 		want := tc.c + tc.phi*w + tc.theta*e
 		if tc.d == 1 {
 			want += y

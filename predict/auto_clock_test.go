@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// commute draws days of demand with two peaks and a quiet night, weekends that are
-// half as busy, and a tenth of noise. From the bin change on the clocks of those
-// who make it are so many hours ahead.
+// commute draws days of demand with two peaks and a quiet night, weekends half as busy,
+// and a tenth of noise. From the bin change on, the clients' clocks are ahead by hours.
 func commute(seed uint64, day, days, change, hours int) []float64 {
 	r := rand.New(rand.NewPCG(seed, 40))
 	series := make([]float64, day*days)
@@ -28,9 +27,10 @@ func commute(seed uint64, day, days, change, hours int) []float64 {
 	return series
 }
 
-// TestClockChange: when the clocks have changed by an hour, the error of epochs of
-// twelve bins is, from the third day on, at most a fifth above that of the week before, and
-// that of a site's six at most a third. Without the turn it is up to five times that.
+// TestClockChange: the clocks change by an hour. From the third day on, the error of
+// epochs of twelve bins is at most a fifth above the week before. For epochs of six bins
+// of 48 a day it is at most a third above. Without the turn it is up to five times as
+// large.
 func TestClockChange(t *testing.T) {
 	for _, tc := range [...]struct {
 		day, horizon int
@@ -54,8 +54,8 @@ func TestClockChange(t *testing.T) {
 	}
 }
 
-// clockErrors returns the mean error of epochs in the week before that
-// day, and in the week from two days later on.
+// clockErrors returns the mean error of epochs in the week before the day change, and in
+// the week from two days later on.
 func clockErrors(t *testing.T, series []float64, day, change, horizon int) (before, after float64) {
 	t.Helper()
 	m := mustModel(t, Auto, Options{Day: day, Horizon: horizon})

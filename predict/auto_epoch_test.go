@@ -21,7 +21,7 @@ func TestEpochWeights(t *testing.T) {
 		m.weighWays(&w)
 		return w
 	}
-	// 20·10/100 = 2 by the short memory, 40·5/100 = 2 by the long one.
+	// 20·10/100 = 2 by the short memory, 40·5/100 = 2 by the long.
 	all := 1 + (epochWays-1)*math.Exp(-2)
 	check := func(when string, w [epochWays]float64, want map[int]float64) {
 		t.Helper()
@@ -34,8 +34,8 @@ func TestEpochWeights(t *testing.T) {
 	check("at rest", weights(), map[int]float64{
 		waySlow: (1 + math.Exp(-2)) / all / 2, wayMean: (1 + math.Exp(-2)) / all / 2, wayStay: math.Exp(-2) / all,
 	})
-	// An epoch of which five bins are over does not count yet; of which six are, it
-	// counts for the way that is already worse than it used to be: 1.5·.02161·(600-90).
+	// An epoch does not count yet after five bins. After six bins it counts against the
+	// way that is already worse than it used to be: 1.5·(1-.98²)·(600-90).
 	trial := epochTrial{left: 7, sum: 700}
 	for i := range trial.told {
 		trial.told[i] = 1400
@@ -52,7 +52,7 @@ func TestEpochWeights(t *testing.T) {
 	})
 }
 
-// TestShortEpochWeights: up to six bins there is one memory, and no regressions.
+// TestShortEpochWeights: up to six bins there is a single memory, and no regressions.
 func TestShortEpochWeights(t *testing.T) {
 	m := newAuto(Options{Horizon: 6})
 	train(m, []float64{5, 5})
@@ -68,7 +68,8 @@ func TestShortEpochWeights(t *testing.T) {
 			t.Errorf("way %d weighs %v, want %v", way, w[way], want)
 		}
 	}
-	// The first epoch is ten tokens too low for all ways, and forgets what was there.
+	// The first epoch is ten tokens too low for all ways, and replaces the losses set
+	// above.
 	for range 6 {
 		m.observe(5 + 10./6)
 	}
@@ -79,8 +80,9 @@ func TestShortEpochWeights(t *testing.T) {
 	}
 }
 
-// TestEpochTrials: one epoch at a time is judged before there are regressions and over
-// up to six bins, then six at a time, and none that a bin is missing of.
+// TestEpochTrials: a single epoch at a time is judged before there are regressions and
+// over up to six bins, then up to six at a time. An epoch with a missing bin is never
+// judged.
 func TestEpochTrials(t *testing.T) {
 	for _, tc := range []struct{ horizon, many, every int }{{2, 1, 2}, {6, 1, 6}, {7, 4, 2}, {12, 6, 2}, {20, 5, 4}, {288, 6, 48}} {
 		m := newAuto(Options{Horizon: tc.horizon})
@@ -111,8 +113,9 @@ func TestEpochTrials(t *testing.T) {
 	}
 }
 
-// TestStackWithinTheWays: whatever was demanded, what the regressions tell of an epoch
-// is within what the other ways tell, and they are used once they are solved.
+// TestStackWithinTheWays: whatever was demanded, the regressions' forecasts of an epoch
+// are within the forecasts of the other ways, and regressions are used once they are
+// solved.
 func TestStackWithinTheWays(t *testing.T) {
 	race.OneGoroutine(t)
 	used := 0
@@ -146,8 +149,8 @@ func TestStackWithinTheWays(t *testing.T) {
 	}
 }
 
-// TestStackFinds: an epoch is what no way from bin to bin tells, and the regression on
-// it finds it: each bin with demand is followed by a pause as long as it was large.
+// TestStackFinds: no way from bin to bin forecasts these epochs, and the regression on
+// epochs does. A pause as long as the bin is large follows each bin with demand.
 func TestStackFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 51))
 	m := newAuto(Options{Horizon: 12})
@@ -181,8 +184,8 @@ func TestStackFinds(t *testing.T) {
 	}
 }
 
-// TestEpochFollowsShift: after a level that rises or falls ten times the forecast of
-// an epoch is right within two epochs.
+// TestEpochFollowsShift: after a level rises or falls tenfold, or demand ends, the
+// forecast of an epoch is right within two epochs.
 func TestEpochFollowsShift(t *testing.T) {
 	race.OneGoroutine(t)
 	for name, factor := range map[string]float64{"up": 10, "down": .1, "off": 0} {
@@ -204,7 +207,7 @@ func TestEpochFollowsShift(t *testing.T) {
 	}
 }
 
-// TestWithin: what goes on from its own forecasts stays near what was seen.
+// TestWithin: a way that goes on from its own forecasts stays near the demand seen.
 func TestWithin(t *testing.T) {
 	m := newAuto(Options{Horizon: 12})
 	m.low, m.high = 10, 110

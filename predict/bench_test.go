@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// BenchmarkAutoEntities is an epoch of 100,000 entities of a site, one in five
-// of which has traffic, with forecasts of twelve bins: nanoseconds of processor time and bytes are
-// told for each of all entities, and for each with traffic. They have seen two
+// BenchmarkAutoEntities is an epoch of a site with 100,000 entities, a fifth of them with
+// traffic, with forecasts of twelve bins. It reports nanoseconds of processor time and
+// bytes for each of all entities, and for each with traffic. The models have seen five
 // days of 24 bins, so that all of the state is there.
 func BenchmarkAutoEntities(b *testing.B) {
 	const entities, busy = 100_000, 20_000
@@ -54,7 +54,7 @@ func processor(b *testing.B) int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// BenchmarkModels is one bin and its forecast, one bin ahead, fits included.
+// BenchmarkModels is a bin and its forecast, a bin ahead, fits included.
 func BenchmarkModels(b *testing.B) {
 	series := demand(2, 2000)
 	for _, name := range Names() {

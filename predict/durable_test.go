@@ -149,8 +149,8 @@ func TestStateAtAnyTime(t *testing.T) {
 	})
 }
 
-// TestSkip: a gap that is skipped is one that was observed, but for the fits that
-// are left out, and takes no time.
+// TestSkip: a skipped gap has the effect of an observed gap, but for the fits that are
+// left out, and takes no time.
 func TestSkip(t *testing.T) {
 	race.OneGoroutine(t)
 	series := demand(6, 120)
@@ -306,7 +306,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// broken is a point model whose numbers are not finite.
+// broken is a point model with numbers that are not finite.
 type broken struct{}
 
 func (broken) observe(float64)     {}

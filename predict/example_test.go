@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// show prints what a model forecasts after so many bins, with eight bins a day.
+// show prints a model's forecast after so many bins, with eight bins a day.
 func show(name string, demand func(bin int) float64, bins int) {
 	m, err := predict.ByName(name, predict.Options{Day: 8})
 	if err != nil {
@@ -33,7 +33,7 @@ func Example_aR() {
 	// Output: expect 0 after 10, hold 3 ready
 }
 
-// A burst now and then does not move what is expected.
+// A burst now and then does not move the expectation.
 func Example_aRLAD() {
 	show(predict.ARLAD, func(i int) float64 { return 20 + float64(i%2*10) + float64(i%17/16*500) }, 170)
 	// Output: expect 20 after 530, hold 94 ready
@@ -57,13 +57,13 @@ func Example_none() {
 	// Output: expect 0 after 4, hold 0 ready
 }
 
-// The next bin repeats the last one.
+// The next bin repeats the last.
 func Example_randomWalk() {
 	show(predict.RandomWalk, func(i int) float64 { return float64(i) }, 5)
 	// Output: expect 4 after 4, hold 4 ready
 }
 
-// Each bin is three hundredths less than the one before.
+// Each bin is three hundredths less than the bin before.
 func Example_rLS() {
 	show(predict.RLS, func(i int) float64 { return 1000 * math.Pow(.97, float64(i)) }, 80)
 	// Output: expect 87 after 90, hold 110 ready
@@ -81,7 +81,7 @@ func Example_seasonLAD() {
 	// Output: expect 100 after 200, hold 174 ready
 }
 
-// What was at this time yesterday.
+// The demand at this time yesterday.
 func Example_seasonalNaive() {
 	show(predict.SeasonalNaive, func(i int) float64 { return float64(i % 8) }, 20)
 	// Output: expect 4 after 3, hold 6 ready
@@ -93,7 +93,7 @@ func Example_smoothing() {
 	// Output: expect 1 after 4, hold 4 ready
 }
 
-// The mean and what is above it.
+// The mean, and a bound above it.
 func Example_meanRate() {
 	show(predict.MeanRate, func(i int) float64 { return float64(100 + i%2*20) }, 50)
 	// Output: expect 111 after 120, hold 132 ready

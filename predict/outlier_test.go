@@ -11,8 +11,8 @@ import (
 // impossible are numbers that no entity can have.
 var impossible = []float64{1e300, -1e300, math.MaxFloat64, 2 * MaxTokens, math.Inf(-1), math.NaN()}
 
-// withOdd shows a model the bins with one of them replaced, and returns the
-// forecasts after it and the mean absolute error of the second half of these.
+// withOdd shows a model the bins with bin at replaced by odd. It returns the forecasts
+// after this bin and the mean absolute error of their second half.
 func withOdd(t *testing.T, name string, o Options, bins []Bin, at int, odd Bin) (told []Forecast, mae float64) {
 	t.Helper()
 	m := mustModel(t, name, o)
@@ -40,9 +40,9 @@ func withOdd(t *testing.T, name string, o Options, bins []Bin, at int, odd Bin) 
 	return told, mae / n
 }
 
-// TestOutlier: a number that no entity can have leaves no trace but a missing bin.
-// After the largest that one can have, forecasts of every model are about as good as
-// without it some hundred bins later.
+// TestOutlier: a number that no entity can have leaves no trace but a missing bin. Some
+// hundred bins after the largest number that an entity can have, the forecasts of every
+// model are about as good as without it.
 func TestOutlier(t *testing.T) {
 	race.OneGoroutine(t)
 	const at, bins, few = 250, 1800, 600
@@ -55,7 +55,7 @@ func TestOutlier(t *testing.T) {
 		}
 		bound := 1.5
 		if name == Season {
-			bound = 4 // least squares over four weeks do not forget what was real
+			bound = 4 // least squares over four weeks do not forget a real number
 		}
 		want, mae := withOdd(t, name, o, series, at, Missing)
 		for _, odd := range impossible {
@@ -72,7 +72,7 @@ func TestOutlier(t *testing.T) {
 	})
 }
 
-// TestOutlierBound spells out what a bin may count for.
+// TestOutlierBound spells out the bound on a bin.
 func TestOutlierBound(t *testing.T) {
 	var o outliers
 	for i, step := range []struct{ in, want Bin }{

@@ -66,8 +66,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestNextOfEpochs: of an epoch, the simplest models tell what they tell of one
-// bin.
+// TestNextOfEpochs: in the simplest models, Next of an epoch is High of a single bin.
 func TestNextOfEpochs(t *testing.T) {
 	for _, name := range []string{MeanRate, RandomWalk} {
 		one, many := mustModel(t, name, Options{}), mustModel(t, name, Options{Horizon: 6})
@@ -113,8 +112,8 @@ func TestForecastsAreFinite(t *testing.T) {
 	}
 }
 
-// TestMeanRateCoverage: over noise, about one bin in twenty exceeds High, and
-// about one in two exceeds Median.
+// TestMeanRateCoverage: over noise, about 5 % of bins exceed High, and about 50 % exceed
+// Median.
 func TestMeanRateCoverage(t *testing.T) {
 	const bins = 20000
 	m := mustModel(t, MeanRate, Options{Weight: 1. / 32})

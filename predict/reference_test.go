@@ -66,7 +66,7 @@ func TestSimple(t *testing.T) {
 	}
 }
 
-// holt is what two bins give: level 10 + .3·10, trend .01·10, damped.
+// holt is the forecast after two bins: level 10 + .3·10, trend .01·10, damped.
 func holt(first, second float64) []float64 {
 	e := second - first
 	level, trend := first+.3*e, .01*e
@@ -175,8 +175,8 @@ func TestAR(t *testing.T) {
 	}
 }
 
-// TestDeviations compares with the best of all lines through two points: one of
-// them has the least absolute deviations.
+// TestDeviations compares with the best of all lines through two points: the line with
+// the least absolute deviations is among them.
 func TestDeviations(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
@@ -337,8 +337,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestAutoFollows: the hedge finds the expert that is right, and another one
-// after the series changes.
+// TestAutoFollows: the hedge finds the expert that is right, and another expert after the
+// series changes.
 func TestAutoFollows(t *testing.T) {
 	m := mustModel(t, Auto, Options{Day: 24})
 	miss := func(i int, net float64) float64 {
@@ -380,7 +380,7 @@ func TestTracker(t *testing.T) {
 	}
 }
 
-// TestEpochs spells out what a path makes of an epoch.
+// TestEpochs spells out how a path becomes the forecast of an epoch.
 func TestEpochs(t *testing.T) {
 	m := newEpochs("fixed", Options{Horizon: 3, Quantile: .9}, fixed{-5, 20, -8})
 	m.Observe(Bin{Net: -30, Peak: 16}) // the sum rises 16 above its end: e = 1
@@ -390,8 +390,8 @@ func TestEpochs(t *testing.T) {
 	if f.Expected != 7 || f.Median != 16 || !near(f.High, 16+8*math.Log(5), 2e-6) {
 		t.Errorf("got %+v", f)
 	}
-	// The first bin's sum ends below zero, so that its peak is e alone; that of the
-	// second bin, 61, was above the first forecast of it, 1, which gives σ = 60.
+	// The first bin's sum ends below zero, so that its peak is e alone. The peak of the
+	// second bin, 61, was above its first forecast, 1, which gives σ = 60.
 	if want := 1 + 60*math.Log(5); !near(m.nextBin.sigma, 60, 1e-12) || f.Next > f.High || !near(f.Next, min(want, f.High), 2e-6) {
 		t.Errorf("next %v of %+v, want %v or at most High", f.Next, m.nextBin, want)
 	}

@@ -17,7 +17,7 @@ var oracles = map[string]func(cs []avantan.Contribution, pool *big.Int) map[avan
 	redistribute.EqualRisk: equalRiskOracle,
 }
 
-// claim is one site's part in a step of an oracle.
+// claim is a site's part in a step of an oracle.
 type claim struct {
 	site   avantan.SiteID
 	amount *big.Rat
@@ -42,7 +42,7 @@ func total(all []claim) *big.Rat {
 
 func rat(n avantan.Tokens) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }
 
-// ledger is what was granted so far.
+// ledger is the grants so far.
 type ledger map[avantan.SiteID]*big.Rat
 
 func (l ledger) grant(site avantan.SiteID, amount *big.Rat) {
@@ -138,7 +138,7 @@ func demandOracle(cs []avantan.Contribution, pool *big.Int) map[avantan.SiteID]a
 	return l.tokens()
 }
 
-// owed shares out a debt, and reports whether there is one.
+// owed shares out a debt, and reports whether there is a debt.
 func (l ledger) owed(pool *big.Rat, cs []avantan.Contribution) bool {
 	if pool.Sign() >= 0 {
 		return false
@@ -155,7 +155,7 @@ func (l ledger) owed(pool *big.Rat, cs []avantan.Contribution) bool {
 	return true
 }
 
-// queues grants what waits, and takes it off left.
+// queues grants the queued tokens, and takes them off left.
 func (l ledger) queues(left *big.Rat, cs []avantan.Contribution) {
 	queued := claims(cs, func(c avantan.Contribution) *big.Rat { return rat(c.Queued) })
 	slices.SortStableFunc(queued, func(a, b claim) int { return a.amount.Cmp(b.amount) })
@@ -169,7 +169,7 @@ func (l ledger) queues(left *big.Rat, cs []avantan.Contribution) {
 	}
 }
 
-// clampedMedian is what equal-risk takes for the median.
+// clampedMedian is the median that equal-risk uses.
 func clampedMedian(c avantan.Contribution) avantan.Tokens {
 	switch {
 	case c.Median < c.Queued:

@@ -110,8 +110,8 @@ func checkPolicies(t *rapid.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	// Each call draws 100 cases from a seed of its own. Of those a sixth overflow,
-	// a third share a debt, and the rest share out scarce and ample pools.
+	// Each call draws 100 cases from a seed of its own. A sixth of the cases overflow, a
+	// third share a debt, and the rest share out scarce and ample pools.
 	for range 20 {
 		rapid.Check(t, checkPolicies)
 	}

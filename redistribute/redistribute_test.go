@@ -18,7 +18,7 @@ const most = math.MaxInt64
 // site is a contribution in short: of site "a", "b", … in the order given.
 type site struct{ offered, wanted, queued avantan.Tokens }
 
-// risk is one with a median.
+// risk is a site with a median.
 type risk struct{ offered, wanted, median, queued avantan.Tokens }
 
 func contributions(sites []site) []avantan.Contribution {

@@ -20,8 +20,8 @@ func policyOf(tb testing.TB, name string) redistribute.Policy {
 	return policy
 }
 
-// TestEqualRiskIsEqual: while there is enough for all medians nobody is below
-// its own, and all stand at one z between median and want, within rounding.
+// TestEqualRiskIsEqual: while there is enough for all medians nobody is below its own,
+// and all stand at the same z between median and want, within rounding.
 func TestEqualRiskIsEqual(t *testing.T) {
 	policy := policyOf(t, redistribute.EqualRisk)
 	rapid.Check(t, func(t *rapid.T) {
@@ -67,7 +67,7 @@ func TestEqualRiskIsEqual(t *testing.T) {
 	})
 }
 
-// moved is how many tokens change hands.
+// moved is the number of tokens that change hands.
 func moved(cs []avantan.Contribution, grants []avantan.Tokens) (tokens avantan.Tokens) {
 	for i, g := range grants {
 		tokens += max(0, g-cs[i].Offered)
@@ -75,9 +75,9 @@ func moved(cs []avantan.Contribution, grants []avantan.Tokens) (tokens avantan.T
 	return tokens
 }
 
-// afterRounds plays rounds of redistributions of tokens among five sites whose
-// needs wander, and returns how many tokens moved, and how much of the demand
-// drawn around the medians found no tokens at its site.
+// afterRounds plays rounds of redistributions of total tokens among five sites with
+// wandering needs. It returns the tokens moved, and the demand, drawn around the medians,
+// that found no tokens at its site.
 func afterRounds(tb testing.TB, name string, total, rounds int) (tokens, short avantan.Tokens) {
 	tb.Helper()
 	policy := policyOf(tb, name)
@@ -103,7 +103,7 @@ func afterRounds(tb testing.TB, name string, total, rounds int) (tokens, short a
 		for i := range sites {
 			s := &sites[i]
 			s.Offered = grants[i]
-			// Of a normal demand whose 95 % quantile is Wanted.
+			// Demand is normal, with Wanted as its 95 % quantile.
 			need := float64(s.Median) + r.NormFloat64()*float64(s.Wanted-s.Median)/1.645
 			short += max(0, avantan.Tokens(need)-s.Offered)
 		}
@@ -111,8 +111,8 @@ func afterRounds(tb testing.TB, name string, total, rounds int) (tokens, short a
 	return tokens, short
 }
 
-// TestEqualRiskRunsShortLess compares what the policies do with the same needs,
-// from scarce to ample. As many tokens move as under demand, within a third.
+// TestEqualRiskRunsShortLess compares the policies on the same needs, from scarce to
+// ample: equal-risk runs short least, and moves at most a third more tokens than demand.
 func TestEqualRiskRunsShortLess(t *testing.T) {
 	const rounds = 2000
 	for _, total := range []int{500, 800, 1200, 1600} {

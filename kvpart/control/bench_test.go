@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// plain is a scheduler whose keys stay, and are looked at without a lock.
+// plain is a scheduler that keeps its keys, and looks at them without a lock.
 type plain struct{ *keys }
 
 func (plain) Look(e *key) (int, bool, *atomic.Int32) { return e.at, e.gone, &e.slot }
@@ -26,8 +26,7 @@ func newBenched(b *testing.B, p Policy) (*Controller[*key], [][]*key) {
 	return c, windows(s.sorted)
 }
 
-// windows are requests for one to five keys at random places, of which the first
-// keys are drawn by zipf.
+// windows are requests for five adjacent keys at random places; zipf draws the first key.
 func windows(of []*key) [][]*key {
 	r := rand.New(rand.NewPCG(1, 1))
 	z := rand.NewZipf(r, 1.01, 1, uint64(len(of)-6))
@@ -39,9 +38,9 @@ func windows(of []*key) [][]*key {
 	return rs
 }
 
-// BenchmarkObserve is what a dispatcher pays for a request, by whether it is
-// tracked. The buffers are emptied outside of the measurement. Tracked, 23 ns for
-// one key and 35 ns for five; not tracked 11 ns, half of which are the random bits.
+// BenchmarkObserve is the cost of a request to its dispatcher, by whether the request is
+// tracked. The buffers are emptied outside of the measurement. Tracked, 23 ns for 1 key
+// and 35 ns for 5; not tracked 11 ns, half of it for the random bits.
 func BenchmarkObserve(b *testing.B) {
 	for _, keys := range []int{1, 5} {
 		for _, sample := range []float64{1, 1. / 16, 1e-9} {
@@ -67,11 +66,11 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkTrack is the whole of what tracking a request costs: to observe it, to
-// record it in the graph, and to take the oldest one back. Processor time on a
-// machine shared with others: 100 to 130 ns for one key, 630 to 750 ns for five.
-// Beside clients that copy values, which leave nothing of the graph in the caches,
-// it is 300 to 550 ns and 1.4 us (samya-lab kv, YCSB E).
+// BenchmarkTrack is the whole cost of tracking a request: to observe it, to record it in
+// the graph, and to take the oldest request back. Processor time on a machine shared with
+// others: 100 to 130 ns for 1 key, 630 to 750 ns for 5. Beside clients that copy values,
+// which leave nothing of the graph in the caches, it is 300 to 550 ns and 1.4 us
+// (samya-lab kv, YCSB E).
 func BenchmarkTrack(b *testing.B) {
 	for _, keys := range []int{1, 5} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {

@@ -26,7 +26,7 @@ func (w *world) pairs(n int) func() {
 	}
 }
 
-// apart is how many pairs are in two partitions.
+// apart counts the pairs split over two partitions.
 func (w *world) apart() int {
 	n := 0
 	for i := 0; i+1 < len(w.keys.sorted); i += 2 {
@@ -50,8 +50,8 @@ func (w *world) accounted() Stats {
 	return s
 }
 
-// TestPairsComeTogether is the whole way: what is used together ends in one
-// partition, whatever the policy.
+// TestPairsComeTogether is the whole way: keys used together end in the same partition,
+// whatever the policy.
 func TestPairsComeTogether(t *testing.T) {
 	for name, p := range map[string]Policy{
 		"every map":          all,
@@ -100,9 +100,9 @@ func TestIdleSystemSwitches(t *testing.T) {
 	}
 }
 
-// TestNoMapIsLost lets the controller step at the instant when the cutter hands a
-// map over, with all there for the next cycle to begin at once: each map is
-// applied, and cycles go on.
+// TestNoMapIsLost lets the controller step at the instant when the cutter hands a map
+// over. All is there for the next cycle to begin at once. Each map is applied, and cycles
+// go on.
 func TestNoMapIsLost(t *testing.T) {
 	w := newWorld(t, 2, 100, all)
 	w.c.handoff.nudge = func() { w.c.Step() }
@@ -162,7 +162,7 @@ func TestLoops(t *testing.T) {
 	}
 	clients.Wait()
 	c.Close()
-	// Close gave up what was under way; what was finished by then is dealt with here.
+	// Close gave up the cut under way; a finished map is dealt with here.
 	c.Step()
 	for c.Cut() {
 		c.Step()
@@ -172,8 +172,8 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// TestFailuresAreTold lets cuts and switches fail: it is told, the map stays, and
-// the next cycle is as if nothing had been.
+// TestFailuresAreTold lets cuts and switches fail: the controller tells it, the map
+// stays, and the next cycle is as if nothing had been.
 func TestFailuresAreTold(t *testing.T) {
 	broken := errors.New("broken")
 	t.Run("switch", func(t *testing.T) {
@@ -251,8 +251,7 @@ func TestKeysLeaveForAWhile(t *testing.T) {
 	}
 }
 
-// TestFill leaves keys between those of one partition to follow them, and others
-// where they are.
+// TestFill: keys between the keys of a partition follow them, and all others stay.
 func TestFill(t *testing.T) {
 	w := newWorld(t, 2, 600, all)
 	for range 2000 {
@@ -301,7 +300,7 @@ func TestReplaceUnplaces(t *testing.T) {
 	}
 }
 
-// TestHubsAreTold has one key used by all.
+// TestHubsAreTold uses a key with all others.
 func TestHubsAreTold(t *testing.T) {
 	w := &world{t: t, keys: newKeys(4, 100), seed: 1}
 	w.build(Options[*key]{Policy: all, Cut: func(ctx context.Context, g *cut.Graph, o cut.Options) (*cut.Result, error) {
@@ -353,9 +352,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestWindowPassesDuringACut has other requests fill the window while a map is made
-// of the ones before, so that most of its keys leave the graph: every one goes where
-// the map says all the same.
+// TestWindowPassesDuringACut fills the window with other requests while a map is made of
+// the earlier requests, so that most of their keys leave the graph. Every key still goes
+// where the map says.
 func TestWindowPassesDuringACut(t *testing.T) {
 	w := &world{t: t, keys: newKeys(4, 1000), seed: 1}
 	var (
@@ -399,8 +398,8 @@ func TestWindowPassesDuringACut(t *testing.T) {
 	}
 }
 
-// TestWhereCutsBegin cuts from the present map, unless that is of no use: at
-// first, and where it parts most of what is used together.
+// TestWhereCutsBegin cuts from the present map, unless the map is of no use: at first,
+// and where it parts most keys used together.
 func TestWhereCutsBegin(t *testing.T) {
 	w := &world{t: t, keys: newKeys(4, 1000), seed: 1}
 	var warm []bool

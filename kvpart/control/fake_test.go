@@ -24,7 +24,7 @@ type key struct {
 
 func (k *key) Key() string { return k.name }
 
-// keys is a fake scheduler: a map of keys, and of where they are.
+// keys is a fake scheduler: keys and their partitions.
 type keys struct {
 	mu       sync.Mutex
 	k        int
@@ -105,7 +105,7 @@ type world struct {
 	now  time.Duration
 	cpu  time.Duration
 	seed uint64
-	// cutTime and keyTime are what a cut and the recording of a key cost.
+	// cutTime is the time and processor time of a cut.
 	cutTime time.Duration
 	failed  error
 	cuts    int64
@@ -117,7 +117,8 @@ func newWorld(t *testing.T, k, n int, p Policy) *world {
 	return w.build(Options[*key]{Policy: p})
 }
 
-// build makes the controller, with what o does not say.
+// build makes the controller from o, with the world's scheduler and clocks, and with
+// components if o has no Cut.
 func (w *world) build(o Options[*key]) *world {
 	w.t.Helper()
 	o.Scheduler = w.keys
@@ -169,8 +170,8 @@ func (w *world) pass(d, step time.Duration, requests func()) {
 	}
 }
 
-// components cuts a graph by whole components, the heaviest first into the
-// lightest part: it does as well as can be where those are many and small.
+// components cuts a graph by whole components, each into the lightest part so far. Many
+// small components are cut as well as can be.
 func components(_ context.Context, g *cut.Graph, o cut.Options) (*cut.Result, error) {
 	n := len(g.Offsets) - 1
 	r := &cut.Result{Parts: make([]int32, n)}

@@ -30,9 +30,8 @@ func TestPolicyOptions(t *testing.T) {
 	}
 }
 
-// TestShare spends processor time as tracking and cutting do, under any load, and
-// has any share: by any time no more was spent than that share of it, and one cut
-// and one step of tracking more.
+// TestShare spends processor time as tracking and cutting do, under any load and with any
+// share. By any time no more was spent than the share, a cut and 20 steps of tracking.
 func TestShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Policy{
@@ -91,8 +90,8 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// TestSamplingFitsTheShare tracks as much as half of the share allows, at each
-// load, and all where that costs less.
+// TestSamplingFitsTheShare tracks as much as half of the share allows, at each load, and
+// all requests where they cost less.
 func TestSamplingFitsTheShare(t *testing.T) {
 	p := Policy{Share: .1, Gain: -1}
 	if err := p.check(); err != nil {
@@ -128,9 +127,9 @@ func TestSamplingFitsTheShare(t *testing.T) {
 	}
 }
 
-// TestWellDistributedLoadIsNotCut reads keys one by one, evenly: there is nothing
-// to gain, so nothing is cut and hardly anything tracked. Then keys are used two
-// by two: it is noticed at once.
+// TestWellDistributedLoadIsNotCut reads single keys evenly: there is nothing to gain, so
+// nothing is cut and hardly anything tracked. Then keys are used two by two: within two
+// seconds the map follows.
 func TestWellDistributedLoadIsNotCut(t *testing.T) {
 	w := newWorld(t, 4, 1000, Policy{Window: 10_000, Every: time.Second})
 	offered := 0
@@ -154,8 +153,8 @@ func TestWellDistributedLoadIsNotCut(t *testing.T) {
 	}
 }
 
-// TestCutsThatDoNotPayGetRare uses keys two by two at random: no map is good. Then
-// there is one, and it is found.
+// TestCutsThatDoNotPayGetRare uses keys two by two at random: no map is good. Then fixed
+// pairs are used, and a good map is found.
 func TestCutsThatDoNotPayGetRare(t *testing.T) {
 	w := newWorld(t, 4, 1000, Policy{Window: 4000, Every: 100 * time.Millisecond, Share: 1})
 	w.cutTime = time.Millisecond
@@ -171,15 +170,15 @@ func TestCutsThatDoNotPayGetRare(t *testing.T) {
 	if s.Computed > 60 {
 		t.Errorf("%d cuts in a minute", s.Computed)
 	}
-	// The share of requests on several partitions does not get worse: the next cut
-	// that is due must find it.
+	// The share of requests on several partitions does not get worse: the next cut that
+	// is due must find the map.
 	w.pass(15*time.Second, 10*time.Millisecond, w.pairs(1000))
 	if s := w.accounted(); w.apart() > 5 {
 		t.Errorf("%d pairs apart; %+v", w.apart(), s)
 	}
 }
 
-// TestMovingLoad moves what is used together again and again: the map follows.
+// TestMovingLoad changes again and again which keys are used together: the map follows.
 func TestMovingLoad(t *testing.T) {
 	w := newWorld(t, 4, 1000, Policy{Window: 10_000, Every: 100 * time.Millisecond})
 	for distance := 1; distance <= 64; distance *= 2 {

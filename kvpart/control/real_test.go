@@ -15,10 +15,10 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// entry is a key of the real scheduler, whose value is how often it was used.
+// entry is a key of the real scheduler; its value counts its uses.
 type entry = sched.Entry[int]
 
-// whole is the real scheduler as this package wants it.
+// whole is the real scheduler with the interface that this package wants.
 type whole struct {
 	*sched.Scheduler[int]
 	control *control.Controller[*entry]
@@ -85,7 +85,7 @@ func newReal(tb testing.TB, mode sched.Mode, partitions, n int, p *control.Polic
 
 func name(i int) string { return fmt.Sprintf("user%08d", i) }
 
-// scan uses length keys from a random one on, or one key alone.
+// scan uses length keys from a random key on; with length 1, a key alone.
 func (r *whole) scan(rng *rand.Rand, n, length int) error {
 	t := &touch{}
 	if length == 1 {
@@ -201,15 +201,15 @@ func TestRemovedKeysAreDropped(t *testing.T) {
 	vertices(2)
 }
 
-// BenchmarkReal measures what requests cost with and without control, in processor
-// time of the whole process, and what control takes by its own measurement.
+// BenchmarkReal measures the cost of requests with and without control, in processor time
+// of the whole process, and the cost of control by its own measurement.
 //
-// Uniform requests for one key: 2 to 3 % of them are tracked in the first seconds,
-// at .3 to .4 % of a core or about 1 % of what the process uses, and none is cut.
+// Uniform requests for 1 key: 2 to 3 % of them are tracked in the first seconds, and
+// nothing is cut. Tracking takes .3 to .4 % of a core, about 1 % of the process's time.
 //
-// A lower priority of the cutter's thread (nice 10) was tried and left out: in 5
-// alternated pairs of runs on two cores shared with other load the longest pauses
-// were 1 to 69 ms with it and 11 to 67 ms without, with half as many cuts.
+// A lower priority of the cutter's thread (nice 10) was tried and left out. In 5
+// alternated pairs of runs on two cores shared with other load, the longest pauses were 1
+// to 69 ms with it and 11 to 67 ms without. It made half as many cuts.
 func BenchmarkReal(b *testing.B) {
 	const n, clients = 100_000, 8
 	for _, length := range []int{1, 5} {

@@ -8,9 +8,9 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// TestGivingWay cuts for 100 ms that could give way each 100 us: it does so each
-// time where that takes no time, and gets a share of the time where others want
-// all of it.
+// TestGivingWay cuts for 100 ms that could give way each 100 us. The cut does so each
+// time where giving way takes no time, and gets a share of the time where others want all
+// of it.
 func TestGivingWay(t *testing.T) {
 	const work, slice = 100 * time.Millisecond, 100 * time.Microsecond
 	for name, c := range map[string]struct {
@@ -54,8 +54,8 @@ func TestGivingWay(t *testing.T) {
 	}
 }
 
-// TestCutsArePaced cuts for 100 ms of processor time: the first cut at once, those
-// after a map was applied at a pace, of a policy that bounds its share.
+// TestCutsArePaced cuts for 100 ms of processor time. The first cut runs at once; cuts
+// after a map was applied run at a pace, if the policy bounds their share.
 func TestCutsArePaced(t *testing.T) {
 	const work, slice = 100 * time.Millisecond, 100 * time.Microsecond
 	for name, c := range map[string]struct {

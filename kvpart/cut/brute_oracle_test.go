@@ -13,17 +13,17 @@ type brute struct {
 	g    *cut.Graph
 	k    int
 	part []int32
-	// most is what a part may weigh, by dimension; nil for anything.
+	// most bounds the weight of a part, by dimension; nil for no bound.
 	most    []float64
 	weights [][]int64
-	// leave is called with the cut of each partition within most, and with the
-	// weights; it returns the cut from which on no further one is of interest.
+	// leave is called with the cut and the weights of each partition within most. It
+	// returns the cut from which on partitions are of no interest.
 	leave func(cut int64, weights [][]int64) int64
 	bound int64
 }
 
-// all calls leave with one partition of each set of those that differ by the
-// numbers of their parts alone.
+// all calls leave once for all partitions that differ by the numbers of their parts
+// alone.
 func (b *brute) all() {
 	b.part = make([]int32, len(b.g.Offsets)-1)
 	b.weights = make([][]int64, b.g.Dims)
@@ -34,8 +34,8 @@ func (b *brute) all() {
 	b.from(0, 0, 0)
 }
 
-// from places vertex v and those behind it; those before it are in parts below
-// used, and cut sum.
+// from places vertex v and the vertices behind it. The vertices before it are in parts
+// below used, and cut sum.
 func (b *brute) from(v, used int, sum int64) {
 	if sum >= b.bound {
 		return
@@ -74,8 +74,8 @@ func means(g *cut.Graph, k int) []float64 {
 	return m
 }
 
-// leastCut returns the least cut whose balance is at most so much in each
-// dimension; false if there is none.
+// leastCut returns the least cut with at most the balance in each dimension; false if
+// there is none.
 func leastCut(g *cut.Graph, k int, balance []float64) (int64, bool) {
 	b := &brute{g: g, k: k, most: means(g, k)}
 	for d := range b.most {
@@ -90,7 +90,7 @@ func leastCut(g *cut.Graph, k int, balance []float64) (int64, bool) {
 	return best, found
 }
 
-// leastBalance returns the least balance there is, over the dimensions.
+// leastBalance returns the least possible balance, over the dimensions.
 func leastBalance(g *cut.Graph, k int) float64 {
 	m, best := means(g, k), 1e9
 	b := &brute{g: g, k: k, leave: func(_ int64, weights [][]int64) int64 {
@@ -109,7 +109,7 @@ func leastBalance(g *cut.Graph, k int) float64 {
 	return best
 }
 
-// tiny draws a graph of at most 12 vertices, and into how many parts to cut it.
+// tiny draws a graph of at most 12 vertices, and the number of parts to cut it into.
 func tiny(r *rand.Rand) (*cut.Graph, int) {
 	k := 2 + r.IntN(3)
 	n := k + r.IntN(13-k)
@@ -143,9 +143,9 @@ func tiny(r *rand.Rand) (*cut.Graph, int) {
 	return g, k
 }
 
-// TestAgainstAllPartitions holds cuts of small graphs against the best there is.
-// The partitioner need not find it each time, but nearly always; what it tells can
-// never be better.
+// TestAgainstAllPartitions holds cuts of small graphs against the best cuts. The
+// partitioner need not find the best each time, but nearly always; its cut can never be
+// better.
 func TestAgainstAllPartitions(t *testing.T) {
 	for _, imbalance := range []float64{.03, .3} {
 		var graphs, feasible, within int

@@ -64,8 +64,8 @@ func (b *builder) graph() *Graph {
 	return g
 }
 
-// communities makes groups of size vertices and requests, of which some reach
-// into other groups.
+// communities makes groups of size vertices, and requests within the groups. A share
+// outside of the requests' vertices is drawn from all groups.
 func communities(seed uint64, groups, size, requests int, outside float64) *Graph {
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := newBuilder(groups*size, 1)
@@ -130,7 +130,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// told checks that r is a partition and that what it says of itself is true.
+// told checks that r is a partition and that its figures are true.
 func told(t fataler, g *Graph, o Options, r *Result) {
 	t.Helper()
 	n := len(g.Offsets) - 1

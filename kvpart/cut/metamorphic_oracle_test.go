@@ -69,14 +69,14 @@ func partition(t *testing.T, g *cut.Graph, o cut.Options) *cut.Result {
 	return r
 }
 
-// small is a small graph of a family, and into how many parts to cut it.
+// small is a small graph of a family, and the number of parts to cut it into.
 type small struct {
 	name string
 	g    *cut.Graph
 	k    int
 }
 
-// smallGraphs are one of each family.
+// smallGraphs has a graph of each family.
 func smallGraphs(t *testing.T) []small {
 	t.Helper()
 	var all []small
@@ -115,7 +115,7 @@ func TestRelabelledVertices(t *testing.T) {
 	}
 }
 
-// Nor does the unit that weights are in.
+// The unit of weights means nothing either.
 func TestScaledWeights(t *testing.T) {
 	for _, c := range smallGraphs(t) {
 		g, k := c.g, c.k
@@ -128,7 +128,8 @@ func TestScaledWeights(t *testing.T) {
 	}
 }
 
-// Of two copies one is a half, and both together cut as well as one alone.
+// Two copies are cut into halves between them, and into twice the parts about as well as
+// a single copy.
 func TestTwoCopies(t *testing.T) {
 	for _, c := range smallGraphs(t) {
 		g, k := c.g, c.k
@@ -143,7 +144,7 @@ func TestTwoCopies(t *testing.T) {
 	}
 }
 
-// A start that was cut well already is kept but for what pays.
+// A start that was cut well already is kept, but for moves that pay.
 func TestStartIsKept(t *testing.T) {
 	for _, c := range smallGraphs(t) {
 		g, k := c.g, c.k
@@ -155,7 +156,7 @@ func TestStartIsKept(t *testing.T) {
 				t.Errorf("cut %d and balance %v became %d and %v, %d of %d vertices moved",
 					cold.Cut, cold.Balance, warm.Cut, warm.Balance, warm.Moved, n)
 			}
-			// And one that says nothing is a cold start.
+			// And a start that says nothing is a cold start.
 			free := partition(t, g, cut.Options{Parts: k, Seed: 1, Start: slices.Repeat([]int32{-1}, n)})
 			near(t, g, "cut from a start in no part", free.Cut, cold.Cut, .1)
 			if free.Moved != 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut/graphs"
 )
 
-// The examples of METIS's manual (version 5, figure 2): one graph of 7 vertices
-// and 11 edges, with ever more weights.
+// The examples of METIS's manual (version 5, figure 2): a graph of 7 vertices and 11
+// edges, with ever more weights.
 const (
 	plainFile = `7 11
 5 3 2
@@ -231,7 +231,7 @@ func TestReadPartsRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadMETIS: what is read is well-formed, and reads the same once written.
+// FuzzReadMETIS: a graph as read is well-formed, and reads the same once written.
 func FuzzReadMETIS(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, file := range []string{plainFile, edgesFile, bothFile, twoFile, allFile, "0 0", "2147483646 1073741823 111 2\n1 1 1 2 3"} {
@@ -274,7 +274,7 @@ func FuzzReadMETIS(tf *testing.F) {
 	})
 }
 
-// FuzzReadParts: what is read reads the same once written.
+// FuzzReadParts: parts as read read the same once written.
 func FuzzReadParts(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte("0\n1\n-1\n4095"), 4)

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testSolver is one without a job.
+// testSolver is a solver without a job.
 func testSolver() *solver {
 	s := &solver{pace: pace{ctx: context.Background()}, rng: (&Options{Seed: 1}).chance()}
 	s.rest()
@@ -54,8 +54,8 @@ func TestSpreadShiftsBorders(t *testing.T) {
 	}
 }
 
-// TestBondsAreCounted holds what a state says it cuts, bonds included, against a
-// count of its own, after any moves.
+// TestBondsAreCounted holds the cut of a state, bonds included, against a count of its
+// own, after any moves.
 func TestBondsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGraph(t)
@@ -93,7 +93,7 @@ func TestBondsAreCounted(t *testing.T) {
 	})
 }
 
-// TestUnswap returns what need not have been moved.
+// TestUnswap: unswap returns the items that need not have moved.
 func TestUnswap(t *testing.T) {
 	it := items{1, []int64{5, 5, 5, 5, 1, 1}}
 	was := []int32{0, 0, 1, 1, 0, 0}
@@ -117,7 +117,7 @@ func TestUnswap(t *testing.T) {
 	}
 }
 
-// heat doubles the weight of vertices around the first one, a twentieth of all.
+// heat doubles the weight of vertices around first, a twentieth of the total weight.
 func heat(g *Graph, first int32) *Graph {
 	n := int32(len(g.Offsets) - 1)
 	hot := *g
@@ -148,7 +148,7 @@ func heat(g *Graph, first int32) *Graph {
 	return &hot
 }
 
-// hubbed is a tree whose teams lend each other leaves.
+// hubbed is 60 hubs with 20 leaves each; some requests pair leaves of different hubs.
 func hubbed(seed uint64) *Graph {
 	r := rand.New(rand.NewPCG(seed, 9))
 	b := newBuilder(60*21, 1)
@@ -162,8 +162,8 @@ func hubbed(seed uint64) *Graph {
 	return b.graph()
 }
 
-// TestWarmStartAfterHeat heats graphs in one place: a warm start moves less than a
-// fifth of what a cold one does, and cuts 1.05 times as much at most.
+// TestWarmStartAfterHeat heats graphs in a single place: a warm start moves less than a
+// fifth as much as a cold start, and cuts 1.05 times as much at most.
 func TestWarmStartAfterHeat(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -20,8 +20,8 @@ func closeEngine(t *testing.T, e Engine) {
 	}
 }
 
-// TestBoltBroken fails a transaction: it and all later writes fail, reads go on, and
-// what was acknowledged before is there after opening again.
+// TestBoltBroken fails a transaction: it and all later writes fail, reads go on, and the
+// writes acknowledged before are there after opening again.
 func TestBoltBroken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,8 +69,8 @@ func TestBoltBroken(t *testing.T) {
 	}
 }
 
-// TestBoltBrokenForGood: after a transaction that failed all later ones fail, also where
-// whatever failed works again: what the failed one has left is not known.
+// TestBoltBrokenForGood: after a failed transaction all later transactions fail, even if
+// the cause is gone: nobody knows the state that the failed transaction has left.
 func TestBoltBrokenForGood(t *testing.T) {
 	t.Parallel()
 	e, err := openBoltFile(t.TempDir(), nil)
@@ -122,8 +122,8 @@ func TestBoltCutOff(t *testing.T) {
 	}
 }
 
-// TestBoltDamaged spoils one page of a file after the other: it is refused, or what
-// is there can be read. A panic of the library would end the test.
+// TestBoltDamaged spoils each page of a file in turn: the engine refuses the file, or can
+// read its content. A panic of the library would end the test.
 func TestBoltDamaged(t *testing.T) {
 	t.Parallel()
 	const page = 4096
@@ -196,7 +196,7 @@ func TestBoltGroups(t *testing.T) {
 		e.mu.Lock()
 		n := len(e.waiting)
 		e.mu.Unlock()
-		if n == writers-1 { // one of them writes, or is about to
+		if n == writers-1 { // the last writes, or is about to
 			break
 		}
 		if time.Now().After(deadline) {
@@ -208,7 +208,7 @@ func TestBoltGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	wg.Wait()
-	// The first writes its own, one of the others all that waited: some pages each.
+	// The first writer writes alone, another for all that waited: some pages each.
 	after := e.db.Stats()
 	if n := after.TxStats.GetWrite() - before.TxStats.GetWrite(); n == 0 || n > 2*4 {
 		t.Errorf("%d writers wrote %d pages", writers, n)

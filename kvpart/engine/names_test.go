@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/kvpart/engine"
 )
 
-// TestSyncedOnTheSystem watches the system calls of durable engines: what Put, Delete
-// and Apply have done is synced, and so are the names of the files that it is in.
+// TestSyncedOnTheSystem watches the system calls of durable engines: the writes of Put,
+// Delete and Apply are synced, and so are the names of their files.
 func TestSyncedOnTheSystem(t *testing.T) {
 	for _, name := range engine.Names() {
 		f, err := engine.Lookup(name)

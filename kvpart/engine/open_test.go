@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// TestBoltLargeWrite: a write that is larger than a transaction is to be has one of its
-// own.
+// TestBoltLargeWrite: a write larger than the bound of a transaction has its own.
 func TestBoltLargeWrite(t *testing.T) {
 	t.Parallel()
 	e, err := openBoltFile(t.TempDir(), nil)
@@ -57,7 +56,7 @@ func TestBoltLetsGo(t *testing.T) {
 	}
 }
 
-// TestBoltEmptyFile: a start that was cut off leaves an empty file, which is a new one.
+// TestBoltEmptyFile: a start that was cut off leaves an empty file, which opens as new.
 func TestBoltEmptyFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,7 +74,7 @@ func TestBoltEmptyFile(t *testing.T) {
 	}
 }
 
-// TestBoltGroupFails: of writes that share a transaction which fails all are told.
+// TestBoltGroupFails: all writes that share a failed transaction fail.
 func TestBoltGroupFails(t *testing.T) {
 	t.Parallel()
 	var file *os.File

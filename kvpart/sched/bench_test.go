@@ -54,7 +54,7 @@ func fill(b *testing.B, n int, o sched.Options[int64]) (*sched.Scheduler[int64],
 	return s, keys
 }
 
-// zipf returns a source of keys, some much oftener than others, scattered.
+// zipf returns a source of keys, some much more frequent than others, scattered.
 func zipf(r *rand.Rand, keys []string) func() string {
 	z := rand.NewZipf(r, 1.01, 1, uint64(len(keys)-1))
 	drawn := make([]string, 1<<16)
@@ -143,7 +143,7 @@ func BenchmarkOne(b *testing.B) {
 	}
 }
 
-// BenchmarkControl looks keys up in one map under one lock.
+// BenchmarkControl looks keys up in a map under a lock.
 func BenchmarkControl(b *testing.B) {
 	for _, n := range []int{cached, benchKeys} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
@@ -168,9 +168,9 @@ func BenchmarkControl(b *testing.B) {
 	}
 }
 
-// BenchmarkRange measures ranges of 2 to 8 of 1e5 keys on 4 partitions, neighbours
-// on one partition (near) or anywhere, so that most ranges take several. Processor
-// time per request as above, in ns:
+// BenchmarkRange measures ranges of 2 to 8 of 1e5 keys on 4 partitions, neighbours on the
+// same partition (near) or anywhere, so that most ranges take several. Processor time per
+// request as above, in ns:
 //
 //	                     1 client    8 clients
 //	callers/near         810-830      890-930
@@ -210,9 +210,9 @@ func BenchmarkRange(b *testing.B) {
 
 // BenchmarkSwitch measures switches while clients read and write, 1e5 entries being
 // assigned before each. The median pause is 0.8 to 1.8 us with callers and 7 to 12 us
-// with workers, on 8 partitions. The 99th percentile of 100 switches was .05 to 30 ms
-// on a machine with ten times as many processes as cores: that is how long one of
-// them may be without a processor.
+// with workers, on 8 partitions. The 99th percentile of 100 switches was .05 to 30 ms on
+// a machine with ten times as many processes as cores. A process may be without a
+// processor for so long.
 func BenchmarkSwitch(b *testing.B) {
 	for _, m := range []struct {
 		name string

@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// TestSwitchDoesNotKeepAClosedSchedulerOpen: a switch while some workers have ended
-// and others have not must not make those wait for these.
+// TestSwitchDoesNotKeepAClosedSchedulerOpen: workers that have not ended must not wait at
+// a switch for workers that have.
 func TestSwitchDoesNotKeepAClosedSchedulerOpen(t *testing.T) {
 	s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: sched.Manual})
 	if err := s.Restore("a", 1, 0); err != nil {
@@ -45,8 +45,8 @@ type blocked struct {
 func (b *blocked) Run(*sched.Request[int64]) { <-b.release }
 func (b *blocked) End(error)                 {}
 
-// TestSwitchesDoNotPileUp: a switch waits until the workers have come to the one
-// before, so that one at most is in each queue.
+// TestSwitchesDoNotPileUp: a switch waits until the workers have come to the switch
+// before, so that each queue has at most a single switch.
 func TestSwitchesDoNotPileUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: sched.Workers})
@@ -74,7 +74,7 @@ func TestSwitchesDoNotPileUp(t *testing.T) {
 	})
 }
 
-// where is a job that remembers where its entry was when it was dispatched.
+// where is a job that remembers the partition of its entry at its dispatch.
 type where struct {
 	req   sched.Request[int64]
 	at    int

@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// probe is a job that does what it is told to, and tells what became of it.
+// probe is a job that calls a function, and records its runs and its end.
 type probe struct {
 	req   sched.Request[int64]
 	run   func(r *sched.Request[int64])
@@ -55,7 +55,7 @@ func occupy(t *testing.T, s *sched.Scheduler[int64], m sched.Mode, key string) (
 	return func() { close(leave); <-left }
 }
 
-// waited is a context that tells when its end is waited for.
+// waited is a context that tells when somebody waits for its end.
 type waited struct {
 	context.Context
 	once  sync.Once
@@ -67,7 +67,7 @@ func (w *waited) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// yielding is a context that lets workers run before its end is looked for.
+// yielding is a context that lets workers run before anybody looks for its end.
 type yielding struct{ context.Context }
 
 func (y yielding) Done() <-chan struct{} {
@@ -77,7 +77,7 @@ func (y yielding) Done() <-chan struct{} {
 	return y.Context.Done()
 }
 
-// TestGivenUpBeforeItBegan: what is asked for too late is not done, not even by a
+// TestGivenUpBeforeItBegan: a request that comes too late does not run, not even on a
 // worker that would have taken it at once.
 func TestGivenUpBeforeItBegan(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
@@ -227,7 +227,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Close waits for what was handed over, and refuses what comes.
+// Close waits for the requests handed over, and refuses new requests.
 func TestCloseDrains(t *testing.T) {
 	s := newScheduler(t, sched.Options[int64]{Partitions: 3, Mode: sched.Workers})
 	release := occupy(t, s, sched.Workers, "a")
@@ -257,7 +257,7 @@ func TestCloseDrains(t *testing.T) {
 	s.Close()
 }
 
-// The bound of a queue is kept to one, and those who wait for room give up in time.
+// A queue keeps its bound exactly, and callers who wait for room give up in time.
 func TestQueueBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 3
@@ -306,7 +306,7 @@ func TestQueueBound(t *testing.T) {
 	})
 }
 
-// Whoever waits for room is told of it, also if that comes while it looks.
+// A caller who waits for room is told of it, also if room comes while the caller looks.
 func TestShortQueuesMove(t *testing.T) {
 	const clients, rounds = 2, 50_000
 	s := newScheduler(t, sched.Options[int64]{Partitions: 2, Mode: sched.Workers, Queue: 1})

@@ -35,7 +35,7 @@ func absent(r *sched.Request[int64]) {
 	}
 }
 
-// Entries that are left vacant go, whoever left them; the others stay.
+// Vacant entries go, whoever left them; the others stay.
 func TestVacantEntriesGo(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -60,7 +60,7 @@ func TestVacantEntriesGo(t *testing.T) {
 			t.Errorf("%d entries, of which one is kept", got)
 		}
 		s.Sweep()
-		s.Sweep() // what was busy in the first is not
+		s.Sweep() // entries busy in the first sweep are free
 		if got := s.Entries(nil, "", 10); len(got) != 1 || got[0].Key() != "kept" {
 			t.Errorf("%d entries are left, want one", len(got))
 		}
@@ -105,7 +105,7 @@ func TestRange(t *testing.T) {
 func TestPlacement(t *testing.T) {
 	for _, c := range []struct {
 		place sched.Placement
-		want  []int // of a and b in one request, then c, then d and e
+		want  []int // of a and b in a single request, then c, then d and e
 	}{
 		{sched.RoundRobin, []int{0, 1, 2, 0, 1}},
 		{sched.Together, []int{0, 0, 1, 2, 2}},

@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// transfer moves some from the first entry to the second.
+// transfer moves an amount from the first entry to the second.
 type transfer struct {
 	req    sched.Request[int]
 	amount int
@@ -21,7 +21,7 @@ func (t *transfer) Run(r *sched.Request[int]) {
 
 func (t *transfer) End(error) {}
 
-// Requests of entries that the caller has, one of which is then removed.
+// Requests of entries that the caller has; then an entry is removed.
 func ExampleRequest_Of() {
 	s, err := sched.New(sched.Options[int]{Partitions: 2})
 	if err != nil {

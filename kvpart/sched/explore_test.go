@@ -8,8 +8,8 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// explore takes all orders of the steps of a world, but those that lead where an
-// earlier one led.
+// explore takes all orders of the steps of a world, but skips steps to a state seen
+// before.
 func explore(t *testing.T, start func() *world) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -21,10 +21,10 @@ type bump struct {
 func (j *bump) Run(r *sched.Request[int64]) { r.Entries()[0].Value++ }
 func (j *bump) End(error)                   { j.busy.Store(false) }
 
-// BenchmarkOf measures requests of given entries on 4 partitions, of one or of three,
-// by 1 and 2 clients: Callers run them, Workers have up to 64 of each client started.
-// Processor time per request on two cores (which others used as well, some four
-// processes a core), in ns, as the least and the median of 6 runs; nothing is allocated:
+// BenchmarkOf measures requests of 1 or 3 given entries on 4 partitions, by 1 and 2
+// clients: Callers run them, Workers have up to 64 of each client started. Processor time
+// per request on two cores (shared, with some four processes a core), in ns, as the least
+// and the median of 6 runs; nothing is allocated:
 //
 //	                       1 client    2 clients
 //	callers/one              35-40         40-61

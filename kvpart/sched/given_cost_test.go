@@ -13,8 +13,8 @@ type none struct{}
 func (none) Run(*Request[int]) {}
 func (none) End(error)         {}
 
-// TestOfPinsNothing: a request of given entries leaves the index alone, also where
-// one of keys that was tried often holds it.
+// TestOfPinsNothing: a request of given entries leaves the index alone, also where a
+// request of keys that was tried often holds it.
 func TestOfPinsNothing(t *testing.T) {
 	s, err := New(Options[int]{Partitions: 2})
 	if err != nil {
@@ -48,8 +48,8 @@ func TestOfPinsNothing(t *testing.T) {
 	}
 }
 
-// TestOfAllocatesNothing: a request of given entries that is used again runs without
-// an allocation.
+// TestOfAllocatesNothing: a request of given entries that is used again runs without an
+// allocation.
 func TestOfAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")

@@ -82,7 +82,7 @@ func TestOf(t *testing.T) {
 	})
 }
 
-// A request that is set up otherwise after one of Of does not write to its slice.
+// A request that is set up otherwise after Of does not write to the slice of Of.
 func TestOfKeepsTheSlice(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestRemoveAndSweep(t *testing.T) {
 	})
 }
 
-// Where there is a Classer it says where requests of given entries run, too.
+// A Classer also says where requests of given entries run.
 func TestOfWithAClasser(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -190,7 +190,7 @@ func TestOfWithAClasser(t *testing.T) {
 }
 
 // Requests on an entry run in the order in which they were handed over, wherever it
-// moves; those on one that was removed before are refused, and no others.
+// moves. Requests on an entry removed before are refused, and no others.
 func TestGivenEntriesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.IntRange(1, 3).Draw(t, "partitions")
@@ -275,7 +275,7 @@ func TestGivenEntriesInOrder(t *testing.T) {
 	})
 }
 
-// The observer is told of requests of given entries once each, as of others.
+// The observer is told of each request of given entries once, as of other requests.
 func TestOfIsObserved(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()

@@ -24,8 +24,8 @@ func within(t *testing.T, doing string, fn func()) {
 	}
 }
 
-// knock is a context without an end that has something done when somebody is about to
-// wait for that, once.
+// knock is a context without an end. It calls do once, when somebody is about to wait for
+// the end.
 type knock struct {
 	context.Context
 	once *sync.Once
@@ -39,7 +39,7 @@ func (k knock) Done() <-chan struct{} {
 	return nil
 }
 
-// A caller that found its partition before a switch goes to the one after it.
+// A caller that found its partition before a switch goes to the partition after it.
 func TestOfOverASwitch(t *testing.T) {
 	for _, several := range []bool{false, true} {
 		s := newScheduler(t, sched.Options[int64]{Partitions: 3})
@@ -68,8 +68,9 @@ func TestOfOverASwitch(t *testing.T) {
 	}
 }
 
-// Insert and Remove do not wait for a job, nor for those that wait for it. What was
-// dispatched runs with the entry; what was not is refused; the key is another's at once.
+// Insert and Remove wait neither for a job nor for requests that wait for the job. A
+// dispatched request runs with the removed entry; any other is refused; the key is free
+// for another entry at once.
 func TestRemoveWaitsForNobody(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -128,7 +129,7 @@ func TestRemoveWaitsForNobody(t *testing.T) {
 	})
 }
 
-// Where requests are given their entries, jobs may insert and remove.
+// Jobs on given entries may insert and remove.
 func TestJobsInsertAndRemove(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()

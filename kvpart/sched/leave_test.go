@@ -12,7 +12,7 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// many are keys of which more than one sweep is worth are made in one request.
+// many returns first and 200 other keys: more than a sweep looks at.
 func many(first string) []string {
 	keys := []string{first}
 	for i := range 200 {
@@ -21,7 +21,7 @@ func many(first string) []string {
 	return keys
 }
 
-// atOnce fails the test if a request waits for anybody; in Callers mode nothing that runs
+// atOnce fails the test if a request waits for anybody; in Callers mode no running job
 // may be in its way.
 func atOnce(t *testing.T, s *sched.Scheduler[int64], what string, keys ...string) {
 	t.Helper()
@@ -46,8 +46,8 @@ func atOnce(t *testing.T, s *sched.Scheduler[int64], what string, keys ...string
 	}
 }
 
-// closedIfGood makes a scheduler that is closed unless the test fails: a lock that is kept
-// would keep it open for good.
+// closedIfGood makes a scheduler that is closed unless the test fails: a lock that is
+// kept would keep it open for good.
 func closedIfGood(t *testing.T, o sched.Options[int64]) *sched.Scheduler[int64] {
 	t.Helper()
 	s, err := sched.New(o)
@@ -62,9 +62,9 @@ func closedIfGood(t *testing.T, o sched.Options[int64]) *sched.Scheduler[int64] 
 	return s
 }
 
-// nothingIsLeft sweeps until no entry is there, and fails the test if that does not come.
-// One sweep may not do: in Callers mode whoever gave up may have the lock of a partition
-// for a moment longer, and its entries are busy then.
+// nothingIsLeft sweeps until no entry is there, and fails the test after 10 s. A single
+// sweep may not do: in Callers mode a request that gave up may have the lock of a
+// partition for a moment longer, and its entries are busy then.
 func nothingIsLeft(t *testing.T, s *sched.Scheduler[int64], what string) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); s.Keys() != 0; runtime.Gosched() {
@@ -75,8 +75,8 @@ func nothingIsLeft(t *testing.T, s *sched.Scheduler[int64], what string) {
 	}
 }
 
-// TestNothingIsForgottenAtTheGate: entries that a request made while it waited for room go,
-// though a hold kept it from a second try until its time was over.
+// TestNothingIsForgottenAtTheGate: entries that a request made while it waited for room
+// go, though a hold kept it from a second try until its time was over.
 func TestNothingIsForgottenAtTheGate(t *testing.T) {
 	s := newScheduler(t, sched.Options[int64]{Partitions: 1, Mode: sched.Workers, Queue: 1})
 	release := occupy(t, s, sched.Workers, "a")
@@ -108,7 +108,7 @@ func TestNothingIsForgottenAtTheGate(t *testing.T) {
 	nothingIsLeft(t, s, "after a hold")
 }
 
-// everyWait tells of each time that somebody waits for the context's end.
+// everyWait is a context that tells each time that somebody waits for its end.
 type everyWait struct {
 	context.Context
 	waits chan struct{}
@@ -119,8 +119,8 @@ func (w *everyWait) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// TestNoVacantEntryIsForgotten: all entries that a request leaves vacant go, also of one
-// that leaves more than a sweep is worth, and of those that made entries and did not run.
+// TestNoVacantEntryIsForgotten: all vacant entries go, also of a request that leaves more
+// than a sweep is worth, and of requests that made entries and did not run.
 func TestNoVacantEntryIsForgotten(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestNoVacantEntryIsForgotten(t *testing.T) {
 		}
 		nothingIsLeft(t, s, "after a request that came too late")
 
-		// A job holds the partition of a; with workers another one fills its queue.
+		// A job holds the partition of a; with workers another job fills its queue.
 		release := occupy(t, s, m, "a")
 		fill := newProbe(nothing)
 		if m == sched.Workers {
@@ -173,7 +173,7 @@ func TestNoVacantEntryIsForgotten(t *testing.T) {
 			if err := <-fill.ended; err != nil {
 				t.Error(err)
 			}
-			// Behind it the worker is done with all before.
+			// Behind fill, the worker is done with all requests before.
 			if err := do(t, s, sched.Share, nothing, "a", "b"); err != nil {
 				t.Fatal(err)
 			}
@@ -182,8 +182,8 @@ func TestNoVacantEntryIsForgotten(t *testing.T) {
 	})
 }
 
-// TestBusyEntriesAreSweptLater: a vacant entry that somebody uses while others are swept
-// goes with a later sweep.
+// TestBusyEntriesAreSweptLater: a vacant entry in use during a sweep goes with a later
+// sweep.
 func TestBusyEntriesAreSweptLater(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()
@@ -252,7 +252,7 @@ func TestPartitionsStandOnce(t *testing.T) {
 	}
 	for n := range keys {
 		var got []int32
-		// One that shares would not wait for itself.
+		// A request that shares would not wait for itself.
 		if err := do(t, s, sched.Share, func(r *sched.Request[int64]) { got = slices.Clone(r.Partitions()) }, keys[:n+1]...); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestPartitionsStandOnce(t *testing.T) {
 	}
 }
 
-// TestHoldThatPanics: a hold ends with its function, also with one that panics.
+// TestHoldThatPanics: a hold ends with its function, also if the function panics.
 func TestHoldThatPanics(t *testing.T) {
 	s := closedIfGood(t, sched.Options[int64]{Partitions: 2, Mode: sched.Callers})
 	func() {
@@ -282,7 +282,7 @@ func TestHoldThatPanics(t *testing.T) {
 	s.Hold(func() {})
 }
 
-// TestWaitingIsObservedOnce: a request that waits for room is told to the observer once,
+// TestWaitingIsObservedOnce: the observer is told once of a request that waits for room,
 // however often it is tried.
 func TestWaitingIsObservedOnce(t *testing.T) {
 	o := &observer{sizes: map[int]int{}}

@@ -7,7 +7,7 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// observer counts how often requests of so many entries were told.
+// observer counts the requests it is told of, by their number of entries.
 type observer struct {
 	mu    sync.Mutex
 	sizes map[int]int
@@ -19,8 +19,8 @@ func (o *observer) Observe(entries []*sched.Entry[int64]) {
 	o.sizes[len(entries)]++
 }
 
-// TestObserver checks that each request is told once, but for those that are not
-// to be; that is forgotten when a request is set up again.
+// TestObserver checks that the observer is told of each request once, but not of unseen
+// requests; setting up a request again makes it seen.
 func TestObserver(t *testing.T) {
 	modes(t, func(t *testing.T, m sched.Mode) {
 		t.Helper()

@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/kvpart/sched"
 )
 
-// spin is a Meeting at which workers try again a while before they park, and are
-// not always ready.
+// spin is a Meeting at which workers try again a while before they park, and are not
+// always ready.
 type spin struct{ met, idle, early atomic.Int64 }
 
 func (s *spin) Ready(int, *sched.Request[int64]) bool { return s.early.Add(1)%3 != 0 }
@@ -26,8 +26,8 @@ func (s *spin) Wait(_ int, met bool, tries int) bool {
 	return tries < 10
 }
 
-// classes is a Classer of two classes: requests that share run on one worker in
-// turn, the others on all.
+// classes is a Classer of two classes: requests that share run on a worker in turn, the
+// others on all.
 type classes struct {
 	partitions int
 	next       atomic.Int64
@@ -43,8 +43,8 @@ func (c *classes) Class(r *sched.Request[int64], dst []int32) []int32 {
 	return dst
 }
 
-// What workers do at a meeting, and where requests run, may be another's: nothing is
-// lost, and what must be alone is.
+// With another Meeting and another Classer nothing is lost, and requests that must be
+// alone are.
 func TestSeams(t *testing.T) {
 	const clients, rounds, parts = 4, 500, 3
 	for name, o := range map[string]sched.Options[int64]{

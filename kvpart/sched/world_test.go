@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// world is a scheduler all of whose steps are taken when the test says so: those of
-// workers, and those of callers between which others may come.
+// world is a scheduler that takes each step when the test says so: the steps of workers,
+// and the steps of callers between which others may come.
 type world struct {
 	s       *Scheduler[int]
 	mode    Mode
 	clients []*client
-	script  []act // what the control does, in this order
+	script  []act // the steps of the control, in this order
 	did     int
 	seq     int
 	ops     []*op // handed over or running, in that order
@@ -29,7 +29,7 @@ type op struct {
 	write bool
 	del   bool
 	of    bool          // of the entries that the keys have when it is set up
-	given []*Entry[int] // those
+	given []*Entry[int] // the entries of keys, once given
 
 	id     int
 	req    Request[int]
@@ -76,7 +76,7 @@ func (o *op) conflicts(x *op) bool {
 	})
 }
 
-// Run holds what runs against the order in which requests were handed over.
+// Run checks the order of runs against the order in which requests were handed over.
 func (o *op) Run(r *Request[int]) {
 	if o.state != pending && o.state != runs {
 		o.failed = "ran in state " + fmt.Sprint(o.state)
@@ -104,7 +104,7 @@ func (o *op) Run(r *Request[int]) {
 		o.look()
 		return
 	}
-	// What is there is what the requests before it left.
+	// A key has the value that the requests before have left.
 	for _, key := range []string{"a", "b", "c"} {
 		if !o.covers(key) || o.write {
 			continue
@@ -130,7 +130,7 @@ func (o *op) Run(r *Request[int]) {
 	}
 }
 
-// look holds what is in entries against what the requests before left in them.
+// look checks the values in entries against the writes of the requests before.
 func (o *op) look() {
 	for _, e := range o.given {
 		want := 0
@@ -151,7 +151,7 @@ func (o *op) End(err error) {
 	}
 }
 
-// client hands its requests over one after the other.
+// client hands its requests over in sequence.
 type client struct {
 	ops    []*op
 	next   int
@@ -225,11 +225,11 @@ func newWorld(mode Mode, partitions, queue, giveUps int, script []act, clients .
 	return w
 }
 
-// choices returns how many things may happen next: the steps of clients, their
-// giving up, the steps of workers, and that of the control.
+// choices returns the number of possible next steps: the steps of clients, their giving
+// up, the steps of workers, and the step of the control.
 func (w *world) choices() int { return 2*len(w.clients) + len(w.s.parts) + 1 }
 
-// take takes one of the choices. It tells whether that was possible.
+// take takes a choice, and reports whether it was possible.
 func (w *world) take(i int) bool {
 	n := len(w.clients)
 	switch {
@@ -360,8 +360,8 @@ func (c *client) step(w *world) bool {
 	return true
 }
 
-// give finds the entries of a request that is given them, once. It tells whether there
-// are some for all keys.
+// give finds the entries of a request of given entries, once. It reports whether all keys
+// have entries.
 func (o *op) give() bool {
 	if o.given != nil {
 		return true
@@ -423,7 +423,7 @@ func (c *client) giveUp(w *world) bool {
 	return true
 }
 
-// hand notes that a request is in the order from here on.
+// hand gives a request its place in the order.
 func (w *world) hand(o *op) {
 	w.seq++
 	o.seq, o.state = w.seq, pending
@@ -435,7 +435,7 @@ func (w *world) hand(o *op) {
 	w.ops = append(w.ops, o)
 }
 
-// broken returns what is wrong, if anything.
+// broken describes a broken invariant, if there is any.
 func (w *world) broken() string {
 	for _, c := range w.clients {
 		for _, o := range c.ops {
@@ -463,7 +463,7 @@ func (w *world) broken() string {
 	return ""
 }
 
-// stuck returns what is not done although nothing more can happen.
+// stuck describes work left when nothing more can happen.
 func (w *world) stuck() string {
 	for i, c := range w.clients {
 		if c.next < len(c.ops) {
@@ -483,7 +483,7 @@ func (w *world) stuck() string {
 	return ""
 }
 
-// mark returns all that decides what may happen from here on.
+// mark returns the whole state that decides the possible next steps.
 func (w *world) mark() string {
 	var b strings.Builder
 	name := func(r *Request[int]) string {
@@ -539,7 +539,7 @@ func (w *world) mark() string {
 	for _, e := range w.s.Entries(nil, "", 100) {
 		entry(e)
 	}
-	// Of what is over before all that is not, the last writes alone are seen later.
+	// Of the requests done before any open request, only the last writes are seen later.
 	first := slices.IndexFunc(w.ops, func(o *op) bool { return o.state != done && o.state != gone })
 	if first < 0 {
 		first = len(w.ops)

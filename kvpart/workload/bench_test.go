@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// BenchmarkRecord records requests of one key and of five, each with the oldest
-// one taken back, over 100,000 keys in a window of 100,000 requests. Least of many
-// runs on a machine shared with others: one key 32 ns (zipf) and 47 ns (uniform);
-// five keys, 20 changes of edges, 480 ns and 950 ns, most of it waiting for memory.
-// Without touch these are 500 ns and 1150 ns.
+// BenchmarkRecord records requests of 1 key and of 5, each with the oldest request taken
+// back, over 100,000 keys in a window of 100,000 requests. Least of many runs on a
+// machine shared with others: 1 key 32 ns (zipf) and 47 ns (uniform); 5 keys, 20 changes
+// of edges, 480 ns and 950 ns, mostly waiting for memory. Without touch: 500 ns and 1150
+// ns.
 func BenchmarkRecord(b *testing.B) {
 	for _, keys := range []int{1, 5} {
 		for _, draw := range []string{"zipf", "uniform"} {

@@ -43,7 +43,7 @@ func draw(requests []asked, removed map[int]bool, dims int) picture {
 	return p
 }
 
-// model is a graph with what it should be of.
+// model is a graph, and the requests that it should show.
 type model struct {
 	t       require
 	g       *Graph
@@ -154,7 +154,7 @@ func (m *model) picture() picture {
 	return p
 }
 
-// check holds the graph against one built from the last requests alone.
+// check holds the graph against a graph built from the last requests alone.
 func (m *model) check() {
 	m.t.Helper()
 	last := m.asked[len(m.asked)-m.g.Requests():]
@@ -163,8 +163,8 @@ func (m *model) check() {
 	}
 }
 
-// TestWindow runs random requests and removals: the graph is at each time the one
-// of the last requests, exactly.
+// TestWindow runs random requests and removals: the graph is at each time exactly the
+// graph of the last requests.
 func TestWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t, Options{
@@ -173,7 +173,7 @@ func TestWindow(t *testing.T) {
 			Dims: rapid.IntRange(1, 2).Draw(t, "dims"),
 		})
 		universe := rapid.IntRange(2, 200).Draw(t, "keys")
-		life := 0 // grows with each removal, so that a key is another one afterwards
+		life := 0 // grows with each removal, so that the key is a new key afterwards
 		for step := range rapid.IntRange(1, 150).Draw(t, "requests") {
 			switch rapid.IntRange(0, 9).Draw(t, "kind") {
 			case 0:

@@ -28,8 +28,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestAgeing has no window: old use weighs less and less, what is used most stays,
-// and the bounds hold.
+// TestAgeing has no window: old uses weigh less and less, the most used keys stay, and
+// the bounds hold.
 func TestAgeing(t *testing.T) {
 	o := Options{Vertices: MinVertices, Edges: MinEdges, Dims: 2}
 	m := newModel(t, o)
@@ -47,7 +47,7 @@ func TestAgeing(t *testing.T) {
 	if len(p.Loads) < o.Vertices/2 {
 		t.Errorf("%d vertices are left of %d: ageing drops too much", len(p.Loads), o.Vertices)
 	}
-	// At least half of the other requests are young, at one each.
+	// At least half of the other requests are young, at a weight of 1 each.
 	if w := p.Edges[[2]int{0, 1}]; w < o.Vertices/8 || w > 20000/2 {
 		t.Errorf("the pair used all the time weighs %d", w)
 	}

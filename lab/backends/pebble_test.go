@@ -88,8 +88,8 @@ func TestPebbleBroken(t *testing.T) {
 	}
 }
 
-// TestPebbleSyncs takes all that is not on the disk away after each kind of write: it
-// is there.
+// TestPebbleSyncs takes all unsynced data away after each kind of write: the write is
+// there.
 func TestPebbleSyncs(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewCrashableMem()
@@ -122,8 +122,8 @@ func TestPebbleSyncs(t *testing.T) {
 	}
 }
 
-// TestPebbleCrash loses at random what was not synced, while goroutines write: what
-// was acknowledged is there, and Apply wrote all or nothing.
+// TestPebbleCrash loses unsynced data at random, while goroutines write: acknowledged
+// writes are there, and Apply wrote all or nothing.
 func TestPebbleCrash(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {

@@ -14,11 +14,11 @@ type fake struct {
 	name string
 	kind Kind
 	ways []Way
-	// takes is how long a call takes.
+	// takes is the duration of a call.
 	takes time.Duration
-	// beyond has it grant without regard to the limit, forgetful has it take
-	// tokens for repeats again, greedy takes one token too many of each entity,
-	// once; the call of number lossy is forgotten.
+	// beyond makes it grant without regard to the limit, forgetful makes it take tokens
+	// for repeats again. greedy makes it take a token too many of each entity, once. It
+	// forgets the call of number lossy.
 	beyond, forgetful, greedy bool
 	lossy                     int
 	// startErr fails the start, err the calls after the first failAfter.

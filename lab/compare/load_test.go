@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// loadOf returns a load of one entity.
+// loadOf returns a load of a single entity.
 func loadOf(callers, batch int) *Load {
 	return &Load{
 		Callers: callers, Batch: batch, Entities: []string{"acme/vm"}, Draws: []uint16{0}, Prefix: "test",
@@ -41,8 +41,8 @@ func TestDriveCountsWhatWasMeasuredAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 100 calls a second and caller, of 5 operations each; one call of each
-		// may fall to either side of both ends.
+		// 100 calls a second and caller, of 5 operations each; a call of each caller may
+		// fall to either side of both ends.
 		if want := int64(4 * 100 * 8 * 5); s.Operations < want-40 || s.Operations > want+40 || s.Seconds != 4 {
 			t.Errorf("%d operations in %v s, want %d in 4", s.Operations, s.Seconds, want)
 		}
@@ -120,7 +120,7 @@ func TestZipfDraws(t *testing.T) {
 	for _, n := range counts {
 		most = max(most, n)
 	}
-	// The most popular has 1 / sum of n^-0.99 of all.
+	// The most popular entity has 1 / sum of n^-0.99 of all draws.
 	sum := 0.0
 	for i := 1; i <= zipfEntities; i++ {
 		sum += math.Pow(float64(i), -zipfExponent)

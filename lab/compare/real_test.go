@@ -34,7 +34,7 @@ func briefly(t *testing.T, systems ...System) *Report {
 	dir := diskDir(t)
 	var r *Report
 	err := errNone
-	// On a busy disk one sync takes longer than moments.
+	// On a busy disk a sync takes longer than moments.
 	for span := 100 * time.Millisecond; errors.Is(err, errNone) && span < 10*time.Second; span *= 4 {
 		r, err = Run(t.Context(), &Options{
 			Systems: systems, Rounds: 1, Time: span, Warmup: 50 * time.Millisecond, Dir: dir,

@@ -21,8 +21,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// measured is a cell with these rates, one a round, and p99s and p99.9s that are
-// a hundredth and a tenth of them.
+// measured is a cell with a sample for each of the rates, and with p99s and p99.9s of a
+// hundredth and a tenth of the rates.
 func measured(c Cell, rates ...float64) *Measured {
 	m := &Measured{Cell: c, Kind: Durable, Promise: "synced"}
 	for _, r := range rates {
@@ -87,7 +87,7 @@ func TestEachGoalCanBeMissed(t *testing.T) {
 }
 
 func TestRatioIsOfTheSameRound(t *testing.T) {
-	// A machine that is slow in one round is slow for both.
+	// A machine that is slow in a round is slow for both.
 	a := measured(Cell{}, 10, 1, 10, 1, 1)
 	b := measured(Cell{}, 20, 2, 20, 2, 2)
 	if got := ratio(a, rate, b, rate); got != .5 {

@@ -45,7 +45,7 @@ func diskDir(t *testing.T) string {
 	return dir
 }
 
-// nothingLeft fails unless dir is empty and no process has one of the ids.
+// nothingLeft fails unless dir is empty and no process has any of the ids.
 func nothingLeft(t *testing.T, dir string, pids []int) {
 	t.Helper()
 	files, err := os.ReadDir(dir)

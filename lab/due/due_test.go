@@ -11,8 +11,8 @@ import (
 	"github.com/samya-db/samya/lab/due"
 )
 
-// TestQueue: things come out by their times, those of one time as they went in, and
-// not before they are due.
+// TestQueue: things come out by their times, things of the same time as they went in, and
+// nothing before it is due.
 func TestQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q due.Queue[time.Duration, int]

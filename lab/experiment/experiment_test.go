@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// What is missed is told at the top.
+// Missed goals are told at the top.
 func TestReportTellsMisses(t *testing.T) {
 	r := sampleResult()
 	r.Name, r.Goals = "speed", append(r.Goals, AtMost("waits", 3, 2, "%"), Unmeasured(AtLeast("", 3, 2, "")))
@@ -120,7 +120,7 @@ func TestGoals(t *testing.T) {
 	if row := r.goals()[1]; row[1] != "≤ 2" {
 		t.Errorf("row %q", row)
 	}
-	// A quick run need not measure all, but what it measured must be met.
+	// A quick run need not measure all goals, but the measured goals must be met.
 	r.Quick = true
 	if r.Met() {
 		t.Error("a quick run that should measure all is met without")

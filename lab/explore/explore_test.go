@@ -62,7 +62,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestFindsDamage restarts sites with less than was durable, each time
+// TestFindsDamage restarts sites with less than their durable state, each time without
 // something that a rule of docs/protocol.md needs.
 func TestFindsDamage(t *testing.T) {
 	for _, test := range []struct {
@@ -94,8 +94,8 @@ func TestFindsDamage(t *testing.T) {
 	}
 }
 
-// TestTrace holds the way a violation is told: from the start, each step with
-// what it sends, and nothing that leads nowhere.
+// TestTrace checks the schedule of a violation: from the start, each step with its
+// messages, and no step that leads nowhere.
 func TestTrace(t *testing.T) {
 	b := bounds(t, "small")
 	v := NewMajority(b)

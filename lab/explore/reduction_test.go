@@ -9,9 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// walk takes random steps without any of the engine: nothing is remembered,
-// nothing is taken at once, no state stands for another. It calls visit with
-// the nodes after each step.
+// walk takes random steps without the engine: it remembers nothing, takes nothing at
+// once, and no state stands for another. It calls visit with the nodes after each step.
 func walk(rng *rand.Rand, v Variant, b Bounds, steps int, visit func(nodes [Sites]Node)) {
 	var nodes [Sites]Node
 	for i := range nodes {
@@ -26,7 +25,7 @@ func walk(rng *rand.Rand, v Variant, b Bounds, steps int, visit func(nodes [Site
 		next := nodes[site].Clone()
 		var out Step
 		if len(sent) > 0 && rng.IntN(3) > 0 {
-			p := sent[max(rng.IntN(len(sent)), rng.IntN(len(sent)))] // rather a late one
+			p := sent[max(rng.IntN(len(sent)), rng.IntN(len(sent)))] // rather late
 			site = p.To
 			next = nodes[site].Clone()
 			out = next.Deliver(p)
@@ -65,7 +64,7 @@ func searched(t *testing.T, v *Majority) *search {
 	return s
 }
 
-// found returns what by makes of all states.
+// found returns the results of by for all states.
 func (s *search) found(by func([Sites]Node) [Sites]string) map[[Sites]string]bool {
 	found := make(map[[Sites]string]bool)
 	for _, g := range s.seen.states {
@@ -74,8 +73,8 @@ func (s *search) found(by func([Sites]Node) [Sites]string) map[[Sites]string]boo
 	return found
 }
 
-// checkWalks holds a search against random walks, which share nothing with it
-// but the nodes: where they get to, it must have been.
+// checkWalks holds a search against random walks, which share only the nodes with it: the
+// search must have been wherever a walk gets to.
 func checkWalks(t *testing.T, s *search, v *Majority, by func([Sites]Node) [Sites]string, least int) {
 	t.Helper()
 	found := s.found(by)
@@ -103,7 +102,7 @@ func keys(nodes [Sites]Node) (k [Sites]string) {
 	return k
 }
 
-// durable identifies what is durable in a state, but for what acknowledgements
+// durable identifies the durable part of a state, but for the parts that acknowledgements
 // drop and for tokens, which clients move.
 func durable(nodes [Sites]Node) (k [Sites]string) {
 	for i, n := range nodes {
@@ -125,7 +124,7 @@ func TestReductionsLoseNothing(t *testing.T) {
 		reduced := searched(t, v)
 		b.Plain = true
 		w := NewMajority(b)
-		w.values = v.values // one numbering
+		w.values = v.values // the same numbering
 		plain := searched(t, w)
 		got, want := reduced.found(durable), plain.found(durable)
 		t.Logf("%+v: plain %d states, reduced %d, %d durable", b, len(plain.seen.states), len(reduced.seen.states), len(want))
@@ -141,9 +140,9 @@ func TestWalksAreFound(t *testing.T) {
 	checkWalks(t, searched(t, v), v, durable, 500)
 }
 
-// TestOnlyWhatAStepTouches holds what the search looks at again after a step
-// against looking at everything: the same states, the same steps out of them,
-// and nothing broken in a state that is not checked.
+// TestOnlyWhatAStepTouches holds the search, which looks again only at parts that a step
+// touches, against looking at everything. Both find the same states and the same steps
+// out of them, and nothing is broken in a state that is not checked.
 func TestOnlyWhatAStepTouches(t *testing.T) {
 	race.OneGoroutine(t)
 	s := searched(t, NewMajority(Bounds{Instances: 1, Leaders: 2, Ballots: 1, Crashes: 1, Acquires: 1, Releases: 1, Tokens: 2}))

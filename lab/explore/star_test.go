@@ -27,8 +27,8 @@ func TestStarSmallBoundsClose(t *testing.T) {
 	}
 }
 
-// TestStarFindsDamage restarts sites with less than was durable, each time
-// something that a rule of docs/protocol.md needs.
+// TestStarFindsDamage restarts sites with less than their durable state, each time
+// without something that a rule of docs/protocol.md needs.
 func TestStarFindsDamage(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -70,7 +70,7 @@ func TestStarFindsDamage(t *testing.T) {
 	}
 }
 
-// fates are what has come of each instance in a state: its value, and who has
+// fates are the outcomes of the instances in a state: the value, and the sites that have
 // accepted and applied it, durably.
 func fates(nodes [Sites]Node) (list []string) {
 	type key struct {
@@ -117,9 +117,8 @@ func searchedStar(t *testing.T, v *Star) (*search, map[string]bool) {
 	return s, all
 }
 
-// TestStarReductionsLoseNothing compares what can come of each instance. What
-// the reductions leave out are combinations of instances that do not touch each
-// other.
+// TestStarReductionsLoseNothing compares the possible outcomes of each instance. The
+// reductions leave out combinations of instances that do not touch each other.
 func TestStarReductionsLoseNothing(t *testing.T) {
 	for _, b := range []Bounds{
 		{Instances: 1, Leaders: 2, Ballots: 1, Tokens: 2},

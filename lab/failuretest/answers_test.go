@@ -16,27 +16,25 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// answer is what a site has said of a request: either that it moved tokens, or
-// that there were none.
+// answer is a site's answer to a request: tokens moved, or a refusal.
 type answer struct {
 	id    string
 	kind  ledger.Kind
 	asked int64
 	site  string
-	// tokens and left are those of an answer that is no refusal.
+	// tokens and left are zero in a refusal.
 	tokens, left int64
-	// reason is that of a refusal.
+	// reason is empty unless the answer is a refusal.
 	reason apierr.Reason
 }
 
-// answers is the transport of a load that remembers every answer that binds the
-// site which gave it.
+// answers is the transport of a load. It remembers every answer that binds its site.
 type answers struct {
 	transport *http.Transport
 
 	mu    sync.Mutex
 	first map[string]answer // by site and request id
-	// contradictions tells of ids that one site has answered in two ways.
+	// contradictions describes each id that a site answered in two ways.
 	contradictions []string
 }
 
@@ -109,7 +107,7 @@ func (s *answers) note(a answer, status int, text []byte) {
 	s.first[key] = a
 }
 
-// at returns the answers of one site.
+// at returns the answers of a site.
 func (s *answers) at(site string) []answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

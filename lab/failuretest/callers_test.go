@@ -15,8 +15,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// work starts the callers of a round: first what was acknowledged before is
-// asked for again, and what has no outcome is settled, then comes the load.
+// work starts the callers of a round. They settle requests without an outcome and repeat
+// acknowledged requests before they make the load.
 func (v *victim) work(ctx context.Context, all *sync.WaitGroup, load phase) {
 	const callers = 6
 	for range callers {
@@ -37,8 +37,8 @@ func (v *victim) work(ctx context.Context, all *sync.WaitGroup, load phase) {
 			}
 		})
 	}
-	// The others give back what the victim granted, and take some: what is out
-	// comes round.
+	// Callers of the other sites give back tokens that the victim granted, and take some,
+	// so that tokens circulate.
 	for range 2 {
 		all.Go(func() {
 			for wan.Wait(ctx, 3*time.Millisecond) == nil {
@@ -48,7 +48,7 @@ func (v *victim) work(ctx context.Context, all *sync.WaitGroup, load phase) {
 	}
 }
 
-// read waits until the victim answers and reads what it has.
+// read waits until the victim answers, and reads the victim's tokens left.
 func (v *victim) read(ctx context.Context) {
 	resp, err := v.clients[0].GetEntity(ctx, &samyav1.GetEntityRequest{Name: entity}, grpc.WaitForReady(true))
 	if err != nil {
@@ -59,7 +59,7 @@ func (v *victim) read(ctx context.Context) {
 	v.answered, v.left = true, resp.GetUsage().GetShares()[0].GetLeft()
 }
 
-// take removes one of a list; ok is false if it is empty.
+// take removes an element of a list; ok is false if the list is empty.
 func (v *victim) take(list *[]given) (g given, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -76,7 +76,7 @@ func (v *victim) putBack(list *[]given, g given) {
 	*list = append(*list, g)
 }
 
-// settleOne repeats a request that has no outcome; false: there is none.
+// settleOne repeats a request without an outcome; it returns false if there is none.
 func (v *victim) settleOne(ctx context.Context) bool {
 	g, ok := v.take(&v.unknown)
 	if !ok {
@@ -91,13 +91,13 @@ func (v *victim) settleOne(ctx context.Context) bool {
 	return true
 }
 
-// binds reports whether an answer is one that the site has to give again.
+// binds reports whether the site has to give an answer again.
 func binds(a answer) bool { return a.reason == "" || a.reason == apierr.OutOfTokens }
 
-// checkOne asks again for an answer that the victim gave before it was hit. A
-// site that has lost the request would carry the repeat out, with the same
-// answer maybe; so the id is first used for another request, which only a site
-// that knows it refuses. False: there is none to be checked.
+// checkOne asks again for an answer that the victim gave before it was hit. A site that
+// lost the request would execute the repeat, perhaps with the same answer. So checkOne
+// first sends another request under the id, which only a site that knows the id refuses.
+// It returns false if there is nothing to check.
 func (v *victim) checkOne(ctx context.Context) bool {
 	g, ok := v.take(&v.unchecked)
 	if !ok {
@@ -138,7 +138,7 @@ func (v *victim) saw(c *client, a answer) {
 	}
 }
 
-// move makes one request of the load at the victim.
+// move makes a request of the load at the victim.
 func (v *victim) move(ctx context.Context, load phase) {
 	a := answer{kind: ledger.Acquire, asked: 1 + rand.Int64N(3)}
 	v.mu.Lock()
@@ -146,7 +146,7 @@ func (v *victim) move(ctx context.Context, load phase) {
 	a.id = fmt.Sprintf("%s-%d", v.prefix, v.next)
 	switch {
 	case load == redistributions && rand.IntN(3) == 0:
-		// More than it has, and no more than there is.
+		// More than the victim has left, and at most the tokens not held.
 		a.asked = min(max(v.left, 0)+1+rand.Int64N(50), max(1, victimLimit-v.held))
 	case load == releases && v.held >= a.asked || v.held >= victimLimit*3/4:
 		a.kind = ledger.Release
@@ -156,7 +156,7 @@ func (v *victim) move(ctx context.Context, load phase) {
 	v.send(ctx, v.clients[0], a)
 }
 
-// moveElsewhere makes one request at another site.
+// moveElsewhere makes a request at another site.
 func (v *victim) moveElsewhere(ctx context.Context, load phase) {
 	a := answer{kind: ledger.Acquire, asked: 1 + rand.Int64N(20)}
 	v.mu.Lock()
@@ -170,18 +170,18 @@ func (v *victim) moveElsewhere(ctx context.Context, load phase) {
 	v.send(ctx, v.clients[1+rand.IntN(len(v.clients)-1)], a)
 }
 
-// send makes a request that waits for tokens for less than the site needs to
-// be up again, and books its answer.
+// send makes a request and books its answer. The request waits for tokens for less time
+// than the site needs to be up again.
 func (v *victim) send(ctx context.Context, c *client, a answer) {
 	if c == v.clients[0] {
 		v.book(given{c, send(ctx, c, a, 300*time.Millisecond)})
 		return
 	}
-	// The others stay up; what they answer is not lost with the victim.
+	// The other sites stay up: the victim's end does not lose their answers.
 	v.book(given{c, send(context.WithoutCancel(ctx), c, a, 300*time.Millisecond)})
 }
 
-// book counts an answer; what has none is kept to be settled.
+// book counts an answer, and keeps a request without an answer to be settled.
 func (v *victim) book(g given) {
 	if binds(g.answer) {
 		v.saw(g.client, g.answer)
@@ -214,8 +214,7 @@ func (v *victim) book(g given) {
 	}
 }
 
-// until calls what reports whether there was anything to do, until there is not
-// or ctx ends.
+// until repeats a call until the call reports nothing to do, or ctx ends.
 func until(ctx context.Context, one func(context.Context) bool) {
 	for ctx.Err() == nil {
 		if !one(ctx) {

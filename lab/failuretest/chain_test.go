@@ -12,14 +12,14 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// chain is one administrator, who creates an entity, changes its limit and
-// deletes it, again and again, one change after another.
+// chain is an administrator who creates an entity, changes its limit and deletes it,
+// again and again. Each change follows the answer to the last.
 type chain struct {
 	name string
 	by   *client
 
 	steps int
-	// open is the change without an answer, last the one answered.
+	// open is the change without an answer; last is the latest answered change.
 	open, last *change
 	checked    bool
 }
@@ -84,7 +84,7 @@ func (c *chain) settle(ctx context.Context, v *victim) {
 	}
 }
 
-// check asks for the last answer again, and whether it holds.
+// check asks for the last answer again, and checks that it holds.
 func (c *chain) check(ctx context.Context, v *victim) {
 	e, err := c.send(ctx, c.last, c.last.limit)
 	for reasonOf(err) == apierr.SiteUnavailable && wan.Wait(ctx, time.Millisecond) == nil {
@@ -125,7 +125,7 @@ func (c *chain) send(ctx context.Context, ch *change, limit int64) (*samyav1.Ent
 	}
 }
 
-// reasonOf returns why a call failed; empty: it did not.
+// reasonOf returns why a call failed; empty: the call succeeded.
 func reasonOf(err error) apierr.Reason {
 	if err == nil {
 		return ""

@@ -17,11 +17,11 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestChaos runs five real sites under load while they are killed, stopped and
-// cut off from each other, all at once and at random, in each mode of the
-// protocol and under each strategy. All that clients are told is swept for over-grants. In the end, with
-// all sites and links up, every request has its answer, nothing is set aside,
-// and the sites' books are the clients' ledger.
+// TestChaos runs five real sites under load, in each mode of the protocol and under each
+// strategy. Meanwhile it kills sites, stops them and cuts them off from each other, all
+// at once and at random. It sweeps all answers to clients for over-grants. In the end,
+// with all sites and links up, every request has its answer, nothing is set aside, and
+// the sites' books are the clients' ledger.
 func TestChaos(t *testing.T) {
 	for _, by := range pick(fewSetups[:2], allSetups) {
 		t.Run(by.String(), func(t *testing.T) {
@@ -59,7 +59,7 @@ func chaos(t *testing.T, by setup, length time.Duration) {
 			all.Go(func() { w.client(ctx, i, k, rng) })
 		}
 	}
-	// Two sites at most are down at once, so that those up decide things.
+	// At most two sites are down at once, so that the others decide things.
 	all.Go(func() { n.processFaults(ctx, rand.New(rand.NewPCG(seed, 1000)), clients[:3]) })
 	all.Go(func() { n.processFaults(ctx, rand.New(rand.NewPCG(seed, 1001)), clients[3:]) })
 	all.Go(func() { n.networkFaults(ctx, rand.New(rand.NewPCG(seed, 1002))) })
@@ -126,18 +126,19 @@ type pending struct {
 	op *ledger.Op
 }
 
-// crowdCounts is what the clients were told; settled are those of them that
-// were told by a repeat.
+// crowdCounts counts the answers to clients; settled counts the answers that a repeat
+// brought.
 type crowdCounts struct{ granted, released, refused, failed, settled int }
 
-// client keeps its part of what its region holds at this time of day.
+// client keeps its part of its region's holdings at this time of day.
 func (w *crowd) client(ctx context.Context, region, k int, rng *rand.Rand) {
 	const parts = 3
 	want := day(w.limit, 6*time.Second, region, len(w.clients))
 	held := int64(0)
 	var open []pending
 	for i := 0; wan.Wait(ctx, time.Duration(1+rng.IntN(4))*time.Millisecond) == nil; i++ {
-		// What has no answer holds up tokens, which would all be in it in the end.
+		// A request without an answer holds up tokens; in the end such requests would
+		// hold all.
 		if len(open) > 0 && rng.IntN(2) == 0 {
 			if more, ok := w.again(ctx, open[0]); ok {
 				held, open = held+more, open[1:]
@@ -169,8 +170,8 @@ func (w *crowd) client(ctx context.Context, region, k int, rng *rand.Rand) {
 	w.unknown = append(w.unknown, open...)
 }
 
-// again repeats a request without an answer while sites fail. It returns what
-// its client holds more by the answer, if there is one now.
+// again repeats a request without an answer while sites fail. ok reports whether there is
+// an answer now; more is the increase of the client's holdings.
 func (w *crowd) again(ctx context.Context, p pending) (more int64, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, 1500*time.Millisecond)
 	defer cancel()
@@ -187,8 +188,8 @@ func (w *crowd) again(ctx context.Context, p pending) (more int64, ok bool) {
 	return more, true
 }
 
-// resolve books the answer to a request that had none, and returns what its
-// client holds more by it. The caller holds the lock.
+// resolve books the answer to a request that had none, and returns the increase of the
+// client's holdings. The caller holds the lock.
 func (w *crowd) resolve(p pending, got answer) int64 {
 	w.settled++
 	if got.reason == "" {
@@ -199,9 +200,9 @@ func (w *crowd) resolve(p pending, got answer) int64 {
 	return w.book(given{p.client, got})
 }
 
-// request makes one request, and returns what its client holds more by it. What
-// may have been released is not released again. The operation is returned if it
-// has no answer.
+// request makes a request, and returns the increase of the client's holdings. A release
+// of unknown outcome counts as executed: the client does not release its tokens again. If
+// the request has no answer, request also returns the operation.
 func (w *crowd) request(c *client, a answer) (more int64, unknown *ledger.Op) {
 	op := w.ledger.Invoke(entity, a.kind, a.asked)
 	ctx, cancel := context.WithTimeout(w.t.Context(), 1500*time.Millisecond)
@@ -229,8 +230,8 @@ func (w *crowd) request(c *client, a answer) (more int64, unknown *ledger.Op) {
 	}
 }
 
-// book counts an answer and returns what the client holds more by it. The
-// caller holds the lock.
+// book counts an answer and returns the increase of the client's holdings. The caller
+// holds the lock.
 func (w *crowd) book(g given) int64 {
 	w.given = append(w.given, g)
 	switch {
@@ -246,7 +247,7 @@ func (w *crowd) book(g given) int64 {
 	}
 }
 
-// settle repeats what still has no answer until it has one.
+// settle repeats the requests without an answer until each has an answer.
 func (w *crowd) settle() {
 	w.t.Helper()
 	for _, p := range w.unknown {
@@ -261,7 +262,7 @@ func (w *crowd) settle() {
 	}
 }
 
-// repeatAll repeats what was answered, and checks that the answers are the same.
+// repeatAll repeats the answered requests, and checks that the answers are the same.
 func (w *crowd) repeatAll() {
 	w.t.Helper()
 	var all sync.WaitGroup

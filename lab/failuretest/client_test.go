@@ -18,10 +18,10 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// entity is what all stories are about.
+// entity is the entity of all stories.
 const entity = "acme/vm"
 
-// client speaks to one site, over one connection that outlives its restarts.
+// client speaks to a site, over a connection that outlives the site's restarts.
 type client struct {
 	samyav1.TokenServiceClient
 	samyav1.EntityServiceClient
@@ -128,8 +128,8 @@ func books(t *testing.T, clients []*client) (left, offered, net int64) {
 	return left, offered, net
 }
 
-// settled waits until nothing is set aside at any of the sites, and checks that
-// the books hold the limit and what the clients hold.
+// settled waits until no site has tokens set aside, the clients' acquired tokens equal
+// held, and the books add up to the limit.
 func settled(t *testing.T, limit, held int64, clients ...*client) {
 	t.Helper()
 	sitetest.Eventually(t, "books", func() error {

@@ -12,11 +12,11 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// traced is what strace shows for parseTrace.
+// traced selects the system calls of strace's output for parseTrace.
 var traced = []string{"-tt", "-yy", "-xx", "-s", "128", "-e", "trace=pwrite64,fdatasync,write,sendto,sendmsg,writev"}
 
-// TestAnAnswerLeavesOnlyAfterItsCommitIsSynced watches the system calls of a
-// running site while one client acquires and releases, one request at a time.
+// TestAnAnswerLeavesOnlyAfterItsCommitIsSynced watches the system calls of a running site
+// while a client acquires and releases in sequence.
 func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
 	needStrace(t)
 	requests := pick(100, 1000)
@@ -51,11 +51,10 @@ func TestAnAnswerLeavesOnlyAfterItsCommitIsSynced(t *testing.T) {
 	t.Logf("%d answers, each after a commit of its own that was written to the log and synced", answers)
 }
 
-// TestANewDatabaseHasItsNameOnceItIsWhole watches the first start of a site. Its
-// database is synced under another name; then it gets its own, and the
-// directory that this name stands in is synced. The same with the log's first
-// segment, and only then does the database say that it has a log, after a sync that
-// makes sure of what it holds.
+// TestANewDatabaseHasItsNameOnceItIsWhole watches the first start of a site. The site
+// syncs its database under another name, gives it its own name, and syncs the directory
+// of this name. It does the same with the first segment of the log. Only then does the
+// database record that it has a log, after a sync of its earlier content.
 func TestANewDatabaseHasItsNameOnceItIsWhole(t *testing.T) {
 	needStrace(t)
 	cluster := start(t, proc.Config{Sites: []string{"us"}})

@@ -11,8 +11,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// segmentOf returns the path of the only segment in a data directory that has
-// commits.
+// segmentOf returns the path of a data directory's only segment with commits.
 func segmentOf(t *testing.T, dir string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "journal-[0-9a-f]*"))
@@ -22,8 +21,8 @@ func segmentOf(t *testing.T, dir string) string {
 	return paths[0]
 }
 
-// framesOf returns where the frames of a segment begin, and where the last ends;
-// the format is told in site/journal.
+// framesOf returns the offsets at which the frames of a segment begin, and the end of the
+// last frame. Package site/journal describes the format.
 func framesOf(segment []byte) []int {
 	at, all := 512, []int{512}
 	for at+4 <= len(segment) {
@@ -37,9 +36,9 @@ func framesOf(segment []byte) []int {
 	return all
 }
 
-// TestDamagedLog spoils the data that a killed site leaves. A site refuses to
-// start where something that was acknowledged is missing, and says what; what
-// nothing proves, the last commit alone, is taken for one that was cut off.
+// TestDamagedLog spoils the data of a killed site. The site refuses to start if an
+// acknowledged commit is missing, and its error names the damage. Nothing proves the last
+// commit: the site takes a damaged last commit for a commit that was cut off.
 func TestDamagedLog(t *testing.T) {
 	const taken = 20
 	cluster := start(t, proc.Config{Sites: []string{"us"}})
@@ -87,7 +86,7 @@ func TestDamagedLog(t *testing.T) {
 	tests := []struct {
 		name  string
 		spoil func(dir string)
-		// want is what a refused start says; empty: it has so many tokens out.
+		// want is the error of a refused start; empty: the site has out tokens acquired.
 		want string
 		out  int64
 	}{

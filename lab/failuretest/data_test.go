@@ -15,9 +15,9 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestDataDirectoryOfAnotherIsRefused starts sites on data that is not theirs,
-// that is in use, and that is none. Each must end with an error that says what
-// is wrong, and leave the data as it was.
+// TestDataDirectoryOfAnotherIsRefused starts sites on data of others, on data in use, and
+// on files that are no database. Each site must end with an error that names the fault,
+// and leave the data as it was.
 func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
 	us := dial(t, cluster.Site(0))
@@ -25,7 +25,7 @@ func TestDataDirectoryOfAnotherIsRefused(t *testing.T) {
 	if _, err := us.acquire(t.Context(), "take", 3, 0); err != nil {
 		t.Fatal(err)
 	}
-	// What the sites have at the start of a case: the data of one that ended.
+	// used is the data of a site that ended: the data at the start of a case.
 	used := filepath.Join(t.TempDir(), "used")
 	kill(t, cluster.Site(0))
 	if err := os.CopyFS(used, os.DirFS(cluster.Site(0).Data)); err != nil {
@@ -102,8 +102,8 @@ func contents(t *testing.T, dir string) []byte {
 	return b
 }
 
-// siteOn runs a site that is expected to end by itself, with members unless
-// they are "none", and returns its exit status and what it printed.
+// siteOn runs a site that is expected to end by itself, and returns its exit status and
+// output. The site gets its members unless they are "none".
 func siteOn(t *testing.T, dir, cluster, site, members string) (status int, output string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

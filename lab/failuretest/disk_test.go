@@ -11,10 +11,10 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// TestFailingDiskStopsTheSite lets the syncs of a running site fail, or its
-// writes, for want of space, under one client who sends one request at a time.
-// The request under way is not acknowledged, nothing is after it, the site ends
-// and says why, and its next start knows all that was acknowledged.
+// TestFailingDiskStopsTheSite makes the syncs of a running site fail, or its writes, for
+// want of space, while a client sends requests in sequence. The site acknowledges neither
+// the request under way nor any later request; it ends and says why. Its next start knows
+// all acknowledged requests.
 func TestFailingDiskStopsTheSite(t *testing.T) {
 	needStrace(t)
 	const limit = 1000
@@ -81,10 +81,9 @@ func TestFailingDiskStopsTheSite(t *testing.T) {
 	report(t, figures{{"failures", len(ins)}, {"answers repeated", repeated}})
 }
 
-// TestDiskErrorsAtAnyCall lets writes and syncs of sites fail under load, once
-// or from then on, with the errors of a broken and of a full disk. Whichever
-// call it is, the site ends with an error, and its next start knows all that was
-// acknowledged.
+// TestDiskErrorsAtAnyCall makes writes and syncs of sites fail under load, once or from
+// then on, with the errors of a broken and of a full disk. At any such call the site ends
+// with an error, and its next start knows all acknowledged requests.
 func TestDiskErrorsAtAnyCall(t *testing.T) {
 	needStrace(t)
 	seed := seedOf(t)

@@ -14,20 +14,19 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// holdSync is for how long a site that is to be killed is held in each sync of
-// its data, once that is done.
+// holdSync is the time for which strace holds a site at the end of each sync of its data.
 const holdSync = 400 * time.Millisecond
 
-// heldAtSyncs traces what a site does to its data and holds it in each sync. What a
-// commit executed is durable then, and none of its answers can have left.
+// heldAtSyncs traces a site's calls on its data and holds the site in each sync. During
+// the hold the commit is durable, and none of its answers can have left.
 func heldAtSyncs(t *testing.T, p *proc.Process) *tracer {
 	t.Helper()
 	return attach(t, p.PID(), "-y", "-s", "0", "-e", "trace=pwrite64,fdatasync",
 		fmt.Sprintf("--inject=fdatasync:delay_exit=%d", holdSync.Microseconds()))
 }
 
-// dataCalls are the calls on the data in a trace that goes on: without the line
-// being written, and without the ends of calls that it has not seen begin.
+// dataCalls returns the calls on the data in a trace that goes on. It leaves out the line
+// being written, and the ends of calls that began before the trace.
 func dataCalls(t *testing.T, text string) []systemCall {
 	t.Helper()
 	resumed := regexp.MustCompile(`^(\d+) +<\.\.\. \w+ resumed>`)
@@ -54,8 +53,8 @@ func dataCalls(t *testing.T, text string) []systemCall {
 	return onData(calls)
 }
 
-// syncsOf counts the syncs of the log that have ended. held tells that the last
-// call on it is one: the site is held in it.
+// syncsOf counts the ended syncs of the log. held reports whether the last call on the
+// log is such a sync: strace holds the site in it.
 func syncsOf(calls []systemCall) (syncs int, held bool) {
 	for _, c := range onLog(calls) {
 		if held = c.name == "fdatasync" && c.ended != 0; held {
@@ -73,9 +72,9 @@ func quiet(calls []systemCall) bool {
 // choosing bounds the time for which killExecuted passes over commits.
 const choosing = 5 * time.Second
 
-// killExecuted kills a site in a commit that is durable and of which no answer
-// has left: strace holds it in the sync of the log. It returns what the commit
-// executed. The first commit that suits is chosen, or after the time choosing any
+// killExecuted kills a site in a commit that is durable, before any of its answers has
+// left: strace holds the site in the sync of the log. It returns the requests that the
+// commit executed. It chooses the first commit that suits, or after the time choosing any
 // commit. A read of the data may take longer than the hold, so the site is stopped
 // meanwhile. The site is down afterwards.
 func killExecuted(t *testing.T, p *proc.Process, suits func([]core.RequestRecord) bool) []core.RequestRecord {

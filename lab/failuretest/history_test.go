@@ -18,9 +18,9 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestHistoriesOfOneSiteAreLinearizable kills a site while clients acquire,
-// release and read, and has porcupine look for an order of all they were told
-// that a quota without failures could have had.
+// TestHistoriesOfOneSiteAreLinearizable kills a site while clients acquire, release and
+// read. Porcupine must find an order of all answers that a quota without failures could
+// have given.
 func TestHistoriesOfOneSiteAreLinearizable(t *testing.T) {
 	const clients = 8
 	seed, rounds, kills := seedOf(t), pick(1, 12), pick(2, 5)
@@ -79,7 +79,7 @@ func TestHistoriesOfOneSiteAreLinearizable(t *testing.T) {
 	})
 }
 
-// recorder records what clients of one site do and are told.
+// recorder records the operations of a site's clients, and their answers.
 type recorder struct {
 	t        *testing.T
 	c        *client
@@ -94,7 +94,7 @@ type recorder struct {
 
 type recorderCounts struct {
 	granted, refused, released, read int
-	// unknown were given up, repeated have got their answer by a repeat.
+	// unknown counts operations given up, repeated operations answered by a repeat.
 	unknown, repeated int
 }
 
@@ -109,7 +109,7 @@ func (c *recorderCounts) add(o recorderCounts) {
 
 func (r *recorder) now() int64 { return time.Since(r.began).Nanoseconds() }
 
-// client makes one operation after another until ctx ends.
+// client makes operations in sequence until ctx ends.
 func (r *recorder) client(ctx context.Context, id int, rng *rand.Rand) {
 	held := make(map[string]int64)
 	for ctx.Err() == nil {
@@ -129,9 +129,9 @@ func (r *recorder) client(ctx context.Context, id int, rng *rand.Rand) {
 	}
 }
 
-// perform makes one operation. If its outcome is unknown it is repeated until
-// it has one, or given up. What was refused without a look at the tokens has
-// not happened, and ok is false.
+// perform makes an operation. It repeats an operation of unknown outcome until there is
+// an outcome, or gives it up. ok is false for an operation that has not happened: a
+// refusal without a look at the tokens, or a failed read.
 func (r *recorder) perform(id int, in call, repeats bool) (out outcome, ok bool) {
 	r.mu.Lock()
 	r.next++
@@ -175,8 +175,8 @@ func (r *recorder) perform(id int, in call, repeats bool) (out outcome, ok bool)
 	return out, true
 }
 
-// send makes a request, waiting for the site if it is about to come back. A
-// reason says that it has no outcome.
+// send makes a request, waiting for the site if it is about to come back. A reason means
+// that the request has no outcome.
 func (r *recorder) send(in call, request string) (outcome, apierr.Reason) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -207,7 +207,7 @@ func (r *recorder) send(in call, request string) (outcome, apierr.Reason) {
 	return outcome{refused: true}, ""
 }
 
-// readAll ends a history: what was ever carried out shows.
+// readAll ends a history with reads, which show every executed operation.
 func (r *recorder) readAll() {
 	for _, name := range r.entities {
 		if _, ok := r.perform(0, call{entity: name, kind: callRead}, false); !ok {
@@ -216,7 +216,7 @@ func (r *recorder) readAll() {
 	}
 }
 
-// String is the history, one operation a line.
+// String is the history, an operation a line.
 func (r *recorder) String() string {
 	var text string
 	for _, op := range r.history {

@@ -15,13 +15,13 @@ import (
 	"github.com/samya-db/samya/internal/wan"
 )
 
-// injection is what strace does to a system call of a site.
+// injection is a fault that strace injects into a system call of a site.
 type injection struct {
-	// call is one of pwrite64 and fdatasync, on the log and the database, fsync, on
-	// the directory that they stand in, and renameat and unlinkat, on its names.
+	// call is pwrite64 or fdatasync, on the log and the database; fsync, on their
+	// directory; or renameat or unlinkat, on names in the directory.
 	call string
-	// when says which calls of each thread, as strace counts them from its
-	// start: "3", or "3+" for all from the third on.
+	// when selects calls of each thread, as strace counts them from its start: "3", or
+	// "3+" for all from the third on.
 	when string
 	// errno is the error that the calls return; empty: the site is killed as it
 	// begins the call, which is then not carried out.
@@ -50,8 +50,7 @@ func (in injection) under(p *proc.Process, output string) {
 	}
 }
 
-// traceOf waits until strace has written of the end of a process, and returns
-// all that it wrote.
+// traceOf waits until strace reports the end of a process, and returns the whole trace.
 func traceOf(t *testing.T, output string, pid int) string {
 	t.Helper()
 	end := regexp.MustCompile(fmt.Sprintf(`(?m)^%d .*\+\+\+ (killed|exited) .*\n`, pid))
@@ -72,13 +71,12 @@ func traceOf(t *testing.T, output string, pid int) string {
 	}
 }
 
-// point is where a site was when it ended.
+// point is the place in a commit or checkpoint at which a site ended.
 type point uint8
 
-// A commit writes to the log and syncs it. A checkpoint makes a segment and
-// names it, writes pages of the database, syncs them, writes a meta page and
-// syncs that, once or more, and renames and removes segments; after names were
-// changed it syncs the directory.
+// A commit writes to the log and syncs it. A checkpoint makes a segment and names it,
+// writes pages of the database, syncs them, writes a meta page and syncs it, once or
+// more. It renames and removes segments, and syncs the directory after changes of names.
 const (
 	logWrite point = iota
 	logSync
@@ -97,10 +95,10 @@ func (p point) String() string {
 	}[p]
 }
 
-// errNoPoint: the trace does not end in the call that was to be hit.
+// errNoPoint: the trace does not end in the call to be hit.
 var errNoPoint = errors.New("the last such call on the data is not the one that was hit")
 
-// pointOf tells where the call was that a site was killed at, which has no end.
+// pointOf returns the point of the call at which a site was killed; this call has no end.
 // Calls of other threads may be cut off as well.
 func pointOf(calls []systemCall, in injection) (point, error) {
 	for i, c := range slices.Backward(calls) {
@@ -111,7 +109,7 @@ func pointOf(calls []systemCall, in injection) (point, error) {
 	return 0, errNoPoint
 }
 
-// partOf tells where the last call is.
+// partOf returns the point of the last call.
 func partOf(calls []systemCall) point {
 	last := calls[len(calls)-1]
 	meta := func(c systemCall) bool { return c.name == "pwrite64" && c.offset < metaEnd }

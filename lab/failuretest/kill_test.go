@@ -16,12 +16,12 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// regions are those of the paper's Table 5; each has a site and an app manager.
+// regions are the regions of the paper's Table 5; each has a site and an app manager.
 var regions = []string{"us", "as", "eu", "au", "sa"}
 
-// day makes a region's holdings follow a compressed day, as the demo's do, and
-// higher: a site with a fifth of the tokens runs short every noon, and the
-// regions together want all that there is.
+// day makes a region's holdings follow a compressed day, like the demo's day but higher.
+// A site with a fifth of the tokens runs short every noon, and the regions together want
+// all tokens.
 func day(limit int64, length time.Duration, i, n int) func(time.Duration) float64 {
 	return func(t time.Duration) float64 {
 		sun := (1 + math.Cos(2*math.Pi*(t.Seconds()/length.Seconds()-float64(i)/float64(n)))) / 2
@@ -29,11 +29,10 @@ func day(limit int64, length time.Duration, i, n int) func(time.Duration) float6
 	}
 }
 
-// TestKillUnderLoad kills sites in turn under a load that makes them
-// redistribute, every second one while an instance is open there, and starts
-// them again on what they left on disk. In the end the clients' ledger and the
-// sites' books are the same, and every answer that a client was given is given
-// again.
+// TestKillUnderLoad kills sites in turn under a load that makes them redistribute, every
+// second time while an instance is open there, and restarts them on their data. In the
+// end the clients' ledger and the sites' books are the same, and the sites repeat a
+// sample of their answers unchanged.
 func TestKillUnderLoad(t *testing.T) {
 	const limit = 5000
 	rounds, wantOpen := pick(6, 30), pick(1, 5)
@@ -109,9 +108,9 @@ func TestKillUnderLoad(t *testing.T) {
 		stats.Failed, lost, stats.Unknown, stats.Resolved, l.Ledger().MaxAcquired(entity).Tokens, limit, repeated)
 }
 
-// lostCalls is how many calls app managers have relayed that may have been
-// executed and had no answer: clients see an unknown outcome only of those that
-// no other site could settle.
+// lostCalls counts the calls relayed by app managers that may have been executed and had
+// no answer. Clients see an unknown outcome only of calls that no other site could
+// settle.
 func lostCalls(t *testing.T, cluster *proc.Cluster) int {
 	t.Helper()
 	sum := 0.0
@@ -169,8 +168,8 @@ func killOnce(t *testing.T, p *proc.Process, c *client, at moment) int {
 	return open
 }
 
-// await polls until the site's share is as wanted. It gives up without failing:
-// what the site was doing when it died is judged by its disk.
+// await polls until the site's share is as wanted. It gives up without failing: the disk
+// of the killed site shows the site's state at its death.
 func await(t *testing.T, c *client, at moment) {
 	t.Helper()
 	for began := time.Now(); !at(c.share(t)) && time.Since(began) < patience/3; {
@@ -178,8 +177,8 @@ func await(t *testing.T, c *client, at moment) {
 	}
 }
 
-// checkLedger waits until no tokens are between sites and compares the books
-// with what the clients know.
+// checkLedger waits until no tokens are between sites, and compares the books with the
+// clients' ledger.
 func checkLedger(t *testing.T, cluster *proc.Cluster, l *ledger.Ledger, limit int64) {
 	t.Helper()
 	api, err := httpapi.New(cluster.AppManager(0).HTTP, nil)
@@ -202,9 +201,9 @@ func checkLedger(t *testing.T, cluster *proc.Cluster, l *ledger.Ledger, limit in
 	}
 }
 
-// repeatAnswers repeats a sample of the requests that were answered, at the
-// sites that answered them, checks that the answers are the same and that
-// nothing moves, and returns how many it repeated.
+// repeatAnswers repeats a sample of the answered requests at the sites that answered
+// them. It checks that the answers are the same and that nothing moves, and returns the
+// number of repeats.
 func repeatAnswers(t *testing.T, limit int64, clients []*client, seen *answers, perSite int) int {
 	t.Helper()
 	_, _, net := books(t, clients)
@@ -223,7 +222,7 @@ func repeatAnswers(t *testing.T, limit int64, clients []*client, seen *answers, 
 			repeated++
 		}
 	}
-	// A redistribution may be under way; what clients have acquired stays.
+	// A redistribution may be under way; the tokens acquired by clients stay.
 	settled(t, limit, net, clients...)
 	return repeated
 }

@@ -11,18 +11,17 @@ import (
 	"github.com/samya-db/samya/devcluster/ledger"
 )
 
-// A quota as a whole is not linearizable, and is not meant to be: a site
-// refuses what another could grant. One site's share of an entity is, as long
-// as no tokens come or go by redistribution. So the histories that porcupine
-// judges are those of a cluster of one site, which is a closed system: what it
-// has left follows from the history alone. That no more is granted than there
-// is while tokens move is what the ledger's sweep is for.
+// A quota as a whole is not linearizable, by design: a site refuses tokens that another
+// site could grant. A site's share of an entity is linearizable while no redistribution
+// moves tokens. So porcupine judges histories of a single-site cluster, a closed system:
+// the history alone determines the tokens left. The ledger's sweep checks for over-grants
+// while tokens move.
 
 // linearLimit is the limit of each entity of a history: low, so that acquires
 // are refused as well.
 const linearLimit = 25
 
-// call is the invocation of an operation on one entity.
+// call is the invocation of an operation on an entity.
 type call struct {
 	entity string
 	kind   callKind
@@ -37,23 +36,23 @@ const (
 	callRead    = callKind(2)
 )
 
-// outcome is what a client was told.
+// outcome is the answer to a client.
 type outcome struct {
-	// unknown: nothing, ever. The operation returns at the end of time.
+	// unknown: no answer, ever. The operation returns at the end of time.
 	unknown bool
 	// refused: there were not enough tokens.
 	refused bool
-	// left is what the site had left right after, net what was out, as a read
-	// tells it.
+	// left is the tokens left at the site right after the operation; net is the acquired
+	// tokens, as a read reports them.
 	left, net int64
 }
 
-// atInfinity is when an operation of unknown outcome returns.
+// atInfinity is the time at which an operation of unknown outcome returns.
 const atInfinity = math.MaxInt64
 
-// quota is the sequential specification: the state is what is left. An
-// operation of unknown outcome that was never carried out is one that takes its
-// effect after all others: at the end any effect is as good as none.
+// quota is the sequential specification: the state is the tokens left. An operation of
+// unknown outcome that was never executed takes effect after all others: at the end any
+// effect is as good as none.
 var quota = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		byEntity := make(map[string][]porcupine.Operation)
@@ -92,7 +91,7 @@ func judge(history []porcupine.Operation) porcupine.CheckResult {
 }
 
 func TestLinearizabilityChecker(t *testing.T) {
-	// A line is an operation: when it was invoked, when it returned, what was asked and told.
+	// op makes an operation from its invocation, its return, the request and the answer.
 	op := func(from, to int64, kind callKind, tokens int64, out outcome) porcupine.Operation {
 		return porcupine.Operation{Call: from, Return: to, Input: call{entity: "e", kind: kind, tokens: tokens}, Output: out}
 	}

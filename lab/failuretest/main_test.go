@@ -35,11 +35,11 @@ func pick[T any](short, atLength T) T {
 	return short
 }
 
-// seedEnv set to a number makes the tests that draw lots draw the same ones.
-// What real processes do with them is not the same each time.
+// seedEnv set to a number makes random tests repeat their draws. The real processes still
+// behave differently each time.
 const seedEnv = "SAMYA_TEST_SEED"
 
-// seedOf returns the seed to be used, a new one unless it is given.
+// seedOf returns the seed to be used: a new seed unless seedEnv gives it.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv(seedEnv)

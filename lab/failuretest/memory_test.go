@@ -17,10 +17,10 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// TestMemoryIsFlat keeps a site under a constant load, with a retention that
-// has passed several times by then, and compares what it takes of memory and
-// disk after the warm-up and in the end. The short form watches for seconds and
-// so bounds a leak's rate less sharply.
+// TestMemoryIsFlat keeps a site under a constant load, and compares its memory and disk
+// after the warm-up and in the end. The retention of requests passes several times during
+// the warm-up. The short form watches for seconds and so bounds a leak's rate less
+// sharply.
 func TestMemoryIsFlat(t *testing.T) {
 	retention := pick(time.Second, 5*time.Second)
 	warm, watch := pick(4*time.Second, 15*time.Second), pick(8*time.Second, 60*time.Second)
@@ -53,8 +53,8 @@ func TestMemoryIsFlat(t *testing.T) {
 	if after.rss > before.rss+before.rss/10 {
 		t.Errorf("memory grows from %d kB to %d kB", before.rss, after.rss)
 	}
-	// The files grow in steps, up to what the retention, the log between two
-	// checkpoints and the pages of these need.
+	// The files grow in steps, up to the needs of the retention, the log between two
+	// checkpoints, and their pages.
 	if after.disk > 2*before.disk {
 		t.Errorf("the data grows from %d kB to %d kB", before.disk, after.disk)
 	}
@@ -94,9 +94,9 @@ func constantLoad(ctx context.Context, t *testing.T, c *client) (requests uint64
 	}
 }
 
-// footprint is what a process takes, in kB.
+// footprint is the memory and disk that a process takes, in kB.
 type footprint struct {
-	// rss is its resident memory, own the part of it that stands in no file.
+	// rss is resident memory; own is the part of rss without a file behind it.
 	rss, own int64
 	// disk is the size of its data: database and log.
 	disk int64

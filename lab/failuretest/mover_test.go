@@ -18,8 +18,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// movers are callers who acquire and release straight at sites, and keep what
-// each site has answered and which outcomes they do not know.
+// movers are callers who acquire and release straight at sites. They keep each site's
+// answers and the requests of unknown outcome.
 type movers struct {
 	clients []*client
 	prefix  string
@@ -31,14 +31,14 @@ type movers struct {
 	unknown []given
 }
 
-// given is an answer and whom it is of.
+// given is an answer and the client of the answering site.
 type given struct {
 	client *client
 	answer answer
 }
 
-// move makes one request. Most acquires come to the first site and all releases
-// to the others, so that the first one runs short again and again.
+// move makes a request. Most acquires come to the first site and all releases to the
+// others, so that the first site runs short again and again.
 func (m *movers) move(ctx context.Context) {
 	a := answer{id: fmt.Sprintf("%s-%d", m.prefix, m.next.Add(1)), kind: ledger.Acquire, asked: 1 + rand.Int64N(5)}
 	m.mu.Lock()
@@ -51,12 +51,12 @@ func (m *movers) move(ctx context.Context) {
 	if a.kind == ledger.Release || rand.IntN(6) == 0 {
 		c = m.clients[len(m.clients)-1-rand.IntN(max(1, len(m.clients)-1))]
 	}
-	// The call's own deadline ends it: what is under way when ctx ends has an
-	// outcome still.
+	// The call's own deadline ends it: a call under way when ctx ends still has an
+	// outcome.
 	m.book(given{c, send(context.WithoutCancel(ctx), c, a, 500*time.Millisecond)})
 }
 
-// book counts an answer; an id without one is kept for settle.
+// book counts an answer, and keeps a request of unknown outcome for settle.
 func (m *movers) book(g given) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,8 +77,8 @@ func (m *movers) book(g given) {
 	}
 }
 
-// settle repeats the requests without an outcome where they were sent, until
-// they have one, and returns how many there were.
+// settle repeats the requests without an outcome at their sites, and returns their
+// number. A repeat without an outcome fails the test.
 func (m *movers) settle(t *testing.T) int {
 	t.Helper()
 	unknown := m.unknown
@@ -93,10 +93,9 @@ func (m *movers) settle(t *testing.T) int {
 	return len(unknown)
 }
 
-// check repeats every request that was answered and compares the answers, then
-// the books with what the callers hold. It returns how many it repeated. Before,
-// it uses each id for another request: a site that has lost the first one would
-// not refuse that.
+// check repeats every answered request and compares the answers, then the books with the
+// callers' holdings. It returns the number of repeats. Before each repeat it uses the id
+// for another request: a site that lost the first request would not refuse the other.
 func (m *movers) check(t *testing.T, limit int64) int {
 	t.Helper()
 	for _, g := range m.given {
@@ -121,8 +120,8 @@ func send(ctx context.Context, c *client, a answer, wait time.Duration, opts ...
 	return sendAttempt(ctx, c, a, 1, wait, opts...)
 }
 
-// sendAttempt is send for a later attempt as well, which has the other
-// sites asked about those before.
+// sendAttempt is send for any attempt. A later attempt makes the site ask the other sites
+// about earlier attempts.
 func sendAttempt(
 	ctx context.Context, c *client, a answer, attempt uint32, wait time.Duration, opts ...grpc.CallOption,
 ) answer {
@@ -158,15 +157,14 @@ func sendAttempt(
 	return got
 }
 
-// repeat sends a request again, straight to the site that it was sent to
-// before, and returns what came.
+// repeat sends a request again, straight to its site, and returns the answer.
 func repeat(ctx context.Context, c *client, a answer) answer {
 	return send(ctx, c, a, 0, grpc.WaitForReady(true))
 }
 
-// repeatRelayed is repeat for an answer that came through an app manager. If that
-// was of one of its later tries, the site takes the plain repeat for an earlier
-// one, and the caller's next attempt has the same answer.
+// repeatRelayed is repeat for an answer that came through an app manager. If a later try
+// of the app manager got the answer, the site takes the plain repeat for an earlier try.
+// Then the caller's next attempt has the same answer.
 func repeatRelayed(ctx context.Context, c *client, a answer) answer {
 	again := repeat(ctx, c, a)
 	if again.reason == apierr.Superseded {

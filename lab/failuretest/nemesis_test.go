@@ -45,9 +45,8 @@ const (
 	isolated      = "isolated site"
 )
 
-// processFaults kills and stops some of the sites, one after another, until ctx
-// ends. Pauses and absences go from much less to more than the time-outs of the
-// protocols.
+// processFaults kills and stops sites of some, a single site at a time, until ctx ends.
+// Pauses and absences go from much less to more than the time-outs of the protocols.
 func (n *nemesis) processFaults(ctx context.Context, rng *rand.Rand, some []*client) {
 	for wan.Wait(ctx, between(rng, 100*time.Millisecond, time.Second)) == nil {
 		p := some[rng.IntN(len(some))].site
@@ -84,8 +83,8 @@ func (n *nemesis) stop(p *proc.Process) {
 	}
 }
 
-// busy returns one of some sites that has clients waiting, and so leads an
-// instance most likely; any of them if none is found soon.
+// busy returns a site of some that has clients waiting or tokens offered, and so most
+// likely leads an instance. If it finds none soon, it returns the first site of some.
 func (n *nemesis) busy(ctx context.Context, some []*client) *proc.Process {
 	for began := time.Now(); ctx.Err() == nil && time.Since(began) < 2*time.Second; n.wait(ctx, 2*time.Millisecond) {
 		for _, c := range some {
@@ -124,7 +123,7 @@ func (n *nemesis) networkFaults(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// cut loses what some send to others.
+// cut loses the messages from some to others.
 func (n *nemesis) cut(some, others []string) {
 	for _, from := range some {
 		for _, to := range others {
@@ -189,8 +188,8 @@ func between(rng *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(rng.Int64N(int64(high-low)))
 }
 
-// cutsWork checks that a cluster whose links are all cut decides nothing, and
-// does once they are joined: else the faults above would be none.
+// cutsWork checks that a cluster decides nothing with all links cut, and decides with all
+// links joined: otherwise the faults above would have no effect.
 func (n *nemesis) cutsWork() {
 	t := n.t
 	t.Helper()

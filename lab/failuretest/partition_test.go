@@ -17,9 +17,9 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestPartition cuts two sites off from three, by the transport's fault hook.
-// The two decide nothing, both sides grant what they hold, and the three share
-// out what they hold among themselves. Healed, all tokens are to be had again.
+// TestPartition cuts two sites off from three, by the transport's fault hook. The two
+// decide nothing, both sides grant the tokens they hold, and the three redistribute their
+// tokens among themselves. After the cut heals, all tokens are to be had again.
 func TestPartition(t *testing.T) {
 	pairs := pick([][]string{{"us", "sa"}}, [][]string{{"us", "sa"}, {"as", "eu"}, {"au", "us"}, {"eu", "sa"}, {"as", "au"}})
 	for _, two := range pairs {
@@ -32,7 +32,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// The limit, and what each of the five sites has of it at the start.
+// The limit, and the share of each of the five sites at the start.
 const (
 	partedLimit = 500
 	partedShare = partedLimit / 5
@@ -69,8 +69,8 @@ func newParted(t *testing.T, two []string) *parted {
 	return p
 }
 
-// grantApart has each of the two grant from what it holds, and the three grant
-// more at one site than that site held.
+// grantApart makes each of the two grant from its own tokens, and the three grant more at
+// a site than the site held.
 func (p *parted) grantApart() {
 	p.t.Helper()
 	p.grants.acquire(p.two[0], 30, 10*time.Second)
@@ -85,9 +85,9 @@ func (p *parted) grantApart() {
 	}
 }
 
-// decideNothing asks more of the two than they can do without the others: for
-// 100 tokens where 70 are left, and for changes. What one of them cannot get
-// waits, although its companion holds it; that one and the three go on granting.
+// decideNothing asks more of the two than they can do without the others: 100 tokens
+// where 70 are left, and changes. Acquires wait for tokens that their site lacks,
+// although its companion holds tokens. The companion and the three go on granting.
 func (p *parted) decideNothing() {
 	t, c := p.t, p.c
 	t.Helper()
@@ -100,7 +100,7 @@ func (p *parted) decideNothing() {
 	}
 	sitetest.Eventually(t, "acquires wait", short)
 	refusedChanges(t, c, p.two[0])
-	// Long enough for several attempts, each of which fails to find a majority.
+	// Long enough for several attempts. None of them finds a majority.
 	pause(t, pick(2*time.Second, 6*time.Second))
 	for _, name := range p.two {
 		s := shareAt(t, c, name)
@@ -142,7 +142,7 @@ func (p *parted) heal() {
 	changesSucceed(t, p.c, p.two[0])
 }
 
-// grants counts what many clients are granted.
+// grants counts the tokens granted to many clients.
 type grants struct {
 	t       *testing.T
 	cluster *sitetest.Cluster
@@ -151,7 +151,7 @@ type grants struct {
 	granted int
 }
 
-// acquire begins acquires of one token each at a site, at once.
+// acquire starts an acquire of 1 token for each of the clients at a site, all at once.
 func (g *grants) acquire(site string, clients int, wait time.Duration) {
 	for range clients {
 		g.all.Go(func() {
@@ -226,8 +226,8 @@ func refusedChanges(t *testing.T, c *sitetest.Cluster, site string) {
 	}
 }
 
-// changesSucceed repeats those changes under their ids, now that there is a
-// majority: whatever became of the first attempts, each is carried out once.
+// changesSucceed repeats the changes of refusedChanges under their ids, now that there is
+// a majority. Each change is carried out once, whatever became of its first attempt.
 func changesSucceed(t *testing.T, c *sitetest.Cluster, site string) {
 	t.Helper()
 	for _, change := range []func(context.Context, *sitetest.Cluster, string) error{createNew, raiseLimit} {

@@ -44,7 +44,7 @@ func (h *hits) finish(v *victim) {
 	h.counts.add(v.counts)
 }
 
-// missing names the points and phases that were not hit at all.
+// missing names the points and phases without a hit.
 func (h *hits) missing() []string {
 	var names []string
 	for p := range points {
@@ -74,7 +74,7 @@ func (h *hits) missing() []string {
 	return names
 }
 
-// String is the table of what was hit.
+// String is the table of the hits.
 func (h *hits) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-18s", "")
@@ -106,7 +106,7 @@ func (h *hits) String() string {
 	return b.String()
 }
 
-// figures are those of the table's summary line.
+// figures are the figures of the table's summary line.
 func (h *hits) figures() figures {
 	c := h.counts
 	return figures{
@@ -119,15 +119,15 @@ func (h *hits) figures() figures {
 	}
 }
 
-// plan is one hit to be made.
+// plan is a hit to be made.
 type plan struct {
 	load phase
 	in   injection
 }
 
-// killPlans walk n over the calls of each thread, for each kind of call and
-// each load. A start makes few calls, so that there n is small; the other loads
-// begin where most starts have ended.
+// killPlans returns n plans that walk over the calls of each thread, for each kind of
+// call and each load. Call numbers are small at a start, which makes few calls. The other
+// loads begin where most starts have ended.
 func killPlans(n int) []plan {
 	loads := []phase{redistributions, acquires, changes, redistributions, startUp, releases, acquires, redistributions}
 	// Two a load. Names change once or twice a checkpoint.
@@ -157,8 +157,8 @@ func killPlans(n int) []plan {
 // threeSites are the sites of a victim's cluster.
 var threeSites = []string{"us", "eu", "as"}
 
-// bootstraps hits the first start of all, on an empty directory, at each call
-// that it makes, as far as one thread makes them all.
+// bootstraps hits the first start, on an empty directory, at each of its calls, as far as
+// a single thread makes all of them.
 func bootstraps() []plan {
 	var plans []plan
 	for n := 1; n <= pick(2, 3); n++ {
@@ -172,10 +172,10 @@ func bootstraps() []plan {
 	return plans
 }
 
-// TestKillAtAnyWriteOrSync kills sites as they begin a write or a sync of their
-// log or database, or of the names of their files, over and over, under callers who make them redistribute and change
-// the catalogue, and starts them again on what is on disk. Each time all that
-// was acknowledged since the kill before is asked for again.
+// TestKillAtAnyWriteOrSync kills sites over and over, as they begin a write or a sync of
+// their log or database, or of the names of their files. Callers meanwhile make the sites
+// redistribute and change the catalogue. After each restart on the data on disk, the
+// callers ask again for all requests acknowledged since the kill before.
 func TestKillAtAnyWriteOrSync(t *testing.T) {
 	needStrace(t)
 	setups := pick(fewSetups, allSetups)

@@ -39,10 +39,9 @@ func each(rs []*retried, do func(*retried)) {
 	all.Wait()
 }
 
-// askAgain repeats the latest attempt of every request at the site that answered
-// it, and compares the answers. A repeat that comes behind an app manager's own
-// further tries of the same attempt is told that it is superseded. It returns how
-// many had the same answer.
+// askAgain repeats the latest attempt of every request at the site that answered it, and
+// compares the answers. If an app manager made further tries of the attempt, the site
+// refuses the repeat as superseded. askAgain returns the number of equal answers.
 func askAgain(t *testing.T, rs []*retried, at map[string]*client) int {
 	t.Helper()
 	var same, superseded atomic.Int64
@@ -67,10 +66,10 @@ func askAgain(t *testing.T, rs []*retried, at map[string]*client) int {
 	return int(same.Load())
 }
 
-// knownEverywhere takes acquires of which an attempt said that any site may have
-// been reached before, so that all sites know them: at each, earlier attempts must
-// be superseded, and other requests under the id refused. Of a release no further
-// site is asked once one has it.
+// knownEverywhere takes acquires with an attempt that said that earlier attempts may have
+// reached any site, so that all sites know them. Each site must refuse earlier attempts
+// as superseded, and refuse other requests under the id. For a release, a site stops
+// asking other sites as soon as a site has it.
 func knownEverywhere(t *testing.T, rs []*retried, clients []*client) int {
 	t.Helper()
 	var refused atomic.Int64
@@ -91,7 +90,7 @@ func knownEverywhere(t *testing.T, rs []*retried, clients []*client) int {
 	return int(refused.Load())
 }
 
-// late reports whether a reply to an earlier attempt is one that moves nothing.
+// late reports whether a reply to an earlier attempt moves nothing.
 func late(got reply) bool {
 	return got.reason() == apierr.Superseded || got.reason() == apierr.OutOfTokens
 }
@@ -114,8 +113,9 @@ func reusedThroughAppManagers(t *testing.T, r *retried, d *door) {
 	}
 }
 
-// moveOn makes a further attempt of answered requests, each at another site than
-// the one that answered, whose answer then counts, and returns what the clients hold more by the answers.
+// moveOn makes a further attempt of each answered request, at another site than the
+// answering site. The new answer counts. moveOn returns the increase of the clients'
+// holdings.
 func moveOn(t *testing.T, rs []*retried, clients []*client, seed uint64) int64 {
 	t.Helper()
 	var more atomic.Int64
@@ -137,10 +137,9 @@ func moveOn(t *testing.T, rs []*retried, clients []*client, seed uint64) int64 {
 	return more.Load()
 }
 
-// repeatAll repeats what was answered: at the sites that answered, where the
-// same answers must come; at all sites as earlier attempts and as other requests;
-// and a sample at other sites as further attempts. Only the last may move
-// tokens, once.
+// repeatAll repeats the answered requests: at the sites that answered, which must give
+// the same answers; at all sites as earlier attempts and as other requests; and a sample
+// at other sites as further attempts. Only the further attempts may move tokens, once.
 func (f *failures) repeatAll(held int64, clients []*client) {
 	t, w := f.t, f.w
 	t.Helper()
@@ -183,8 +182,8 @@ func (f *failures) repeatAll(held int64, clients []*client) {
 	})
 }
 
-// sameBooks waits until the sites' books say what the clients hold. If they do
-// not, the disks tell of which requests they differ.
+// sameBooks waits until the sites' books match the clients' holdings. If they do not, it
+// reads the requests that differ from the disks.
 func (f *failures) sameBooks(when string, held int64, clients []*client) {
 	t := f.t
 	t.Helper()
@@ -201,8 +200,8 @@ func (f *failures) sameBooks(when string, held int64, clients []*client) {
 	t.FailNow()
 }
 
-// checkDisks ends all sites and compares what their records say of each request
-// with what its client was told: each ran once, at one site, or never.
+// checkDisks ends all sites and compares the records of each request with the answer to
+// its client: each request ran once, at a single site, or never.
 func (f *failures) checkDisks() {
 	t := f.t
 	t.Helper()

@@ -16,8 +16,8 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestARepeatMovesNothing repeats requests under their ids: at once, after the
-// site was stopped, after it was killed, and while the first one waits.
+// TestARepeatMovesNothing repeats requests under their ids: at once, after a stop of the
+// site, after a kill, and while the first request waits.
 func TestARepeatMovesNothing(t *testing.T) {
 	const limit = 30
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}, AppManagers: []string{"us"}})
@@ -73,7 +73,7 @@ func TestARepeatMovesNothing(t *testing.T) {
 	again("after a wait and kill -9")
 }
 
-// otherBodyRefused uses ids of requests that were answered for other requests.
+// otherBodyRefused sends other requests under the ids of answered requests.
 func otherBodyRefused(t *testing.T, c *client) {
 	t.Helper()
 	before := c.share(t)
@@ -93,7 +93,7 @@ func otherBodyRefused(t *testing.T, c *client) {
 	}
 }
 
-// otherBodyRefusedByHTTP does so through the app manager.
+// otherBodyRefusedByHTTP is otherBodyRefused through the app manager.
 func otherBodyRefusedByHTTP(t *testing.T, cluster *proc.Cluster) {
 	t.Helper()
 	addr := cluster.AppManager(0).HTTP
@@ -122,9 +122,8 @@ func otherBodyRefusedByHTTP(t *testing.T, cluster *proc.Cluster) {
 	}
 }
 
-// repeatsWhileWaiting has callers repeat one acquire at once that no tokens are
-// there for: the other sites are gone, so that it waits. Tokens released then
-// serve it, once.
+// repeatsWhileWaiting has callers repeat an acquire at once that waits for tokens: the
+// other sites are gone. Tokens released then serve it, once.
 func repeatsWhileWaiting(t *testing.T, cluster *proc.Cluster, clients []*client, m *movers) {
 	t.Helper()
 	us := clients[0]

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// figure is one of the numbers that a test ends with.
+// figure is a number that a test ends with.
 type figure struct {
 	name  string
 	value any
@@ -23,8 +23,8 @@ var reports struct {
 	all []string
 }
 
-// report tells the figures of a test: one line of JSON in its log, and one in
-// the summary for people.
+// report prints the figures of a test: a line of JSON in its log, and a line in the
+// summary for people.
 func report(t *testing.T, fs figures) {
 	t.Helper()
 	line := map[string]any{"test": t.Name(), "passed": !t.Failed()}

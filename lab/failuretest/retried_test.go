@@ -22,7 +22,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// verb is what a request asks for.
+// verb is the kind of a request.
 type verb uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	commitVerb
 )
 
-// retried is one request through all its attempts. Its caller owns the id.
+// retried is a request through all its attempts. Its caller owns the id.
 type retried struct {
 	id     string
 	verb   verb
@@ -39,35 +39,35 @@ type retried struct {
 	// least is the min_tokens of an acquire, 0 for none.
 	least int64
 	wait  time.Duration
-	// ttl makes an acquire one of a lease.
+	// ttl is the time to live of the lease that an acquire asks for, 0 for none.
 	ttl time.Duration
-	// lease is the lease that a release or a commit is of.
+	// lease is the lease of a release or a commit.
 	lease    string
 	began    time.Time
 	notAfter time.Time
 	attempt  uint32
-	// tried are the sites that attempts without an answer may have reached, as
-	// their answers told; anywhere is set once one of them told nothing.
+	// tried are the sites that attempts without an answer may have reached, as their
+	// errors told; anywhere is set once an error named no site.
 	tried    []string
 	anywhere bool
-	// answer is that of the latest attempt, once there is one that is recorded.
+	// answer is the recorded answer of the latest attempt, once there is any.
 	answer reply
-	// by is when it came.
+	// by is the time of the answer.
 	by time.Time
 }
 
-// reply is what came of one attempt.
+// reply is the outcome of an attempt.
 type reply struct {
 	tokens int64
 	site   string
 	// lease is the name of the lease granted.
 	lease  string
 	parked bool
-	// err is nil for what was done.
+	// err is nil if the request was done.
 	err *apierr.Error
 }
 
-// reason is that of a refusal, empty for what was done.
+// reason is the reason of a refusal, empty if the request was done.
 func (o reply) reason() apierr.Reason {
 	if o.err == nil {
 		return ""
@@ -75,9 +75,8 @@ func (o reply) reason() apierr.Reason {
 	return o.err.Reason
 }
 
-// settles reports whether an answer is one that the request's caller may rest
-// on, whatever became of earlier attempts: it is recorded, or of a lease that has
-// ended for good.
+// settles reports whether the request's caller may rely on an answer, whatever became of
+// earlier attempts: the answer is recorded, or its lease has ended for good.
 func (r *retried) settles(o reply) bool {
 	switch o.reason() {
 	case "":
@@ -90,7 +89,7 @@ func (r *retried) settles(o reply) bool {
 	return false
 }
 
-// again readies the next attempt, behind one that does not settle the request.
+// again readies the next attempt after a reply that does not settle the request.
 func (r *retried) again(o reply) {
 	switch e := o.err; {
 	case e.Reason.NothingDone():
@@ -106,7 +105,8 @@ func (r *retried) again(o reply) {
 	r.attempt++
 }
 
-// reached is what the next attempt says of those before.
+// reached returns the sites that earlier attempts may have reached; nil on a first
+// attempt, or if they may have reached any site.
 func (r *retried) reached() []string {
 	if r.anywhere || r.attempt <= 1 {
 		return nil
@@ -132,7 +132,7 @@ func (r *retried) release() *samyav1.ReleaseRequest {
 	}
 }
 
-// call makes one attempt over gRPC.
+// call makes an attempt over gRPC.
 func (r *retried) call(ctx context.Context, c samyav1.TokenServiceClient, opts ...grpc.CallOption) reply {
 	var o reply
 	var err error
@@ -156,7 +156,7 @@ func (r *retried) call(ctx context.Context, c samyav1.TokenServiceClient, opts .
 	return o
 }
 
-// post makes one attempt over HTTP.
+// post makes an attempt over HTTP.
 func (r *retried) post(ctx context.Context, c *http.Client, addr string) reply {
 	body := map[string]any{"tokens": r.tokens, "request_id": r.id}
 	path := "/v1/entities/" + entity + ":acquire"
@@ -236,7 +236,7 @@ func postJSON(ctx context.Context, c *http.Client, url string, body any) (status
 	return resp.StatusCode, text, nil
 }
 
-// door is one app manager as clients reach it. Its connections outlive its
+// door is an app manager as clients reach it. The connections outlive the app manager's
 // restarts.
 type door struct {
 	process *proc.Process
@@ -264,7 +264,7 @@ func newDoor(t *testing.T, p *proc.Process) *door {
 	return &door{process: p, tokens: samyav1.NewTokenServiceClient(conn), http: &http.Client{Transport: transport}}
 }
 
-// send makes one attempt at the app manager.
+// send makes an attempt at the app manager.
 func (d *door) send(ctx context.Context, r *retried, overHTTP bool) reply {
 	if overHTTP {
 		return r.post(ctx, d.http, d.process.HTTP)

@@ -16,8 +16,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// retriers are clients who speak to app managers alone and repeat every request
-// at another one until they have an answer that is recorded.
+// retriers are clients who speak to app managers alone. They repeat every request at
+// another app manager until it has a recorded answer.
 type retriers struct {
 	t      *testing.T
 	seed   uint64
@@ -29,13 +29,14 @@ type retriers struct {
 	ttlMin, ttlMax time.Duration
 
 	mu sync.Mutex
-	// open are the requests without an answer, done those that have one.
+	// open are the requests without an answer, done the answered requests.
 	open map[core.RequestKey]*retried
 	done []*retried
 	// failed is closed once a request goes without an answer for good.
 	failed     chan struct{}
 	failedOnce sync.Once
-	// answered are the requests that a site gave an answer to which arrived.
+	// answered holds a site and a request if an answer of the site to the request
+	// arrived.
 	answered map[siteRequest]bool
 	retryCounts
 }
@@ -46,14 +47,14 @@ type siteRequest struct {
 	key  core.RequestKey
 }
 
-// retryCounts is what happened to the clients.
+// retryCounts counts the outcomes of the clients' requests.
 type retryCounts struct {
 	granted, partly, released, parked, refused            int
 	leased, renewed, committed, returned, expired, missed int
 	repeated, attempts, most                              int
 }
 
-// owner is one client: what it holds, as it knows it.
+// owner is a client with its holdings, as the client knows them.
 type owner struct {
 	w        *retriers
 	rng      *rand.Rand
@@ -68,10 +69,10 @@ type owner struct {
 type heldLease struct {
 	name   string
 	tokens int64
-	// ttl is its time to live, until a time before which it has not expired.
+	// ttl is the lease's time to live; the lease has not expired before until.
 	ttl   time.Duration
 	until time.Time
-	// left is a lease that the client leaves to expire.
+	// left marks a lease that the client leaves to expire.
 	left bool
 }
 
@@ -105,8 +106,7 @@ func (w *retriers) hasAnswered(site string, key core.RequestKey) bool {
 // settleTime bounds how long a request may go without an answer.
 const settleTime = 2 * patience
 
-// do makes a request until it has an answer that is recorded, and reports whether
-// it has.
+// do makes a request until it has a recorded answer, and reports whether it has.
 func (o *owner) do(r *retried) bool {
 	w := o.w
 	o.next++
@@ -161,7 +161,7 @@ func hopeless(r apierr.Reason) bool {
 	return false
 }
 
-// note keeps what came of an attempt, and reports whether that settles it.
+// note keeps the reply to an attempt, and reports whether it settles the request.
 func (w *retriers) note(r *retried, key core.RequestKey, o reply) bool {
 	site := o.site
 	if o.err != nil && o.err.Reason == apierr.OutOfTokens {
@@ -187,7 +187,7 @@ func (w *retriers) note(r *retried, key core.RequestKey, o reply) bool {
 	return true
 }
 
-// count adds to one of the counts.
+// count increments a counter.
 func (w *retriers) count(what *int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +208,7 @@ func (o *owner) run(ctx context.Context) {
 	}
 }
 
-// step makes one request.
+// step makes a request.
 func (o *owner) step() {
 	o.expire()
 	share := o.w.limit / int64(clientsOfRetries)
@@ -269,7 +269,7 @@ func (o *owner) lose(tokens int64) {
 	}
 }
 
-// giveBack releases some of what the client holds for good.
+// giveBack releases some of the tokens that the client holds for good.
 func (o *owner) giveBack() {
 	r := &retried{verb: releaseVerb, tokens: 1 + o.rng.Int64N(o.held)}
 	o.held -= r.tokens
@@ -301,7 +301,7 @@ func (o *owner) lease() {
 		o.w.t.Errorf("%s asks for a lease and gets %d tokens without one", r.id, r.answer.tokens)
 	}
 	o.w.count(&o.w.leased)
-	// Whichever attempt granted it, that was not before the first.
+	// No attempt can have granted the lease before the first attempt began.
 	l := heldLease{name: r.answer.lease, tokens: r.answer.tokens, ttl: r.ttl, until: r.began.Add(r.ttl), left: left}
 	o.gain(l.tokens)
 	o.leases = append(o.leases, l)
@@ -319,8 +319,7 @@ func (o *owner) renew(l *heldLease) {
 	}
 }
 
-// expire forgets the leases whose time may be over: the site gives back what
-// they held.
+// expire forgets the leases that may have expired: the site gives their tokens back.
 func (o *owner) expire() {
 	live := o.leases[:0]
 	for _, l := range o.leases {
@@ -356,7 +355,7 @@ func (o *owner) endLease(i int) {
 		o.gain(r.answer.tokens)
 		o.held += r.answer.tokens
 	default:
-		// More than it holds: no more than that comes back.
+		// More than the lease holds: only its own tokens come back.
 		r := &retried{verb: releaseVerb, lease: l.name, tokens: l.tokens + o.rng.Int64N(3)}
 		if o.do(r) {
 			o.w.count(&o.w.returned)

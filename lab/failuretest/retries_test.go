@@ -23,12 +23,11 @@ import (
 // clientsOfRetries is how many clients retry at once.
 const clientsOfRetries = 100
 
-// TestRetries lets 100 clients acquire, release, and hold leases through app
-// managers, over gRPC and HTTP, while sites and app managers are killed. Each
-// repeats a request without a known outcome at another app manager until it has
-// an answer. Sites are also killed when they have executed requests and before
-// any answer to those can leave. In the end what the clients hold, as they know
-// it, is what the sites' books say.
+// TestRetries lets 100 clients acquire, release, and hold leases through app managers,
+// over gRPC and HTTP, while it kills sites and app managers. Each client repeats a
+// request of unknown outcome at another app manager until it has an answer. The test also
+// kills sites that have executed requests, before any answer to these requests can leave.
+// In the end the sites' books match the clients' holdings, as the clients know them.
 func TestRetries(t *testing.T) {
 	needStrace(t)
 	const limit = 700
@@ -124,7 +123,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// failures kills what the clients depend on.
+// failures kills the processes that the clients depend on.
 type failures struct {
 	t       *testing.T
 	w       *retriers
@@ -132,8 +131,8 @@ type failures struct {
 
 	mu                     sync.Mutex
 	sites, stops, managers int
-	// executed are the kills of a site that had executed requests of which no
-	// answer had left, lost those requests.
+	// executed counts the kills of a site that had executed requests before any of their
+	// answers left; lost counts the requests.
 	executed, lost int
 }
 
@@ -149,9 +148,8 @@ func (f *failures) count(what *int) {
 	*what++
 }
 
-// killSites kills some sites, one after another, until ctx ends, or stops them,
-// which makes them answer late. The first is away for longer than the protocols'
-// time-outs.
+// killSites kills sites of some, a single site at a time, until ctx ends, or stops them
+// so that they answer late. The first absence is longer than the protocols' time-outs.
 func (f *failures) killSites(ctx context.Context, rng *rand.Rand, some []*proc.Process, length time.Duration) {
 	away := length / 3
 	for i := 0; wan.Wait(ctx, between(rng, 500*time.Millisecond, 2*time.Second)) == nil; i++ {
@@ -187,8 +185,9 @@ func (f *failures) killAppManagers(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// killExecuted kills some sites in turn, each when it has executed requests and
-// has not answered them, for a time and until as many kills were that as wanted.
+// killExecuted kills some sites in turn, each after it has executed requests and before
+// it has answered them. It goes on for length, and until it has made as many such kills
+// as wanted.
 func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*proc.Process, length time.Duration, wanted int) {
 	t := f.t
 	t.Helper()
@@ -202,7 +201,7 @@ func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*pro
 			return slices.ContainsFunc(ran, func(r core.RequestRecord) bool { return open[r.Key] != nil })
 		})
 		f.count(&f.sites)
-		// What had left the site has come by then, through those who live.
+		// Answers that left the site have come by then, through the live app managers.
 		pause(t, 300*time.Millisecond)
 		if lost := f.unreplied(p.Name, ran, open); lost > 0 {
 			f.executed++
@@ -214,13 +213,13 @@ func (f *failures) killExecuted(ctx context.Context, rng *rand.Rand, some []*pro
 	}
 }
 
-// unreplied counts the requests that a dead site executed in its last commit and
-// that had no answer when it died. None of the commit's answers can have left.
+// unreplied counts the requests that a dead site executed in its last commit and that had
+// no answer at its death. None of the commit's answers can have left.
 func (f *failures) unreplied(site string, ran []core.RequestRecord, open map[core.RequestKey]*retried) int {
 	lost := 0
 	for _, r := range ran {
 		if _, ok := open[r.Key]; !ok {
-			continue // what was answered as parked, and is counted now
+			continue // a release answered as parked, which is counted now
 		}
 		if f.w.hasAnswered(site, r.Key) {
 			f.t.Errorf("%s answered a request in a commit that it was held in", site)
@@ -231,7 +230,7 @@ func (f *failures) unreplied(site string, ran []core.RequestRecord, open map[cor
 	return lost
 }
 
-// heal starts what is down, and waits until all is ready.
+// heal starts the processes that are down, and waits until all are ready.
 func heal(t *testing.T, cluster *proc.Cluster) {
 	t.Helper()
 	for _, p := range append(append([]*proc.Process(nil), cluster.Sites()...), cluster.AppManagers()...) {
@@ -259,8 +258,8 @@ func expireAll(t *testing.T, owners []*owner) {
 	}
 }
 
-// quiet waits until no site has a lease, a request to ask others about, or an
-// acquire that waits.
+// quiet waits until no site has a lease, a request to ask others about, or a waiting
+// acquire.
 func (f *failures) quiet() {
 	f.t.Helper()
 	for _, p := range f.cluster.Sites() {
@@ -279,7 +278,7 @@ func (f *failures) quiet() {
 	}
 }
 
-// gauge reads one of a process's metrics.
+// gauge reads a metric of a process.
 func gauge(ctx context.Context, p *proc.Process, name string) (float64, error) {
 	found, err := series(ctx, p, name)
 	if err == nil && len(found) != 1 {

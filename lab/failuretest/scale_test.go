@@ -18,27 +18,27 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// The bounds for 100,000 entities of one site. The short form has fewer and
-// asserts the same. Times are the processors': how long they keep others waiting is
-// not the site's.
+// The bounds for 100,000 entities of a site. The short form has fewer entities and the
+// same bounds. Times are processor time: waiting for a processor does not count.
 const (
 	listBound   = time.Second
 	startBound  = 5 * time.Second
 	memoryBound = 150 << 10 // kB
 )
 
-// TestManyEntities has one site keep the books of many entities, each of which
-// has moved, and bounds the cost: the processors' time to list them all,
-// memory, and the processors' time from a start after a kill until the site serves.
+// TestManyEntities has a site keep the books of many entities, each with a token moved,
+// and bounds the cost. The cost is processor time to list all entities, memory, and
+// processor time from a start after a kill until the site serves.
 func TestManyEntities(t *testing.T) {
 	entities := pick(20_000, 100_000)
 	cluster := start(t, proc.Config{
 		Sites: []string{"us"}, AppManagers: []string{"us"},
-		// That of a machine of two processors; with several an entity takes 150 bytes more.
+		// The value for a machine with two processors; with several partitions an entity
+		// takes 150 bytes more.
 		SiteArgs: []string{"--partitions", "1"},
 	})
 	site, c := cluster.Site(0), dial(t, cluster.Site(0))
-	// Once each, so that nothing of what a first request takes counts.
+	// Each call once, so that the cost of first requests does not count.
 	moveBooks(t, c, 1, "warm/")
 	empty := footprints(t, site, time.Second)
 
@@ -91,7 +91,7 @@ func TestManyEntities(t *testing.T) {
 	})
 }
 
-// nth is the name of an entity, such that their order is that of the numbers.
+// nth is the name of an entity; names sort by number.
 func nth(prefix string, n int) string { return fmt.Sprintf("%sentity-%06d", prefix, n) }
 
 // moveBooks creates entities and acquires a token of each, many at a time.
@@ -159,7 +159,7 @@ func processors(t *testing.T, p *proc.Process) time.Duration {
 	return sum
 }
 
-// pager returns the names of one page, and the token of the next.
+// pager returns the names of a page, and the token of the next page.
 type pager func(ctx context.Context, prefix, token string) ([]string, string, error)
 
 // page asks the site itself.

@@ -13,9 +13,9 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// TestGoClientThroughKills has callers of the Go client acquire and release while
-// sites are killed and started again. Each pursues what is unknown to it; in the end
-// the books have out what they hold.
+// TestGoClientThroughKills has callers of the Go client acquire and release while it
+// kills and restarts sites. Each caller resumes its calls of unknown outcome. In the end
+// the books' acquired tokens are the callers' tokens.
 func TestGoClientThroughKills(t *testing.T) {
 	const limit, callers = 50_000, 100
 	kills := pick(4, 20)
@@ -78,7 +78,7 @@ func TestGoClientThroughKills(t *testing.T) {
 	settled(t, limit, held.Load(), clients...)
 }
 
-// sdkMove acquires a few tokens, or gives most back of what is held.
+// sdkMove acquires a few tokens, or gives back most of the held tokens.
 func sdkMove(ctx context.Context, c *sdk.Client, held int64, before error) (moved int64, site string, err error) {
 	if held < 100 {
 		g, err := c.Acquire(ctx, entity, 7, sdk.Resume(before))

@@ -15,12 +15,12 @@ import (
 	"github.com/samya-db/samya/site"
 )
 
-// cutsFlag names a directory to a site that this test program plays. While a
-// file FROM-TO is in it, what site FROM sends to site TO is lost.
+// cutsFlag names a directory to a site that this test program plays. While the directory
+// has a file FROM-TO, messages from site FROM to site TO are lost.
 const cutsFlag = "--cuts"
 
-// playSite runs one site of the product in this process, as `samya site` does,
-// with the transport's fault hook: the program itself has no flag for it.
+// playSite runs a site of the product in this process, as `samya site` does, with the
+// transport's fault hook: the program itself has no flag for the hook.
 func playSite(args []string) int {
 	var cfg site.Config
 	var members, join, cuts string
@@ -70,5 +70,5 @@ func playSite(args []string) int {
 	return 0
 }
 
-// cutFile is the file that cuts the link from one site to another.
+// cutFile returns the path of the file that cuts the link from a site to another.
 func cutFile(dir, from, to string) string { return filepath.Join(dir, from+"-"+to) }

@@ -17,11 +17,10 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestStaleDataIsRefused starts a site on a copy of its data that was taken
-// before it went on under load, on one of which half of the log is cut off, and
-// on an empty directory. Each start ends by
-// itself with an error that says what is wrong. On the right data the site starts
-// again, and the books are what the callers know.
+// TestStaleDataIsRefused starts a site on an old copy of its data, taken before further
+// load. It also starts the site on data with half of the log cut off, and on an empty
+// directory. Each start ends by itself with an error that names the fault. On the right
+// data the site starts again, and the books match the callers' holdings.
 func TestStaleDataIsRefused(t *testing.T) {
 	const limit = 300
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
@@ -40,7 +39,7 @@ func TestStaleDataIsRefused(t *testing.T) {
 			})
 		}
 		pause(t, time.Second)
-		// A process that stands still leaves what kill -9 would.
+		// A stopped process leaves the same data as kill -9.
 		old, right := filepath.Join(t.TempDir(), "old"), filepath.Join(t.TempDir(), "right")
 		sendSignal(t, site, syscall.SIGSTOP)
 		if err := os.CopyFS(old, os.DirFS(site.Data)); err != nil {
@@ -106,8 +105,8 @@ func refused(t *testing.T, cluster *proc.Cluster, site *proc.Process, want strin
 	}
 }
 
-// TestDataWithoutAWitnessWaits starts a site while no other runs: it says that
-// it is not ready and grants nothing, until one vouches for its data or the
+// TestDataWithoutAWitnessWaits starts a site while no other runs. The site says that it
+// is not ready and grants nothing, until another site vouches for its data or the
 // operator does.
 func TestDataWithoutAWitnessWaits(t *testing.T) {
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})

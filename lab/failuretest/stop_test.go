@@ -22,8 +22,8 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestATerminatedSiteEnds tells a site to end while acquires wait there that
-// nothing can serve: the other sites are gone. It ends in good order and soon.
+// TestATerminatedSiteEnds tells a site to end while acquires wait there that nothing can
+// serve: the other sites are gone. The site ends in good order within 5 s.
 func TestATerminatedSiteEnds(t *testing.T) {
 	const soon = 5 * time.Second
 	cluster := start(t, proc.Config{Sites: []string{"us", "eu", "as"}})
@@ -63,15 +63,15 @@ func TestATerminatedSiteEnds(t *testing.T) {
 		}
 	}
 	t.Logf("ended %s after SIGTERM with %d acquires waiting, who are told %s", took.Round(time.Millisecond), callers, got[0].reason)
-	// Who starts needs another's word that its data is the latest.
+	// A starting site needs the word of another site that its data is the latest.
 	restart(t, cluster.Site(1), site)
 	if s := us.share(t); s.GetNet() != 0 || s.GetWaiting() != 0 {
 		t.Errorf("after the next start: %v", s)
 	}
 }
 
-// TestAnInterruptedDemoLeavesNothing interrupts `samya demo` under load, as
-// Ctrl-C does, and looks for what is left of its processes and ports.
+// TestAnInterruptedDemoLeavesNothing interrupts `samya demo` under load, as Ctrl-C does,
+// and looks for leftover processes and ports.
 func TestAnInterruptedDemoLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(samya(t), "demo", "--duration", "10m", "--data", dir, "--rate", "100")

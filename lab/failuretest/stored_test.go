@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/site/store"
 )
 
-// copyData copies a site's data directory. The site does not run, or stands
-// still, or the copy is one that a loss of power would never leave.
+// copyData copies a site's data directory. The site must be down or stopped: a copy from
+// a running site may be a state that a loss of power would never leave.
 func copyData(t *testing.T, p *proc.Process) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
@@ -21,8 +21,8 @@ func copyData(t *testing.T, p *proc.Process) string {
 	return dir
 }
 
-// loaded reads all that a copy of a site's data holds, as its next start would:
-// what is in the log and not yet in the database as well.
+// loaded reads the whole content of a copy of a site's data, as the site's next start
+// would: also commits in the log and not yet in the database.
 func loaded(t *testing.T, dir, site string) (core.Restored, error) {
 	t.Helper()
 	s, err := store.Open(store.Options{Dir: dir, Cluster: "failuretest", Site: core.SiteID(site)})
@@ -37,7 +37,7 @@ func loaded(t *testing.T, dir, site string) (core.Restored, error) {
 	return s.Load()
 }
 
-// stored reads what the disk of a site that does not run says of the entity.
+// stored reads the entity's record from the disk of a site that does not run.
 func stored(t *testing.T, p *proc.Process) core.EntityRecord {
 	t.Helper()
 	state, err := loaded(t, copyData(t, p), p.Name)
@@ -52,9 +52,9 @@ func stored(t *testing.T, p *proc.Process) core.EntityRecord {
 	return core.EntityRecord{}
 }
 
-// instanceOpen reports whether a site that does not run takes part in an
-// instance that it has not applied: it has set tokens aside for it, or accepted
-// a value.
+// instanceOpen reports whether a site that does not run takes part in an instance that it
+// has not applied. The site has then set tokens aside for the instance, or accepted a
+// value.
 func instanceOpen(t *testing.T, p *proc.Process) bool {
 	t.Helper()
 	e := stored(t, p)
@@ -74,8 +74,8 @@ func transferOpen(t *testing.T, p *proc.Process) bool {
 	return e.Transfer.InFlight() > 0
 }
 
-// blocksOf returns the highest sequence of the request blocks that a site has
-// stored, and the records of those behind another sequence.
+// blocksOf returns the highest sequence of the request blocks that a site has stored, and
+// the records of the blocks behind another sequence.
 func blocksOf(state *core.Restored, behind uint64) (last uint64, records []core.RequestRecord) {
 	for _, b := range state.Blocks {
 		last = max(last, b.Sequence)

@@ -36,8 +36,8 @@ func needStrace(t *testing.T) {
 	}
 }
 
-// attach attaches a strace to all threads of a running process and returns once
-// it sees every one of their system calls that the arguments choose.
+// attach attaches a strace to all threads of a running process. It returns once strace
+// sees all their system calls that the arguments choose.
 func attach(t *testing.T, pid int, args ...string) *tracer {
 	t.Helper()
 	tr := &tracer{t: t, output: filepath.Join(t.TempDir(), "strace"), ended: make(chan struct{})}
@@ -57,7 +57,7 @@ func attach(t *testing.T, pid int, args ...string) *tracer {
 		first, err := lines.ReadString('\n')
 		attached <- first
 		if err == nil {
-			_, _ = io.Copy(io.Discard, lines) // what comes later is of new threads
+			_, _ = io.Copy(io.Discard, lines) // later lines are of new threads
 		}
 		_ = tr.cmd.Wait() // it ends as the traced process does
 	}()
@@ -93,7 +93,7 @@ func (tr *tracer) wait() {
 	}
 }
 
-// text returns what strace wrote.
+// text returns the output of strace.
 func (tr *tracer) text() string {
 	tr.t.Helper()
 	b, err := os.ReadFile(tr.output)

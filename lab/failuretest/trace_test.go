@@ -10,22 +10,22 @@ import (
 	"testing"
 )
 
-// systemCall is one system call of a trace. A call that the trace does not see the
-// end of has ended 0.
+// systemCall is a system call of a trace. ended is 0 if the trace does not show the end
+// of the call.
 type systemCall struct {
 	name string
-	// file is what the first argument's descriptor stands for, as strace -yy
-	// shows it: a path, or TCP:[local->remote].
+	// file is the target of the first argument's descriptor, as strace -yy shows it: a
+	// path, or TCP:[local->remote]. For a call on names, file is the last path in its
+	// arguments.
 	file string
-	// data is the start of what was written.
+	// data is the start of the written bytes.
 	data []byte
-	// offset is where pwrite64 wrote; a call on names has the path that it ends with
-	// as its file.
+	// offset is the offset of a pwrite64.
 	offset int64
 	// failed is set if the call returned an error.
 	failed bool
-	// began and ended are the numbers of the lines that tell of it. strace stops
-	// a thread at either, so what is ordered by cause is in that order.
+	// began and ended are the numbers of the lines that show the call's begin and end.
+	// strace stops a thread at either, so causes come before their effects.
 	began, ended int
 }
 
@@ -39,8 +39,8 @@ var (
 	traceReturn = regexp.MustCompile(`\) += (-?\d+|\?)`)
 )
 
-// parseTrace reads what strace -f -tt -yy -xx wrote of pwrite64, fdatasync, fsync,
-// the calls that change names and those that write to sockets.
+// parseTrace reads the output of strace -f -tt -yy -xx for pwrite64, fdatasync, fsync,
+// the calls that change names and the calls that write to sockets.
 func parseTrace(text string) ([]systemCall, error) {
 	var calls []systemCall
 	open := make(map[string]int) // by thread: its call under way
@@ -108,8 +108,8 @@ func unhex(s string) string {
 	return string(b)
 }
 
-// carriesAnswer reports whether the call writes an HTTP/2 DATA frame to the
-// client, which is what an answer that is no refusal comes in.
+// carriesAnswer reports whether the call writes an HTTP/2 DATA frame to the client. Every
+// answer except a refusal comes in such a frame.
 func (c *systemCall) carriesAnswer(client string) bool {
 	if !strings.HasSuffix(c.file, "->"+client+"]") {
 		return false
@@ -125,8 +125,8 @@ func (c *systemCall) carriesAnswer(client string) bool {
 	return false
 }
 
-// metaEnd is where the two meta pages of the database end, which stand first. One
-// of them makes a transaction count.
+// metaEnd is the end of the two meta pages, the first pages of the database. A write of a
+// meta page makes a transaction count.
 const metaEnd = 2 * 4096
 
 // isLog tells whether a call is on a segment of the log.
@@ -177,14 +177,14 @@ func letters(calls []systemCall) (string, error) {
 	return word.String(), nil
 }
 
-// commits is what may happen to the log between two answers: writes and a sync,
-// once or more.
+// commits matches the calls on the log between two answers: writes and a sync, once or
+// more.
 var commits = regexp.MustCompile(`^(W+S)+$`)
 
-// checkAnswers checks a trace of a site with one client, who sends one request
-// after another: before each answer leaves, a commit of its own was written and
-// synced in whole. The next commit, of what the site does by itself, may have
-// begun by then. It returns how many answers it saw.
+// checkAnswers checks a trace of a site with a single client, who sends requests in
+// sequence: before each answer leaves, a commit of its own was written and synced in
+// whole. The next commit, of the site's own actions, may have begun by then. checkAnswers
+// returns the number of answers.
 func checkAnswers(calls []systemCall, client string) (answers int, err error) {
 	var since []systemCall
 	for _, c := range calls {
@@ -213,8 +213,8 @@ func checkAnswers(calls []systemCall, client string) (answers int, err error) {
 	return answers, nil
 }
 
-// answersAfterFailure counts the answers that leave after a write or a sync has
-// failed, and tells whether one has.
+// answersAfterFailure counts the answers that leave after a failed write or sync. failed
+// reports whether there was such a failure.
 func answersAfterFailure(calls []systemCall, client string) (answers int, failed bool) {
 	at := 0
 	for _, c := range calls {

@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// phase is what a victim is busy with when it is hit.
+// phase is the activity of a victim when it is hit.
 type phase uint8
 
 const (
@@ -28,12 +28,12 @@ func (p phase) String() string {
 	return [...]string{"bootstrap", "start-up", "acquires", "releases", "redistributions", "catalogue changes"}[p]
 }
 
-// victimLimit is the limit of a victim's entity. It is high enough for a phase
-// of plain acquires to be served from what the victim holds.
+// victimLimit is the limit of a victim's entity: high enough that the victim serves a
+// phase of plain acquires from its own tokens.
 const victimLimit = 3000
 
-// victim is the first site of a cluster of three, whose ends it survives on the
-// same data, and the clients who keep what was acknowledged.
+// victim is the first site of a cluster, which is hit and restarted on the same data, and
+// the clients who keep the acknowledged requests.
 type victim struct {
 	t       *testing.T
 	cluster *proc.Cluster
@@ -48,8 +48,8 @@ type victim struct {
 	next int
 	held int64
 	left int64 // as of the site's last answer
-	// unchecked are the answers of the victim that were not asked for again
-	// since; given are all answers of all sites.
+	// unchecked are the victim's answers that no client has asked for again since; given
+	// are all answers of all sites.
 	unchecked, given []given
 	unknown          []given
 	// answered tells that the victim has answered since its start.
@@ -57,7 +57,7 @@ type victim struct {
 	counts   victimCounts
 }
 
-// victimCounts is what a victim's clients have seen.
+// victimCounts counts the answers that a victim's clients have seen.
 type victimCounts struct {
 	granted, released, refused, changed, unknown, lost int
 }
@@ -71,14 +71,13 @@ func (c *victimCounts) add(o victimCounts) {
 	c.lost += o.lost
 }
 
-// acknowledged is how many operations were answered as done.
+// acknowledged is the number of operations that were answered as done.
 func (c victimCounts) acknowledged() int { return c.granted + c.released + c.changed }
 
 // shortLog has sites carry their log over to the database all the time.
 var shortLog = []string{"--checkpoint-bytes", "8192", "--checkpoint-interval", "300ms"}
 
-// newVictim starts a cluster whose sites are set up so, and stops the first of
-// them.
+// newVictim starts a cluster of sites with a setup, and kills the first site.
 func newVictim(t *testing.T, by setup, sites ...string) *victim {
 	t.Helper()
 	cluster := start(t, proc.Config{
@@ -91,9 +90,9 @@ func newVictim(t *testing.T, by setup, sites ...string) *victim {
 	return v
 }
 
-// round hits the site once, from its start on, with callers who make it busy,
-// and returns where it was. The site is down afterwards; ok is false if its
-// first start went by unhit.
+// round hits the site once, from its start on, with callers who make it busy, and returns
+// the place of the hit. The site is down afterwards; ok is false if its first start went
+// by unhit.
 func (v *victim) round(number int, load phase, in injection) (h hit, ok bool) {
 	t := v.t
 	t.Helper()
@@ -150,8 +149,8 @@ func (v *victim) round(number int, load phase, in injection) (h hit, ok bool) {
 // calls is not the same each time.
 const firstStart = 10
 
-// first hits the site on an empty directory. It has to be alone: others would
-// know it for one that has lost its data.
+// first hits the site on an empty directory. The site has to be alone: other sites would
+// know that it has lost its data.
 func (v *victim) first(number int, in injection) hit {
 	t := v.t
 	t.Helper()
@@ -168,7 +167,7 @@ func (v *victim) first(number int, in injection) hit {
 	return hit{}
 }
 
-// hit is where a site was when it was hit.
+// hit is the place at which a site was hit.
 type hit struct {
 	point point
 	phase phase
@@ -198,9 +197,9 @@ func (v *victim) expectEnd() (ended bool, err error) {
 	}
 }
 
-// failedAt tells where the first call was that failed. Answers
-// to what was durable before may still be on their way then; that no other
-// leaves is for a test with one request at a time.
+// failedAt returns the point of the first failed call. Answers of commits that were
+// durable before may still be on their way then. TestFailingDiskStopsTheSite shows that
+// no other answer leaves.
 func failedAt(calls []systemCall) (point, error) {
 	for i, c := range calls {
 		if c.failed {

@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// TestScore spells out what forecasts of two bins are worth.
+// TestScore spells out the scores of forecasts of two bins.
 func TestScore(t *testing.T) {
 	bins := []predict.Bin{{Net: 1, Peak: 1}, {Net: 2, Peak: 3}, {Net: -4}, {Net: 6, Peak: 6}, predict.Missing, {Net: 5, Peak: 5}, {Net: 5, Peak: 8}}
 	forecasts := []predict.Forecast{
@@ -18,8 +18,8 @@ func TestScore(t *testing.T) {
 	}
 	r := Result{Horizon: 2}
 	r.score(bins, forecasts, .4, 9)
-	// Epochs that count: after bin 1 (net 2, peak 2), and after bin 4 (net 10, peak
-	// 13). Those after bins 2 and 3 have a missing bin; that after bin 0 is warm-up.
+	// Epochs that count: after bin 1 (net 2, peak 2), and after bin 4 (net 10, peak 13).
+	// The epochs after bins 2 and 3 have a missing bin; the epoch after bin 0 is warm-up.
 	if r.MAE != 3 {
 		t.Errorf("only the epoch after bin 4 is after the split, with an error of 3: %v", r.MAE)
 	}
@@ -54,7 +54,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// measured reads one of the series that lie beside the project, if they are there.
+// measured reads a real series that lies beside the project; without it the test is
+// skipped.
 func measured(t *testing.T, file string) *trace.Series {
 	t.Helper()
 	s, err := trace.ReadFile("../../../shared/data/"+file+".csv", "count")
@@ -64,7 +65,7 @@ func measured(t *testing.T, file string) *trace.Series {
 	return s
 }
 
-// rivals are the models that auto is to be as good as.
+// rivals are auto and all models that auto has to match.
 func rivals() []string {
 	names := []string{predict.Auto}
 	for _, name := range predict.Names() {
@@ -75,7 +76,7 @@ func rivals() []string {
 	return names
 }
 
-// checkAuto holds auto against a bound and the best single model, one bin ahead.
+// checkAuto holds auto against a bound and the best single model, a bin ahead.
 func checkAuto(t *testing.T, s *trace.Series, bound float64) {
 	t.Helper()
 	results, err := Compare(rivals(), s.Bins, Options{Split: .8, Model: predict.Options{Day: s.Day()}})
@@ -141,7 +142,7 @@ func TestAutoOnSyntheticSeries(t *testing.T) {
 	checkAuto(t, shifted(), .30)
 }
 
-// nextStalls is the share of bins whose peak was above Next, after the warm-up.
+// nextStalls is the share of bins with a peak above Next, after the warm-up.
 func nextStalls(bins []predict.Bin, forecasts []predict.Forecast) float64 {
 	var above, judged float64
 	for i := len(bins) / 5; i+1 < len(bins); i++ {
@@ -156,9 +157,9 @@ func nextStalls(bins []predict.Bin, forecasts []predict.Forecast) float64 {
 	return above / judged
 }
 
-// TestPeakQuantile: over epochs of twelve bins, one in twenty stalls, as does one
-// bin in twenty by what was told of it alone; and holding that costs less than
-// holding what the paper forecasts.
+// TestPeakQuantile: about 5 % of epochs of twelve bins stall, and about 5 % of bins
+// exceed Next, the forecast of the bin alone. Holding the quantile costs less than
+// holding the paper's forecast.
 func TestPeakQuantile(t *testing.T) {
 	check := func(t *testing.T, s *trace.Series) {
 		t.Helper()

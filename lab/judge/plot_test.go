@@ -58,8 +58,7 @@ func TestPlot(t *testing.T) {
 			t.Fatalf("point %v is outside", p)
 		}
 	}
-	// One circle is the legend's; the others are epochs of which the peak was
-	// above 150.
+	// A circle belongs to the legend; the others are epochs with a peak above 150.
 	stalls := 0
 	bins := plot(100).Bins
 	for i := 10; i+2 <= 100; i++ {

@@ -83,7 +83,7 @@ func TestBenchErrors(t *testing.T) {
 	}
 }
 
-// TestBenchRefuses checks that a store that loses what it was given is not measured.
+// TestBenchRefuses checks that a store that loses data is not measured.
 func TestBenchRefuses(t *testing.T) {
 	var opened []*fake
 	var asked []kvpart.Options
@@ -94,7 +94,7 @@ func TestBenchRefuses(t *testing.T) {
 	}
 }
 
-// forgetful cuts off what is written.
+// forgetful drops the first byte of each written value.
 type forgetful struct{ *fake }
 
 func (f forgetful) Write(ctx context.Context, key string, value []byte) error {

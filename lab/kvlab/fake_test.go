@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// fake is a store behind one lock.
+// fake is a store behind a lock.
 type fake struct {
 	mu                             sync.Mutex
 	values                         map[string][]byte

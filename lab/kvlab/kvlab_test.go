@@ -26,7 +26,7 @@ func workload(t *testing.T, name string, records, clients int) *ycsb.Workload {
 	return w
 }
 
-// TestRun runs every workload on a store that counts what it is asked.
+// TestRun runs the workloads A, D, E and F on a store that counts its requests.
 func TestRun(t *testing.T) {
 	for _, name := range []string{"A", "D", "E", "F"} {
 		w := workload(t, name, 100, 4)

@@ -41,8 +41,8 @@ const (
 	closeTakesBack
 )
 
-// model is a store that is a map and a mutex: the control. With a fault it is
-// wrong in one way, once in a few requests.
+// model is a store with a map and a mutex: the control. A fault makes it wrong in a
+// single way, once in a few requests.
 type model struct {
 	fault  fault
 	mu     sync.Mutex
@@ -162,7 +162,7 @@ func (m *model) Scan(ctx context.Context, from string, limit int, dst []kvpart.P
 		slices.Reverse(keys)
 	}
 	dst = dst[:0]
-	if m.fault == phantom { // the keys are those of one instant, the values those of another
+	if m.fault == phantom { // keys and values are of different instants
 		m.pause()
 	}
 	for i, key := range keys {
@@ -276,7 +276,7 @@ func (m *model) Start(ctx context.Context, r *kvpart.Request) error {
 	return nil
 }
 
-// work runs what was started, in its order.
+// work runs the started requests, in their order.
 func (m *model) work() {
 	for r := range m.queue {
 		if m.fault == reordered {
@@ -325,7 +325,7 @@ func (m *model) Close() error {
 	return nil
 }
 
-// reopen returns a store of what the closed one held.
+// reopen returns a store with the content of the closed store.
 func (m *model) reopen() *model {
 	again := newModel(none)
 	again.values = m.values

@@ -45,7 +45,7 @@ func TestTheControlPasses(t *testing.T) {
 	}
 }
 
-// TestFaultsAreFound is what says that the oracle can fail.
+// TestFaultsAreFound shows that the oracle can fail.
 func TestFaultsAreFound(t *testing.T) {
 	const rounds = 10
 	tests := map[string]struct {

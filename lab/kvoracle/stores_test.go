@@ -75,7 +75,7 @@ func TestOracleOnDisk(t *testing.T) {
 	}
 }
 
-// TestOracleOnFailingDisk: what failed is not there, and does not come back.
+// TestOracleOnFailingDisk: a failed write is not there, and does not come back.
 func TestOracleOnFailingDisk(t *testing.T) {
 	for i, strategy := range kvpart.Strategies() {
 		s := kvoracle.Subject{Strategy: strategy, Backend: "btree", Policy: kvoracle.Shuffled, Partitions: 3, Failing: .05}

@@ -69,7 +69,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestNamedTestsExist: what the files of bugs name are packages with such tests.
+// TestNamedTestsExist: the files of bugs name packages and tests that exist.
 func TestNamedTestsExist(t *testing.T) {
 	names := make(map[string][]string)
 	for _, b := range catalogue(t) {
@@ -110,8 +110,8 @@ func testsIn(t *testing.T, dir string) []string {
 }
 
 // TestBugsCompile applies every bug and checks the packages that it changes as the
-// compiler's front does: what they import has been compiled, and they are not, which
-// would take minutes.
+// compiler's front does. Imported packages come compiled; changed packages are not
+// compiled, which would take minutes.
 func TestBugsCompile(t *testing.T) {
 	race.OneGoroutine(t)
 	if testing.Short() {
@@ -139,8 +139,8 @@ func TestBugsCompile(t *testing.T) {
 	}
 }
 
-// compiled are the files of what every package of the module exports and imports, by
-// import path.
+// compiled returns the files of exports of every package of the module and of its
+// imports, by import path.
 func compiled(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}",

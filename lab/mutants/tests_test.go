@@ -52,7 +52,7 @@ func TestReadTests(t *testing.T) {
 }
 
 // TestReadOrder: only an invariant that the oracle names catches a bug, and a deadlock
-// only a bug that expects one.
+// catches only a bug that expects it.
 func TestReadOrder(t *testing.T) {
 	output := func(text string) string {
 		return `{"Action":"output","Package":"p","Test":"TestOracleOf","Output":"` + text + `\n"}` + "\n"

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// drawn is what an SVG file shows.
+// drawn is the content of an SVG file.
 type drawn struct {
 	texts   []string
 	fills   map[string]int // elements by the colour they are filled with

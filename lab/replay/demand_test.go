@@ -18,8 +18,8 @@ func draw(t *testing.T, workload string, bins int) *Demand {
 	return d
 }
 
-// TestCalibration: the demand of an hour has the sizes that the workloads are
-// known by: figures of different runs can then be compared.
+// TestCalibration: the demand of an hour has the known sizes of the workloads, so that
+// figures of different runs can be compared.
 func TestCalibration(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, want := range []struct {
@@ -61,8 +61,8 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestBatchTiming: the limit of batch is enough for what is asked for at any
-// time, but not for each site to hold a high quantile of its demand all the time.
+// TestBatchTiming: the limit of batch is enough for all tokens asked for at any time. It
+// is not enough for each site to hold a high quantile of its demand all the time.
 func TestBatchTiming(t *testing.T) {
 	d := draw(t, "batch", MaxBins)
 	if err := d.Recall(); err != nil {
@@ -98,7 +98,8 @@ func TestShape(t *testing.T) {
 		{Due: 0, Hold: 50 * ms, Place: 0}, {Due: 0, Hold: 200 * ms, Place: 1}, {Due: 50 * ms, Hold: 10 * ms, Place: 0},
 	}}
 	s := d.Shape()
-	// The second release is due after the end. At 50 ms one goes before one comes.
+	// The second release is due after the end. At 50 ms a token goes before another
+	// comes.
 	if s.Transactions != 5 || s.Max != 2 || s.Peaks["us"] != 1 || s.Peaks["as"] != 1 || s.Mean != 1.6 || s.Above != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -113,7 +114,7 @@ func TestDrawRefuses(t *testing.T) {
 	if _, err := Draw("single", 1, 1); err == nil {
 		t.Error("an unknown workload is drawn")
 	}
-	// A shorter run is the beginning of a longer one.
+	// A shorter run is the beginning of a longer run.
 	short, long := draw(t, "burst", 3), draw(t, "burst", 6)
 	if n := len(short.Leases); n == 0 || n >= len(long.Leases) || !slices.Equal(short.Leases, long.Leases[:n]) {
 		t.Error("15 s are not the beginning of 30 s")

@@ -25,8 +25,8 @@ func faulty(t *testing.T, d *Demand, setting string, faults ...Fault) *Result {
 	return r
 }
 
-// TestCrash: a place that crashed commits nothing, and its books are there when it
-// restarts; the others go on; nothing is lost in the end.
+// TestCrash: a crashed place commits nothing, and has its books again when it restarts;
+// the other places go on; no token is lost in the end.
 func TestCrash(t *testing.T) {
 	d := draw(t, "fit", 60)
 	for _, setting := range []string{"default", "paper", "star", "transfer", "instance"} {
@@ -49,7 +49,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestHeldForGood: what clients held as they crashed stays out.
+// TestHeldForGood: tokens that clients held as they crashed stay out.
 func TestHeldForGood(t *testing.T) {
 	d := &Demand{Span: 20 * time.Second, Leases: []Lease{
 		{Hold: 5 * time.Second},
@@ -74,7 +74,8 @@ func TestHeldForGood(t *testing.T) {
 	}
 }
 
-// TestLost: what a crash leaves without an answer is lost, and may be out or not.
+// TestLost: a request without an answer because of a crash is lost; its token may be out
+// or not.
 func TestLost(t *testing.T) {
 	// The crash comes while the site makes the acquire durable, and after that: in
 	// both cases nobody is told.
@@ -87,8 +88,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestCut: both sides of a cut go on with what they have, and what was under way is
-// settled when it heals.
+// TestCut: both sides of a cut go on with their own tokens, and requests under way are
+// settled when the cut heals.
 func TestCut(t *testing.T) {
 	d := draw(t, "tight", 60)
 	for _, setting := range []string{"default", "paper", "star", "transfer"} {
@@ -121,8 +122,8 @@ func TestOneAlive(t *testing.T) {
 	}
 }
 
-// TestFaultsAreChecked: faults of what is not there are refused, and a system that
-// forgets what was granted before a crash fails.
+// TestFaultsAreChecked: Run refuses invalid faults, and fails a system that forgets
+// grants from before a crash.
 func TestFaultsAreChecked(t *testing.T) {
 	d := &Demand{Span: 10 * time.Second, Leases: []Lease{{Hold: time.Minute}}}
 	for _, f := range []Fault{{}, Crash(0, 5), Crash(0, -1), Cut(0, 1, 1), Cut(0, 0, 0, 0, 1, 1, 1)} {

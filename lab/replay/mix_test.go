@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// TestReads: a share of requests are reads, as many are made in all, and each kind
-// of read has its answer: from the site alone at once, exactly after the farthest
+// TestReads: a share of requests are reads, and the number of requests stays the same. A
+// stale read has its answer from the site alone at once, an exact read after the farthest
 // round trip.
 func TestReads(t *testing.T) {
 	race.OneGoroutine(t)
@@ -51,7 +51,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// latencyOfKind is that of the sample's reads.
+// latencyOfKind is the latency of the sample's reads.
 func latencyOfKind(r *Result) Latency {
 	var reads []time.Duration
 	for _, p := range r.Sample {
@@ -62,7 +62,7 @@ func latencyOfKind(r *Result) Latency {
 	return latencyOf(reads)
 }
 
-// TestAllReads: all can be reads, and an exact one has no answer across a cut.
+// TestAllReads: all requests can be reads, and an exact read has no answer across a cut.
 func TestAllReads(t *testing.T) {
 	d, err := draw(t, "fit", 12).WithReads(1, true, 1)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestHistoryOfReads(t *testing.T) {
 	}
 }
 
-// TestStretch: the same is asked, more slowly.
+// TestStretch: the same demand comes, more slowly.
 func TestStretch(t *testing.T) {
 	d := draw(t, "fit", 12)
 	slow, err := d.Stretch(4)
@@ -152,8 +152,8 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// TestPlaces: more places than regions serve, each a demand of its own, and two of
-// one region are near each other.
+// TestPlaces: more places than regions serve, each with a demand of its own; two places
+// of a region are near each other.
 func TestPlaces(t *testing.T) {
 	d, err := DrawPlaces("fit", 1, 24, 8)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestShortReplays(t *testing.T) {
 	}
 }
 
-// TestTraining: sites whose models have seen the days before know what is coming.
+// TestTraining: sites with models trained on the days before know the coming demand.
 func TestTraining(t *testing.T) {
 	race.OneGoroutine(t)
 	d := draw(t, "batch", 120)
@@ -69,8 +69,8 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// TestLatency: an answer takes the way to the site and back and a commit, and
-// what comes during a commit shares the next.
+// TestLatency: an answer takes the way to the site and back and a commit. Requests that
+// come during a commit share the next.
 func TestLatency(t *testing.T) {
 	d := &Demand{Span: time.Second}
 	for _, us := range []int64{0, 100, 200, 5000} {
@@ -88,8 +88,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestPlenty: of those that come while nearly all is out nothing is held against a
-// system, and of all others their refusals and latencies.
+// TestPlenty: requests that come while nearly all tokens are out do not count against a
+// system. Of all other requests, refusals and latencies count.
 func TestPlenty(t *testing.T) {
 	d := &Demand{Span: 10 * time.Second}
 	for range 5 {
@@ -101,8 +101,8 @@ func TestPlenty(t *testing.T) {
 	for i := range regions {
 		d.Leases = append(d.Leases, slices.Repeat([]Lease{{Due: time.Second, Place: virtual.Place(i), Hold: time.Minute}}, 5)...)
 	}
-	// The four of US were granted before; what the others grant counts once it is
-	// durable, so that all that come with it find tokens plenty.
+	// The four tokens of US were granted before. Grants elsewhere count once they are
+	// durable, so that all requests that come with them find tokens plenty.
 	r := play(t, d, "refuse", 20)
 	if r.Refused != 10 || r.Plenty.Requests != 30 || r.Plenty.Refused != 10 {
 		t.Errorf("all becomes used: %+v", r)
@@ -134,8 +134,8 @@ func TestWaiting(t *testing.T) {
 	if r.Releases != 3 || r.TokensMoved < 1 || r.Messages < 12 {
 		t.Errorf("%+v", r)
 	}
-	// Nobody has tokens for three of these: they wait, and are refused. (The
-	// paper's policy would refuse more: it does not grant a part of what is wanted.)
+	// Nobody has tokens for three of these acquires: they wait, and are refused. (The
+	// paper's policy would refuse more: it does not grant a part of a need.)
 	for range 8 {
 		d.Leases = append(d.Leases, Lease{Due: 2 * time.Second, Hold: time.Minute})
 	}
@@ -144,13 +144,13 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// counter is a system of one counter that answers at once, and may be spoilt.
+// counter is a system with a single counter that answers at once, and may be spoilt.
 type counter struct {
 	limit, out int
 	answer     func(*virtual.Request, virtual.Outcome)
-	// generous grants beyond the limit, silent does not answer releases, twice
-	// answers acquires twice, off is by how much its books are wrong, and forgets has it
-	// forget what is out in a crash.
+	// generous grants beyond the limit, silent does not answer releases, and twice
+	// answers acquires twice. off is the error of its books. forgets makes it forget in a
+	// crash that tokens are out.
 	generous, silent, twice, forgets bool
 	off                              int
 	check                            error
@@ -190,7 +190,7 @@ func (c *counter) Out() int                   { return c.out + c.off }
 func (c *counter) Check() error               { return c.check }
 func (*counter) Counters() map[string]float64 { return map[string]float64{"seen": 7} }
 
-// TestUnsound: a run that hands out too much, or forgets a token, fails.
+// TestUnsound: a run that hands out too many tokens, or forgets a token, fails.
 func TestUnsound(t *testing.T) {
 	d := &Demand{Span: time.Second, Leases: []Lease{{Hold: time.Minute}, {Hold: time.Minute}, {Hold: time.Millisecond}}}
 	for what, system := range map[string]*counter{

@@ -9,15 +9,15 @@ import (
 	"github.com/samya-db/samya/lab/replay/sites"
 )
 
-// TestSaturate: few clients are served one after the other each, many as fast as
-// the processors go.
+// TestSaturate: a few clients have their requests served in sequence each, many as fast
+// as the processors go.
 func TestSaturate(t *testing.T) {
 	o := Options{Service: 20 * time.Microsecond}
 	one, err := Saturate(o, sites.New(nil), 1, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A client has its answer after 1.32 ms, but for what comes between.
+	// A client has its answer after 1.32 ms, but for other requests between.
 	if want := 5 / .00132; math.Abs(one.PerSecond()-want) > .02*want || math.Abs(one.Latency.P50-1.32) > 1e-9 || one.Refused+one.TimedOut != 0 {
 		t.Errorf("%v a second, %+v", one.PerSecond(), one)
 	}
@@ -56,8 +56,8 @@ func TestSaturateUnsound(t *testing.T) {
 	}
 }
 
-// TestSaturateMix: reads are asked beside acquires and releases, whoever holds a
-// token. One site answers a stale read, all answer an exact one.
+// TestSaturateMix: clients read beside acquires and releases, whoever holds a token. A
+// single site answers a stale read, all sites answer an exact read.
 func TestSaturateMix(t *testing.T) {
 	rate := func(mix Mix) float64 {
 		t.Helper()
@@ -74,7 +74,7 @@ func TestSaturateMix(t *testing.T) {
 	if half < none || all < half {
 		t.Errorf("%v a second without reads, %v with half, %v with reads alone: no read waits for a disk", none, half, all)
 	}
-	// The way to the farthest site takes a hundred times longer than that to the own.
+	// The way to the farthest site takes a hundred times longer than the way to the own.
 	if exact := rate(Mix{Reads: 1, Exact: true}); exact > all/50 || exact == 0 {
 		t.Errorf("%v exact reads a second, %v stale ones", exact, all)
 	}

@@ -36,8 +36,8 @@ func acquiredIn(d *Demand, p virtual.Place) []int {
 	return in
 }
 
-// TestCounts: what comes in a bin is acquired in it, in each place at its local
-// time; the rest is for training.
+// TestCounts: the count of a bin is acquired in the bin, in each place at its local time;
+// the rest of the series is for training.
 func TestCounts(t *testing.T) {
 	s := seriesOf(100, func(i int) float64 { return float64(10 + i) })
 	s.Bins[97] = predict.Missing
@@ -77,7 +77,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestChanges: a series with bins below zero tells what is held.
+// TestChanges: in a series with bins below zero, bins are changes of the held tokens.
 func TestChanges(t *testing.T) {
 	s := seriesOf(48, func(i int) float64 { return 30 * math.Cos(float64(i)*math.Pi/6) })
 	d, err := FromSeries(s, SeriesOptions{Bins: 48, Scale: 1, Places: 1})

@@ -27,8 +27,8 @@ func TestAheadAsksBeforeItIsInNeed(t *testing.T) {
 	}
 }
 
-// TestAheadServesWhoWaits: an acquire without a token has one in a round trip to
-// whoever has any, and is refused once all have answered that they have none.
+// TestAheadServesWhoWaits: an acquire without a token gets a token in a round trip to
+// whoever has any. It is refused once all others have answered that they have none.
 func TestAheadServesWhoWaits(t *testing.T) {
 	s := rivals.NewAhead()
 	r := drive(t, s, rivaltest.Load{Limit: 5, Leases: at(0, 0, 9)})
@@ -42,7 +42,7 @@ func TestAheadServesWhoWaits(t *testing.T) {
 	}
 }
 
-// TestAheadAsksAnew: a site whose questions a cut loses asks again, and is served
+// TestAheadAsksAnew: a site that loses its questions in a cut asks again, and is served
 // once the cut has healed.
 func TestAheadAsksAnew(t *testing.T) {
 	s := rivals.NewAhead()
@@ -56,7 +56,7 @@ func TestAheadAsksAnew(t *testing.T) {
 	}
 }
 
-// TestPoolLeases: the server leases what is wanted as long as the limit suffices, and
+// TestPoolLeases: the server leases all wanted tokens as long as the limit suffices, and
 // proportional shares beyond.
 func TestPoolLeases(t *testing.T) {
 	s := rivals.NewPool()
@@ -79,8 +79,8 @@ func TestPoolLeases(t *testing.T) {
 	}
 }
 
-// TestPoolLapses: a site that cannot renew its lease grants for a minute, then no
-// more until it reaches the server, and the others are never leased what it holds.
+// TestPoolLapses: a site that cannot renew its lease grants for a minute, then no more
+// until it reaches the server. The server never leases the site's tokens to others.
 func TestPoolLapses(t *testing.T) {
 	s := rivals.NewPool()
 	l := rivaltest.Load{Limit: 50}
@@ -102,8 +102,8 @@ func TestPoolLapses(t *testing.T) {
 	}
 }
 
-// TestApproximateExceeds: an approximate limiter grants beyond the limit what is
-// asked for within the ways to the owner and back, and not without end.
+// TestApproximateExceeds: an approximate limiter grants beyond the limit, but only
+// requests within the ways to the owner and back.
 func TestApproximateExceeds(t *testing.T) {
 	s := rivals.NewApproximate()
 	l := rivaltest.Load{Limit: 100, Unbounded: true}
@@ -112,8 +112,8 @@ func TestApproximateExceeds(t *testing.T) {
 	}
 	r := drive(t, s, l)
 	beyond := s.Counters()["beyond"]
-	// The farthest server is 300 ms away at most, there and back; 1,000 a second are
-	// asked for.
+	// The farthest server is 300 ms away at most, there and back; clients ask for 1,000
+	// tokens a second.
 	if beyond < 20 || beyond > 300 || float64(r.Granted) != 100+beyond || r.Refused != 2000-r.Granted {
 		t.Errorf("%d granted, %v beyond the limit of 100", r.Granted, beyond)
 	}
@@ -122,8 +122,8 @@ func TestApproximateExceeds(t *testing.T) {
 	}
 }
 
-// TestApproximateIsExactAtRest: where hits have the time to be told, the limit holds,
-// and what is released is free again everywhere.
+// TestApproximateIsExactAtRest: where the owner hears of hits in time, the limit holds,
+// and released tokens are free again everywhere.
 func TestApproximateIsExactAtRest(t *testing.T) {
 	s := rivals.NewApproximate()
 	l := rivaltest.Load{Limit: 10}
@@ -138,8 +138,8 @@ func TestApproximateIsExactAtRest(t *testing.T) {
 }
 
 // TestBaselinesOnTheHour: on the workload that mostly fits, the escrow that asks ahead
-// lets one acquire in a thousand wait at most, the pool one in a hundred, and neither
-// refuses any; on the one that is above the limit now and then, both conserve.
+// lets at most 1 in 1,000 acquires wait, the pool 1 in 100. Neither refuses any. On the
+// workload that exceeds the limit now and then, both conserve.
 func TestBaselinesOnTheHour(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, tc := range []struct {

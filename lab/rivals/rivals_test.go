@@ -44,7 +44,7 @@ func escrow(t *testing.T, lend rivals.Lend) *rivals.Escrow {
 	return s
 }
 
-// at asks for n tokens at a place, one each millisecond, and never releases them.
+// at asks for n tokens at a place, a token each millisecond, and never releases them.
 func at(place virtual.Place, from time.Duration, n int) []rivaltest.Lease {
 	var all []rivaltest.Lease
 	for i := range n {
@@ -62,7 +62,7 @@ func TestEscrowRefusesToBeBuilt(t *testing.T) {
 	}
 }
 
-// TestParts: who does not redistribute serves its part and no more.
+// TestParts: a site that does not redistribute serves its part and no more.
 func TestParts(t *testing.T) {
 	r := drive(t, rivals.NoRedistribution(), rivaltest.Load{Limit: 52, Leases: at(1, 0, 20)})
 	if r.Granted != 11 || r.Refused != 9 {
@@ -100,7 +100,7 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
-// TestReleaseServes: what comes free at home serves who waits.
+// TestReleaseServes: a token released at home serves a waiting acquire.
 func TestReleaseServes(t *testing.T) {
 	s := escrow(t, rivals.Exact)
 	l := rivaltest.Load{Limit: 5}
@@ -115,7 +115,8 @@ func TestReleaseServes(t *testing.T) {
 	}
 }
 
-// TestReads: all systems answer both kinds; exact ones take the way to the farthest.
+// TestReads: all systems answer both kinds. Exact reads take the way to the farthest
+// place, except at the oracle and the approximate limiter.
 func TestReads(t *testing.T) {
 	for name, s := range map[string]virtual.System{
 		"local": rivals.NoRedistribution(), "exact": escrow(t, rivals.Exact), "half": escrow(t, rivals.Half), "oracle": rivals.NewOracle(),
@@ -133,7 +134,7 @@ func TestReads(t *testing.T) {
 			t.Errorf("%s: reads take %v", name, r.Latency[:2])
 		}
 	}
-	// Who cannot ask all gives up at the deadline.
+	// A site that cannot ask all others gives up at the deadline.
 	l := rivaltest.Load{Limit: 50, Leases: []rivaltest.Lease{{Due: time.Second, Read: virtual.ReadExact}}}
 	l.Faults = []rivaltest.Fault{{Do: func(r *rivaltest.Run) { r.World.Cut([]int{0, 0, 0, 0, 1}) }}}
 	if r := drive(t, escrow(t, rivals.Half), l); r.TimedOut != 1 {
@@ -141,8 +142,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestConserve: whatever is asked, crashes and is cut, no more than the limit is out
-// and the books add up.
+// TestConserve: whatever is asked and crashes, no more than the limit is out, except at
+// the approximate limiter, and the books add up.
 func TestConserve(t *testing.T) {
 	for seed := range uint64(20) {
 		for name, s := range map[string]virtual.System{
@@ -176,12 +177,12 @@ func TestConserve(t *testing.T) {
 	}
 }
 
-// TestCrash: what was not durable at a crash never happened.
+// TestCrash: a grant that was not durable at a crash never happened.
 func TestCrash(t *testing.T) {
 	for name, s := range map[string]virtual.System{
 		"local": rivals.NoRedistribution(), "exact": escrow(t, rivals.Exact), "half": escrow(t, rivals.Half), "ahead": rivals.NewAhead(),
 	} {
-		// One is being written as the place crashes, the other one waits for the disk.
+		// The place crashes while it writes an acquire and another waits for the disk.
 		l := rivaltest.Load{Limit: 50, Leases: []rivaltest.Lease{{}, {Due: 50 * time.Microsecond}, {Due: time.Second}}}
 		l.Faults = []rivaltest.Fault{
 			{At: way + 150*time.Microsecond, Do: func(r *rivaltest.Run) { r.World.Crash(0); s.Crashed(0) }},

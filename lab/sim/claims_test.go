@@ -6,9 +6,9 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestWhatAReleaseOwes: what an attempt of a release has to find out ends where
-// another site undoes the attempt, also within the transaction that parked it. What
-// a later attempt has to find out does not.
+// TestWhatAReleaseOwes: the open questions of an attempt of a release end where another
+// site undoes the attempt, also within the transaction that parked it. The questions of a
+// later attempt stay.
 func TestWhatAReleaseOwes(t *testing.T) {
 	key := core.RequestKey{1}
 	record := func(state core.RequestState, count, relay uint32) core.RequestRecord {
@@ -28,7 +28,7 @@ func TestWhatAReleaseOwes(t *testing.T) {
 	later := transaction(claim(2, 5, "a", "d"), record(core.Parked, 5, 0))
 	for name, tc := range map[string]struct {
 		transactions []core.Records
-		// said are the sites that have said that it never ran there.
+		// said are the sites that have said that the request never ran there.
 		said   []int
 		unsaid bool
 	}{

@@ -6,9 +6,8 @@ import (
 	"github.com/samya-db/samya/lab/sim"
 )
 
-// TestReadsOfAllSites: exact reads find consistent cuts while everything fails,
-// some have to ask again, and watches are told states. What they tell is checked
-// within the runs.
+// TestReadsOfAllSites: exact reads find consistent cuts while everything fails, some have
+// to ask again, and watches are told states. The runs check the numbers told.
 func TestReadsOfAllSites(t *testing.T) {
 	var sum sim.Report
 	for _, mode := range sim.Modes() {

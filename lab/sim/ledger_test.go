@@ -6,8 +6,8 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// TestSurplusOfCareless: clients that release what nobody has bring surpluses, and
-// no more is set aside than they released.
+// TestSurplusOfCareless: clients that release tokens nobody has bring surpluses, and no
+// more is set aside than they released.
 func TestSurplusOfCareless(t *testing.T) {
 	var sum Report
 	for _, mode := range Modes() {
@@ -24,7 +24,7 @@ func TestSurplusOfCareless(t *testing.T) {
 	}
 }
 
-// TestSurplusByClients: what the clients' ledger allows to be set aside.
+// TestSurplusByClients: the clients' ledger bounds the tokens set aside.
 func TestSurplusByClients(t *testing.T) {
 	first, second := sequenceID{"e", 1}, sequenceID{"e", 2}
 	for name, tc := range map[string]struct {

@@ -41,13 +41,13 @@ func run(t *testing.T, o sim.Options) sim.Report {
 	return r
 }
 
-// TestSeeds runs clusters under every fault. To run one seed again:
+// TestSeeds runs clusters under every fault. To run a seed again:
 //
 //	go test -C lab ./sim -run TestSeeds -sim.seed=N
 //
-// What is rare, as a checkpoint cut off while a transfer is under way, comes in
-// one run of some hundreds: while something has not happened it goes on, to
-// five times the runs that were asked for.
+// Rare events, as a checkpoint cut off while a transfer is under way, come once in some
+// hundreds of runs. While an event is missing the test goes on, to five times the
+// requested runs.
 func TestSeeds(t *testing.T) {
 	race.OneGoroutine(t)
 	first, last := uint64(1), *seeds
@@ -66,15 +66,16 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// ofSmallTables counts what only sites with small tables of requests show.
+// ofSmallTables are counts that only sites with small tables of requests show.
 var ofSmallTables = []string{
 	"runs with small tables of requests", "requests refused as the table is nearly full", "requests refused as it may be full",
 }
 
-// missing names what no run of the report had happen and should have.
+// missing names the events that should have happened in some run of the report, and did
+// not.
 func missing(all *sim.Report) []string {
 	never := slices.DeleteFunc(all.Missing(), func(what string) bool {
-		// Seeds that are not long have none.
+		// Seeds that are not long have no small tables.
 		return !*long && slices.Contains(ofSmallTables, what)
 	})
 	for _, f := range all.MissingFaults(sim.AllFaults) {
@@ -88,8 +89,7 @@ func missing(all *sim.Report) []string {
 	return never
 }
 
-// TestSeedsThatFailed runs the seeds that ever found something wrong, of sites
-// or of the checks.
+// TestSeedsThatFailed runs the seeds that ever found an error, of sites or of the checks.
 func TestSeedsThatFailed(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, o := range []sim.Options{
@@ -281,7 +281,7 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// TestDocumented holds docs/testing.md against what there is.
+// TestDocumented checks that docs/testing.md has all invariants and faults.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")
 	if err != nil {
@@ -341,9 +341,9 @@ func TestMessagesEncoded(t *testing.T) {
 	}
 }
 
-// TestRefusedOnlyIfNowhere has hungry clients at one of five sites, with
-// nothing that fails: each token of the limit is granted before any is refused,
-// by whatever means sites get them.
+// TestRefusedOnlyIfNowhere has hungry clients at a single site of five, without failures.
+// Each token of the limit is granted before any request is refused, by whatever means
+// sites get tokens.
 func TestRefusedOnlyIfNowhere(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, strategy := range append(core.StrategyNames(), "") {
@@ -374,8 +374,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// TestProcessorsDoNotMatter runs seeds beside each other on one processor, and
-// again on two: the events are the same.
+// TestProcessorsDoNotMatter runs seeds beside each other on 1 processor, and again on 2:
+// the events are the same.
 func TestProcessorsDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var hashes [2][6]uint64

@@ -2,9 +2,9 @@ package sim
 
 import "testing"
 
-// TestNothingEndsWithAStretch has a stretch end on every single event of a run that
-// is then made longer: whatever happens again and again meets the end of one at
-// once, and must still happen long after.
+// TestNothingEndsWithAStretch ends a stretch on every single event of a run, and then
+// makes the run longer. Every recurring event meets the end of a stretch at once, and
+// must still happen long after.
 func TestNothingEndsWithAStretch(t *testing.T) {
 	repeated := func(s *sim) map[string]int {
 		kinds := make(map[opKind]int)
@@ -31,7 +31,7 @@ func TestNothingEndsWithAStretch(t *testing.T) {
 	}
 	const length = 90 * second
 	s := newSim(Options{Seed: 1, Sites: 5, Protocol: Switching, Long: true, Trees: true})
-	// Clients never cease ahead of an end: every moment is one.
+	// Clients never cease ahead of an end: every moment is an end.
 	s.load.quiet = 0
 	s.start()
 	if s.report.Trees == 0 {
@@ -50,7 +50,7 @@ func TestNothingEndsWithAStretch(t *testing.T) {
 	}
 }
 
-// TestGardenerDoesWhatIsMissing counts what is asked for in a run that goes on.
+// TestGardenerDoesWhatIsMissing counts the changes asked for in a run that goes on.
 func TestGardenerDoesWhatIsMissing(t *testing.T) {
 	for _, test := range []struct {
 		moves, prunes int

@@ -13,7 +13,7 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
-// table writes rows whose times are in milliseconds.
+// table writes rows with times in milliseconds.
 func table(times []int64, value func(i int) float64) string {
 	var b strings.Builder
 	b.WriteString("t,count\n")
@@ -66,7 +66,7 @@ func TestGridSnaps(t *testing.T) {
 	}
 }
 
-// TestGridGaps: a bin without a row is missing, also where most are, and rows of one
+// TestGridGaps: a bin without a row is missing, also where most are, and rows of the same
 // bin are added up.
 func TestGridGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
@@ -96,8 +96,8 @@ func TestGridGaps(t *testing.T) {
 	}
 }
 
-// TestDay: a day is the nearest whole number of bins, and the one that was meant if
-// the clock of the bins runs ahead or behind.
+// TestDay: a day is the nearest whole number of bins, or the day of the series if the
+// clock of the bins runs ahead or behind.
 func TestDay(t *testing.T) {
 	for _, tc := range []struct {
 		step   int64
@@ -168,7 +168,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesRefused: what is wrong with a time is told with its line and what it is.
+// TestTimesRefused: the error for a wrong time names its line and its fault.
 func TestTimesRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ rows, line, says string }{
 		"no time":       {"0,1\n300,1\nnoon,1\n", "line 4", `"noon" is neither Unix seconds nor ISO 8601`},

@@ -22,7 +22,7 @@ func equal(a, b []predict.Bin) bool {
 }
 
 func TestReadCSV(t *testing.T) {
-	// Bins of 10 s; one is 2 s late, one missing, two rows are in the last.
+	// Bins of 10 s; a row is 2 s late, a bin is missing, two rows are in the last bin.
 	in := "t,count\n100,5\n110,-6\n122,7\n140,8\n150,1\n150,2\n"
 	s, err := ReadCSV(strings.NewReader(in), "count")
 	if err != nil {
@@ -184,8 +184,8 @@ func TestAzureLike(t *testing.T) {
 		held += bin.Net
 		most = max(most, held)
 	}
-	// The peak of what is held is some 1200 to 2000 (fit), from a start that is
-	// not zero.
+	// The peak of the held tokens is some 1200 to 2000 (fit), from a start that is not
+	// zero.
 	if most < 500 || most > 2500 {
 		t.Errorf("most held %v", most)
 	}

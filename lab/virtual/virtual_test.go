@@ -10,13 +10,13 @@ import (
 
 const ms = time.Millisecond
 
-// world makes one of three places, two of them in one region.
+// world makes a world of three places, two of them in the same region.
 func world(o Options) *World {
 	o.Places, o.Network = []string{"us", "eu", "us"}, wan.Samya()
 	return New(o)
 }
 
-// log notes what happens, and when.
+// log notes events, and their times.
 type log struct {
 	w    *World
 	what []string
@@ -34,8 +34,8 @@ func (l *log) want(t *testing.T, what ...string) {
 	}
 }
 
-// TestOrder: things happen when they are due, and those of one time in the order in
-// which they were asked for.
+// TestOrder: events happen when they are due, events of the same time in the order of the
+// calls.
 func TestOrder(t *testing.T) {
 	w := world(Options{})
 	l := &log{w: w}
@@ -51,8 +51,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestServe: a processor does one request after the other, each in its time, and a
-// disk takes its time beside it.
+// TestServe: a processor does its requests in sequence, each in its time, and a disk
+// takes its time beside it.
 func TestServe(t *testing.T) {
 	w := world(Options{Service: 2 * ms, Commit: 5 * ms})
 	l := &log{w: w}
@@ -85,8 +85,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestCrashEnds: what a place had under way does not happen, nor does what is on
-// its way to it; what is asked for after its restart does.
+// TestCrashEnds: a crash ends the work under way at its place, and loses the messages on
+// their way to it. Work asked for after the restart is done.
 func TestCrashEnds(t *testing.T) {
 	w := world(Options{Service: ms, Commit: 3 * ms})
 	l := &log{w: w}
@@ -134,7 +134,7 @@ func TestCut(t *testing.T) {
 	l.want(t, "same side", "healed")
 }
 
-// TestNames: places of one region have names of their own.
+// TestNames: places of the same region have different names.
 func TestNames(t *testing.T) {
 	if got := Names([]string{"us", "eu", "us", "us"}); !slices.Equal(got, []string{"us", "eu", "us-2", "us-3"}) {
 		t.Error(got)

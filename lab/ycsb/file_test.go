@@ -99,8 +99,8 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReader checks that what was read is written and read as the same, and that
-// errors name a line that is there.
+// FuzzReader checks that operations, once read, are written and read as the same, and
+// that errors name an existing line.
 func FuzzReader(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{"", "0,a\n1,b\n2,c,8\n", "2,a,0", "0,a,b", "\n\n1,x", "2,\xff,65536\r\n"} {

@@ -26,7 +26,7 @@ func workload(t *testing.T, name string, change func(*Options)) *Workload {
 	return w
 }
 
-// TestNames holds keys against those that YCSB prints for its first records.
+// TestNames compares keys with the keys that YCSB prints for its first records.
 func TestNames(t *testing.T) {
 	for record, want := range []string{"user6284781860667377211", "user8517097267634966620", "user1820151046732198393"} {
 		if got := Name(record); got != want {

@@ -15,8 +15,8 @@ import (
 	"github.com/samya-db/samya/kvpart/cut"
 )
 
-// check fails unless g is symmetric, sorted in its rows, of positive weights, and
-// of at most a few vertices beside those asked for.
+// check fails unless g is symmetric, has sorted rows and positive edge weights, and has
+// at most vertices/5 + sizeOfOrg vertices beyond vertices.
 func check(t rapid.TB, g *cut.Graph, vertices int) {
 	t.Helper()
 	n := len(g.Offsets) - 1

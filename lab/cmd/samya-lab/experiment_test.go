@@ -24,7 +24,7 @@ func withExperiments(t *testing.T, of ...*experiment.Experiment) {
 	t.Cleanup(func() { experiments, groups = before, together })
 }
 
-// counting is an experiment that finds what its flag says.
+// counting is an experiment that finds the number in its flag.
 func counting(name string, err error) *experiment.Experiment {
 	return &experiment.Experiment{Name: name, Short: "count", New: func(f *pflag.FlagSet) experiment.Run {
 		got := f.Float64("got", 5, "what it finds")
@@ -79,7 +79,7 @@ func TestExperiment(t *testing.T) {
 		})
 	}
 
-	// What the first found is kept when the second fails.
+	// The result of the first experiment is kept when the second fails.
 	withExperiments(t, counting("one", nil), counting("two", broken))
 	var out, said strings.Builder
 	l := &lab{stdout: &out, stderr: &said}
@@ -100,7 +100,7 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// A group runs its members with one set of flags; each is also there alone.
+// A group runs its members with the same flags; each member is also there alone.
 func TestExperimentGroup(t *testing.T) {
 	withExperiments(t, counting("one", nil))
 	groups = []*experiment.Group{{Name: "both", Short: "count twice", New: func(f *pflag.FlagSet) []experiment.Member {

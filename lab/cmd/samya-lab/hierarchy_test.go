@@ -16,7 +16,7 @@ func TestHierarchy(t *testing.T) {
 		"hierarchy", "--quick", "--orgs", "8", "--teams", "2", "--leaves", "3", "--rounds", "1", "--time", "200ms", "--warm", "0s", "--settle", "100ms",
 		"--json", "--out", dir, "--goals",
 	})
-	// Nothing settles so soon, and what has not is no goal that was met.
+	// Nothing settles so soon, and an unmeasured goal is not met.
 	if status != exitFailed || !strings.Contains(said.String(), "not all goals are met") || !strings.Contains(said.String(), "round 1 of 1, workers, hash") {
 		t.Fatalf("status %d: %s", status, &said)
 	}

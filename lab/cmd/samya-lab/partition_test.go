@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// partitionGraph is two triangles of heavy edges, joined by a light one.
+// partitionGraph is two triangles of heavy edges, joined by a light edge.
 const partitionGraph = `6 7 1
 2 9 3 9
 1 9 3 9

@@ -24,8 +24,8 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// Where nobody watches, the first step and the last are told, and of the others
-// those that are some time apart.
+// Where nobody watches, the first step and the last are told, and the other steps at
+// least some time apart.
 func TestStepsAreLines(t *testing.T) {
 	var said strings.Builder
 	clock := time.Unix(0, 0)

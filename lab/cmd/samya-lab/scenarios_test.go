@@ -59,7 +59,7 @@ func TestScenariosForPeople(t *testing.T) {
 	}
 }
 
-// TestScenariosThatFail tells what was not as expected, with the seed.
+// TestScenariosThatFail tells the unexpected outcome, with the seed.
 func TestScenariosThatFail(t *testing.T) {
 	r := scenariosResult{Failed: 1, Scenarios: []sim.ScenarioResult{
 		{Name: "halves", Mode: "star", Seeds: 3, Expected: "both sides redistribute", Problems: []string{"seed 2: nothing was applied"}},

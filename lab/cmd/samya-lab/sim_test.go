@@ -126,8 +126,8 @@ func TestSimTellsViolations(t *testing.T) {
 	}
 }
 
-// TestSimTellsRefused names the trivial seeds in their order, in the result and in
-// what fails the run.
+// TestSimTellsRefused names the trivial seeds in their order, in the result and in the
+// error of the run.
 func TestSimTellsRefused(t *testing.T) {
 	o := &simOptions{seeds: 12, mode: "star", faults: "all", trees: true}
 	r := &simResult{Mode: o.mode, Workers: 1}
@@ -165,8 +165,7 @@ func TestTooTrivial(t *testing.T) {
 	}
 }
 
-// TestSimWorkers runs the same seeds with one worker and with two: not an event
-// differs.
+// TestSimWorkers runs the same seeds with 1 worker and with 2: not an event differs.
 func TestSimWorkers(t *testing.T) {
 	var hashes []string
 	for _, workers := range []string{"1", "2"} {

@@ -26,7 +26,7 @@ func small(t *testing.T) Options {
 	return o
 }
 
-// TestMeasure has a site learn a small tree, with a root that it is to split: the share
+// TestMeasure has a site learn a small tree, with a root that it is to split. The share
 // across partitions falls, and the books, which are checked in every round, add up.
 func TestMeasure(t *testing.T) {
 	flat, root := of(Workers, Learnt, NoRoot, false), of(Callers, Learnt, SplitRoot, false)
@@ -178,7 +178,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestSetups wants each setup once, and those that goals are of in a quick run too.
+// TestSetups wants each setup once, and in a quick run too the setups that goals need.
 func TestSetups(t *testing.T) {
 	for _, quick := range []bool{false, true} {
 		all := setups(quick)

@@ -70,8 +70,8 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// Of too few tokens as many as there are come to be out, wherever they are wanted;
-// the books add up, or Play fails.
+// With too few tokens most of them come to be out, never more than the limit, and
+// acquires are refused. The books add up, or Play fails.
 func TestPlay(t *testing.T) {
 	t.Parallel()
 	const limit = 300
@@ -123,7 +123,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// What ends a play while it is under way leaves nothing of it.
+// A play that is interrupted leaves nothing behind.
 func TestInterruptedPlay(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"starting", "creating", "making load"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/kvpart"
 )
 
-// fake is a store of one goroutine, which answers in order. What it tells of
-// itself is the test's.
+// fake is a store with a single goroutine, which answers in order. The test sets its
+// figures.
 type fake struct {
 	options  kvpart.Options
 	queue    chan *kvpart.Request

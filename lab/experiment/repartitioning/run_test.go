@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// env is an experiment's world whose progress goes to steps.
+// env is an experiment's world that counts its progress in steps.
 func env(quick bool, steps *int) *experiment.Env {
 	return &experiment.Env{Quick: quick, Seed: 1, Now: time.Now, Progress: func(_, of int, _ string) {
 		if *steps++; *steps > of {
@@ -52,8 +52,8 @@ func TestComparisonRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of each workload SW once and five policies with two and three workers; and
-	// two that show the drop; each in two rounds.
+	// Of each workload SW once and five policies with two and three workers; and two runs
+	// that show the drop; each in two rounds.
 	if want := 2 * (3*(1+2*5) + 2); len(opened) != want || steps != want {
 		t.Errorf("%d runs, %d steps, want %d", len(opened), steps, want)
 	}
@@ -82,8 +82,8 @@ func TestComparisonRuns(t *testing.T) {
 			t.Errorf("no figure %q", name)
 		}
 	}
-	// A fake without cuts shows no drop: that goal is not met, nor is any other
-	// that was not measured.
+	// A fake without cuts shows no drop: this goal is not met, nor any other unmeasured
+	// goal.
 	if r.Met() {
 		t.Error("all goals met by a store that never cuts")
 	}

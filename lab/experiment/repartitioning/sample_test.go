@@ -79,7 +79,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// A dip is told where there is one, and only there.
+// A dip is told where the rate dips, and only there.
 func TestDip(t *testing.T) {
 	rates := []float64{100, 100, 100, 40, 100, 100, 100, 100, 100, 20, 100, 100, 100, 100, 30, 100}
 	looks := looksAt(rates, 3, 9, 14)

@@ -14,7 +14,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// What two studies look at runs once.
+// A run that two studies look at runs once.
 func TestRunsAreShared(t *testing.T) {
 	var count atomic.Int32
 	b := played(func(play, *outcome) { count.Add(1) })
@@ -59,7 +59,7 @@ func TestFailuresAreTold(t *testing.T) {
 	if _, err := crashStudy.run(played(nil))(ctx, envOf(true)); !errors.Is(err, broken) {
 		t.Errorf("a run is interrupted: %v", err)
 	}
-	// A study that looks at what it did not play is a defect that must show.
+	// A study that looks at a run it did not play is a defect that must show.
 	s := study{name: "s", span: crashStudy.span, plays: crashStudy.plays, result: partitionResult}
 	if _, err := s.run(played(nil))(t.Context(), envOf(true)); err == nil {
 		t.Error("a study looked at what it did not play")

@@ -9,7 +9,7 @@ import (
 	"github.com/samya-db/samya/lab/experiment"
 )
 
-// sound is an outcome with which all goals are met.
+// sound is an outcome that meets all goals.
 func sound(p play) *outcome {
 	o := &outcome{
 		seconds: p.span.Seconds(), requests: 1000, granted: 1000, releases: 1000,
@@ -49,7 +49,7 @@ func sound(p play) *outcome {
 	return o
 }
 
-// played is a bench whose runs come out sound, but for what spoil does to them.
+// played is a bench of sound runs, changed by spoil.
 func played(spoil func(p play, o *outcome)) *bench {
 	b := newBench(&options{seeds: 3, minutes: maxMinutes, commit: 300 * time.Microsecond})
 	b.calibrate = func(context.Context) (time.Duration, error) { return 2 * time.Microsecond, nil }
@@ -106,12 +106,12 @@ func TestSoundRunsMeetAllGoals(t *testing.T) {
 	}
 }
 
-// Each goal fails for the runs that must not meet it, and only for them.
+// Each goal fails for runs that must not meet it.
 func TestGoalsFail(t *testing.T) {
 	of := func(system, workload string) func(p play) bool {
 		return func(p play) bool { return p.system == system && p.workload == workload && p.fault == "" }
 	}
-	// One seed of three: goals of every seed fail, those of medians do not.
+	// A seed of three: goals of every seed fail, goals of medians do not.
 	first := func(which func(play) bool) func(play) bool {
 		return func(p play) bool { return p.seed == 1 && which(p) }
 	}
@@ -131,7 +131,7 @@ func TestGoalsFail(t *testing.T) {
 	}
 	for _, c := range []struct {
 		study *study
-		goal  string // what the goal begins with
+		goal  string // the goal's name begins with it
 		spoil func(p play, o *outcome)
 	}{
 		{&latencyStudy, "fit: committed, of No Constraint's", spoiled(first(of(transfers, fit)), func(o *outcome) { o.granted-- })},
@@ -200,8 +200,8 @@ func TestGoalsFail(t *testing.T) {
 	}
 }
 
-// A run that is too brief is held against nothing that takes longer to see, and
-// does not fail for it; nor do too few seeds do for a median.
+// A brief run is held against no goal that takes longer to see, and does not fail for
+// such goals. Two seeds are too few for a median.
 func TestBriefRuns(t *testing.T) {
 	r := found(t, &latencyStudy, true, func(_ play, o *outcome) { o.all.p99 = 1000 })
 	measured := 0

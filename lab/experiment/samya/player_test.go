@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/lab/replay"
 )
 
-// brief is what the runs of these tests have in common.
+// brief is the setting of the runs of these tests.
 var brief = &setting{first: 1, seeds: 1, span: time.Minute, service: 2 * time.Microsecond, commit: 300 * time.Microsecond}
 
 // Every system that an experiment names serves a minute of the demand.
@@ -60,7 +60,7 @@ func TestUnknownSystems(t *testing.T) {
 	}
 }
 
-// Runs of one demand draw it once, and few are kept.
+// Runs of the same demand draw it once, and few demands are kept.
 func TestDemandsAreKept(t *testing.T) {
 	l := &player{draw: func(*setting, demanded) (*replay.Demand, error) { return &replay.Demand{}, nil }}
 	first, err := l.demand(brief, play{system: star, workload: fit, seed: 1, span: time.Minute})
@@ -134,7 +134,7 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// The faults of a run are those that its figures show.
+// The faults of a run are the faults that its figures show.
 func TestFaults(t *testing.T) {
 	at := faultsOf(crashes, time.Hour)
 	if len(at) != crashed || at[0].At != 10*time.Minute || at[3].At != 40*time.Minute {
@@ -157,7 +157,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Clients of a closed loop are those that are asked for.
+// A closed loop has as many clients as asked for.
 func TestClosedLoops(t *testing.T) {
 	l := newPlayer()
 	p := play{system: transfers, workload: fit, seed: 1, span: time.Second, clients: 1}

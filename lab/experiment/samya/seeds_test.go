@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Runs have as many seeds as they need and time allows, and what compares two of them
-// looks at the seeds that both have.
+// Runs have as many seeds as they need and time allows. A comparison of two runs looks at
+// the seeds that both have.
 func TestSeeds(t *testing.T) {
 	s := &setting{first: 1, span: time.Hour}
 	for p, want := range map[play]int{

@@ -10,7 +10,7 @@ import (
 	"github.com/samya-db/samya/site/core"
 )
 
-// rig is three sites in a world, with the answers they gave.
+// rig is three sites in a world, with their answers.
 type rig struct {
 	*Sites
 	t        *testing.T
@@ -41,8 +41,8 @@ func newRig(t *testing.T, limit int, configure func(*core.Config)) *rig {
 	return r
 }
 
-// ask makes requests of one kind of a place, numbered from a number on, and lets a
-// while pass.
+// ask makes count requests of a kind at a place, numbered from of on, and lets the time
+// then pass.
 func (r *rig) ask(kind virtual.Kind, p virtual.Place, of int32, count int, then time.Duration) {
 	for i := range count {
 		r.Handle(&virtual.Request{
@@ -70,8 +70,8 @@ func (r *rig) granted() int {
 // refuse has sites move no tokens.
 func refuse(c *core.Config) { c.Trigger, c.Admission, c.Strategy = "reactive", "refuse", "instance" }
 
-// TestRestored: a site that restarts has granted what it had, and no more is to be
-// had of it than before; what was not durable was never granted.
+// TestRestored: a restarted site still has its durable grants, and gives out no more
+// tokens than it had. A grant that was not durable never happened.
 func TestRestored(t *testing.T) {
 	r := newRig(t, 30, refuse)
 	r.ask(virtual.Acquire, 0, 0, 4, time.Second)
@@ -111,7 +111,7 @@ func TestUnsound(t *testing.T) {
 	}
 }
 
-// TestFree: what is out of reach is not free.
+// TestFree: tokens out of reach are not free.
 func TestFree(t *testing.T) {
 	r := newRig(t, 30, refuse)
 	r.ask(virtual.Acquire, 2, 0, 4, time.Second)
@@ -124,7 +124,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestDetection: sites learn after a while whom they reach no more.
+// TestDetection: sites learn after DetectionTime which sites they reach no more.
 func TestDetection(t *testing.T) {
 	r := newRig(t, 30, nil)
 	r.w.Cut([]int{0, 0, 1})
@@ -138,8 +138,8 @@ func TestDetection(t *testing.T) {
 	}
 }
 
-// TestReads: a site tells what it knows at once; all together take a round trip
-// to the farthest; and across a cut there is no exact number.
+// TestReads: a site answers a stale read at once. An exact read takes a round trip to the
+// farthest site. Across a cut there is no exact number.
 func TestReads(t *testing.T) {
 	r := newRig(t, 30, nil)
 	r.ask(virtual.ReadStale, 1, 0, 1, 0)

@@ -2,10 +2,10 @@ package multipaxsys
 
 import "github.com/samya-db/samya/lab/virtual"
 
-// Waiting is how many requests a place's router has.
+// Waiting is the number of requests that a place's router has.
 func (s *System) Waiting(p virtual.Place) int { return len(s.routers[p].calls) }
 
-// Leader is the place of the one that leads in the newest term, -1 if none serves.
+// Leader is the place of the leader of the newest term, -1 if no leader serves.
 func (s *System) Leader() virtual.Place {
 	at, term := virtual.Place(-1), uint64(0)
 	for _, r := range s.replicas {
@@ -16,7 +16,7 @@ func (s *System) Leader() virtual.Place {
 	return at
 }
 
-// Behind is by how many entries the replica that has applied least is behind.
+// Behind is the number of entries by which the slowest replica is behind.
 func (s *System) Behind() uint64 {
 	least := s.replicas[0].record.applied
 	for _, r := range s.replicas {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestLeaderCrash: another replica leads within seconds, nothing is lost, and the
-// preferred one leads again when it is back.
+// preferred replica leads again when it is back.
 func TestLeaderCrash(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestLeaderCrash(t *testing.T) {
 	}
 }
 
-// TestMajorityGone: with three of five regions down nothing is done (Samya, Figure
-// 10), and goes on when one is back.
+// TestMajorityGone: with three of five regions down nothing is done (Samya, Figure 10).
+// The system goes on when a region is back.
 func TestMajorityGone(t *testing.T) {
 	for _, down := range [][]virtual.Place{{us, as, eu}, {sa, au, eu}, {us, au, sa}} {
 		t.Run(fmt.Sprint(down), func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestMajorityGone(t *testing.T) {
 	}
 }
 
-// TestCutOff: clients away from the leader are given up one by one, and nothing of
-// them is kept but releases and what the leader may have got.
+// TestCutOff: requests away from the leader time out in turn. Their place keeps only
+// releases and acquires that the leader may have got.
 func TestCutOff(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := steady(200, 10*time.Minute, 5*time.Second, 50000)
@@ -92,7 +92,7 @@ func TestCutOff(t *testing.T) {
 		l.Faults = append(l.Faults, rivaltest.Fault{At: at, Do: func(*rivaltest.Run) { most = max(most, s.Waiting(au)) }})
 	}
 	r := drive(t, s, o, l)
-	// Five seconds of acquires wait, and releases of what was granted before.
+	// Acquires of five seconds wait, and releases of earlier grants.
 	if most < 150 || most > 550 {
 		t.Errorf("%d requests kept at a place that is cut off", most)
 	}
@@ -104,8 +104,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestDeposed: a leader that is cut off answers reads no longer than nobody else
-// can lead, and grants nothing; on the other side another one leads.
+// TestDeposed: a leader that is cut off answers reads only while nobody else can lead; on
+// the other side another replica leads.
 func TestDeposed(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := rivaltest.Load{Limit: 100, Wait: time.Second}
@@ -186,7 +186,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLateGrant: what is granted after its client has given up is taken back.
+// TestLateGrant: a grant is taken back if its client has given up before.
 func TestLateGrant(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := rivaltest.Load{Limit: 5000, Wait: 100 * time.Millisecond}
@@ -204,7 +204,7 @@ func TestLateGrant(t *testing.T) {
 	}
 }
 
-// TestShortCut: an answer that is lost comes again, also if nothing else is said.
+// TestShortCut: a lost answer comes again, also without other messages.
 func TestShortCut(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := rivaltest.Load{Limit: 5, Leases: []rivaltest.Lease{{Due: time.Second, Place: au}}}

@@ -52,7 +52,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// FuzzEntry: no entry does harm, and what is cut short is told.
+// FuzzEntry: no entry does harm, and apply reports an entry cut short.
 func FuzzEntry(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add(appendEntry(nil, time.Second, []op{{of: 3, latest: 2 * time.Second}, {of: 3, release: true}}))

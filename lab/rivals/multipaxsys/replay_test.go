@@ -8,7 +8,7 @@ import (
 	"github.com/samya-db/samya/lab/rivals/multipaxsys"
 )
 
-// TestReplay: the load of the experiments runs on it, with reads, crashes and cuts.
+// TestReplay: the system runs the load of the experiments, with reads, crashes and cuts.
 func TestReplay(t *testing.T) {
 	d, err := replay.Draw("fit", 1, 36)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestReplay(t *testing.T) {
 			}
 			for i, w := range r.Windows {
 				if name == "crashes" && i == 9 {
-					// What was on its way as the majority ended still arrives.
+					// Requests on their way as the majority ended still arrive.
 					continue
 				}
 				committed, down := 0, name == "crashes" && i > 9 && i < 12

@@ -38,8 +38,8 @@ func drive(t *testing.T, s *multipaxsys.System, o virtual.Options, l rivaltest.L
 	return r
 }
 
-// steady asks for so many tokens a second, at all clients' places in turn, each for
-// a while.
+// steady asks for rate tokens a second, at all clients' places in turn, and holds each
+// token for hold.
 func steady(rate int, span, hold time.Duration, limit int) rivaltest.Load {
 	l := rivaltest.Load{Limit: limit}
 	for i := range int(span.Seconds() * float64(rate)) {
@@ -50,7 +50,7 @@ func steady(rate int, span, hold time.Duration, limit int) rivaltest.Load {
 	return l
 }
 
-// cut parts the clients' places, and all others with those they stand beside.
+// cut parts the clients' places, and puts every other place on the side of its home.
 func cut(s *multipaxsys.System, sides ...int) func(*rivaltest.Run) {
 	return func(r *rivaltest.Run) {
 		all := make([]int, r.World.Places())
@@ -113,8 +113,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestOne: who waits for the lock of one record gets one transaction a round,
-// however many ask.
+// TestOne: the lock of the single record lets a transaction through a round, however many
+// wait.
 func TestOne(t *testing.T) {
 	for _, tc := range []struct {
 		leader      string
@@ -128,7 +128,7 @@ func TestOne(t *testing.T) {
 			if round < tc.least || round > tc.most {
 				t.Errorf("a round takes %.1f ms, want %.0f to %.0f", round, tc.least, tc.most)
 			}
-			// All rounds are of grants and releases, and one follows the other.
+			// All rounds are of grants and releases, in sequence.
 			end := r.World.Now() - virtual.Lead
 			busy := float64(s.Counters()["entries"]) * round / 1000
 			if busy < .97*span.Seconds() || busy > end.Seconds() {
@@ -145,8 +145,8 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// TestBatched: all that is asked for is done, in the time of the way to the leader
-// and back and a round.
+// TestBatched: all requests are done, in the time of the way to the leader and back and a
+// round.
 func TestBatched(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := steady(115, time.Minute, 10*time.Second, 5000)
@@ -157,7 +157,7 @@ func TestBatched(t *testing.T) {
 	ways := []time.Duration{0, 131e6, 132e6, 161e6, 180e6}
 	took := make([][]time.Duration, len(ways))
 	for _, d := range r.Latency {
-		// Whose an answer is shows in how long it took.
+		// The latency of an answer shows its place.
 		for p := len(ways) - 1; p >= 0; p-- {
 			if d >= ways[p]+58e6 {
 				took[p] = append(took[p], d)
@@ -173,8 +173,7 @@ func TestBatched(t *testing.T) {
 	}
 }
 
-// TestTight: no more than the limit is out, and what is refused at once takes no
-// round.
+// TestTight: at a tight limit the system refuses, and no more than the limit is out.
 func TestTight(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -190,8 +189,8 @@ func TestTight(t *testing.T) {
 	}
 }
 
-// TestReads: exact ones go to the leader and back without a round, stale ones to the
-// nearest replica, or the next one.
+// TestReads: exact reads go to the leader and back without a round. Stale reads go to the
+// nearest replica, or to the next if it is down.
 func TestReads(t *testing.T) {
 	for _, tc := range []struct {
 		kind        virtual.Kind
@@ -218,7 +217,7 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestSnapshot: who was away for longer than the log is long catches up.
+// TestSnapshot: a replica that was away for longer than the log reaches catches up.
 func TestSnapshot(t *testing.T) {
 	s, o := build(t, multipaxsys.Options{Mode: multipaxsys.Batched})
 	l := steady(400, 90*time.Second, time.Second, 5000)
