@@ -13,8 +13,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// owes is the share of a site that has applied instances up to one, and knows of a
-// debt made by the third.
+// owes is the share of a site that has applied instances up to applied. It knows of a
+// debt made by the third instance.
 func owes(site string, applied uint64, owed, most int64) *samyav1.GetEntityResponse {
 	resp := shareOf(site, ent(10, 1, 2), 0, 20)
 	m := &samyav1.Moves{Applied: applied, Owed: owed}
@@ -25,8 +25,8 @@ func owes(site string, applied uint64, owed, most int64) *samyav1.GetEntityRespo
 	return resp
 }
 
-// TestMayExceedBy: a read tells the bound of the share that has applied most, and 0 if
-// any site knows that all have heard, or all say so themselves.
+// TestMayExceedBy: a read tells the bound of the share that has applied most. It tells 0
+// if any site knows that all sites have heard, or if all sites say so themselves.
 func TestMayExceedBy(t *testing.T) {
 	old := func(site string) *samyav1.GetEntityResponse { return shareOf(site, ent(100, 1, 1), 30, 3) }
 	for _, c := range []struct {
@@ -68,8 +68,8 @@ func TestMayExceedBy(t *testing.T) {
 	}
 }
 
-// TestOtherReadsTellDebts: a bounded read tells the debt and by how much it may be
-// exceeded, as an exact one does; a local one what its site says.
+// TestOtherReadsTellDebts: a bounded read tells the debt and MayExceedBy, like an exact
+// read. A local read tells both figures of its site.
 func TestOtherReadsTellDebts(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -95,8 +95,8 @@ func TestOtherReadsTellDebts(t *testing.T) {
 	})
 }
 
-// TestWaitAppliedGoesOnElsewhere: a change that waits for all sites is asked of the next
-// site, under the same id, if the one that waits goes away.
+// TestWaitAppliedGoesOnElsewhere: if the site of a waiting change goes away, the next
+// site gets the change under the same id.
 func TestWaitAppliedGoesOnElsewhere(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -136,7 +136,8 @@ func TestWaitAppliedGoesOnElsewhere(t *testing.T) {
 	})
 }
 
-// TestWaitsForSitesAreBoundedByCaller: changes that wait are counted as acquires that do.
+// TestWaitsForSitesAreBoundedByCaller: waiting changes count like waiting acquires for
+// their caller.
 func TestWaitsForSitesAreBoundedByCaller(t *testing.T) {
 	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 16 }, func(r *rig) {
 		t := r.t

@@ -19,11 +19,11 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// batchFunc is how a fake site answers atomic batches.
+// batchFunc answers atomic batches at a fake site.
 type batchFunc func(context.Context, *samyav1.BatchRequest) (*samyav1.BatchResponse, error)
 
-// Batch grants all unless a test says otherwise. Each operation is such that a site
-// which knows no atomic batches refuses it.
+// Batch grants every batch unless a test sets f.batch. It checks the form of each
+// operation: a site without atomic batches must refuse it.
 func (f *fakeSite) Batch(ctx context.Context, r *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
 	f.calls.Add(1)
 	for _, op := range r.GetOperations() {
@@ -47,8 +47,8 @@ func (f *fakeSite) granted(r *samyav1.BatchRequest) *samyav1.BatchResponse {
 	return resp
 }
 
-// noteBatches wraps the sites' answers to atomic batches, and returns how each try
-// came.
+// noteBatches wraps the sites' answers to atomic batches, and returns the tries in order
+// of arrival.
 func (r *rig) noteBatches() *[]placed {
 	tries := &[]placed{}
 	for _, f := range r.sites {
@@ -64,7 +64,7 @@ func (r *rig) noteBatches() *[]placed {
 	return tries
 }
 
-// diesInBatch has the site end once an atomic batch has reached it.
+// diesInBatch kills the site once an atomic batch has reached it.
 func (f *fakeSite) diesInBatch() batchFunc {
 	return func(ctx context.Context, _ *samyav1.BatchRequest) (*samyav1.BatchResponse, error) {
 		f.kill()
@@ -99,8 +99,8 @@ func TestAtomicFailover(t *testing.T) {
 	})
 }
 
-// TestAtomicAtASilentSite: a site that goes silent is left for the next once it is
-// found to be down, or the time of a try is over.
+// TestAtomicAtASilentSite: a batch leaves a silent site once the site is found to be
+// down, or the time of a try is over.
 func TestAtomicAtASilentSite(t *testing.T) {
 	for down, most := range map[bool]time.Duration{true: 4 * time.Second, false: 33 * time.Second} {
 		inBubble(t, threeSites, nil, func(r *rig) {
@@ -126,8 +126,8 @@ func TestAtomicAtASilentSite(t *testing.T) {
 	}
 }
 
-// TestAtomicUnknown: without an id of the caller's, and where the answer is none to
-// an atomic batch, the outcome is told to be unknown with all that a repeat takes.
+// TestAtomicUnknown: the outcome is unknown after a lost try without a caller's id, and
+// after an answer to no atomic batch. The error has all that a repeat takes.
 func TestAtomicUnknown(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -151,8 +151,8 @@ func TestAtomicUnknown(t *testing.T) {
 	})
 }
 
-// TestAtomicRefused: a refusal names who lacked the tokens, and what is not in good
-// form is sent to no site.
+// TestAtomicRefused: a refusal names the entity that lacked the tokens. No site gets an
+// invalid batch.
 func TestAtomicRefused(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

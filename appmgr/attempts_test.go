@@ -17,7 +17,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestLastAttempt: behind the last attempt there is, no caller is told to make another.
+// TestLastAttempt: after the last attempt number, no caller is told to make another
+// attempt.
 func TestLastAttempt(t *testing.T) {
 	for attempt, next := range map[uint32]uint32{name.MaxAttempt - 1: name.MaxAttempt, name.MaxAttempt: 0} {
 		inBubble(t, []string{"us"}, nil, func(r *rig) {
@@ -33,7 +34,7 @@ func TestLastAttempt(t *testing.T) {
 	}
 }
 
-// TestTriedSitesAreBounded: as many sites may be named as there can be, and no more.
+// TestTriedSitesAreBounded: a request may name maxSites sites, and no more.
 func TestTriedSitesAreBounded(t *testing.T) {
 	for n, good := range map[int]bool{maxSites: true, maxSites + 1: false, 2 * maxSites: false} {
 		in := &samyav1.AcquireRequest{RequestId: "id-1", Attempt: 2, NotAfter: timestamppb.New(time.Now())}
@@ -47,8 +48,8 @@ func TestTriedSitesAreBounded(t *testing.T) {
 	}
 }
 
-// TestReleaseWithoutAnID: the caller of a release that it cannot repeat by itself is told
-// what it takes, and no other site is asked.
+// TestReleaseWithoutAnID: a release without an id goes to no second site. The error tells
+// the caller the id and the attempt of a repeat.
 func TestReleaseWithoutAnID(t *testing.T) {
 	for _, id := range []string{"", "id-1"} {
 		inBubble(t, threeSites, nil, func(r *rig) {
@@ -76,8 +77,8 @@ func TestReleaseWithoutAnID(t *testing.T) {
 	}
 }
 
-// TestAnswerOnItsWay: what a site far away has done is not told as not begun where the
-// caller's time ends while the answer is on its way.
+// TestAnswerOnItsWay: if the caller's time ends while the answer of a far site is on its
+// way, the outcome is unknown. Before the request arrives there, nothing was begun.
 func TestAnswerOnItsWay(t *testing.T) {
 	inBubble(t, []string{"eu"}, nil, func(r *rig) {
 		for what, call := range map[string]func(context.Context) error{
@@ -109,8 +110,8 @@ func TestAnswerOnItsWay(t *testing.T) {
 	})
 }
 
-// TestLeaseFaults: the fault of a lease of no site is the lease's, and what is asked of
-// leases comes to every site.
+// TestLeaseFaults: a lease of no site is an invalid field lease. Every site gets the
+// entity and the holder of a list of leases.
 func TestLeaseFaults(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		ctx := r.t.Context()
@@ -146,8 +147,8 @@ func TestLeaseFaults(t *testing.T) {
 	})
 }
 
-// TestTimeUpNamesTheSite: a caller whose time ends behind a try is told where that try
-// may have run, whether the site was silent or said that it does not know.
+// TestTimeUpNamesTheSite: if a caller's time ends after a try, the error names the site
+// where the try may have run. The site was silent, or said that it does not know.
 func TestTimeUpNamesTheSite(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		r.sites["us"].acquire = hangs
@@ -178,8 +179,8 @@ func TestTimeUpNamesTheSite(t *testing.T) {
 	})
 }
 
-// TestSlowTry: a site that takes longer than one try may is not found to be down, and a
-// try is not cut short where all other sites are full.
+// TestSlowTry: a site that exceeds the time of a try does not count as down. A try is not
+// cut short while all other sites are full.
 func TestSlowTry(t *testing.T) {
 	for full, want := range map[bool]string{false: "eu", true: "us"} {
 		inBubble(t, []string{"us", "eu"}, func(c *Config) { c.MaxPerSite = 1 }, func(r *rig) {

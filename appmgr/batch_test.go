@@ -24,7 +24,7 @@ func releaseOf(r *samyav1.ReleaseRequest) *samyav1.Operation {
 	return &samyav1.Operation{Operation: &samyav1.Operation_Release{Release: r}}
 }
 
-// ofResult is a result in short.
+// ofResult returns the short form of a result.
 func ofResult(r *samyav1.Result) string {
 	switch r := r.GetResult().(type) {
 	case *samyav1.Result_Acquire:
@@ -41,7 +41,7 @@ func ofResult(r *samyav1.Result) string {
 	return "nothing"
 }
 
-// slowly has a site let acquires of the entity "slow" wait as long as they may.
+// slowly makes acquires of the entity "slow" last for their full wait.
 func slowly(f *fakeSite) {
 	f.acquire = func(ctx context.Context, r *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		switch r.GetEntity() {
@@ -103,8 +103,8 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// TestBatchOverload: each operation counts as a request under way; those beyond
-// the bound are refused by themselves.
+// TestBatchOverload: each operation counts as a request under way. Each operation beyond
+// the bound is refused by itself.
 func TestBatchOverload(t *testing.T) {
 	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 3 }, func(r *rig) {
 		t := r.t
@@ -178,7 +178,7 @@ func TestHTTPBatch(t *testing.T) {
 	})
 }
 
-// inShort is a result over HTTP in short.
+// inShort returns the short form of a result over HTTP.
 func inShort(t *testing.T, result map[string]json.RawMessage) string {
 	t.Helper()
 	if len(result) != 1 {
@@ -201,8 +201,7 @@ func inShort(t *testing.T, result map[string]json.RawMessage) string {
 	return "nothing"
 }
 
-// TestHTTPBatchRefused: a body that is not in good form is refused as a whole, and
-// nothing is begun.
+// TestHTTPBatchRefused: an invalid body is refused as a whole, and nothing is begun.
 func TestHTTPBatchRefused(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -242,8 +241,8 @@ func TestHTTPBatchRefused(t *testing.T) {
 	})
 }
 
-// FuzzDecodeBatch: a batch that is taken has 1 to 1000 operations, each of which is
-// of one kind or has failed for a reason that names its place.
+// FuzzDecodeBatch: an accepted batch has 1 to 1000 operations. Each operation is an
+// acquire or a release, or has failed, and each violation names its index.
 func FuzzDecodeBatch(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{

@@ -15,13 +15,13 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// from returns a context of a call from a machine.
+// from returns the context of a call from a machine.
 func from(ctx context.Context, host string) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(host), Port: 1}})
 }
 
-// TestWhatLastsIsChargedToItsCaller: streams, watches, acquires and changes that wait are
-// counted for who makes them, by machine, and no longer once they have ended.
+// TestWhatLastsIsChargedToItsCaller: streams, watches, waiting acquires and waiting
+// changes count for their caller, by machine, until they end.
 func TestWhatLastsIsChargedToItsCaller(t *testing.T) {
 	const host = "192.0.2.7"
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
@@ -69,8 +69,8 @@ func TestWhatLastsIsChargedToItsCaller(t *testing.T) {
 	})
 }
 
-// TestWhatDoesNotWaitIsNotCounted: an acquire without a wait takes no place from those
-// that wait. A dry run without one is given the time of any call.
+// TestWhatDoesNotWaitIsNotCounted: an acquire without a wait takes no place from waiting
+// acquires. A dry run without a wait gets the time of any call.
 func TestWhatDoesNotWaitIsNotCounted(t *testing.T) {
 	inBubble(t, []string{"us"}, func(c *Config) { c.MaxConcurrent = 16 }, func(r *rig) {
 		r.sites["us"].acquire = func(ctx context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
@@ -97,7 +97,7 @@ func TestWhatDoesNotWaitIsNotCounted(t *testing.T) {
 	})
 }
 
-// TestStreamWindow: as many calls as the window are taken, one more is not.
+// TestStreamWindow: a stream takes as many calls as its window, and no more.
 func TestStreamWindow(t *testing.T) {
 	for more, want := range map[int]apierr.Reason{0: "", 1: apierr.WindowExceeded} {
 		inBubble(t, []string{"us"}, nil, func(r *rig) {
@@ -124,7 +124,7 @@ func TestStreamWindow(t *testing.T) {
 	}
 }
 
-// TestChangeEndsWithItsCaller: a change that nobody waits for any more is not waited for.
+// TestChangeEndsWithItsCaller: a change under way ends with the time of its caller.
 func TestChangeEndsWithItsCaller(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		r.sites["us"].create = func(ctx context.Context, _ *samyav1.CreateEntityRequest) (*samyav1.CreateEntityResponse, error) {
@@ -159,8 +159,8 @@ func TestLeaseHomeIsAskedOnce(t *testing.T) {
 	})
 }
 
-// TestPinnedWhileNobodyTellsOfMembers: a site that cannot be asked may be a member, where
-// nobody can tell.
+// TestPinnedWhileNobodyTellsOfMembers: while no site tells the members, a site that
+// cannot be asked may be a member.
 func TestPinnedWhileNobodyTellsOfMembers(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		r.sites["us"].kill()

@@ -11,7 +11,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// keepsTime has a site go by its own clock, as sites do.
+// keepsTime makes a site judge not_after by its own clock, as sites do.
 func (f *fakeSite) keepsTime() {
 	f.acquire = func(_ context.Context, in *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		switch left := in.GetNotAfter().AsTime().Sub(time.Now().Add(f.ahead)); {
@@ -24,8 +24,8 @@ func (f *fakeSite) keepsTime() {
 	}
 }
 
-// TestSitesWhoseClockDiffers: requests are done, also where some or all sites have
-// another time than the app manager; sites whose clock is right are preferred.
+// TestSitesWhoseClockDiffers: requests succeed even if the clocks of some or all sites
+// differ from the app manager's. Sites with the right clock are preferred.
 func TestSitesWhoseClockDiffers(t *testing.T) {
 	const minute = time.Minute
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestSitesWhoseClockDiffers(t *testing.T) {
 				r.sites[site].ahead = ahead
 				r.sites[site].keepsTime()
 			}
-			// Before any probe has seen the clocks, if one of them is right, and after.
+			// Before any probe has seen the clocks, if a clock is right, and after.
 			right := c.us == 0 || c.eu == 0 || c.au == 0
 			if site, err := r.acquire(t, take); right && err != nil {
 				t.Errorf("%+v, at once: %s answered, %v", c, site, err)
@@ -60,8 +60,8 @@ func TestSitesWhoseClockDiffers(t *testing.T) {
 	}
 }
 
-// TestExpiredInTruthIsNotTriedElsewhere: a request whose time is over by the app
-// manager's own clock too is refused by the first site.
+// TestExpiredInTruthIsNotTriedElsewhere: the first site refuses a request that has also
+// expired by the app manager's own clock, and no other site is asked.
 func TestExpiredInTruthIsNotTriedElsewhere(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

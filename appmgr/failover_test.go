@@ -17,10 +17,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// acquireFunc is how a fake site answers acquires.
+// acquireFunc answers acquires at a fake site.
 type acquireFunc = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
 
-// placed is how a try came to a site.
+// placed is a try as it came to a site.
 type placed struct {
 	Site           string
 	Attempt, Relay uint32
@@ -28,7 +28,7 @@ type placed struct {
 	NotAfter       time.Time
 }
 
-// note wraps the sites' answers to acquires, and returns how each try came.
+// note wraps the sites' answers to acquires, and returns the tries in order of arrival.
 func (r *rig) note() *[]placed {
 	tries := &[]placed{}
 	for _, f := range r.sites {
@@ -44,7 +44,7 @@ func (r *rig) note() *[]placed {
 	return tries
 }
 
-// dies has the site end once a request has reached it.
+// dies kills the site once a request has reached it.
 func (f *fakeSite) dies() acquireFunc {
 	return func(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) {
 		f.kill()
@@ -58,8 +58,8 @@ func hangs(ctx context.Context, _ *samyav1.AcquireRequest) (*samyav1.AcquireResp
 	return nil, ctx.Err()
 }
 
-// TestFailover: behind a try that may have run the next is numbered and names
-// its site, and the answer of the last one counts.
+// TestFailover: after a try that may have run, the next try is numbered and names the
+// site of the earlier try. The answer of the last try counts.
 func TestFailover(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -78,8 +78,8 @@ func TestFailover(t *testing.T) {
 	})
 }
 
-// TestFailoverOfALaterAttempt: the caller's attempt, time and sites are kept,
-// and no sites named stays so: it means any.
+// TestFailoverOfALaterAttempt: the tries keep the caller's attempt, time and sites. An
+// empty list of sites stays empty: it means any site.
 func TestFailoverOfALaterAttempt(t *testing.T) {
 	for _, tried := range [][]string{nil, {"eu"}, {"us", "eu"}} {
 		inBubble(t, threeSites, nil, func(r *rig) {
@@ -104,7 +104,7 @@ func TestFailoverOfALaterAttempt(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreNoTries: a site that has provably done nothing is not named.
+// TestRefusalsAreNoTries: a try does not name a site that has provably done nothing.
 func TestRefusalsAreNoTries(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -120,8 +120,8 @@ func TestRefusalsAreNoTries(t *testing.T) {
 	})
 }
 
-// TestNoFailoverWithoutAnID: the caller of a request that it cannot repeat is
-// told at once what it takes to repeat it.
+// TestNoFailoverWithoutAnID: a caller without an id cannot repeat its request by itself.
+// The error tells at once all that a repeat takes, and no other site is asked.
 func TestNoFailoverWithoutAnID(t *testing.T) {
 	for what, spoil := range map[string]func(*fakeSite) acquireFunc{
 		"dies":    (*fakeSite).dies,
@@ -160,8 +160,8 @@ func refusal(err error) acquireFunc {
 	return func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) { return nil, err }
 }
 
-// TestAfterAnUnclearTry: only what a site has recorded with the earlier tries
-// is final then.
+// TestAfterAnUnclearTry: after an unclear try, an answer is final only if its site has
+// recorded it with the earlier tries.
 func TestAfterAnUnclearTry(t *testing.T) {
 	for _, c := range []struct {
 		answer error
@@ -172,7 +172,7 @@ func TestAfterAnUnclearTry(t *testing.T) {
 		{apierr.Superseded, apierr.Superseded, 0},
 		{apierr.NotFound("acme/vm"), apierr.OutcomeUnknown, 0},
 		{apierr.Reused("id-1", "eu"), apierr.OutcomeUnknown, 0},
-		// By the clock of that site alone: the next may do it.
+		// The request has expired by the clock of eu alone: the next site may do it.
 		{apierr.RequestExpired, apierr.OutcomeUnknown, 1},
 		{apierr.Invalid("tokens", "bad"), apierr.OutcomeUnknown, 0},
 		{apierr.Internal, apierr.OutcomeUnknown, 0},
@@ -205,8 +205,8 @@ func TestAfterAnUnclearTry(t *testing.T) {
 	}
 }
 
-// TestLateAnswerOfAnEarlierTry: a site that says yes when the next was asked
-// already has its yes undone; it must not be passed on.
+// TestLateAnswerOfAnEarlierTry: once the next site was asked, a late grant of the earlier
+// site is already undone. It must not be passed on.
 func TestLateAnswerOfAnEarlierTry(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -232,8 +232,8 @@ func TestLateAnswerOfAnEarlierTry(t *testing.T) {
 	})
 }
 
-// TestSilentSite: a site that goes silent is left for the next once it is found
-// to be down, however long the request may wait; one that is merely slow is not.
+// TestSilentSite: a request leaves a silent site once the site is found to be down,
+// however long the request may wait. A request does not leave a slow site.
 func TestSilentSite(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -263,7 +263,7 @@ func TestSilentSite(t *testing.T) {
 	})
 }
 
-// TestPinned: a request that names its site goes to no other.
+// TestPinned: a request that names its site goes to no other site.
 func TestPinned(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -278,8 +278,8 @@ func TestPinned(t *testing.T) {
 	})
 }
 
-// TestManagerDies: what it takes to go on from another app manager is known to
-// the caller that gave the id and the time.
+// TestManagerDies: a caller that gave the id and the time knows enough to go on at
+// another app manager.
 func TestManagerDies(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -331,7 +331,7 @@ func TestReleaseFailover(t *testing.T) {
 	})
 }
 
-// TestReleaseOfALease goes to the lease's home, and elsewhere if that is down.
+// TestReleaseOfALease goes to the lease's home, and elsewhere if the home is down.
 func TestReleaseOfALease(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -347,8 +347,8 @@ func TestReleaseOfALease(t *testing.T) {
 	})
 }
 
-// TestReleaseOfALeaseThatEnded: whatever became of the first attempt, a lease that
-// its home no longer has holds nothing that a release could give back.
+// TestReleaseOfALeaseThatEnded: a lease that its home no longer has holds nothing that a
+// release could give back. The outcome of the first attempt does not matter.
 func TestReleaseOfALeaseThatEnded(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -405,7 +405,7 @@ func TestAttemptFields(t *testing.T) {
 	})
 }
 
-// TestDryRunGoesOn: it moves nothing, so that any site may be asked next.
+// TestDryRunGoesOn: a dry run moves nothing, so any site may be asked next.
 func TestDryRunGoesOn(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -420,8 +420,8 @@ func TestDryRunGoesOn(t *testing.T) {
 	})
 }
 
-// TestALaterAttemptProvesNothing: a site that refuses a later attempt without a
-// record of it says nothing of the earlier ones.
+// TestALaterAttemptProvesNothing: a site that refuses a later attempt without a record of
+// it proves nothing about the earlier attempts.
 func TestALaterAttemptProvesNothing(t *testing.T) {
 	for refusal, want := range map[apierr.Reason]apierr.Reason{
 		apierr.EntityNotFound:  apierr.OutcomeUnknown,

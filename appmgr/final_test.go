@@ -10,8 +10,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestFinal: the answer behind a try that may have run. If the last answer holds for its
-// own try alone, the outcome is unknown, and the error names the site where the request
+// TestFinal: the answer after a try that may have run. If the last answer holds for its
+// own try alone, the outcome is unknown. The error then names the site where the request
 // may have run. A caller that gave up is told Canceled.
 func TestFinal(t *testing.T) {
 	moved := func(attempt uint32, unclear ...string) call {

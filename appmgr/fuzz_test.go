@@ -53,8 +53,8 @@ func FuzzParsePath(tf *testing.F) {
 	})
 }
 
-// FuzzDecodeJSON: what the strict decoder takes, encoding/json takes too and
-// reads alike; what it refuses it refuses for a reason of the caller's.
+// FuzzDecodeJSON: encoding/json takes every body that the strict decoder takes, and reads
+// it alike. Each refusal of the strict decoder is the caller's fault.
 func FuzzDecodeJSON(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{

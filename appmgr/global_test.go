@@ -29,7 +29,7 @@ func told(site string, e *samyav1.Entity, left, net int64) reply {
 	return reply{site: site, resp: shareOf(site, e, left, net)}
 }
 
-// heard adds to a reply what its site has heard of another.
+// heard adds to a reply the share of another site, as the reply's site has heard it.
 func heard(r reply, of string, age time.Duration, left, net int64) reply {
 	r.resp.Usage.Shares = append(r.resp.Usage.Shares, shown(of, age, left, net))
 	return r
@@ -222,7 +222,8 @@ func TestGlobalRead(t *testing.T) {
 			}
 			return out.GetUsage()
 		}
-		// All of the limit is accounted for: what no site has, one has set aside.
+		// The sum accounts for the whole limit: us has set aside the 25 tokens that no
+		// site has.
 		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse {
 			resp := shareOf("us", ent(100, 1, 1), 20, 5)
 			resp.Usage.Shares[0].Offered = 25
@@ -236,7 +237,7 @@ func TestGlobalRead(t *testing.T) {
 			t.Errorf("a read took %v, the farthest round trip is 160ms", d)
 		}
 
-		// A site that hangs costs two seconds and is told of as it was.
+		// A site that hangs costs two seconds. Its last known share is told.
 		r.sites["eu"].get = func(ctx context.Context, _ *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
@@ -260,7 +261,7 @@ func TestGlobalRead(t *testing.T) {
 		if u := read(); u.GetComplete() || time.Since(began) > 200*time.Millisecond {
 			t.Errorf("%v after %v", u, time.Since(began))
 		}
-		// The member set is a site's word, not what can be seen.
+		// The member set comes from a site, not from the directory.
 		r.cfg.Directory.(*roster).set(SiteInfo{Name: "us", Region: "us", Address: "us"})
 		pass(time.Second)
 		if u := read(); u.GetComplete() || len(u.GetShares()) != 3 {
@@ -272,7 +273,7 @@ func TestGlobalRead(t *testing.T) {
 	})
 }
 
-// tells is a site that answers reads of e, and knows nothing else.
+// tells answers reads of e, and knows no other entity.
 func tells(f func() *samyav1.GetEntityResponse) func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
 	return func(_ context.Context, in *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {
 		if in.GetName() != "e" {
@@ -317,8 +318,9 @@ func TestLastSeen(t *testing.T) {
 	}
 }
 
-// TestExactKnowsWhatBoundedKnows: of a site that is down an exact read tells what other
-// sites have heard, as a bounded one does, and JSON has null for what nobody knows.
+// TestExactKnowsWhatBoundedKnows: for a site that is down, an exact read tells the
+// figures that other sites have heard, like a bounded read. JSON has null for unknown
+// figures.
 func TestExactKnowsWhatBoundedKnows(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

@@ -28,8 +28,8 @@ func counted(t *testing.T, c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// overWire serves the gRPC API of a rig over a pipe, and returns what the server has
-// and a connection to it.
+// overWire serves the gRPC API of a rig over a pipe. It returns the services of the
+// server and a connection to it.
 func (r *rig) overWire() (map[string]grpc.ServiceInfo, *grpc.ClientConn, func()) {
 	gs, _ := r.grpcServer()
 	pipe := bufconn.Listen(1 << 20)
@@ -45,8 +45,8 @@ func (r *rig) overWire() (map[string]grpc.ServiceInfo, *grpc.ClientConn, func())
 	}
 }
 
-// invoke makes a call of any method with an empty request, and returns the reason of
-// its error. A stream that tells something is not refused.
+// invoke calls a method with an empty request, and returns the reason of the error. A
+// stream that tells something is not refused.
 func invoke(ctx context.Context, conn *grpc.ClientConn, method string, m grpc.MethodInfo) apierr.Reason {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -70,9 +70,9 @@ func reasonOf(err error) apierr.Reason {
 	return apierr.FromGRPC(err).Reason
 }
 
-// TestEveryMethodIsGuarded calls every method that the server has: each is counted,
-// bounded, refused at a stop and kept from ending the process, but for the health
-// checks and the description of the API, which are only kept.
+// TestEveryMethodIsGuarded calls every method of the server: each is counted, bounded,
+// refused at a stop and kept from ending the process. Health checks and the description
+// of the API are only kept from ending it.
 func TestEveryMethodIsGuarded(t *testing.T) {
 	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 1 }, func(r *rig) {
 		t := r.t
@@ -125,7 +125,7 @@ func TestEveryMethodIsGuarded(t *testing.T) {
 // TestPanicsEndNoMethod has every call of every method panic behind the guard.
 func TestPanicsEndNoMethod(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
-		// The interceptor behind the guard's has nothing to go by, nor have health checks.
+		// Without them the interceptor behind the guard panics, and so do health checks.
 		r.access, r.router = nil, nil
 		has, conn, stop := r.overWire()
 		defer stop()
@@ -145,7 +145,7 @@ func TestPanicsEndNoMethod(t *testing.T) {
 	})
 }
 
-// TestUnknownMethodsShareAMetric: what a client calls methods is not told in metrics.
+// TestUnknownMethodsShareAMetric: all unknown methods count under a single name.
 func TestUnknownMethodsShareAMetric(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		_, conn, stop := r.overWire()

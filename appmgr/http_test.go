@@ -29,7 +29,7 @@ func (r *rig) ask(t *testing.T, method, target, body string, head ...string) *ht
 	return rec
 }
 
-// What the fake sites tell of their partitions.
+// The answers of the fake sites to an inspection.
 const (
 	inspectedUS = `{"site":"us","known":true,"up_ms":1500,"partitions":[{"entities":3,"operations":9,"queued":1},{"entities":2,"operations":3,"queued":0}],"served":10,"cross":2,"passed":1,"imbalance":1.5,` +
 		`"repartitioning":{"on":true,"computed":3,"applied":2,"skipped":1,"failed":4,"moved":5,"tracking":0.25,"last_cut":0,"last_cut_ms":1.25,"pause":{"count":2,"p50_us":40,"p99_us":41,"max_us":41.5}},` +
@@ -349,7 +349,7 @@ func TestHTTPRefusals(t *testing.T) {
 	})
 }
 
-// TestHTTPNamesEveryField: one answer tells all that is wrong.
+// TestHTTPNamesEveryField: an answer names every field in error.
 func TestHTTPNamesEveryField(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t
@@ -501,7 +501,8 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-// TestHTTPWatch: each state is a line, and what ends it before a deletion the last.
+// TestHTTPWatch: each state is a line. An error that ends the watch before a deletion is
+// the last line.
 func TestHTTPWatch(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		t := r.t

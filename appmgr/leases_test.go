@@ -45,7 +45,8 @@ func TestListLeasesOfAllSites(t *testing.T) {
 	})
 }
 
-// TestListLeasesWithoutASite tells which site's leases are missing.
+// TestListLeasesWithoutASite: a list of leases names the silent sites, and fails without
+// any site.
 func TestListLeasesWithoutASite(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -65,7 +66,7 @@ func TestListLeasesWithoutASite(t *testing.T) {
 	})
 }
 
-// TestLeaseOperationsAtTheirHome: no other site is asked.
+// TestLeaseOperationsAtTheirHome: lease operations go to no other site.
 func TestLeaseOperationsAtTheirHome(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

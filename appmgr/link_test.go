@@ -17,8 +17,8 @@ import (
 	"github.com/samya-db/samya/internal/health"
 )
 
-// TestLinkIsBounded: as many calls as the limit are let in, and none by a link that was
-// retired, which closes once the last of them has left.
+// TestLinkIsBounded: a link lets in as many calls as the limit. A retired link lets in
+// none, and closes once its last call has left.
 func TestLinkIsBounded(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		l := r.router.link("us")
@@ -45,7 +45,8 @@ func TestLinkIsBounded(t *testing.T) {
 	})
 }
 
-// TestSiteThatDoesNotServe: a site that answers that it does not serve is gone past.
+// TestSiteThatDoesNotServe: requests pass over a site that answers that it does not
+// serve.
 func TestSiteThatDoesNotServe(t *testing.T) {
 	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
 		us := r.sites["us"]
@@ -69,7 +70,7 @@ func TestSiteThatDoesNotServe(t *testing.T) {
 	})
 }
 
-// checked is a health service that asks a test first.
+// checked is a health service that calls first before it answers.
 type checked struct {
 	*grpchealth.Server
 	first func(context.Context) error
@@ -82,8 +83,8 @@ func (c checked) Check(ctx context.Context, in *healthpb.HealthCheckRequest) (*h
 	return c.Server.Check(ctx, in)
 }
 
-// TestLateProbe: one probe that is not answered in time says little, and a site without
-// the health service answers all the same.
+// TestLateProbe: a single late probe does not make a site count as down; two in a row do,
+// and so does a refusal. A site without the health service counts as up.
 func TestLateProbe(t *testing.T) {
 	for what, c := range map[string]struct {
 		late int64 // probes in a row
@@ -124,7 +125,7 @@ func TestLateProbe(t *testing.T) {
 	}
 }
 
-// TestMostMembers: a member set of as many sites as can be is taken, a larger one is not.
+// TestMostMembers: a member set of maxSites sites is accepted, a larger set is not.
 func TestMostMembers(t *testing.T) {
 	for n, good := range map[int]bool{maxSites: true, maxSites + 1: false} {
 		inBubble(t, []string{"us"}, nil, func(r *rig) {
@@ -145,7 +146,7 @@ func TestMostMembers(t *testing.T) {
 }
 
 // TestRanking: a site is tried again as soon as its own overload is over, and as soon as
-// one of its calls has ended.
+// a call has left it.
 func TestRanking(t *testing.T) {
 	inBubble(t, threeSites, func(c *Config) { c.MaxPerSite = 1 }, func(r *rig) {
 		first := func() string { return r.router.best(time.Now())[0].info.Name }

@@ -43,7 +43,7 @@ func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
 	t.Cleanup(srv.Stop)
 	ms, err = membership.Start(t.Context(), membership.Config{
 		Self: membership.Node{Name: n, Region: n, Role: membership.RoleSite, Cluster: "test", GRPC: l.Addr().String()},
-		// It takes half a minute to find out by itself that somebody is gone.
+		// By itself it takes half a minute to find out that a member is gone.
 		Bind: "127.0.0.1:0", Preset: membership.PresetWAN,
 	})
 	if err != nil {
@@ -53,8 +53,8 @@ func realSite(t *testing.T, n string) (f *fakeSite, ms *membership.Membership) {
 	return f, ms
 }
 
-// running starts an app manager on loopback that finds its site by gossip, and
-// waits until it is ready. stop stops it and returns what Run returned.
+// running starts an app manager on loopback that finds its site by gossip, and waits
+// until it is ready. stop stops the app manager and returns the result of Run.
 func running(t *testing.T, seed string) (m *Manager, stop func() error) {
 	t.Helper()
 	m, err := New(Config{
@@ -197,8 +197,8 @@ func TestRun(t *testing.T) {
 	if _, err := net.Dial("tcp", m.HTTPAddr()); err == nil {
 		t.Error("still listening")
 	}
-	// It said that it leaves: the site need not find out by probing, which would
-	// take it half a minute.
+	// The app manager has announced its leave: the site need not find out by probing,
+	// which would take half a minute.
 	for deadline := time.After(20 * time.Second); ; {
 		changed := gossip.Changed()
 		if n := gossip.Nodes()[0]; n.Role == membership.RoleAppMgr && n.Health == membership.Dead {
@@ -279,7 +279,7 @@ func TestGRPCRefusals(t *testing.T) {
 		}
 	}
 
-	// A deadline that has passed when the request is looked at. A gRPC client
+	// The deadline has passed when the app manager looks at the request. A gRPC client
 	// would not even send it.
 	past, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()

@@ -14,8 +14,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestNewest: the entity told is that of the highest generation, then of the highest
-// version, then of who has applied most, in whatever order the sites answer.
+// TestNewest: a read tells the entity of the highest generation, then of the highest
+// version, then of the site that has applied most. The order of the answers does not
+// matter.
 func TestNewest(t *testing.T) {
 	of := func(site string, generation, version, applied uint64) reply {
 		r := told(site, ent(int64(100*generation+10*version)+int64(applied), generation, version), 1, 1)
@@ -39,8 +40,8 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsCounts: what only a site itself tells is kept when others have heard of
-// its books since.
+// TestMergeKeepsCounts: counts that only the site itself tells are kept when other sites
+// have heard of its books since.
 func TestMergeKeepsCounts(t *testing.T) {
 	old := seenAt(3*time.Second, 1, 30, 5)
 	old.share.Redistributions, old.share.Transfers = 4, 6
@@ -83,8 +84,8 @@ func TestAllOfAReplyIsMerged(t *testing.T) {
 	}
 }
 
-// TestBoundedReadTellsTheLatest: of a site that does not answer a bounded read tells what
-// was seen or heard of it last, of the entity that there is now.
+// TestBoundedReadTellsTheLatest: for a silent site, a bounded read tells the figure last
+// seen or heard, of the present entity.
 func TestBoundedReadTellsTheLatest(t *testing.T) {
 	for _, c := range []struct {
 		what       string
@@ -118,8 +119,8 @@ func TestBoundedReadTellsTheLatest(t *testing.T) {
 	}
 }
 
-// TestExactReadOfWhatIsDeleted: a site that learns of the deletion while others are
-// waited for tells of the entity no longer, whatever it told before.
+// TestExactReadOfWhatIsDeleted: if the sites learn of a deletion during the read, the
+// entity is not found, whatever the sites told before.
 func TestExactReadOfWhatIsDeleted(t *testing.T) {
 	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
 		for n, f := range r.sites {

@@ -48,8 +48,8 @@ var templates = map[resource]string{
 	resLive: "/livez", resReady: "/readyz", resMetrics: "/metrics",
 }
 
-// TestOpenAPIDocument: it is valid, has the operations that there are and no
-// others, every reason with its status, and its JSON form says the same.
+// TestOpenAPIDocument: the document is valid, has exactly the operations of the API, and
+// every reason with its status. Its JSON form says the same.
 func TestOpenAPIDocument(t *testing.T) {
 	doc, err := document()
 	if err != nil {
@@ -109,8 +109,8 @@ func TestOpenAPIDocument(t *testing.T) {
 	}
 }
 
-// hold compares a request and its answer with the document: what was done must
-// have been asked for as it says, and every answer must be as it says.
+// hold checks a request and its answer against the document. Only a request that matches
+// the document may succeed, and every answer must match it.
 func hold(t *testing.T, req *http.Request, body string, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	doc, err := document()
@@ -143,7 +143,7 @@ func hold(t *testing.T, req *http.Request, body string, rec *httptest.ResponseRe
 		Route: &routers.Route{Spec: doc, Path: templates[res], PathItem: path, Method: method, Operation: op},
 		Options: &openapi3filter.Options{
 			MultiError: true, IncludeResponseStatus: true,
-			// Who may ask is held in package access.
+			// Package access tests who may ask.
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
 		},
 	}

@@ -11,8 +11,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestPlainBodies: ordinary bodies are read the short way, and what is wrong or
-// out of the ordinary is left alone.
+// TestPlainBodies: the short way reads ordinary bodies, and leaves wrong and unusual
+// bodies alone.
 func TestPlainBodies(t *testing.T) {
 	for body, plain := range map[string]bool{
 		`{"tokens":3}`: true,
@@ -68,7 +68,8 @@ func TestPlainBodies(t *testing.T) {
 	}
 }
 
-// FuzzPlainBodies: what is read the short way decodeJSON reads alike.
+// FuzzPlainBodies: decodeAcquire and decodeRelease read alike every body that the short
+// way reads.
 func FuzzPlainBodies(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{

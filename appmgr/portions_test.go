@@ -13,8 +13,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestPortions: who is refused is told to come back, and what has ended is counted no
-// longer.
+// TestPortions: a refused caller is told to come back. A request that has ended no longer
+// counts.
 func TestPortions(t *testing.T) {
 	p := newPortions(16)
 	greedy, err := p.begin("greedy")
@@ -40,8 +40,8 @@ func TestPortions(t *testing.T) {
 	}
 }
 
-// TestWaitingIsBoundedByCaller: one caller's acquires that wait do not keep another
-// caller's from being made.
+// TestWaitingIsBoundedByCaller: the waiting acquires of a caller leave room for the
+// acquires of another caller.
 func TestWaitingIsBoundedByCaller(t *testing.T) {
 	inBubble(t, threeSites, func(c *Config) { c.MaxConcurrent = 16 }, func(r *rig) {
 		t := r.t

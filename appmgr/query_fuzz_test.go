@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzQuery: a query is refused for a reason of the caller's, or has known
-// parameters within their bounds.
+// FuzzQuery: a query has known parameters within their bounds, or the refusal is the
+// caller's fault.
 func FuzzQuery(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{

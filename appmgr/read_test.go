@@ -34,7 +34,7 @@ func (r *rig) read(how samyav1.Consistency, age *durationpb.Duration) *samyav1.U
 	return out.GetUsage()
 }
 
-// movedShare is a share with the moves that it contains.
+// movedShare is a share with its moves.
 func movedShare(site string, left int64, sent, received *samyav1.TransferMove) *samyav1.GetEntityResponse {
 	resp := shareOf(site, ent(100, 1, 1), left, 0)
 	m := &samyav1.Moves{}
@@ -48,8 +48,8 @@ func movedShare(site string, left int64, sent, received *samyav1.TransferMove) *
 	return resp
 }
 
-// TestExactReadAsksWhoLagsAgain: the receiver's share has what the donor's has
-// not yet sent, so that the donor alone is asked again, until the two fit.
+// TestExactReadAsksWhoLagsAgain: the receiver's share contains a move that the donor's
+// share lacks. The read asks the donor alone again, until the shares fit.
 func TestExactReadAsksWhoLagsAgain(t *testing.T) {
 	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
 		t := r.t
@@ -77,8 +77,8 @@ func TestExactReadAsksWhoLagsAgain(t *testing.T) {
 	})
 }
 
-// TestExactReadEndsHonestly: shares that never fit are told as not consistent,
-// in time for the caller.
+// TestExactReadEndsHonestly: a read tells shares that never fit as not consistent, in
+// time for the caller.
 func TestExactReadEndsHonestly(t *testing.T) {
 	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
 		t := r.t
@@ -97,7 +97,7 @@ func TestExactReadEndsHonestly(t *testing.T) {
 		if err != nil || out.GetUsage().GetConsistent() || ctx.Err() != nil {
 			t.Errorf("by a deadline: %v, %v, %v", out, err, ctx.Err())
 		}
-		// Who does not answer makes it incomplete, and no cut is claimed.
+		// A silent site makes the read incomplete, and no cut is claimed.
 		r.sites["eu"].kill()
 		pass(time.Second)
 		r.sites["us"].get = tells(func() *samyav1.GetEntityResponse { return shareOf("us", ent(100, 1, 1), 40, 0) })
@@ -139,8 +139,8 @@ func TestLocalReadAsksTheNearestAlone(t *testing.T) {
 	})
 }
 
-// TestBoundedReadAsksOfWhomTooLittleIsHeard: what the nearest site has heard
-// lately is good enough; the others are asked.
+// TestBoundedReadAsksOfWhomTooLittleIsHeard: a bounded read takes the recent figures that
+// the nearest site has heard. It asks the sites without a recent figure.
 func TestBoundedReadAsksOfWhomTooLittleIsHeard(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -177,7 +177,7 @@ func TestBoundedReadAsksOfWhomTooLittleIsHeard(t *testing.T) {
 		if !slices.Equal(asked, []string{"au", "eu"}) || u.GetShares()[1].GetLeft() != 22 || u.GetShares()[1].GetAge().AsDuration() != 0 {
 			t.Errorf("asked %v: %v", asked, u)
 		}
-		// Of whom nothing newer can be had, the old figure is told with its age.
+		// For a site without a newer figure, the read tells the old figure with its age.
 		r.sites["eu"].kill()
 		pass(10 * time.Second)
 		u = r.read(boundedRead, durationpb.New(time.Second))

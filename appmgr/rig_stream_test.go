@@ -14,8 +14,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Stream implements samyav1.TokenServiceServer: the operations of a stream are
-// answered as unary calls are, each by itself.
+// Stream implements samyav1.TokenServiceServer: it answers each operation of a stream by
+// itself, like a unary call.
 func (f *fakeSite) Stream(rpc samyav1.TokenService_StreamServer) error {
 	if f.unaryOnly {
 		return status.Error(codes.Unimplemented, "no streams here")
@@ -84,7 +84,7 @@ func (f *fakeSite) operate(ctx context.Context, op *samyav1.Operation) *samyav1.
 	}}}
 }
 
-// TestSiteWithoutStreams: a site that has no streams yet is asked by unary calls.
+// TestSiteWithoutStreams: unary calls reach a site that has no streams yet.
 func TestSiteWithoutStreams(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		r.sites["us"].unaryOnly = true
@@ -100,7 +100,7 @@ func TestSiteWithoutStreams(t *testing.T) {
 	})
 }
 
-// TestDelayedSite: calls to a site far away wait for nobody but themselves.
+// TestDelayedSite: calls to a far site do not wait for each other.
 func TestDelayedSite(t *testing.T) {
 	inBubble(t, []string{"eu"}, nil, func(r *rig) {
 		began := time.Now()
@@ -119,8 +119,8 @@ func TestDelayedSite(t *testing.T) {
 	})
 }
 
-// TestForeignOperation: what cannot be sent is the caller's fault, and says nothing
-// about the site.
+// TestForeignOperation: a request that cannot be sent is the caller's fault, and says
+// nothing about the site.
 func TestForeignOperation(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		large := &samyav1.AcquireRequest{Entity: "acme/vm", Tokens: 1}
@@ -135,7 +135,8 @@ func TestForeignOperation(t *testing.T) {
 	})
 }
 
-// TestForeignAnswer: the outcome of a request is unknown if its answer is another's.
+// TestForeignAnswer: the outcome of a request is unknown if its answer does not belong to
+// it.
 func TestForeignAnswer(t *testing.T) {
 	inBubble(t, []string{"us"}, nil, func(r *rig) {
 		r.sites["us"].acquire = func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error) { return nil, nil }

@@ -30,11 +30,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// oneWay are the test network's one-way delays from region us.
+// oneWay holds half the round trips of the test network from region us.
 var oneWay = map[string]time.Duration{"us": 0, "eu": 66 * time.Millisecond, "au": 80 * time.Millisecond}
 
-// fakeSite is a site in this process, whose answers a test sets. Its service
-// is served over a pipe.
+// fakeSite is a site in this process, served over a pipe. A test sets its answers.
 type fakeSite struct {
 	samyav1.UnimplementedTokenServiceServer
 	samyav1.UnimplementedEntityServiceServer
@@ -43,11 +42,11 @@ type fakeSite struct {
 	name      string
 	members   []string
 	unaryOnly bool // it serves no streams
-	// health is what it answers to probes; nil: that it serves.
+	// health answers probes; nil: the site serves.
 	health healthpb.HealthServer
-	// ahead is by how much its clock is ahead.
+	// ahead is how far the site's clock is ahead.
 	ahead time.Duration
-	// arrived is told of the requests that come by unary calls; nil: nobody.
+	// arrived gets the requests that come by unary calls; nil: none.
 	arrived func(any)
 
 	acquire func(context.Context, *samyav1.AcquireRequest) (*samyav1.AcquireResponse, error)
@@ -104,7 +103,7 @@ func (f *fakeSite) CommitLease(_ context.Context, r *samyav1.CommitLeaseRequest)
 	return &samyav1.CommitLeaseResponse{Tokens: r.GetTokens(), Returned: 1, RequestId: r.GetRequestId(), Site: f.name}, nil
 }
 
-// leasesEach is how many leases each fake site has.
+// leasesEach is the number of leases at each fake site.
 const leasesEach = 5
 
 func (f *fakeSite) ListLeases(_ context.Context, r *samyav1.ListLeasesRequest) (*samyav1.ListLeasesResponse, error) {
@@ -207,7 +206,7 @@ func (f *fakeSite) ListSites(context.Context, *samyav1.ListSitesRequest) (*samya
 	return resp, nil
 }
 
-// modes are what the fake sites go by: only the first knows of the last change.
+// modes are the modes of the fake sites: only us knows of the last change.
 var modes = map[string]*samyav1.Mode{"us": {Protocol: "star", Version: 2}, "eu": {Protocol: "auto", Version: 1}}
 
 func (f *fakeSite) GetMode(context.Context, *samyav1.GetModeRequest) (*samyav1.GetModeResponse, error) {
@@ -312,14 +311,14 @@ func (f *fakeSite) dial(ctx context.Context) (net.Conn, error) {
 	return c, err
 }
 
-// rig is an app manager in region us before fake sites.
+// rig is an app manager in region us with fake sites.
 type rig struct {
 	*Manager
 	t     *testing.T // the bubble's own
 	sites map[string]*fakeSite
 }
 
-// roster is a Directory that a test sets.
+// roster is a Directory set by a test.
 type roster struct {
 	mu      sync.Mutex
 	infos   []SiteInfo
@@ -386,7 +385,7 @@ func inBubble(t *testing.T, names []string, change func(*Config), test func(*rig
 	})
 }
 
-// pass lets simulated time pass, and what happens in it happen.
+// pass lets simulated time pass, and waits until all goroutines of the bubble are idle.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

@@ -81,7 +81,8 @@ func TestNextSite(t *testing.T) {
 	}
 }
 
-// TestAnswersAreFinal: what a site says is returned, and no other site asked.
+// TestAnswersAreFinal: the caller gets the answer of the first site, and no other site is
+// asked.
 func TestAnswersAreFinal(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -95,7 +96,7 @@ func TestAnswersAreFinal(t *testing.T) {
 		{apierr.DeadlineExceeded, apierr.DeadlineExceeded},
 		{apierr.Internal, apierr.Internal},
 		{errors.New("plain"), apierr.OutcomeUnknown},
-		// Whoever made these did not say whether anything was done.
+		// The senders of these errors did not say whether anything was done.
 		{status.Error(codes.Unavailable, "plain"), apierr.OutcomeUnknown},
 		{status.Error(codes.DeadlineExceeded, "plain"), apierr.OutcomeUnknown},
 		{status.Error(codes.Canceled, "plain"), apierr.OutcomeUnknown},
@@ -185,14 +186,14 @@ func TestUnknownOutcomeOfAChange(t *testing.T) {
 		for _, answer := range []error{
 			apierr.New(apierr.NoQuorum, "none"), apierr.Overload("", time.Second), apierr.New(apierr.EntityNotFound, "none"), apierr.New(apierr.ShuttingDown, "stops"),
 		} {
-			// None of these tells of the try at us.
+			// None of these answers tells of the try at us.
 			ids := others(answer)
 			err := create()
 			if e := apierr.From(err); e.Reason != apierr.OutcomeUnknown || e.Site != "us" || !ids[e.RequestID] || len(ids) != 1 || e.Entity != "acme/vm" {
 				t.Errorf("another site answers %v: got %+v, ids %v", answer, e, ids)
 			}
 		}
-		// What was decided of the id any site tells.
+		// Any site tells the decision about the id.
 		ids := others(nil)
 		if err := create(); err != nil || len(ids) != 1 {
 			t.Errorf("another site answers that it was done: %v, ids %v", err, ids)
@@ -245,7 +246,7 @@ func TestDeadlines(t *testing.T) {
 		if d := time.Since(began); d != siteWait+callTime {
 			t.Errorf("a site that hangs was waited for %v", d)
 		}
-		// None of this says that the site is down.
+		// None of this means that the site is down.
 		if h := r.router.link("us").state(); h.Reach != health.Up {
 			t.Errorf("us: %+v", h)
 		}
@@ -309,7 +310,7 @@ func TestFullSiteIsGonePast(t *testing.T) {
 	})
 }
 
-// TestReadsGoOn: a read is repeated elsewhere whatever became of it.
+// TestReadsGoOn: a failed read is repeated elsewhere, whatever became of it.
 func TestReadsGoOn(t *testing.T) {
 	for what, list := range map[string]func(*fakeSite) func() error{
 		"dies":       func(f *fakeSite) func() error { return func() error { f.kill(); return nil } },

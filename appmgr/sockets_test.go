@@ -15,8 +15,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestCallerHangsUp: a caller who goes away ends the call at the site, so that
-// nothing waits for nobody.
+// TestCallerHangsUp: a caller who goes away ends the call at the site.
 func TestCallerHangsUp(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	site, gossip := realSite(t, "us")
@@ -73,7 +72,7 @@ func TestAConnectionNotUsedYetStays(t *testing.T) {
 	}
 }
 
-// TestRawHTTP sends what no HTTP client would.
+// TestRawHTTP sends requests that no HTTP client would send.
 func TestRawHTTP(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	_, gossip := realSite(t, "us")

@@ -9,8 +9,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestCreateIsKnownEverywhere: the answer to a create comes when the entity can be
-// acquired of at every site that answers, and is not held up by those that do not.
+// TestCreateIsKnownEverywhere: a create is answered once every answering site knows the
+// entity. A silent site delays the answer by at most a second.
 func TestCreateIsKnownEverywhere(t *testing.T) {
 	type get = func(context.Context, *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error)
 	const far = 160 * time.Millisecond // to au and back
@@ -18,7 +18,7 @@ func TestCreateIsKnownEverywhere(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	// behind does not know of the entity for so long.
+	// behind answers like before for d, and knows the entity from then on.
 	behind := func(d time.Duration, before get) get {
 		from := time.Now()
 		return func(ctx context.Context, r *samyav1.GetEntityRequest) (*samyav1.GetEntityResponse, error) {

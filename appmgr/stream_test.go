@@ -15,7 +15,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// fakeRPC is a stream whose caller is the test.
+// fakeRPC is a stream with the test as its caller.
 type fakeRPC struct {
 	grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]
 	ctx   context.Context
@@ -84,7 +84,7 @@ func (f *fakeRPC) replies() map[uint64]string {
 	}
 }
 
-// wantOnly checks that just one call was answered, and how.
+// wantOnly checks that the call of tag alone was answered, with result.
 func (f *fakeRPC) wantOnly(t *testing.T, tag uint64, result string) {
 	t.Helper()
 	if got := f.replies(); len(got) != 1 || got[tag] != result {
@@ -96,8 +96,8 @@ func slow(id string) *samyav1.Operation {
 	return acquireOf(&samyav1.AcquireRequest{Entity: "slow", Tokens: 1, RequestId: id, Wait: durationpb.New(20 * time.Second)})
 }
 
-// TestStream: answers come as they are there, time-outs and cancels end calls, a
-// tag can be used again, and the stream ends well after its caller's last call.
+// TestStream: each answer comes as soon as it is there, time-outs and cancels end calls,
+// and a tag can be used again. The stream ends well after its caller's last call.
 func TestStream(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -130,8 +130,8 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// TestStreamRefuses: more calls than the window, and a tag that has no answer yet,
-// end the stream, and with it the calls under way.
+// TestStreamRefuses: more calls than the window, and a tag without an answer yet, end the
+// stream and its calls under way.
 func TestStreamRefuses(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -160,8 +160,8 @@ func TestStreamRefuses(t *testing.T) {
 	})
 }
 
-// TestStreamAtStop: an app manager that stops answers what it has begun, begins
-// nothing more, and ends its streams.
+// TestStreamAtStop: an app manager that stops finishes its calls under way, begins no
+// more, and ends its streams.
 func TestStreamAtStop(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -182,7 +182,7 @@ func TestStreamAtStop(t *testing.T) {
 	})
 }
 
-// TestStreamLeft: when its caller goes, nothing of a stream stays.
+// TestStreamLeft: when the caller goes, nothing of its stream stays.
 func TestStreamLeft(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

@@ -23,7 +23,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 	const again = `"attempt":2,"tried":["eu","au"],"not_after":"2100-01-02T15:04:05.678Z"`
 	until, tried := timestamppb.New(at), []string{"eu", "au"}
 	part := func(entity string, tokens int64) *samyav1.Operation {
-		// What else an operation of an atomic batch has is for sites that know none.
+		// The other fields of an operation are for sites that know no atomic batches.
 		return acquireOf(&samyav1.AcquireRequest{Entity: entity, Tokens: tokens})
 	}
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 				if d := cmp.Diff(c.want, got[0], protocmp.Transform()); d != "" {
 					r.t.Errorf("(-want +got):\n%s", d)
 				}
-				// The request of the test has all fields that there are, but for the void: of a
+				// The request of the test sets every field, except for the void of a
 				// whole lease.
 				fields := kind.Fields()
 				for i := range fields.Len() {
@@ -141,8 +141,8 @@ func TestNothingOfARequestIsLost(t *testing.T) {
 	}
 }
 
-// fromCallers reports whether the callers of changes set a field: an app manager alone
-// numbers its tries, and a dry run changes nothing.
+// fromCallers reports whether callers set a field: only an app manager numbers its tries,
+// and a dry run changes nothing.
 func fromCallers(f protoreflect.FieldDescriptor) bool {
 	return f.Name() != "relay" && f.Name() != "dry_run"
 }

@@ -11,8 +11,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestHTTPTree: parents are given, changed and told, and a deletion takes along what
-// stands below only if it is told to.
+// TestHTTPTree: parents are given, changed and told. A deletion takes along the entities
+// below only on request.
 func TestHTTPTree(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t
@@ -49,7 +49,7 @@ func TestHTTPTree(t *testing.T) {
 	})
 }
 
-// TestGRPCMove: what is not in good form is not sent to a site.
+// TestGRPCMove: no site gets an invalid move.
 func TestGRPCMove(t *testing.T) {
 	inBubble(t, threeSites, nil, func(r *rig) {
 		t := r.t

@@ -16,10 +16,10 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// streamOfStates is the stream that a fake site tells states on.
+// streamOfStates is the stream on which a fake site tells states.
 type streamOfStates = samyav1.EntityService_WatchEntityServer
 
-// watched has a site tell states on each further watch, and then do what end does.
+// watched makes a site tell states on each further watch, and then call end.
 func (f *fakeSite) watched(end func(streamOfStates) error, states ...*samyav1.WatchEntityResponse) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,13 +33,13 @@ func (f *fakeSite) watched(end func(streamOfStates) error, states ...*samyav1.Wa
 	}
 }
 
-// stays has a watch last until its caller ends it.
+// stays makes a watch last until its caller ends it.
 func stays(stream streamOfStates) error {
 	<-stream.Context().Done()
 	return stream.Context().Err()
 }
 
-// fails has a watch end so.
+// fails makes a watch end with err.
 func fails(err error) func(streamOfStates) error { return func(streamOfStates) error { return err } }
 
 // TestWatchTellsDeletionAfterStates: a deletion has no version, and comes after every
@@ -101,7 +101,7 @@ func TestWatchLooksOnWhileOneSiteMayKnow(t *testing.T) {
 		if got := w.now(); got.over || !slices.Equal(got.told, []uint64{1, 2}) {
 			r.t.Errorf("told %v, over %t with %v", got.told, got.over, got.err)
 		}
-		// Where all sites say so it is over.
+		// The watch is over once all sites say that they do not know the entity.
 		r.sites["au"].watched(fails(apierr.NotFound("e")))
 		r.sites["au"].kill()
 		r.sites["au"].up()

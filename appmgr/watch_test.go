@@ -23,8 +23,7 @@ func (f *fakeSite) WatchEntity(r *samyav1.WatchEntityRequest, stream samyav1.Ent
 	return watch(r, stream)
 }
 
-// states is a site that tells of versions, one a second, and then of nothing
-// more.
+// states makes a site tell the versions, a second apart, and nothing more.
 func (f *fakeSite) states(tokens *[]string, versions ...uint64) {
 	f.watch = func(r *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
 		*tokens = append(*tokens, r.GetResumeToken())
@@ -53,7 +52,7 @@ type following struct {
 	outcome
 }
 
-// outcome is what a watch has come to so far.
+// outcome is the progress of a watch: the states told, and its end.
 type outcome struct {
 	told []uint64
 	from []string
@@ -84,8 +83,8 @@ func (r *rig) follow(ctx context.Context, token string) *following {
 	return f
 }
 
-// TestWatchGoesOnAtAnotherSite: once the nearest site is gone, the next one is
-// watched with the last token; what is older than what was told is left out.
+// TestWatchGoesOnAtAnotherSite: once the nearest site is gone, the watch goes on at the
+// next site with the last token. States older than the last told are left out.
 func TestWatchGoesOnAtAnotherSite(t *testing.T) {
 	for _, c := range []struct {
 		what string
@@ -127,13 +126,13 @@ func TestWatchGoesOnAtAnotherSite(t *testing.T) {
 func TestWatchEnds(t *testing.T) {
 	inBubble(t, []string{"us", "eu"}, nil, func(r *rig) {
 		t := r.t
-		// Nobody knows of it.
+		// Nobody knows of the entity.
 		w := r.follow(t.Context(), "")
 		pass(time.Second)
 		if !w.now().over || !errors.Is(w.now().err, apierr.EntityNotFound) {
 			t.Errorf("of no entity: %v, %v", w.now().over, w.now().err)
 		}
-		// A site that has not heard of it yet is gone past.
+		// The watch passes over a site that has not heard of the entity.
 		var tokens []string
 		r.sites["eu"].states(&tokens, 1)
 		w = r.follow(t.Context(), "")
@@ -141,7 +140,7 @@ func TestWatchEnds(t *testing.T) {
 		if w.now().over || !slices.Equal(w.now().told, []uint64{1}) {
 			t.Errorf("known to one: %v, %v", w.now().told, w.now().err)
 		}
-		// It is deleted.
+		// The entity is deleted.
 		r.sites["us"].watch = func(_ *samyav1.WatchEntityRequest, stream samyav1.EntityService_WatchEntityServer) error {
 			return stream.Send(&samyav1.WatchEntityResponse{Entity: ent(0, 1, 0), Deleted: true})
 		}
@@ -174,7 +173,7 @@ func TestWatchIsChecked(t *testing.T) {
 		if !errors.Is(err, gone) {
 			t.Errorf("%v", err)
 		}
-		// Nothing to go on at: it is looked for, and then told.
+		// The watch looks for another site in vain, and then fails.
 		w := r.follow(t.Context(), "")
 		pass(time.Second)
 		r.sites["us"].kill()

@@ -14,8 +14,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// atomic makes an atomic batch at a fake target: in its books it is an acquire of all
-// that its parts ask for.
+// atomic runs an atomic batch at a fake target: in the books the batch is an acquire of
+// the tokens of all its parts.
 func (c *fakeConn) atomic(ctx context.Context, r *samyav1.BatchRequest, resp *samyav1.BatchResponse) error {
 	whole := &samyav1.AcquireRequest{RequestId: r.GetRequestId(), Attempt: r.GetAttempt(), Tried: r.GetTried(), NotAfter: r.GetNotAfter(), Wait: r.GetWait()}
 	for _, op := range r.GetOperations() {
@@ -43,8 +43,8 @@ func (c *fakeConn) atomic(ctx context.Context, r *samyav1.BatchRequest, resp *sa
 
 var two = []Part{{"acme/vm", 2}, {"acme/seats", 3}}
 
-// TestAcquireAllUnderFaults: an answer that is lost, a target that cannot tell the
-// outcome, and one that is overloaded: it is made again, and counts once.
+// TestAcquireAllUnderFaults: an atomic batch is repeated after a lost or foreign answer,
+// an unknown outcome and an overload. It counts once.
 func TestAcquireAllUnderFaults(t *testing.T) {
 	for title, answer := range map[string]func(eu *server, op *samyav1.Operation) *samyav1.Result{
 		"lost": func(eu *server, op *samyav1.Operation) *samyav1.Result {
@@ -88,7 +88,7 @@ func TestAcquireAllUnderFaults(t *testing.T) {
 	}
 }
 
-// TestAcquireAllResumed: an outcome that stays unknown is found out by resuming.
+// TestAcquireAllResumed: resuming finds out an outcome that stays unknown.
 func TestAcquireAllResumed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -115,8 +115,8 @@ func TestAcquireAllResumed(t *testing.T) {
 	})
 }
 
-// TestAcquireAllRefused: who lacked the tokens is told, and what cannot be asked for is
-// sent to nobody.
+// TestAcquireAllRefused: a refusal names the entity that lacked the tokens. No target
+// gets an invalid batch.
 func TestAcquireAllRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -15,10 +15,10 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// BenchmarkCallers measures durable acquires of callers that each wait for their
-// answer, each with an id of its own, from a site that is a cluster by itself in
-// this process: through a Client, in batches of 100 through a Client, and as bare
-// unary calls. The processor time is that of both ends.
+// BenchmarkCallers measures durable acquires from a site that is a cluster by itself in
+// this process. Each caller waits for its answer, and gives each acquire an id of its
+// own. The acquires go through a Client, in batches of 100 through a Client, and as bare
+// unary calls. The processor time is the time of both ends.
 func BenchmarkCallers(b *testing.B) {
 	cluster := sitetest.Start(b, []string{"us"}, nil)
 	cluster.Create("acme/vm", 1<<50)
@@ -55,7 +55,7 @@ func BenchmarkCallers(b *testing.B) {
 	})
 }
 
-// drive has callers make b.N operations together, some in each call.
+// drive has callers make b.N operations together, in calls of each operations.
 func drive(b *testing.B, callers, each int, do func(ctx context.Context) error) {
 	b.Helper()
 	b.ReportAllocs()

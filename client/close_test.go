@@ -11,7 +11,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// A site that is about to stop says that it has begun nothing: no attempt is needed.
+// TestSiteStops: a site that is about to stop says that it has begun nothing. The next
+// try needs no attempt number.
 func TestSiteStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// wire is the way to one server. It can swallow what the server says, and break.
+// wire is the way to a server. It can swallow the server's answers, and break.
 type wire struct {
 	listener net.Listener
 	swallow  atomic.Bool
@@ -62,7 +62,7 @@ func newWire(tb testing.TB, to string) *wire {
 	return w
 }
 
-// carry copies until either end breaks, but for what is swallowed.
+// carry copies until either end breaks, except for swallowed bytes.
 func (w *wire) carry(to, from net.Conn, swallow *atomic.Bool) {
 	defer to.Close()
 	defer from.Close()
@@ -88,8 +88,8 @@ func (w *wire) cut() {
 	clear(w.conns)
 }
 
-// Answers are lost on the way to callers, with their connections, over and over:
-// what clients hold in the end is what the books say is out.
+// TestAnswersCutOff: answers are lost on the way to callers, with their connections, over
+// and over. In the end the clients hold as many tokens as are out by the books.
 func TestAnswersCutOff(t *testing.T) {
 	names := []string{"as", "eu", "us"}
 	const limit = 9000
@@ -177,8 +177,8 @@ func moveOne(ctx context.Context, c *client.Client, held int64, before error) (m
 	return -r.Tokens, r.Site, err
 }
 
-// A client that was used and closed leaves nothing running, also with targets that
-// are not there.
+// TestNothingIsLeftRunning: a client that was used and closed leaves nothing running,
+// even with targets that are not there.
 func TestNothingIsLeftRunning(t *testing.T) {
 	cluster := sitetest.Start(t, []string{"us"}, nil)
 	cluster.Create("acme/vm", 100)
@@ -216,7 +216,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	}
 }
 
-// A lease that is kept outlives its time to live; one that cannot be kept ends the
+// TestKeep: a kept lease outlives its time to live. A lease that cannot be kept ends the
 // context of the work under it.
 func TestKeep(t *testing.T) {
 	cluster := sitetest.Start(t, []string{"us"}, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/samya-db/samya/site"
 )
 
-// aSite starts a site that is a cluster by itself, with an entity acme/seats of 100,
-// and returns its address and what stops it.
+// aSite starts a site that is a cluster by itself, with an entity acme/seats of 100. It
+// returns the address and a function that stops the site.
 func aSite() (address string, stop func()) {
 	dir, err := os.MkdirTemp("", "samya-example-")
 	if err != nil {
@@ -63,13 +63,13 @@ func Example() {
 	grant, err := c.Acquire(ctx, "acme/seats", 3)
 	fmt.Println(grant.Tokens, grant.Left, err)
 
-	// A refusal tells how many are left.
+	// A refusal tells how many tokens are left.
 	_, err = c.Acquire(ctx, "acme/seats", 98, client.Wait(0))
 	var e *client.Error
 	if errors.Is(err, client.ErrOutOfTokens) && errors.As(err, &e) {
 		fmt.Println(e.Left, "left")
 	}
-	// More than the limit can never be had.
+	// No acquire can have more than the limit.
 	_, err = c.Acquire(ctx, "acme/seats", 500)
 	if errors.Is(err, client.ErrExceedsLimit) && errors.As(err, &e) {
 		fmt.Println(e.Limit, "at most")
@@ -120,8 +120,8 @@ func ExampleClient_Batch() {
 	// 50 of 100 <nil>
 }
 
-// What is acquired of an entity is acquired of all above it; several are acquired
-// together or not at all.
+// An acquire takes tokens from its entity and from all entities above it. Several
+// entities are acquired together or not at all.
 func ExampleClient_AcquireAll() {
 	address, stop := aSite()
 	defer stop()
@@ -144,7 +144,7 @@ func ExampleClient_AcquireAll() {
 	e, err := c.Entity(ctx, "acme")
 	fmt.Println(e.Acquired, "of", e.Limit, err)
 
-	// A refusal names the entity that had not enough.
+	// A refusal names the entity that lacked tokens.
 	_, err = c.Acquire(ctx, "acme/beds", 7, client.Wait(0))
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		fmt.Println(refused.Left, "left of", refused.Lacking)
@@ -184,7 +184,7 @@ func ExampleLease_Keep() {
 	// kept 4 returned 6 <nil>
 }
 
-// What became of an operation is found out by resuming it: it counts once.
+// Resuming an operation finds out its outcome: the operation counts once.
 func ExampleResume() {
 	address, stop := aSite()
 	defer stop()

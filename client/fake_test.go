@@ -25,9 +25,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// world is a cluster of fake targets in simulated time. It keeps the books as sites
-// would: an attempt of a request undoes the earlier ones at the sites that it names,
-// and nowhere else.
+// world is a cluster of fake targets in simulated time. It keeps the books like sites: an
+// attempt of a request undoes the earlier attempts at the sites that it names, and
+// nowhere else.
 type world struct {
 	mu      sync.Mutex
 	servers map[string]*server
@@ -35,7 +35,7 @@ type world struct {
 	horizon time.Duration        // how far ahead not_after may be
 }
 
-// attempt is one that a site has executed, or that it never will.
+// attempt is an attempt that a site has executed, or will never execute.
 type attempt struct {
 	number uint32
 	site   string
@@ -56,15 +56,15 @@ func (w *world) site(name string, latency time.Duration) *server {
 	return s
 }
 
-// manager adds a target that hands calls on to sites, one after the other.
+// manager adds a target that hands calls on to sites in turn.
 func (w *world) manager(name string, latency time.Duration, sites ...string) *server {
 	s := w.site(name, latency)
 	s.sites, s.front = sites, true
 	return s
 }
 
-// config is that of a client of all targets, in the order of their names, each in
-// the region of its name.
+// config is the configuration of a client of all targets, in the order of their names.
+// Each target is in the region of its name.
 func (w *world) config(region string) Config {
 	c := Config{Region: region, Random: func() float64 { return 0.5 }}
 	for name := range w.servers {
@@ -75,8 +75,8 @@ func (w *world) config(region string) Config {
 	return c
 }
 
-// held is what the books say is out, and with which ids more than one execution
-// counts.
+// held returns the tokens that are out by the books, and the ids with several executions
+// that count.
 func (w *world) held() (tokens int64, twice []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +114,7 @@ type server struct {
 	next     int // which of the sites is asked
 }
 
-// set changes the state of the connections to s; those that break lose what is
+// set changes the state of the connections to s. A broken connection loses the calls
 // under way.
 func (s *server) set(state connectivity.State) {
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (s *server) answers(f func(op *samyav1.Operation) *samyav1.Result) {
 	s.answer = f
 }
 
-// handle is told what arrives.
+// handle counts an operation that arrives, and answers it.
 func (s *server) handle(op *samyav1.Operation) *samyav1.Result {
 	s.mu.Lock()
 	s.arrivals++
@@ -175,7 +175,7 @@ func (s *server) handle(op *samyav1.Operation) *samyav1.Result {
 	return answer(op)
 }
 
-// asked is what an operation says of its attempts.
+// asked holds the fields of an operation about its attempts.
 type asked interface {
 	GetRequestId() string
 	GetAttempt() uint32
@@ -190,7 +190,7 @@ func partsOf(op *samyav1.Operation) (_ asked, notAfter time.Time, sign int64) {
 	return op.GetRelease(), op.GetRelease().GetNotAfter().AsTime(), -1
 }
 
-// execute does what a site does, at one of the server's.
+// execute runs an operation at the next of the server's sites, like a real site.
 func (s *server) execute(op *samyav1.Operation) *samyav1.Result {
 	s.mu.Lock()
 	at := s.sites[s.next%len(s.sites)]
@@ -225,7 +225,7 @@ func (w *world) execute(at string, op *samyav1.Operation) *samyav1.Result {
 		switch {
 		case a.number >= number:
 		case a.site == at && !a.undone:
-			// The later attempt takes over what the site has done.
+			// The later attempt takes over the execution at this site.
 			a.undone = true
 		case slices.Contains(r.GetTried(), a.site) || len(r.GetTried()) == 0:
 			a.undone = true
@@ -375,8 +375,8 @@ func (st *fakeStream) SendMsg(m any) error {
 	return nil
 }
 
-// serve answers a call. One on a stream that has broken arrives all the same, and
-// its answer is lost.
+// serve answers a call. A call on a broken stream arrives all the same, and its answer is
+// lost.
 func (st *fakeStream) serve(c *samyav1.Call) {
 	if pause(context.Background(), st.s.latency) != nil || st.s.isSilent() {
 		return
@@ -419,8 +419,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// bubble runs a test in simulated time with a client in a region that knows its
-// targets. That nothing of the client is left running is seen to by synctest.
+// bubble runs a test in simulated time with a client in a region that knows its targets.
+// synctest checks that nothing of the client is left running.
 func bubble(t *testing.T, w *world, tweak func(*Config), region string, f func(c *Client)) {
 	t.Helper()
 	cfg := w.config(region)
@@ -441,7 +441,7 @@ func bubble(t *testing.T, w *world, tweak func(*Config), region string, f func(c
 	synctest.Wait()
 }
 
-// books compares what the books say is out with what clients hold.
+// books compares the tokens that are out by the books with the tokens that clients hold.
 func (w *world) books(t *testing.T, want int64) {
 	t.Helper()
 	held, twice := w.held()

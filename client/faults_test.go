@@ -17,7 +17,7 @@ import (
 
 const near, far = 2 * time.Millisecond, 40 * time.Millisecond
 
-// acquireAt acquires and wants the grant to come from a site.
+// acquireAt acquires and expects the grant to come from a site.
 func acquireAt(t *testing.T, c *Client, site string) {
 	t.Helper()
 	g, err := c.Acquire(t.Context(), "acme/vm", 1)
@@ -84,8 +84,8 @@ func TestServerDownAtStart(t *testing.T) {
 	})
 }
 
-// The answer of a try that was executed is lost; the next attempt goes elsewhere, and
-// undoes it.
+// TestAnswersLost: the answer of an executed try is lost. The next attempt goes
+// elsewhere, and undoes the execution.
 func TestAnswersLost(t *testing.T) {
 	for name, front := range map[string]bool{"at sites": false, "at app managers": true} {
 		t.Run(name, func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
-// A site falls silent with its connections up: the next is asked after a while, and
-// the silent one is left out once it answers no probes.
+// TestSilence: a site falls silent with its connections up. The next site is asked after
+// a while. The silent site is left out once it answers no probes.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -166,7 +166,8 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// A site answers probes and not calls: the next is asked while there is time.
+// TestSlowCalls: a site answers probes and not calls. The next site is asked while there
+// is time.
 func TestSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -186,7 +187,8 @@ func TestSlowCalls(t *testing.T) {
 	})
 }
 
-// What a later attempt is refused with says nothing of the earlier ones.
+// TestRefusalsBehindUnclearAttempts: the refusal of a later attempt settles the earlier
+// attempts only if it holds for all attempts.
 func TestRefusalsBehindUnclearAttempts(t *testing.T) {
 	for _, tc := range []struct {
 		reason  apierr.Reason
@@ -239,13 +241,13 @@ func TestUnknownOutcomeAndResume(t *testing.T) {
 				t.Errorf("error %+v does not tell how to go on", e)
 			}
 			eu.answers(eu.execute)
-			// What was kept of the error is enough.
+			// The fields kept of the error are enough.
 			kept := &Error{RequestID: e.RequestID, Attempt: e.Attempt, NotAfter: e.NotAfter, Tried: e.Tried}
 			if g, err := c.Acquire(t.Context(), "acme/vm", 5, Resume(kept)); err != nil || g.RequestID != e.RequestID {
 				t.Errorf("resumed: %+v, %v", g, err)
 			}
 			w.books(t, 5)
-			// Too late, the request is refused, and what it was is not known.
+			// Too late, the request is refused, and its outcome is not known.
 			if err := pause(t.Context(), 2*time.Minute); err != nil {
 				t.Fatal(err)
 			}
@@ -257,7 +259,8 @@ func TestUnknownOutcomeAndResume(t *testing.T) {
 	})
 }
 
-// What cannot have been done is told as the context's error alone.
+// TestNothingDone: an acquire that cannot have been done returns the context's error
+// alone.
 func TestNothingDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -305,7 +308,7 @@ func TestOverload(t *testing.T) {
 			if eu.arrived() != before {
 				t.Error("an overloaded site was asked before its time was over")
 			}
-			// All are: the next round waits as it was told to.
+			// All targets are overloaded: the next round waits as long as they ask for.
 			us.answers(busy(3 * time.Second))
 			began := time.Now()
 			time.AfterFunc(time.Second, func() { eu.answers(eu.execute) })
@@ -313,7 +316,7 @@ func TestOverload(t *testing.T) {
 			if took := time.Since(began); took < 3*time.Second || took > 4*time.Second {
 				t.Errorf("the next round came after %v, want 3s", took)
 			}
-			// Where that is beyond the deadline there is no use in waiting.
+			// A pause beyond the deadline is of no use.
 			eu.answers(busy(time.Minute))
 			us.answers(busy(time.Minute))
 			began = time.Now()
@@ -352,7 +355,7 @@ func TestDryRunsAreRepeatedAsTheyAre(t *testing.T) {
 	})
 }
 
-// More callers than the stream's window wait for room, and none is lost.
+// TestWindowFull: more callers than the stream's window wait for room, and none is lost.
 func TestWindowFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

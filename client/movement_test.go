@@ -15,7 +15,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// outcome is what came of a try.
+// outcome is the outcome of a try.
 type outcome struct {
 	result *samyav1.Result
 	fate   mux.Fate
@@ -32,19 +32,20 @@ var (
 func lost(site string) outcome { return outcome{nil, mux.Lost, errReset, site} }
 func unsent() outcome          { return outcome{nil, mux.Unsent, errReset, "us"} }
 
-// said is a failure that a target answers with.
+// said is a failure answered by a target.
 func said(e *apierr.Error, site string) outcome {
 	return outcome{&samyav1.Result{Result: &samyav1.Result_Failure{Failure: e.Failure()}}, mux.Answered, nil, site}
 }
 
-// told is an unknown outcome that an app manager tells of, with what it has tried.
+// told is an unknown outcome answered by an app manager, with the sites that it has
+// tried.
 func told(attempt uint32, tried ...string) outcome {
 	return said(&apierr.Error{Reason: apierr.OutcomeUnknown, Attempt: attempt, Tried: tried}, "am")
 }
 
-// TestWhereARequestMayHaveRun: after each try the next names the sites that may have
-// done an earlier one, or none if that may be any, and its attempt is none that may
-// have been made.
+// TestWhereARequestMayHaveRun: the next try names the sites where earlier tries may have
+// run, or no site if any site may have run them. No earlier try can have had its attempt
+// number.
 func TestWhereARequestMayHaveRun(t *testing.T) {
 	overloaded := said(&apierr.Error{Reason: apierr.Overloaded}, "us")
 	for what, c := range map[string]struct {
@@ -91,7 +92,7 @@ func TestWhereARequestMayHaveRun(t *testing.T) {
 		if !c.unknown || e == nil || e.Attempt == 0 {
 			continue
 		}
-		// Whoever resumes it goes on from there, and forgets nothing either.
+		// The resumed request goes on from there, and forgets nothing either.
 		again := newAcquire("e", 1, []AcquireOption{Resume(e)})
 		b := again.operation().GetAcquire()
 		if b.GetAttempt() != c.attempt || !slices.Equal(b.GetTried(), c.tried) || b.GetRequestId() != a.GetRequestId() || !b.GetNotAfter().AsTime().Equal(m.notAfter) {
@@ -104,8 +105,8 @@ func TestWhereARequestMayHaveRun(t *testing.T) {
 	}
 }
 
-// TestWhatSettles: behind an attempt that may have been done only what holds for all
-// attempts is told as a failure.
+// TestWhatSettles: after an attempt that may have been done, a refusal is told as a
+// failure only if it holds for all attempts.
 func TestWhatSettles(t *testing.T) {
 	for reason, c := range map[apierr.Reason]struct{ alone, behind bool }{
 		apierr.OutOfTokens:      {true, true},
@@ -138,7 +139,7 @@ func TestWhatSettles(t *testing.T) {
 	if !m.judge(given, mux.Answered, nil, "us") || m.last != nil {
 		t.Errorf("a grant behind a lost attempt: %v", m.last)
 	}
-	// A stream that is refused after a lost attempt says nothing of that attempt.
+	// A stream refused after a lost attempt says nothing of that attempt.
 	m = newAcquire("e", 1, nil)
 	m.judge(nil, mux.Lost, errReset, "us")
 	if !m.judge(nil, mux.Unsent, apierr.Unauthenticated.GRPCStatus().Err(), "eu") || !errors.Is(m.final(nil), ErrOutcomeUnknown) {

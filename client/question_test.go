@@ -9,25 +9,25 @@ import (
 	"github.com/samya-db/samya/internal/mux"
 )
 
-// tried is what came of a try of a unary call.
+// tried is the outcome of a try of a unary call.
 type tried struct {
 	fate mux.Fate
 	err  error
 }
 
-// answer is a failure that a target answers with.
+// answer is a failure answered by a target.
 func answer(r apierr.Reason) tried { return tried{mux.Answered, &apierr.Error{Reason: r}} }
 
-// TestWhatBecameOfAChange: behind a try of a change that may have been done, nothing is
-// told as settled but what holds for all tries; what one target says of itself and of
-// the caller does not. Of what changes nothing the last answer is told.
+// TestWhatBecameOfAChange: after a try of a change that may have been done, only an
+// answer that holds for all tries is told as settled. A target's answer about itself or
+// about the caller is not. A read tells the last answer.
 func TestWhatBecameOfAChange(t *testing.T) {
 	gone, none := tried{mux.Lost, errReset}, tried{mux.Unsent, errReset}
 	late := context.DeadlineExceeded
 	for what, c := range map[string]struct {
 		tries []tried
 		over  error
-		// moves is what is told of a change, reads of anything else.
+		// moves is the reason told for a change, reads for any other call.
 		moves, reads apierr.Reason
 	}{
 		"nothing was sent":              {[]tried{none, none}, late, apierr.SiteUnavailable, apierr.SiteUnavailable},
@@ -70,8 +70,8 @@ func TestWhatBecameOfAChange(t *testing.T) {
 	}
 }
 
-// TestInternalErrorsOfChanges: a target may fail when the change was done already, so that
-// a change is tried again and its outcome is unknown; a read has failed.
+// TestInternalErrorsOfChanges: a target may fail after a change was done. So a change is
+// tried again and its outcome is unknown; a read has failed.
 func TestInternalErrorsOfChanges(t *testing.T) {
 	failed := answer(apierr.Internal)
 	change, read := question{moves: true}, question{}

@@ -16,9 +16,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// faulty lets operations at s fail in every way that they can: refused, done with the
-// answer lost, not done, done late, or answered as unknown, by itself or as an app
-// manager does that has gone from site to site.
+// faulty lets operations at s fail in every possible way: refused, done with the answer
+// lost, not done, done late, or answered as unknown. An unknown answer comes as from s
+// itself, or as from an app manager that has gone from site to site.
 func (s *server) faulty(rng *rand.Rand) {
 	var mu sync.Mutex
 	dice := func(n int) int {
@@ -69,8 +69,9 @@ func (s *server) faulty(rng *rand.Rand) {
 	})
 }
 
-// Whatever becomes of messages and connections, what clients were told in the end is
-// what the books say: every operation counts once, by its latest attempt.
+// TestEveryOperationCountsOnce: whatever becomes of messages and connections, the final
+// answers to clients agree with the books. Every operation counts once, by its latest
+// attempt.
 func TestEveryOperationCountsOnce(t *testing.T) {
 	seeds := 60
 	if testing.Short() {
@@ -119,7 +120,7 @@ func TestEveryOperationCountsOnce(t *testing.T) {
 						}
 					})
 					all.Wait()
-					// What still arrives late must change nothing.
+					// Operations that arrive late must change nothing.
 					if err := pause(t.Context(), time.Minute); err != nil {
 						t.Fatal(err)
 					}
@@ -134,8 +135,8 @@ func TestEveryOperationCountsOnce(t *testing.T) {
 	}
 }
 
-// settle makes one operation until its outcome is known, and returns the tokens that
-// its client holds by it.
+// settle makes an operation until its outcome is known, and returns the tokens that its
+// client holds by it.
 func settle(ctx context.Context, t *testing.T, c *Client, rng *rand.Rand) (tokens int64, resumed bool, site string) {
 	t.Helper()
 	n := 1 + rng.Int64N(9)

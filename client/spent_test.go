@@ -46,9 +46,9 @@ func TestSpent(t *testing.T) {
 	}
 }
 
-// TestResumedAndGivenUp: the outcome of a resumed request that is given up, or refused
-// for now, stays unknown: the attempt before may have been done. A fresh request
-// that ends so was not done.
+// TestResumedAndGivenUp: the attempt before a resumed request may have been done. If the
+// request is given up, or refused for now, its outcome stays unknown. A fresh request
+// with such an end was not done.
 func TestResumedAndGivenUp(t *testing.T) {
 	for what, o := range map[string]outcome{
 		"nothing was sent": unsent(),

@@ -18,14 +18,14 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// tlsOps are the operations of one turn.
+// tlsOps is the number of operations of a turn.
 const tlsOps = 20_000
 
-// BenchmarkTLS compares durable acquires through a Client's stream to a site in clear
-// with those to one that has TLS and an access file, by a caller of one prefix. In each
-// iteration both have a turn, in changing order, so that what else the machine does
-// meets both. The loss told is the median of those of the pairs, the processor time that
-// of both ends for each acquire.
+// BenchmarkTLS compares durable acquires through a Client's stream at two sites: a site
+// in clear, and a site with TLS and an access file. The caller at the second site has a
+// single prefix. In each iteration both sites have a turn, in changing order, so that
+// other work of the machine meets both. The loss is the median over the pairs. The
+// processor time is the median of both ends, for each acquire.
 func BenchmarkTLS(b *testing.B) {
 	set := credtest.New(b)
 	as := func(name string) func(context.Context) (string, error) {
@@ -101,7 +101,7 @@ func aloneSite(b *testing.B, tweak func(*site.Config)) *site.Site {
 	return s
 }
 
-// acquires makes tlsOps acquires by so many callers, and returns how long it took.
+// acquires makes tlsOps acquires by callers at once, and returns how long they took.
 func acquires(b *testing.B, c *client.Client, callers int) time.Duration {
 	b.Helper()
 	var next atomic.Int64

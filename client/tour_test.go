@@ -15,7 +15,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// toured returns a client of targets that are in these states of health. It calls nobody.
+// toured returns a client of targets in these states of health. The client calls nobody.
 func toured(healths ...health.Health) *Client {
 	c := &Client{ctx: context.Background(), cfg: Config{Random: func() float64 { return 1 }}}
 	for i, h := range healths {
@@ -26,8 +26,8 @@ func toured(healths ...health.Health) *Client {
 	return c
 }
 
-// names returns which targets a tour goes to in its round, and after which of them it
-// says that another comes.
+// names returns the targets of a tour's round in order, and the targets after which the
+// tour says that another comes.
 func (t *tour) names() (names, more string) {
 	for {
 		at, another := t.target()
@@ -41,8 +41,8 @@ func (t *tour) names() (names, more string) {
 	}
 }
 
-// TestTour: targets that are down are asked if there is no other; nobody counts on an
-// answer of them.
+// TestTour: targets that are down are asked only if there is no other. Nobody counts on
+// an answer of them.
 func TestTour(t *testing.T) {
 	up, down := health.Health{Reach: health.Up, RTT: 1}, health.Health{Reach: health.Down}
 	for what, test := range map[string]struct {
@@ -112,8 +112,8 @@ func TestOverloadsPass(t *testing.T) {
 	})
 }
 
-// TestPause: pauses double up to the longest, last as long as the targets ask for, and
-// end with the call, its client, or at once if the deadline comes first.
+// TestPause: pauses double up to the longest, and last as long as the targets ask for.
+// They end with the call, its client, or at once if the deadline comes first.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := toured(health.Health{})
@@ -151,8 +151,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestUntil: a try has its own time where another target can be asked, beyond what it may
-// wait at its site, and never more than the call has.
+// TestUntil: a try has its own time if another target can be asked, beyond its wait at
+// the site. It never has more time than the call.
 func TestUntil(t *testing.T) {
 	c := toured(health.Health{})
 	c.cfg.TryTime = 2 * time.Second
@@ -202,8 +202,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestEndOfAMovement: a movement ends at its last attempt and at its not_after, and asks nobody
-// after it.
+// TestEndOfAMovement: a movement ends at its last attempt and at its not_after, and asks
+// nobody afterwards.
 func TestEndOfAMovement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

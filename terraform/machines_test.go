@@ -21,10 +21,9 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// TestCluster starts the command lines of the units of five sites and ten app
-// managers as they are, on one machine that has all their addresses, with what
-// each machine would find out of itself, and its secrets. They have to become a
-// cluster that serves.
+// TestCluster starts the unchanged command lines of the units of five sites and ten app
+// managers, on a single machine with all their addresses. Each gets its machine's facts
+// and secrets. The processes have to become a cluster that serves.
 func TestCluster(t *testing.T) {
 	samya := tofutest.Samya(t)
 	c := tofutest.Copy(t, "modules/region", "")
@@ -47,7 +46,7 @@ func TestCluster(t *testing.T) {
 		secrets(t, ca, config, name, i)
 		all = append(all, newMachine(t, r.SiteFiles[name+"-1"], nil))
 		for n := 11; n <= 12; n++ {
-			// What the machine of a group finds out of itself.
+			// The facts that the machine of a group finds out by itself.
 			all = append(all, newMachine(t, r.AppManagerFiles, map[string]string{
 				"NAME": "am-" + name + "-" + strings.ReplaceAll(address(i, n), ".", "-"), "ADDRESS": address(i, n), "SERVE": address(i, n),
 			}))
@@ -92,7 +91,7 @@ func TestCluster(t *testing.T) {
 		return err
 	})
 	for i := range regions {
-		// More than a site's share: they have to move between regions.
+		// More than a site's share: tokens have to move between regions.
 		tokens := int64(50)
 		if i == 2 {
 			tokens = 150
@@ -138,7 +137,7 @@ func addressesAreOurs(t *testing.T) {
 // address is the nth of a region's addresses. All of 127.0.0.0/8 is this machine.
 func address(region, n int) string { return fmt.Sprintf("127.64.%d.%d", region*16, n) }
 
-// authority makes what the operator makes for a cluster.
+// authority makes the operator's CA and certificate for a cluster.
 func authority(t *testing.T, dir string) *devca.CA {
 	t.Helper()
 	ca, err := devca.Create(filepath.Join(dir, "ca"), "samya", 24*time.Hour)
@@ -151,7 +150,7 @@ func authority(t *testing.T, dir string) *devca.CA {
 	return ca
 }
 
-// secrets puts in place what the machines of a region fetch.
+// secrets puts in place the secrets that the machines of a region fetch.
 func secrets(t *testing.T, ca *devca.CA, dir, region string, i int) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -179,7 +178,7 @@ func secrets(t *testing.T, ca *devca.CA, dir, region string, i int) {
 		t.Fatal(err)
 	}
 	put("site.pem", cert, key)
-	// All app managers of a region share one.
+	// All app managers of a region share a certificate.
 	cert, key, err = ca.Issue(tlsconf.Identity{Kind: tlsconf.AppManager, Name: "am-" + region}, []string{address(i, 11), address(i, 12)}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +206,7 @@ var (
 	variable  = regexp.MustCompile(`\$\{(\w+)\}`)
 )
 
-// newMachine reads a machine's files; node is what it finds out of itself.
+// newMachine reads a machine's files; node holds the facts that it finds out by itself.
 func newMachine(t *testing.T, files map[string]file, node map[string]string) *machine {
 	t.Helper()
 	if node == nil {
@@ -221,7 +220,7 @@ func newMachine(t *testing.T, files map[string]file, node map[string]string) *ma
 	if m == nil {
 		t.Fatal("the unit starts nothing")
 	}
-	// As systemd does it: words first, then what stands in braces.
+	// Like systemd: words first, then the variables in braces.
 	argv := strings.Fields(m[1])
 	for i := range argv {
 		argv[i] = variable.ReplaceAllStringFunc(argv[i], func(v string) string {

@@ -13,8 +13,8 @@ import (
 // mutation is a mistake in a file of a root, and the message that names it.
 type mutation struct{ name, file, old, with, want string }
 
-// TestInventedArguments makes mistakes in the roots, and holds that each is found. A
-// check that lets one pass would let ours pass as well.
+// TestInventedArguments makes mistakes in the roots: validation finds each mistake. A
+// check that lets a mistake pass would let ours pass as well.
 func TestInventedArguments(t *testing.T) {
 	mirror := tofutest.Mirror(t)
 	for cloud, mutations := range map[string][]mutation{
@@ -52,7 +52,7 @@ func TestInventedArguments(t *testing.T) {
 			c := tofutest.Copy(t, cloud, mirror)
 			c.Must("init")
 			for len(mutations) > 0 {
-				// One mistake may keep tofu from looking at the next. The test makes the
+				// A mistake may keep tofu from looking at the next. The test makes the
 				// missed mistakes again, and the first alone if tofu missed all.
 				left := missed(t, c, together(mutations), mutations)
 				if len(left) == len(mutations) {
@@ -80,7 +80,7 @@ func together(all []mutation) []mutation {
 }
 
 // missed makes some mutations, has tofu validate the root, and restores the root. It
-// returns all mutations but the ones that tofu told of.
+// returns all mutations that tofu did not tell of.
 func missed(t *testing.T, c *tofutest.Config, some, all []mutation) []mutation {
 	t.Helper()
 	were := make(map[string][]byte)

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the reference anew")
 
-// TestReference holds that the reference says what the configurations do.
+// TestReference: the reference matches the configurations.
 func TestReference(t *testing.T) {
 	dir := filepath.Join(tofutest.Root(t), "terraform")
 	want, err := tfreference.Write(os.DirFS(dir), []tfreference.Section{

@@ -1,5 +1,5 @@
-// Package terraform_test holds the configurations of this directory to what
-// OpenTofu, the providers' schemas, systemd and samya itself make of them.
+// Package terraform_test checks the configurations of this directory with OpenTofu, the
+// providers' schemas, systemd and samya itself.
 package terraform_test
 
 import (
@@ -88,7 +88,7 @@ func secretsGoAtOnce(t *testing.T, dir string) {
 	}
 }
 
-// TestModules validates the modules, and runs the tests of those that have some.
+// TestModules validates the modules, and runs their tests if they have some.
 func TestModules(t *testing.T) {
 	mirror := tofutest.Mirror(t)
 	for _, dir := range []string{"local", "modules/region", "google/region", "aws/region", "google", "aws"} {

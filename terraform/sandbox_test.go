@@ -18,8 +18,8 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// TestSandbox starts a site under strace, and holds that the unit's filter of
-// system calls lets all of them pass.
+// TestSandbox starts a site under strace: the unit's filter of system calls lets all its
+// system calls pass.
 func TestSandbox(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
@@ -54,7 +54,7 @@ func TestSandbox(t *testing.T) {
 		}
 		return nil
 	})
-	// The group: strace, and what it traces.
+	// The group: strace and the traced site.
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSandbox(t *testing.T) {
 
 var filterLine = regexp.MustCompile(`(?m)^SystemCallFilter=(~?)(.*)$`)
 
-// filter is what a unit lets pass, as systemd reads it.
+// filter returns the system calls that a unit lets pass, as systemd reads the unit.
 func filter(t *testing.T, unit string) map[string]bool {
 	t.Helper()
 	allowed := make(map[string]bool)
@@ -98,7 +98,7 @@ func filter(t *testing.T, unit string) map[string]bool {
 	return allowed
 }
 
-// members are the system calls of a set of systemd's, and of those in it.
+// members returns the system calls of a set of systemd, and of the sets in it.
 func members(t *testing.T, set string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command(program(t, "systemd-analyze"), "syscall-filter", set).Output()
@@ -121,7 +121,7 @@ func members(t *testing.T, set string) map[string]bool {
 
 var call = regexp.MustCompile(`^\d+ +([a-z_0-9]+)\(`)
 
-// calls are the system calls of a trace, each once.
+// calls returns the system calls of a trace, each once.
 func calls(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := os.Open(path)

@@ -10,8 +10,8 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// The stand-ins of what machines ask for secrets. They answer as the documents of
-// the clouds say, for the secret samya-ca alone.
+// Stand-ins for the programs that fetch secrets. They answer as the documents of the
+// clouds say, for the secret samya-ca alone.
 const (
 	curl = `#!/bin/sh
 cat >"$0.in"
@@ -34,8 +34,8 @@ printf 'First\nSecond\n'
 	nobody = "#!/bin/sh\nexit 0\n"
 )
 
-// TestFetchSecret runs what machines fetch secrets with against stand-ins of the
-// clouds, and holds that what is not there is an error and changes nothing.
+// TestFetchSecret runs the machines' fetch of secrets against stand-ins of the clouds. A
+// missing secret is an error and changes nothing.
 func TestFetchSecret(t *testing.T) {
 	for cloud, with := range map[string]map[string]string{
 		"google": {"project": "my-project"},
@@ -69,7 +69,7 @@ func TestFetchSecret(t *testing.T) {
 			}
 			put(filepath.Join(bin, "curl"), curl)
 			put(filepath.Join(bin, "aws"), aws)
-			// The group is one of the machines.
+			// The group exists only on the machines.
 			put(filepath.Join(bin, "chgrp"), nobody)
 			script := filepath.Join(bin, "secrets")
 			put(script, r.AppManagerFiles[script].Content)

@@ -17,7 +17,7 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// rendered is what modules/region makes for the machines of a region.
+// rendered is the output of modules/region for the machines of a region.
 type rendered struct {
 	SiteUserData       map[string]string          `json:"site_user_data"`
 	AppManagerUserData string                     `json:"app_manager_user_data"`
@@ -25,7 +25,7 @@ type rendered struct {
 	AppManagerFiles    map[string]file            `json:"app_manager_files"`
 }
 
-// file is one file of a machine.
+// file is a file of a machine.
 type file struct {
 	Content     string `json:"content"`
 	Permissions string `json:"permissions"`
@@ -77,7 +77,7 @@ func TestUnits(t *testing.T) {
 	c.Must("init")
 	dir := t.TempDir()
 	r := render(t, c, map[string]any{"paths": map[string]string{
-		// What systemd looks for has to be there.
+		// Files that systemd looks for have to be there.
 		"program": "/bin/true", "library": filepath.Join(dir, "lib"), "etc": dir,
 	}})
 	analyze := program(t, "systemd-analyze")
@@ -118,7 +118,7 @@ func TestUnits(t *testing.T) {
 			if err != nil || strings.TrimSpace(string(out)) != "" {
 				t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 			}
-			// What it is there for: a line that systemd does not know is told.
+			// The purpose of the check: systemd tells a line that it does not know.
 			bad := strings.Replace(files["/etc/systemd/system/samya.service"].Content, "ProtectSystem=strict", "ProtectSystems=strict", 1)
 			path := filepath.Join(at, "samya.service")
 			if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
@@ -131,7 +131,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestCloudConfig reads what machines are given as cloud-init does.
+// TestCloudConfig reads the user data of machines as cloud-init does.
 func TestCloudConfig(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")
@@ -194,7 +194,7 @@ func TestCloudConfig(t *testing.T) {
 	}
 }
 
-// TestFirewall holds that every port that a process opens has a rule, and no other.
+// TestFirewall: every port that a process opens has a rule, and no other port has.
 func TestFirewall(t *testing.T) {
 	c := tofutest.Copy(t, "modules/region", "")
 	c.Must("init")

@@ -26,7 +26,7 @@ const apiDoc = "../../docs/api.md"
 // block is a command of docs/api.md with the output that follows it.
 var block = regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```(?:json|text)\n(.*?)```\n)?")
 
-// masks are what differs from run to run.
+// masks replace the parts of an output that differ from run to run.
 var masks = []struct{ pattern, by string }{
 	{`\b[0-9A-HJKMNP-TV-Z]{26}\b`, "ID"},
 	{`127\.0\.0\.1:[0-9]+`, "ADDRESS"},
@@ -35,7 +35,8 @@ var masks = []struct{ pattern, by string }{
 	{`("(?:age|remaining|roundTrip|redistributions|transfers)": )"[0-9.]+s?"`, `${1}"0"`},
 	{`("(?:resume_token|resumeToken)": )"[^"]*"`, `${1}"TOKEN"`},
 	{`("moves": )\{[^{}]*\}`, `${1}{}`},
-	// The refusal of 150 seats has the site ask the other for its seats, in its own time.
+	// The refusal of 150 seats makes the site ask the other site for its seats, in its
+	// own time.
 	{`("request_?[iI]d": "lot-2(?:-back)?",\s+"site": "us",\s+"left": )"?[0-9]+"?`, `${1}0`},
 }
 
@@ -46,7 +47,7 @@ func masked(s string) string {
 	return s
 }
 
-// pretty lays out each line that is JSON, and leaves others as they are.
+// pretty lays out each line that is JSON, and leaves other lines as they are.
 func pretty(out string) string {
 	if json.Valid([]byte(out)) && strings.HasPrefix(out, "{") {
 		out = strings.TrimSpace(out)
@@ -69,8 +70,8 @@ func pretty(out string) string {
 	return b.String()
 }
 
-// TestAPIDoc runs the commands of docs/api.md, in their order, against a cluster
-// of real processes and compares what they print with what the page says.
+// TestAPIDoc runs the commands of docs/api.md in order against a cluster of real
+// processes. Their outputs must match the page.
 func TestAPIDoc(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		missing(t, "needs curl")
@@ -79,14 +80,16 @@ func TestAPIDoc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lines build on each other: those with curl alone print something else.
+	// The lines build on each other: without grpcurl, the lines with curl print other
+	// results.
 	if _, err := os.Stat(filepath.Join(tools, "grpcurl")); err != nil {
 		missing(t, "needs bin/grpcurl: make bin/grpcurl builds it")
 	}
 	dir := t.TempDir()
 	cluster, err := proc.Start(t.Context(), proc.Config{
 		Bin: samyaIn(t, dir), Dir: dir, Sites: []string{"eu", "us"}, AppManagers: []string{"us"},
-		// Without a distance the measured one decides which site is the nearest.
+		// Without a given distance, the measured distance decides which site is the
+		// nearest.
 		WAN: "samya",
 	})
 	if err != nil {
@@ -117,7 +120,7 @@ func TestAPIDoc(t *testing.T) {
 		am := cluster.AppManager(0)
 		cmd.Env = append(os.Environ(), "HTTP=http://"+am.HTTP, "GRPC="+am.GRPC, "PATH="+tools+":"+os.Getenv("PATH"))
 		cmd.WaitDelay = time.Second
-		// grpcurl's own status is that of the call; the page shows calls that fail.
+		// grpcurl exits with the status of the call; the page shows calls that fail.
 		raw, _ := cmd.CombinedOutput()
 		got := pretty(string(raw))
 		if masked(got) != masked(want) && !*update {
@@ -139,7 +142,7 @@ func TestAPIDoc(t *testing.T) {
 	}
 }
 
-// awaitSites waits until an app manager finds so many sites serving.
+// awaitSites waits until an app manager finds sites sites serving.
 func awaitSites(t *testing.T, addr string, sites int) {
 	t.Helper()
 	client, err := httpapi.New(addr, nil)

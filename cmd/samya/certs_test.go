@@ -14,8 +14,8 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// TestCertsCommand: what is made can be used as it is, is revoked, and is not
-// overwritten.
+// TestCertsCommand: issued certificates can be used as they are, can be revoked, and are
+// not overwritten.
 func TestCertsCommand(t *testing.T) {
 	s := newShell(t)
 	dir := filepath.Join(t.TempDir(), "certs")
@@ -59,7 +59,7 @@ func TestCertsCommand(t *testing.T) {
 	}
 }
 
-// TestTokenCommand: the hash that is printed is that of the token, without its line end.
+// TestTokenCommand: the printed hash is the hash of the token without its line end.
 func TestTokenCommand(t *testing.T) {
 	s := newShell(t)
 	out := filepath.Join(t.TempDir(), "token")

@@ -33,7 +33,7 @@ func newShell(t *testing.T) *shell {
 	return &shell{t: t, addr: server.URL, manager: m, env: map[string]string{"SAMYA_ADDR": server.URL}}
 }
 
-// run runs one command line.
+// run runs a command line.
 func (s *shell) run(line string) (code int, stdout, stderr string) {
 	s.t.Helper()
 	var out, errs strings.Builder
@@ -45,8 +45,8 @@ func (s *shell) run(line string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// expect runs one command line and compares its exit status and its output,
-// stdout if the status is 0 and else stderr.
+// expect runs a command line and compares its exit status and its output: stdout if the
+// status is 0, else stderr.
 func (s *shell) expect(line string, code int, want string) {
 	s.t.Helper()
 	got, stdout, stderr := s.run(line)
@@ -193,7 +193,7 @@ func TestUnknownOutcomeTellsHowToFindOut(t *testing.T) {
 	if code != exitUnknown || !strings.Contains(stderr, "samya entity get acme/vm") || !strings.Contains(stderr, "one") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
-	// A repeat of a create under another id could meet what the first one created.
+	// A repeat under another id could meet the entity made by the first create.
 	for flags, want := range map[string]string{"": "--request-id ", " --request-id two --parent acme": "--request-id two --parent acme\n"} {
 		code, _, stderr = s.run("entity create acme/new --limit 5" + flags + " --addr " + broken.URL)
 		if code != exitUnknown || !strings.Contains(stderr, "find out with: samya entity create acme/new --limit 5 "+want) {
@@ -385,7 +385,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 	}
 }
 
-// TestVersionFlag: --version prints what `samya version` prints.
+// TestVersionFlag: --version prints the output of `samya version`.
 func TestVersionFlag(t *testing.T) {
 	s := newShell(t)
 	_, want, _ := s.run("version")

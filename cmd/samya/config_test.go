@@ -23,8 +23,8 @@ func fixtures(t *testing.T, dir string) []string {
 	return files
 }
 
-// TestBadSettings: what is wrong with each is told as the .txt beside it says, and
-// exactly that keeps the processes from starting. Run it with -update and look.
+// TestBadSettings: check tells the faults of each file as the .txt beside it, and a
+// process refuses to start with the same words. Run it with -update and look.
 func TestBadSettings(t *testing.T) {
 	for _, file := range fixtures(t, "bad") {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestConfigShow(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, shown)
 		}
 	}
-	// What is shown can be started with.
+	// A site can start with the shown settings.
 	file := filepath.Join(t.TempDir(), "shown.yaml")
 	if err := os.WriteFile(file, []byte(stdout), 0o600); err != nil {
 		t.Fatal(err)
@@ -145,8 +145,8 @@ func TestConfigShow(t *testing.T) {
 	}
 }
 
-// TestClientsTakeTheFile: also those that have flags of their own, which are no
-// keys, and those below a site's command.
+// TestClientsTakeTheFile: every client command takes the file. Flags of a command's own
+// are no keys.
 func TestClientsTakeTheFile(t *testing.T) {
 	s := newShell(t)
 	delete(s.env, "SAMYA_ADDR")
@@ -171,14 +171,14 @@ func TestClientsTakeTheFile(t *testing.T) {
 	if code, _, stderr := s.run("entity create b"); code != exitUsage || !strings.HasPrefix(stderr, "samya: "+file+":1: client.limit: no such key; ") {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
-	// What takes no file does not look at it.
+	// A command that takes no file does not look at the file.
 	if code, _, stderr := s.run("version"); code != exitOK {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 }
 
-// TestEverySettingStandsInTheFile: each flag of each kind can be set there, takes
-// effect, and is told with its line if it is of the wrong type.
+// TestEverySettingStandsInTheFile: each flag of each kind can be set in the file and
+// takes effect. A value of the wrong type is told with its line.
 func TestEverySettingStandsInTheFile(t *testing.T) {
 	s := newShell(t)
 	delete(s.env, "SAMYA_ADDR")
@@ -208,8 +208,8 @@ func TestEverySettingStandsInTheFile(t *testing.T) {
 	}
 }
 
-// example returns a value that a flag can have, other than its default, and one
-// that it cannot.
+// example returns a value that a flag can have, other than its default, and a value that
+// it cannot have.
 func example(t *testing.T, f *pflag.Flag) (value, wrong string) {
 	t.Helper()
 	switch f.Value.Type() {
@@ -232,7 +232,7 @@ func example(t *testing.T, f *pflag.Flag) (value, wrong string) {
 	return "", ""
 }
 
-// TestConfigurationIsListed: docs/configuration.md is what the code says.
+// TestConfigurationIsListed: docs/configuration.md is the output of the code.
 func TestConfigurationIsListed(t *testing.T) {
 	_, stdout, stderr := newShell(t).run("config reference")
 	b, err := os.ReadFile("../../docs/configuration.md")
@@ -241,8 +241,7 @@ func TestConfigurationIsListed(t *testing.T) {
 	}
 }
 
-// TestExamplesOfSettings: the files that the documentation shows can be started
-// with.
+// TestExamplesOfSettings: samya can start with the files that the documentation shows.
 func TestExamplesOfSettings(t *testing.T) {
 	const mark = "# /etc/samya/samya.yaml\n"
 	pages, err := filepath.Glob("../../docs/*.md")

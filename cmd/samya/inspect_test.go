@@ -22,7 +22,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// golden compares an output with what a file in testdata says.
+// golden compares an output with a file in testdata.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
@@ -40,7 +40,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestInspect: what is shown is what testdata says; run it with -update and look.
+// TestInspect: the output matches testdata; run it with -update and look.
 func TestInspect(t *testing.T) {
 	s := newShell(t)
 	for _, c := range []struct{ file, line string }{
@@ -72,7 +72,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectOnThePage: docs/partitions.md shows what is shown.
+// TestInspectOnThePage: docs/partitions.md shows the output of site inspect.
 func TestInspectOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/partitions.md")
 	if err != nil {
@@ -110,8 +110,8 @@ func TestInspectionOfAnySite(t *testing.T) {
 	golden(t, "inspect_any.txt", b.String())
 }
 
-// TestInspectionWatched: a watch goes on until it is interrupted, in lines of JSON
-// or texts.
+// TestInspectionWatched: a watch goes on until it is interrupted, in lines of JSON or as
+// text.
 func TestInspectionWatched(t *testing.T) {
 	for _, form := range []string{"json", "text"} {
 		s := newShell(t)
@@ -151,7 +151,7 @@ func TestInspectionWatched(t *testing.T) {
 	}
 }
 
-// lone is a site that is asked itself.
+// lone is a site without an app manager.
 type lone struct {
 	samyav1.UnimplementedClusterServiceServer
 	err error

@@ -65,7 +65,8 @@ func TestMoveUsage(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomeTellsTheRepeat: the whole command, as it has to be.
+// TestUnknownOutcomeTellsTheRepeat: an unknown outcome tells the whole command of a
+// repeat.
 func TestUnknownOutcomeTellsTheRepeat(t *testing.T) {
 	s := newShell(t)
 	until := time.Date(2026, 1, 2, 15, 4, 5, 678_000_000, time.UTC)
@@ -89,7 +90,7 @@ func TestUnknownOutcomeTellsTheRepeat(t *testing.T) {
 	if code, _, stderr := s.run(strings.TrimSuffix(strings.TrimPrefix(repeat, "samya "), "\n")); code != exitOK {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
-	// No app manager answers at all: the caller's own time is enough to go on with.
+	// No app manager answers at all: the caller's own time is enough for a repeat.
 	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer broken.Close()
 	code, _, stderr = s.run("release acme/vm 2 --request-id one --not-after 2026-01-02T15:04:05Z --addr " + broken.URL)

@@ -16,7 +16,7 @@ var (
 	inline  = regexp.MustCompile("`[^`\n]*`")
 )
 
-// TestLinks: what the documents refer to within this project is there, headings too.
+// TestLinks: every target of a link within this project exists, headings too.
 func TestLinks(t *testing.T) {
 	pages := []string{"../../README.md", "../../CHANGELOG.md", "../../CONTRIBUTING.md"}
 	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md", "../../docs/*/*/*.md", "../../terraform/*.md"} {
@@ -61,7 +61,7 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// anchors are the names that a page's headings can be linked by: lower case, without
+// anchors returns the names by which links reach a page's headings: lower case, without
 // marks, blanks as dashes.
 func anchors(page string) map[string]bool {
 	names := make(map[string]bool)

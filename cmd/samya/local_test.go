@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLocalRefusals holds that what cannot be run is wrong usage, and that nothing
-// is made of it; what is done is tested beside devcluster/local and terraform/local.
+// TestLocalRefusals: an invalid cluster is wrong usage, and nothing is made of it. Tests
+// beside devcluster/local and terraform/local cover valid clusters.
 func TestLocalRefusals(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	s := newShell(t)

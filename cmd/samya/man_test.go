@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestMan: each command that the help shows has a page with all its flags, and
-// what formats pages finds nothing wrong with it.
+// TestMan: each command that the help shows has a page with all its flags. The formatter
+// of pages finds no fault with any page.
 func TestMan(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	dir := filepath.Join(t.TempDir(), "man1")
@@ -56,7 +56,8 @@ func TestMan(t *testing.T) {
 	}
 }
 
-// TestShellsReadTheirCompletions: by the syntax check of each shell that there is.
+// TestShellsReadTheirCompletions: the syntax check of each installed shell accepts its
+// completions.
 func TestShellsReadTheirCompletions(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		code, script, stderr := newShell(t).run("completion " + shell)

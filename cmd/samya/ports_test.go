@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownNetwork has the test's binary, when it plays samya, bring up its network first.
+// ownNetwork makes the test's binary, in the part of samya, bring up its network first.
 const ownNetwork = "SAMYA_TEST_IN_A_NETWORK_OF_ITS_OWN"
 
 func init() {
@@ -48,7 +48,7 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 }
 
-// TestListensOnLoopback: what a default install listens on, only its machine reaches.
+// TestListensOnLoopback: only its own machine reaches the ports of a default install.
 func TestListensOnLoopback(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args  []string
@@ -111,8 +111,8 @@ func TestListensOnLoopback(t *testing.T) {
 	}
 }
 
-// TestOpenRefused: without certificates, an access file and a key of gossip nothing
-// starts that others can reach, unless it is forced.
+// TestOpenRefused: without certificates, an access file and a key of gossip, no process
+// that others can reach starts, unless forced.
 func TestOpenRefused(t *testing.T) {
 	s := newShell(t)
 	data := t.TempDir()

@@ -12,12 +12,12 @@ import (
 	"github.com/samya-db/samya/internal/race"
 )
 
-// step is commands of a page, with the output that follows them, if it is shown.
+// step is the commands of a page, with the output that follows them, if it is shown.
 var step = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?")
 
-// TestQuickstart runs every command of docs/quickstart.md, in their order, in one
-// shell and on a fresh clone of this work tree, and holds what they print against
-// the page. It does so in a network of its own, as the ports are the default ones.
+// TestQuickstart runs every command of docs/quickstart.md in order, in a single shell and
+// on a fresh clone of this work tree. The outputs must match the page. The test has a
+// network of its own, as the ports are the defaults.
 func TestQuickstart(t *testing.T) {
 	race.OtherProcesses(t)
 	for _, name := range []string{"unshare", "ip", "git", "make", "curl"} {
@@ -75,8 +75,8 @@ func TestQuickstart(t *testing.T) {
 	}
 }
 
-// snapshot makes a repository of the files of this work tree that belong to it, those
-// that are not committed yet as well.
+// snapshot makes a repository of this work tree's files, committed or not, except for
+// ignored files.
 func snapshot(t *testing.T, dir string) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -98,8 +98,8 @@ git -c user.name=test -c user.email=test@localhost commit -qm snapshot`, "bash",
 	}
 }
 
-// shown returns what matches an output as a page shows it. "…" stands for anything
-// within a line, and for any lines where it stands alone; how many blanks there are
+// shown returns a pattern for the outputs that a page shows as text. "…" stands for
+// anything within a line, and for any lines where it stands alone. The number of blanks
 // does not count.
 func shown(text string) *regexp.Regexp {
 	var b strings.Builder
@@ -119,7 +119,7 @@ func shown(text string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// TestShown: what a page does not show is not taken for it.
+// TestShown: shown matches no output that differs from the page.
 func TestShown(t *testing.T) {
 	const page = "…\nacquired 3 of a; … left\nA  B\n{…\"status\":403}\n"
 	for output, want := range map[string]bool{
@@ -137,8 +137,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestQuickstartProgram: the lines of Go that the page shows are those of the program
-// that its command runs.
+// TestQuickstartProgram: the lines of Go on the page are lines of the program that its
+// command runs.
 func TestQuickstartProgram(t *testing.T) {
 	page, err := os.ReadFile("../../docs/quickstart.md")
 	if err != nil {

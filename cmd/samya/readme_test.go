@@ -16,8 +16,7 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// TestMain lets this test program play the part of samya: it is samya when it
-// is called so.
+// TestMain lets this test program play the part of samya when its name is samya.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "samya" {
 		main()
@@ -51,8 +50,8 @@ func commands(text string) []string {
 	return code
 }
 
-// missing leaves a test out where a program it needs is not there, but fails it
-// in CI, where nobody would see that.
+// missing skips a test where a program it needs is not there. In CI it fails the test, as
+// nobody would see the skip.
 func missing(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -61,8 +60,8 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// processes starts a cluster of real processes and returns what runs a line against it
-// as a reader of the documents would.
+// processes starts a cluster of real processes. It returns a function that runs a line
+// against the cluster, as a reader of the documents would.
 func processes(t *testing.T) func(line string) (string, error) {
 	t.Helper()
 	curl, err := exec.LookPath("curl")
@@ -84,7 +83,7 @@ func processes(t *testing.T) func(line string) (string, error) {
 	})
 	awaitSites(t, cluster.AppManager(0).HTTP, 2)
 	return func(line string) (string, error) {
-		// Whatever HTTP refuses must fail here.
+		// curl must fail here on every refusal over HTTP.
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", "curl() { "+curl+` -sS --fail-with-body "$@"; }; `+line)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "SAMYA_ADDR=http://"+cluster.AppManager(0).HTTP)
@@ -128,8 +127,8 @@ func TestReadmeCommands(t *testing.T) {
 	sameProblem(t, out)
 }
 
-// TestHierarchiesCommands runs the commands of docs/hierarchies.md, and holds what it
-// says of a refusal against one.
+// TestHierarchiesCommands runs the commands of docs/hierarchies.md, and compares the
+// refusal on the page with a real refusal.
 func TestHierarchiesCommands(t *testing.T) {
 	b, err := os.ReadFile("../../docs/hierarchies.md")
 	if err != nil {
@@ -180,8 +179,8 @@ func samyaIn(t *testing.T, dir string) string {
 	return bin
 }
 
-// sameProblem holds the README's problem document against one that was
-// answered: the same members, and texts but for its numbers.
+// sameProblem compares the README's problem document with an answered problem: the same
+// members, and the same texts except for numbers.
 func sameProblem(t *testing.T, answer string) {
 	t.Helper()
 	var got map[string]any

@@ -16,8 +16,8 @@ import (
 	"github.com/samya-db/samya/site/sitetest"
 )
 
-// TestGuardedCluster: a site and an app manager with certificates, an access file and a
-// key of gossip, and the commands that talk to them, by their flags alone.
+// TestGuardedCluster: a site and an app manager run with certificates, an access file and
+// a key of gossip, by flags alone. So do the commands that talk to them.
 func TestGuardedCluster(t *testing.T) {
 	set := credtest.New(t)
 	key := filepath.Join(set.Dir, "gossip.key")

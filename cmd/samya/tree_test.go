@@ -46,7 +46,7 @@ func TestTreeCommands(t *testing.T) {
 	s.expect("entity tree", exitOK, "NAME  LIMIT\nacme  9000\nzoo   1\n")
 }
 
-// TestTornTree: a list whose pages do not fit together shows each entity once.
+// TestTornTree: a list of pages that do not fit together shows each entity once.
 func TestTornTree(t *testing.T) {
 	torn := []httpapi.Entity{
 		{Name: "a", Parent: "b"},
@@ -83,7 +83,7 @@ func TestLackingIsNamed(t *testing.T) {
 		"  2 tokens of acme are left at site us; try again later, ask for fewer, or wait longer with --wait\n")
 }
 
-// TestExceedsLimit: the hint of a refusal for a limit tells the limit and whose that is.
+// TestExceedsLimit: the hint of a refusal for a limit tells the limit and its entity.
 func TestExceedsLimit(t *testing.T) {
 	s := newShell(t)
 	refusal := apierr.Exceeds("acme/vm", "us", 5, 2)

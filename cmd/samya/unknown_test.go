@@ -9,8 +9,8 @@ import (
 	"github.com/samya-db/samya/internal/httpapi"
 )
 
-// TestUnknownIsToldAsUnknown: neither form of the output has a number where nobody
-// knows it, and sums above the limit are said to be no sums of one moment.
+// TestUnknownIsToldAsUnknown: neither form of the output has a number for an unknown
+// figure. The output says that sums above the limit are no sums of a single moment.
 func TestUnknownIsToldAsUnknown(t *testing.T) {
 	s := httpapi.Status{
 		Entity: httpapi.Entity{Name: "e", Limit: 100}, Available: 80, Acquired: 30,

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// selector is a metric in an expression, and what is asked of its labels.
+// selector is a metric in an expression, with the conditions on its labels.
 type selector struct {
 	metric   string
 	matchers []matcher
@@ -16,23 +16,24 @@ type selector struct {
 // matcher is a condition on a label.
 type matcher struct{ label, op, value string }
 
-// expression is what names an expression has.
+// expression is the names in an expression.
 type expression struct {
 	selectors []selector
-	// labels are those that are grouped or matched by.
+	// labels are the labels to group or match by.
 	labels []string
 }
 
 var (
 	token = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9][0-9a-z.]*|=~|!~|!=|\S`)
 	ident = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
-	// Those before a list of labels, and those that join expressions.
+	// grouping has the words before a list of labels, joining the words between
+	// expressions.
 	grouping = []string{"by", "without", "on", "ignoring", "group_left", "group_right"}
 	joining  = []string{"and", "or", "unless", "bool", "offset", "inf", "nan"}
 )
 
-// read finds the names in an expression. It knows as much of the language as that
-// takes; promtool judges the rest.
+// read finds the names in an expression. It knows just enough of the language; promtool
+// judges the rest.
 func read(expr string) (expression, error) {
 	var e expression
 	tokens := token.FindAllString(expr, -1)
@@ -90,8 +91,8 @@ func read(expr string) (expression, error) {
 	return e, nil
 }
 
-// values are the values that a matcher names, as far as it names any: patterns are
-// read if they are alternatives of plain words, with one group at most.
+// values are the values that a matcher names, if it names any. A pattern is read if it
+// has alternatives of plain words, in a single group at most.
 func (m matcher) values() []string {
 	if m.op == "=" || m.op == "!=" {
 		return []string{m.value}

@@ -15,13 +15,13 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// rule is one of a file of rules.
+// rule is a rule of a file of rules.
 type rule struct {
 	Record, Alert, Expr, For string
 	Labels, Annotations      map[string]string
 }
 
-// rules are those of a file.
+// rules returns the rules of a file.
 func rules(t *testing.T, file string) []rule {
 	t.Helper()
 	var parsed struct {
@@ -49,7 +49,7 @@ func unmarshal(t *testing.T, file string, into any) {
 	}
 }
 
-// panel is one of the dashboard.
+// panel is a panel of the dashboard.
 type panel struct {
 	ID          int
 	Type, Title string
@@ -87,7 +87,7 @@ func dashboard(t *testing.T) (panels []panel, variables []string) {
 // plain is an expression of the dashboard as Prometheus gets it.
 var plain = strings.NewReplacer("$__rate_interval", "5m", "$cluster", ".*", "$region", ".*")
 
-// targets are the jobs and the labels that the example of a configuration gives.
+// targets returns the jobs and the labels of the example of a configuration.
 func targets(t *testing.T) (jobs map[string]bool, labels map[string]bool) {
 	t.Helper()
 	var config struct {
@@ -111,14 +111,14 @@ func targets(t *testing.T) (jobs map[string]bool, labels map[string]bool) {
 	return jobs, labels
 }
 
-// judge is what expressions are held against.
+// judge holds the names that expressions may have.
 type judge struct {
 	exposed      exposed
 	jobs, labels map[string]bool
 	recorded     map[string][]string // labels by name
 }
 
-// check tells what an expression names that does not exist.
+// check returns an error for each name in an expression that does not exist.
 func (j *judge) check(expr string) error {
 	e, err := read(plain.Replace(expr))
 	if err != nil {
@@ -173,8 +173,8 @@ func (j *judge) value(seen map[string]map[string]bool, label, value string) bool
 	return seen[label][value]
 }
 
-// Every metric, label and value of a label that rules and the dashboard name is one
-// that running processes expose.
+// TestNames: running processes expose every metric, label and value of a label that the
+// rules and the dashboard name.
 func TestNames(t *testing.T) {
 	j := judge{exposed: scrape(t), recorded: make(map[string][]string)}
 	j.jobs, j.labels = targets(t)
@@ -216,8 +216,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The dashboard's panels have ids of their own and do not lie on each other, and
-// every expression has a legend.
+// TestDashboard: the panels have ids of their own and do not lie on each other. Every
+// expression has a legend.
 func TestDashboard(t *testing.T) {
 	panels, _ := dashboard(t)
 	ids := make(map[int]bool)
@@ -250,8 +250,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// Every alert has a severity, says what is wrong, and has a section in the runbooks,
-// and every section an alert.
+// TestRunbooks: every alert has a severity, a text about the fault and a section in the
+// runbooks. Every section has an alert.
 func TestRunbooks(t *testing.T) {
 	b, err := os.ReadFile("../../docs/runbooks.md")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// promtool runs it, and leaves the test out where there is none.
+// promtool runs promtool. If it is not installed, the test is skipped, and fails in CI.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	bin, err := exec.LookPath("promtool")
@@ -26,8 +26,8 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// promtool takes the rules, the example of a configuration, and all expressions of
-// the dashboard.
+// TestSyntax: promtool takes the rules, the example of a configuration, and all
+// expressions of the dashboard.
 func TestSyntax(t *testing.T) {
 	promtool(t, "check", "rules", "recording.yml", "alerts.yml")
 	promtool(t, "check", "config", "prometheus.yml")
@@ -57,8 +57,8 @@ func TestSyntax(t *testing.T) {
 	promtool(t, "check", "rules", file)
 }
 
-// Each alert is silent while all is well and tells what is wrong when it is; there is
-// a case of both for each.
+// TestAlerts: each alert is silent while all is well, and tells the fault when it fires.
+// Each alert has a case of both.
 func TestAlerts(t *testing.T) {
 	var cases struct {
 		Tests []struct {

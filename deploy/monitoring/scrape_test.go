@@ -28,7 +28,7 @@ import (
 	"github.com/samya-db/samya/internal/wan"
 )
 
-// exposed are the labels, and the values seen of each, by metric.
+// exposed holds the labels, and the values seen of each, by metric.
 type exposed map[string]map[string]map[string]bool
 
 func (e exposed) add(metric string, labels map[string]string) {
@@ -43,7 +43,8 @@ func (e exposed) add(metric string, labels map[string]string) {
 	}
 }
 
-// scrape is what a site and an app manager expose after requests of the usual kinds.
+// scrape returns the metrics of a site and an app manager after requests of the usual
+// kinds.
 func scrape(t *testing.T) exposed {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +105,7 @@ func scrape(t *testing.T) exposed {
 	return all
 }
 
-// guarded adds what processes expose that have certificates and an access file.
+// guarded adds the metrics of processes with certificates and an access file.
 func guarded(t *testing.T, all exposed) {
 	t.Helper()
 	dir := t.TempDir()
@@ -141,7 +142,7 @@ func guarded(t *testing.T, all exposed) {
 	}
 }
 
-// from adds what a process exposes.
+// from adds the metrics of a process.
 func (e exposed) from(ctx context.Context, addr string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/metrics", nil)
 	if err != nil {
@@ -166,7 +167,7 @@ func (e exposed) from(ctx context.Context, addr string) error {
 	return lint(ctx, text)
 }
 
-// lint holds an exposition against the rules of names, help texts and labels.
+// lint checks an exposition against the rules of names, help texts and labels.
 func lint(ctx context.Context, text []byte) error {
 	bin, err := exec.LookPath("promtool")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/samya-db/samya/internal/httpapi/httpapitest"
 )
 
-// options are a short demo's.
+// options returns the options of a short demo.
 func options(stdout, stderr *strings.Builder) Options {
 	return Options{
 		Bin: "samya", Duration: 24 * time.Second, Day: 20 * time.Second, Entity: "acme/vm", Limit: 5000, Rate: 600,
@@ -92,7 +92,7 @@ func TestDemoSeesAnExceededLimit(t *testing.T) {
 	})
 }
 
-// treeOptions are those of a short demo of a hierarchy.
+// treeOptions returns the options of a short demo of a hierarchy.
 func treeOptions(stdout, stderr *strings.Builder) Options {
 	opts := options(stdout, stderr)
 	opts.Workload = Hierarchy

@@ -29,8 +29,8 @@ import (
 	"github.com/samya-db/samya/internal/httpapi/httpapitest"
 )
 
-// TestMain lets this test program play the part of samya's processes: the
-// first site has a fake app manager, to which the app managers pass everything on.
+// TestMain lets this test program play the part of samya's processes. The first site has
+// a fake app manager, and the app managers pass everything on to it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == "site" || os.Args[1] == "appmgr") {
 		os.Exit(child(os.Args[1], os.Args[2:]))
@@ -55,8 +55,8 @@ func child(role string, args []string) int {
 		cancel()
 	}()
 	serve := func(addr string, handler http.Handler) {
-		// No bound on idle connections: a client opens some ahead of need, and a request
-		// that the end of its connection meets has no known outcome.
+		// No bound on idle connections: a client opens some ahead of need. A request met
+		// by the end of its connection has no known outcome.
 		server := &http.Server{Addr: addr, Handler: handler}
 		go func() { fmt.Fprintln(os.Stderr, server.ListenAndServe()) }()
 	}
@@ -68,7 +68,7 @@ func child(role string, args []string) int {
 	})
 	switch role {
 	case "site":
-		// The gossip address is the one that the others know.
+		// The app managers know the gossip address.
 		serve(*values["gossip"], httpapitest.New())
 	case "appmgr":
 		first, _, _ := strings.Cut(*values["join"], ",")
@@ -151,8 +151,7 @@ func (r *running) await(t *testing.T, text string) {
 	}
 }
 
-// addresses finds the addresses that the children were given in what the demo
-// printed.
+// addresses finds the addresses of the children in the output of the demo.
 func addresses(text string) []string {
 	var found []string
 	for word := range strings.FieldsSeq(text) {
@@ -163,7 +162,7 @@ func addresses(text string) []string {
 	return found
 }
 
-// gone fails the test if somebody listens at one of the addresses.
+// gone fails the test if somebody listens at any of the addresses.
 func gone(t *testing.T, addrs []string) {
 	t.Helper()
 	if len(addrs) == 0 {

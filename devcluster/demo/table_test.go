@@ -73,7 +73,7 @@ func TestTable(t *testing.T) {
 	golden(t, "table.txt", strings.Join(sample().table(), "\n")+"\n"+sample().line()+"\n")
 }
 
-// shown is what of a line shows.
+// shown returns the visible part of a line.
 func shown(line string) string {
 	var b strings.Builder
 	for {

@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/internal/name"
 )
 
-// sampleTree is a view of a hierarchy in the middle of a demo, with as many tokens
-// out of each leaf as most clients want to hold.
+// sampleTree is a view of a hierarchy in the middle of a demo. The tokens out of each
+// leaf are as many as most clients want to hold.
 func sampleTree() *view {
 	v := sample()
 	p := tree(5000)
@@ -22,7 +22,7 @@ func sampleTree() *view {
 	return v
 }
 
-// results are those of the plan's entities; a fifth of what is out was granted by us.
+// results returns results of the plan's entities; us granted a fifth of the tokens out.
 func results(p *plan) []EntityResult {
 	rows := make([]EntityResult, len(p.nodes))
 	at := make(map[string]*EntityResult)
@@ -76,8 +76,9 @@ func TestTreeTableFits(t *testing.T) {
 	}
 }
 
-// TestTreeHasATightestLevelEach: of one organisation more is wanted than it has, of
-// the next than a team has, of the last than a leaf has, and no limit else is in the way.
+// TestTreeHasATightestLevelEach: the first organisation wants more than its own limit,
+// the second more than a team's, the third more than a leaf's. No other limit is in the
+// way.
 func TestTreeHasATightestLevelEach(t *testing.T) {
 	p := tree(5000)
 	if p.count(org) != 3 || p.count(team) != 6 || p.count(leaf) != 18 || len(p.entities) != 18 {
@@ -97,7 +98,8 @@ func TestTreeHasATightestLevelEach(t *testing.T) {
 		t.Errorf("all regions together hold %.1f, wanted is %.1f", total, wanted*5000)
 	}
 	scarce := make(map[string]bool)
-	// gets is what can be had below a node: what is wanted, as far as no limit is in the way.
+	// gets returns the tokens to be had below n: the tokens wanted, as far as limits
+	// allow.
 	var gets func(n *node) float64
 	gets = func(n *node) float64 {
 		if err := name.Entity("name", n.name); err != nil || n.limit < 1 {

@@ -13,7 +13,7 @@ import (
 
 const entity = "acme/vm"
 
-// clock hands out readings one second apart.
+// clock hands out readings a second apart.
 func clock() func() time.Time {
 	t := time.Unix(0, 0)
 	return func() time.Time {
@@ -189,8 +189,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// event is one operation in the oracle's full history: the steps at which it
-// was invoked and at which it ended, -1 for not yet.
+// event is an operation in the oracle's full history, with the steps of its invocation
+// and of its end, -1 for not yet.
 type event struct {
 	entity       string
 	kind         ledger.Kind
@@ -199,7 +199,7 @@ type event struct {
 	outcome      ledger.Outcome
 }
 
-// outAt is the oracle: it adds up the whole history at one step.
+// outAt is the oracle: it adds up the whole history at a step.
 func outAt(history []*event, entity string, step int) int64 {
 	var sum int64
 	for _, e := range history {

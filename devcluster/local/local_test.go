@@ -50,7 +50,7 @@ func config(t *testing.T) local.Config {
 	return cfg
 }
 
-// apply applies and returns what was done to whom.
+// apply applies cfg, and returns the action on each process.
 func apply(t *testing.T, cfg local.Config) map[string]string {
 	t.Helper()
 	did, err := try(t, cfg)
@@ -153,8 +153,8 @@ func TestDownLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestNobodyElsesProcess holds that a process id that is somebody else's by now
-// is neither signalled nor counted.
+// TestNobodyElsesProcess: a process id that belongs to another process by now is neither
+// signalled nor counted.
 func TestNobodyElsesProcess(t *testing.T) {
 	cfg := config(t)
 	apply(t, cfg)
@@ -235,7 +235,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestConfigIsBounded holds what Validate refuses.
+// TestConfigIsBounded: the configurations that Validate refuses.
 func TestConfigIsBounded(t *testing.T) {
 	good := local.Config{
 		Dir: "/d", Samya: "/s", Cluster: "c", Regions: map[string]local.Region{"us": {Sites: 1}}, SitePort: 7001, AppManagerPort: 8080,
@@ -266,7 +266,7 @@ func TestConfigIsBounded(t *testing.T) {
 	}
 }
 
-// TestLayoutIsStable holds that scaling moves no port of another process.
+// TestLayoutIsStable: scaling moves no port of another process.
 func TestLayoutIsStable(t *testing.T) {
 	c := local.Config{
 		Dir: "/d", Samya: "/s", Cluster: "c", SitePort: 7001, AppManagerPort: 8080,
@@ -329,14 +329,14 @@ func until(t *testing.T, done func() bool) {
 	}
 }
 
-// TestTLSIsSwitchedForAll holds that no process goes on speaking as before when
-// the others no longer do, and that certificates are made once.
+// TestTLSIsSwitchedForAll: no process goes on as before when the others have switched TLS
+// on or off. Certificates are made once.
 func TestTLSIsSwitchedForAll(t *testing.T) {
 	cfg := config(t)
 	apply(t, cfg)
 	before := read(t, cfg)
 	cfg.TLS = true
-	// This program, as samya, takes none of TLS's flags: it fails, all the others are
+	// This program, as samya, takes no flags of TLS: it fails. All other processes are
 	// down by then.
 	if _, err := try(t, cfg); err == nil || !strings.Contains(err.Error(), "flag provided but not defined: -tls-cert") {
 		t.Fatalf("error %v, want one of the program that does not know TLS", err)

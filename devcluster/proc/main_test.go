@@ -19,8 +19,8 @@ import (
 	"github.com/samya-db/samya/devcluster/proc"
 )
 
-// TestMain lets this test program play the part of samya: started with "site"
-// or "appmgr" it serves /readyz on its ports and behaves as its marker files say.
+// TestMain lets this test program play the part of samya. Started with "site" or "appmgr"
+// it serves /readyz on its ports, and behaves as its marker files say.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && (os.Args[1] == "site" || os.Args[1] == "appmgr"):

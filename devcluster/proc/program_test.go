@@ -30,7 +30,7 @@ func TestProgramsAreStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This one does not stop when it is asked.
+	// This program does not stop when it is asked.
 	two, err := s.Start(program(t, "sh", "-c", "trap '' TERM; while :; do sleep 1; done"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +72,8 @@ func TestStopWithoutAStart(t *testing.T) {
 	}
 }
 
-// TestStretchesAreApart holds that no two holders are handed the same port,
-// and that a stretch serves again once it is released.
+// TestStretchesAreApart: no two holders get the same port, and a released stretch serves
+// again.
 func TestStretchesAreApart(t *testing.T) {
 	single, err := proc.FreePorts(t.Context(), 1)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestStretchesAreApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held []*proc.Stretch
-	// Other tests run beside this one and need stretches too.
+	// Other tests run at the same time and need stretches too.
 	for range 4 {
 		s, err := proc.Claim(t.Context())
 		if err != nil {

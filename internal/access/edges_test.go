@@ -24,8 +24,8 @@ func acquireOf(entity string) *samyav1.Operation {
 	return &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{Entity: entity, Tokens: 1}}}
 }
 
-// TestPermits: what the owners of a name, of what is below it, and of several prefixes
-// may ask for, at the edges of their scopes.
+// TestPermits: the requests permitted to the owner of a name, of the names below it, and
+// of several prefixes, at the edges of their scopes.
 func TestPermits(t *testing.T) {
 	batch := func(entities ...string) *samyav1.BatchRequest {
 		r := &samyav1.BatchRequest{}
@@ -82,7 +82,7 @@ func TestPermits(t *testing.T) {
 	}
 }
 
-// TestListsOfAPrefix: an answer has nothing of others, and all that is the caller's.
+// TestListsOfAPrefix: a list has all entities of the caller, and no others.
 func TestListsOfAPrefix(t *testing.T) {
 	all := []string{"acme", "acme/vm", "acme/vm/x", "acme2", "acme2/vm", "zeta"}
 	for prefixes, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestListsOfAPrefix(t *testing.T) {
 	}
 }
 
-// TestCallersAreEqual: whoever may do more, less or something else is another.
+// TestCallersAreEqual: callers that may do more, less or something else differ.
 func TestCallersAreEqual(t *testing.T) {
 	base := Caller{Name: "a", Role: Client, Scope: Scope{"acme"}}
 	for what, change := range map[string]func(*Caller){
@@ -153,8 +153,8 @@ func accessFile(t *testing.T, path, role, prefixes string) {
 	}
 }
 
-// TestNarrowed: a call that lasts ends when what its caller may do has changed, whichever
-// way, and goes on when it has not.
+// TestNarrowed: a lasting call ends when its caller's permissions have changed in any
+// way, and goes on otherwise.
 func TestNarrowed(t *testing.T) {
 	for what, c := range map[string]struct {
 		role, prefixes string
@@ -249,7 +249,7 @@ func TestJWTEnds(t *testing.T) {
 	}
 }
 
-// TestIssuers: tokens of an issuer are for its prefixes at most, each of them.
+// TestIssuers: tokens of an issuer cover its prefixes at most, each of them.
 func TestIssuers(t *testing.T) {
 	for _, c := range []struct{ issuer, token, want string }{
 		{"acme", "acme", "acme"},
@@ -285,7 +285,7 @@ func TestIssuers(t *testing.T) {
 	}
 }
 
-// recorder is a stream that keeps what is sent, and receives one message.
+// recorder is a stream that keeps the messages sent, and receives a single message.
 type recorder struct {
 	grpc.ServerStream
 	in   *samyav1.StreamRequest
@@ -307,8 +307,8 @@ func (r *recorder) SendMsg(m any) error {
 	return nil
 }
 
-// TestSift: of a message of a stream the operations of others are answered, each with
-// its tag, the others go on, and all count.
+// TestSift: in a message of a stream, operations on entities of others are answered, each
+// with its tag. The other operations go on, and all operations count.
 func TestSift(t *testing.T) {
 	now := time.Unix(0, 0)
 	g, err := Open(Config{Limits: Limits{Rate: 3}, Now: func() time.Time { return now }})
@@ -345,7 +345,8 @@ func TestSift(t *testing.T) {
 	if kept, answered, reason := receive(); fmt.Sprint(kept, answered) != "[1 3 5] [2 4]" || reason != apierr.PermissionDenied {
 		t.Errorf("%d go on, %d are answered: %s", kept, answered, reason)
 	}
-	// Five operations of three a second: the caller owes two, and one is needed.
+	// Five operations at a rate of three a second: the caller owes two, and the next is
+	// due after a second.
 	now = now.Add(900 * time.Millisecond)
 	if kept, answered, reason := receive(); len(kept) != 0 || len(answered) != 5 || reason != apierr.RateLimited {
 		t.Errorf("%d go on, %d are answered: %s", kept, answered, reason)
@@ -380,7 +381,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestNumbersJoin: the two lines of a change have one number, and no other change has it.
+// TestNumbersJoin: the two lines of a change share a number that no other change has.
 func TestNumbersJoin(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	g, err := Open(Config{Audit: path})

@@ -22,7 +22,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// FuzzCredentials: whatever a caller shows, it is nobody unless it shows what the access
+// FuzzCredentials: a caller counts as nobody unless it shows credentials that the access
 // file knows.
 func FuzzCredentials(tf *testing.F) {
 	f := testfuzz.On(tf)
@@ -69,8 +69,8 @@ func (raw) Unmarshal(mem.BufferSlice, any) error { return nil }
 
 var _ encoding.CodecV2 = raw{}
 
-// FuzzRequests: whatever bytes an admin sends to whatever method, at a site, at an app
-// manager and by HTTP, each answers, and goes on.
+// FuzzRequests: whatever bytes an admin sends to any method, a site, an app manager and
+// HTTP answer, and go on.
 func FuzzRequests(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Inputs = 500 // of four requests each

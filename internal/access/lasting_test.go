@@ -19,7 +19,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// look has all guards and stores look at their files.
+// look makes all guards and stores look at their files.
 func (c *cluster) look() {
 	for _, s := range c.stores {
 		s.Look()
@@ -29,8 +29,8 @@ func (c *cluster) look() {
 	}
 }
 
-// TestWithdrawn: a key, a token, a role or a certificate that is taken back ends what
-// its holder does, also streams and watches that are open.
+// TestWithdrawn: withdrawing a key, a token, a role or a certificate ends the calls of
+// its holder, also open streams and watches.
 func TestWithdrawn(t *testing.T) {
 	hour := time.Hour
 	for name, tc := range map[string]struct {
@@ -83,7 +83,7 @@ func TestWithdrawn(t *testing.T) {
 				if _, err := watch.Recv(); err != nil {
 					t.Fatal(err)
 				}
-				// Nothing is ended that is still good.
+				// A look ends no call that is still good.
 				c.guards[i].Look()
 				defer func() {
 					for {
@@ -128,8 +128,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// rewrite changes the access file. What is left out of a caller's line goes with its
-// token.
+// rewrite replaces old in the access file. If now ends in "none", the caller's line loses
+// its token too.
 func rewrite(c *cluster, old, now string) {
 	t := c.t
 	t.Helper()
@@ -152,8 +152,8 @@ func rewrite(c *cluster, old, now string) {
 	}
 }
 
-// TestAudit: a change is written down with who asked for it, at a site also when an
-// app manager asks on behalf of somebody.
+// TestAudit: the log of a change names its caller, at a site also when an app manager
+// asks on behalf of the caller.
 func TestAudit(t *testing.T) {
 	c := start(t, access.Limits{})
 	before := records(t, c.audit)
@@ -183,8 +183,8 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditOfRefusals: a change that its caller may not make has one line, with who
-// asked from where and why it was refused; other refused calls have none.
+// TestAuditOfRefusals: a change that its caller may not make has a single line, with the
+// caller, its address and the reason of the refusal.
 func TestAuditOfRefusals(t *testing.T) {
 	c := start(t, access.Limits{})
 	before := len(records(t, c.audit))
@@ -225,8 +225,8 @@ func records(t *testing.T, path string) []access.AuditRecord {
 	return all
 }
 
-// TestRateOfCallers: more than a caller may ask for is refused, by calls, batches and
-// streams, over gRPC and HTTP, and nobody else is.
+// TestRateOfCallers: calls, batches and streams beyond a caller's rate are refused, over
+// gRPC and HTTP. Other callers are not refused.
 func TestRateOfCallers(t *testing.T) {
 	c := start(t, access.Limits{Rate: 0.001, InFlight: 100})
 	for name, addr := range map[string]string{"site": c.site.GRPCAddr(), "app manager": c.manager.GRPCAddr()} {

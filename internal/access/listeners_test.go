@@ -24,14 +24,14 @@ import (
 	"github.com/samya-db/samya/internal/tlsconf"
 )
 
-// demand is what a method asks of its callers: the least role, and whether it must be
-// for all entities.
+// demand is the demand of a method on its callers: the least role, and whether a caller
+// must be for all entities.
 type demand struct {
 	role  access.Role
 	whole bool
-	// sites: only other sites.
+	// sites: only other sites may call it.
 	sites bool
-	// request is one about acme, as JSON.
+	// request is a request about acme, as JSON.
 	request string
 }
 
@@ -70,7 +70,7 @@ var demands = map[string]demand{
 	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": {role: access.Viewer, request: `{"listServices":""}`},
 }
 
-// route is a route of HTTP: the method of gRPC whose demand it has, and a request about
+// route is a route of HTTP: the method of gRPC with the same demand, and a request about
 // acme.
 type route struct{ like, path, body string }
 
@@ -103,7 +103,7 @@ var routes = map[string]route{
 	"OpenAPIJSON":  {"/grpc.health.v1.Health/Check", "/v1/openapi.json", ""},
 }
 
-// who is somebody who knocks, and what is known of him.
+// who is a caller that knocks, with the facts known about it.
 type who struct {
 	shows shown
 	// handshake: no listener shakes hands.
@@ -115,8 +115,7 @@ type who struct {
 	kind                       tlsconf.Kind
 }
 
-// verdict is what is said to somebody who asks for something at a site or at an app
-// manager.
+// verdict is the expected answer to a request of w, at a site or at an app manager.
 func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 	switch {
 	case d.role == access.Nobody && !d.sites:
@@ -135,7 +134,7 @@ func (w *who) verdict(d demand, atSite bool) apierr.Reason {
 	return ""
 }
 
-// everybody is who knocks at every door.
+// everybody returns all callers that knock, by name.
 func everybody(c *cluster) map[string]*who {
 	set := c.set
 	all := map[string]*who{}
@@ -208,7 +207,7 @@ func everybody(c *cluster) map[string]*who {
 	return all
 }
 
-// TestListeners knocks at every listener with every credential and asks for everything
+// TestListeners knocks at every listener with every credential, and asks for everything
 // there is.
 func TestListeners(t *testing.T) {
 	c := start(t, access.Limits{})
@@ -253,7 +252,7 @@ func TestListeners(t *testing.T) {
 	t.Logf("%d requests", asked)
 }
 
-// judge compares what was said with what should have been.
+// judge compares an answer with the expected answer.
 func judge(t *testing.T, what string, w *who, got apierr.Reason, err error, want apierr.Reason) {
 	t.Helper()
 	switch {
@@ -281,7 +280,7 @@ func describe(tb testing.TB, method string) protoreflect.MethodDescriptor {
 	return m
 }
 
-// call makes a call with a request in JSON, and returns how its first answer came.
+// call makes a call with a request in JSON, and returns the error of its first answer.
 func call(tb testing.TB, conn *grpc.ClientConn, method, request string) error {
 	tb.Helper()
 	m := describe(tb, method)
@@ -304,10 +303,10 @@ func call(tb testing.TB, conn *grpc.ClientConn, method, request string) error {
 	return stream.RecvMsg(out)
 }
 
-// operation is one of the API.
+// operation is an operation of the API.
 type operation struct{ id, method string }
 
-// operations reads those of the description of the API.
+// operations reads all operations from the description of the API.
 func operations(tb testing.TB) []operation {
 	tb.Helper()
 	b, err := os.ReadFile("../../appmgr/openapi.json")
@@ -334,8 +333,8 @@ func operations(tb testing.TB) []operation {
 	return all
 }
 
-// TestEveryMethodHasARule: what the listeners serve, and nothing else, has a rule and a
-// row in the table of this test.
+// TestEveryMethodHasARule: every served method has a rule and a row in the table of this
+// test, and no other method has.
 func TestEveryMethodHasARule(t *testing.T) {
 	c := start(t, access.Limits{})
 	served := map[string]bool{access.Metrics: true, access.Alive: true}

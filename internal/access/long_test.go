@@ -30,8 +30,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestWithdrawnKey: a token that was let in a moment ago is refused with the look that
-// finds its issuer's key gone, though the access file itself stands.
+// TestWithdrawnKey: a token let in a moment ago is refused after the look that finds its
+// issuer's key gone, though the access file itself stands.
 func TestWithdrawnKey(t *testing.T) {
 	set := credtest.New(t)
 	now := time.Now()
@@ -57,8 +57,8 @@ func TestWithdrawnKey(t *testing.T) {
 	}
 }
 
-// TestSweepEndsAll: each look ends all calls whose callers may not go on, with the
-// reason, and no others, whatever became of the access file.
+// TestSweepEndsAll: each look ends all calls of callers that may not go on, with the
+// reason, and no other calls. The state of the access file does not matter.
 func TestSweepEndsAll(t *testing.T) {
 	for what, file := range map[string]func(path string){
 		"no file":              nil,
@@ -120,8 +120,9 @@ type opened struct {
 
 func (o opened) Context() context.Context { return o.ctx }
 
-// TestEndOfAStream: a stream whose caller may not go on ends with that reason, whatever
-// its handler makes of the end. Other streams end as their handlers do.
+// TestEndOfAStream: a stream of a caller that may not go on ends with that reason,
+// whatever its handler makes of the end. Other streams end with the error of their
+// handlers.
 func TestEndOfAStream(t *testing.T) {
 	handlers := map[string]error{"nothing": nil, "its own": apierr.New(apierr.Internal, "its own"), "the end": context.Canceled}
 	for what, told := range handlers {
@@ -155,8 +156,8 @@ func TestEndOfAStream(t *testing.T) {
 	}
 }
 
-// chained are credentials of a caller whose certificate hangs on one between it and the
-// CA, with what revokes a serial number.
+// chained returns a caller's chain of certificates with a certificate between the
+// caller's and the CA, and a store. revoke revokes a serial number of the CA.
 func chained(t *testing.T) (chain []*x509.Certificate, store *tlsconf.Store, revoke func(serial int64)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -224,12 +225,12 @@ func chained(t *testing.T) (chain []*x509.Certificate, store *tlsconf.Store, rev
 	return chain, store, revoke
 }
 
-// TestCertificateOfALongCall: what revokes the certificate of a connection, or the one
-// between it and its CA, ends its calls, also those with a good token. Calls with a
-// token alone go on.
+// TestCertificateOfALongCall: a call by certificate ends if the CA revokes its own
+// certificate or the certificate between it and the caller's. A good token does not save
+// the call. Calls with a token alone go on.
 func TestCertificateOfALongCall(t *testing.T) {
 	for _, shows := range []string{"certificate", "token", "both"} {
-		// The caller's own number, 3, is none that its issuer has revoked.
+		// The CA's list is not of the issuer of 3, the caller's own certificate.
 		for serial, good := range map[int64]bool{1: false, 2: false, 3: true, 4: true} {
 			chain, store, revoke := chained(t)
 			path := filepath.Join(t.TempDir(), "access.yaml")
@@ -287,7 +288,8 @@ func TestRelayedScopes(t *testing.T) {
 	}
 }
 
-// TestSiftWithoutLimits: operations of others are answered also where no rate is set.
+// TestSiftWithoutLimits: operations on entities of others are answered even without a
+// rate.
 func TestSiftWithoutLimits(t *testing.T) {
 	g, err := Open(Config{})
 	if err != nil {

@@ -34,14 +34,15 @@ type cluster struct {
 	set     *credtest.Set
 	site    *site.Site
 	manager *appmgr.Manager
-	// guards and stores are those of both, which tests have look at their files.
+	// guards and stores are of the site and the app manager; tests make them look at
+	// their files.
 	guards []*access.Guard
 	stores []*tlsconf.Store
 	// audit is the site's audit log.
 	audit string
 }
 
-// start starts a cluster; limits are those of both.
+// start starts a cluster; the limits hold at the site and at the app manager.
 func start(tb testing.TB, limits access.Limits) *cluster {
 	tb.Helper()
 	c := &cluster{t: tb, set: credtest.New(tb), audit: filepath.Join(tb.TempDir(), "audit.log")}
@@ -77,7 +78,7 @@ func start(tb testing.TB, limits access.Limits) *cluster {
 		})
 	}
 	<-c.manager.Listening()
-	// Of app managers no account is kept.
+	// No rate holds for app managers.
 	admin := c.dial(s.GRPCAddr(), shown{files: c.set.Issue(tlsconf.AppManager, "setup", time.Hour)})
 	health := healthv1.NewHealthClient(c.dial(c.manager.GRPCAddr(), shown{files: c.set.Believing()}))
 	sitetest.Eventually(tb, "the app manager", func() error {
@@ -109,14 +110,14 @@ func (c *cluster) guard(kind tlsconf.Kind, name string, cfg access.Config) (*tls
 	return store, g
 }
 
-// shown is what a caller shows.
+// shown is the credentials that a caller shows.
 type shown struct {
 	files         tlsconf.Files
 	authorization string
 	plain         bool
 }
 
-// caller shows the token of one of the access file.
+// caller shows the token of a caller in the access file.
 func (c *cluster) caller(name string) shown {
 	return shown{files: c.set.Believing(), authorization: "Bearer " + credtest.Token(name)}
 }
@@ -147,7 +148,7 @@ func (h header) GetRequestMetadata(context.Context, ...string) (map[string]strin
 }
 func (header) RequireTransportSecurity() bool { return false }
 
-// web is a client of HTTP that shows something.
+// web is a client of HTTP that shows credentials.
 func (c *cluster) web(s shown) *http.Client {
 	c.t.Helper()
 	transport := &http.Transport{}
@@ -182,7 +183,7 @@ func (c *cluster) request(web *http.Client, s shown, addr, method, path, body st
 	}
 	defer resp.Body.Close()
 	b := make([]byte, 1<<16)
-	// A watch has no end: what comes first is enough.
+	// A watch has no end: its first bytes are enough.
 	n, err := io.ReadAtLeast(resp.Body, b, 1)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", "", err
@@ -199,8 +200,8 @@ func (c *cluster) request(web *http.Client, s shown, addr, method, path, body st
 	return "", string(b[:n]), nil
 }
 
-// reason is why a call of gRPC was refused by who asks, or "". An error is one of the
-// connection.
+// reason is why a call of gRPC was refused for its caller, or "". An error means that the
+// connection failed.
 func reason(err error) (apierr.Reason, error) {
 	switch st := status.Convert(err); st.Code() {
 	case codes.Unauthenticated:

@@ -16,8 +16,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestTenants: a client of one prefix touches nothing of another, whatever it asks for
-// and wherever, and the other's books stay as they were.
+// TestTenants: a client of a prefix touches nothing of another prefix, whatever it asks
+// for and wherever. The books of the other prefix stay as they were.
 func TestTenants(t *testing.T) {
 	c := start(t, access.Limits{})
 	ctx := t.Context()
@@ -101,7 +101,7 @@ func TestTenants(t *testing.T) {
 		} {
 			denied(name+": "+what, call(), apierr.PermissionDenied)
 		}
-		// A lease's name does not tell whose it is: it is none to others.
+		// A lease's name does not tell its owner: for others the lease does not exist.
 		_, err := tokens.RenewLease(ctx, &samyav1.RenewLeaseRequest{Lease: lease})
 		denied(name+": renew", err, apierr.LeaseNotFound)
 		_, err = tokens.CommitLease(ctx, &samyav1.CommitLeaseRequest{Lease: lease})

@@ -16,7 +16,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestScopes: which entities prefixes cover.
+// TestScopes: the entities that prefixes cover.
 func TestScopes(t *testing.T) {
 	for _, c := range []struct {
 		prefixes, covered, not string
@@ -72,7 +72,7 @@ func TestSessionOfNobody(t *testing.T) {
 	if err := Permit(t.Context(), &samyav1.AcquireRequest{Entity: "acme"}); apierr.ReasonOf(err) != apierr.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	// A request of an unknown kind is none for callers of some entities.
+	// Callers of some entities may make no request of an unknown kind.
 	if err := permit(Scope{"acme"}, &samyav1.SetModeRequest{}); apierr.ReasonOf(err) != apierr.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
@@ -83,8 +83,8 @@ func TestSessionOfNobody(t *testing.T) {
 	}
 }
 
-// TestRates: a caller gets what it may, a batch counts as many, and others are not
-// held up.
+// TestRates: a caller gets its rate, a batch counts each of its operations, and other
+// callers are not held up.
 func TestRates(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := newBuckets(10, func() time.Time { return now })
@@ -180,7 +180,7 @@ func TestAuditAfterACrash(t *testing.T) {
 	}
 }
 
-// failing is a file whose writes or syncs fail.
+// failing is a file with failing writes or syncs.
 type failing struct {
 	bytes.Buffer
 	write, sync error
@@ -195,8 +195,8 @@ func (f *failing) Write(b []byte) (int, error) {
 func (f *failing) Sync() error  { return f.sync }
 func (f *failing) Close() error { return nil }
 
-// TestAuditThatFails: a change that cannot be written down is not begun, and one whose
-// end cannot be is not told as done.
+// TestAuditThatFails: a change is not begun if the log cannot take its line. A change is
+// not told as done if the log cannot take its end.
 func TestAuditThatFails(t *testing.T) {
 	boom := errors.New("boom")
 	if _, err := openAuditWith(filepath.Join(t.TempDir(), "audit.log"), func(string) error { return boom }); !errors.Is(err, boom) {
@@ -290,7 +290,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// TestFiles: what an access file may have.
+// TestFiles: the contents that an access file may have.
 func TestFiles(t *testing.T) {
 	sum := strings.Repeat("0a", 32)
 	for text, problem := range map[string]string{
@@ -325,7 +325,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestExposure: what may be listened on.
+// TestExposure: the addresses that may be listened on, by the guards in place.
 func TestExposure(t *testing.T) {
 	open := func(calls, gossip string) Exposure {
 		return Exposure{Calls: map[string]string{"http": calls}, Gossip: gossip}

@@ -83,7 +83,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 	}
 }
 
-// TestMapping pins what clients may rely on.
+// TestMapping pins the codes and statuses that clients may rely on.
 func TestMapping(t *testing.T) {
 	for _, c := range []struct {
 		r    apierr.Reason
@@ -291,8 +291,8 @@ func TestFromName(t *testing.T) {
 	}
 }
 
-// TestTextIsClipped: what a client sent comes back bounded and as valid UTF-8,
-// without which the status could not be sent at all.
+// TestTextIsClipped: text from a client comes back bounded and as valid UTF-8. A status
+// with invalid UTF-8 could not be sent at all.
 func TestTextIsClipped(t *testing.T) {
 	long := strings.Repeat("é", 5000)
 	e := &apierr.Error{Reason: apierr.InvalidField, Message: long, Entity: "bad\xff", Violations: make([]apierr.Violation, 1000)}

@@ -28,8 +28,8 @@ func TestRoundTripFailure(t *testing.T) {
 	}
 }
 
-// TestWithin: fields are named as parts of another; the error itself is left as
-// it is.
+// TestWithin: fields are named as parts of another field; the error itself is left as it
+// is.
 func TestWithin(t *testing.T) {
 	e := apierr.InvalidFields(apierr.Violation{Field: "tokens", Problem: "0, at least 1"}, apierr.Violation{Field: "site", Problem: "no"})
 	got := e.Within("operations[3].acquire.")

@@ -13,8 +13,8 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// FuzzFromGRPC: whatever status a site or something before it returns, it becomes
-// an error with a known reason, whose document is one.
+// FuzzFromGRPC: every status of a site, or of something before it, becomes an error with
+// a known reason. The document of the error is a problem document.
 func FuzzFromGRPC(tf *testing.F) {
 	f := testfuzz.On(tf)
 	left := int64(-3)

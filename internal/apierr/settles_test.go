@@ -16,9 +16,9 @@ import (
 	"github.com/samya-db/samya/internal/apierr"
 )
 
-// TestWhatReasonsProve pins the conclusions from a refused attempt: for this attempt,
-// for all attempts of an acquire or a release, for all tries of a change. With a reason
-// too many in a list, a caller repeats a finished request under another id.
+// TestWhatReasonsProve pins the conclusions from a refused attempt. They are for this
+// attempt, for all attempts of an acquire or a release, and for all tries of a change.
+// With a reason too many in a list, a caller repeats a finished request under another id.
 func TestWhatReasonsProve(t *testing.T) {
 	all := func(proves func(apierr.Reason) bool) []apierr.Reason {
 		return slices.DeleteFunc(apierr.Reasons(), func(r apierr.Reason) bool { return !proves(r) })

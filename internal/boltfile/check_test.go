@@ -15,7 +15,7 @@ import (
 	"github.com/samya-db/samya/internal/boltfile"
 )
 
-// pageBytes is the size of pages here, whatever the system's is.
+// pageBytes is the size of pages here, on any system.
 const pageBytes = 1 << 12
 
 // written makes a file of several buckets, large and small, with branches and long
@@ -89,7 +89,7 @@ func use(path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// TestWhole accepts what bbolt writes.
+// TestWhole: Check accepts files written by bbolt.
 func TestWhole(t *testing.T) {
 	for _, freelist := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "file")

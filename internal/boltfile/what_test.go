@@ -15,7 +15,8 @@ import (
 	"github.com/samya-db/samya/internal/boltfile"
 )
 
-// fresh makes a file in one transaction, so that no page of an earlier state is left.
+// fresh makes a file in a single transaction, so that no page of an earlier state is
+// left.
 func fresh(t *testing.T, path string) []byte {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, &bolt.Options{NoFreelistSync: true, FreelistType: bolt.FreelistMapType, PageSize: pageBytes, NoSync: true})
@@ -41,7 +42,7 @@ func fresh(t *testing.T, path string) []byte {
 	return b
 }
 
-// pageOf returns where a page of a kind stands that has so many elements at least.
+// pageOf returns the offset of a page of a kind with at least least elements.
 func pageOf(t *testing.T, b []byte, kind uint16, least int) int {
 	t.Helper()
 	for at := len(b)/pageBytes*pageBytes - pageBytes; at >= 2*pageBytes; at -= pageBytes {
@@ -54,7 +55,7 @@ func pageOf(t *testing.T, b []byte, kind uint16, least int) int {
 	return 0
 }
 
-// pagesOf returns how many pages belong to a file, as the newer of its meta pages tells.
+// pagesOf returns the number of pages of a file, as the newer of its meta pages tells.
 func pagesOf(b []byte) int {
 	newest, pages := uint64(0), 0
 	for _, at := range []int{16, pageBytes + 16} {
@@ -65,8 +66,8 @@ func pagesOf(b []byte) int {
 	return pages
 }
 
-// TestListOfFreePages: each page of the list has to be one of the file's, also of a list
-// whose length does not fit where it stands else.
+// TestListOfFreePages: each page of the list has to be a page of the file. This holds
+// also for a list with its length in the first entry, as 16 bits do not hold it.
 func TestListOfFreePages(t *testing.T) {
 	const list, head = 0x10, 16
 	path := filepath.Join(t.TempDir(), "file")
@@ -80,7 +81,7 @@ func TestListOfFreePages(t *testing.T) {
 	order.PutUint64(long[at+head:], uint64(count))
 	for name, tc := range map[string]struct {
 		file []byte
-		// entry is which place of the list is changed to what; none if to is 0.
+		// entry is the place of the list that changes to to; nothing changes if to is 0.
 		entry int
 		to    uint64
 		good  bool
@@ -108,8 +109,8 @@ func TestListOfFreePages(t *testing.T) {
 	}
 }
 
-// TestWhatIsDamaged damages one thing after the other in a page that is in use: it is
-// told.
+// TestWhatIsDamaged damages the parts of a page in use, each by itself: Check tells the
+// damage.
 func TestWhatIsDamaged(t *testing.T) {
 	const branch, element = 1, 16
 	path := filepath.Join(t.TempDir(), "file")

@@ -32,8 +32,8 @@ func TestString(t *testing.T) {
 	}
 }
 
-// TestCollector: a part that is not known has a value all the same, as a label
-// without a value is no label.
+// TestCollector: an unknown part has a value all the same, as a label without a value is
+// no label.
 func TestCollector(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(Info{Version: "v1"}.Collector())

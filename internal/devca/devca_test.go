@@ -30,7 +30,8 @@ func read(t *testing.T, path string) *x509.Certificate {
 	return c
 }
 
-// TestIssue: what is issued names its holder, is no CA, and is good for what its holder does.
+// TestIssue: an issued certificate names its holder, is no CA, and is good for the uses
+// of its holder.
 func TestIssue(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := devca.Create(dir, "prod", time.Hour); err != nil {
@@ -84,7 +85,7 @@ func pool(c *x509.Certificate) *x509.CertPool {
 	return p
 }
 
-// TestRevokeOnlyOwn: a list has what was revoked, once, and nothing of another CA.
+// TestRevokeOnlyOwn: a list has each revoked certificate once, and nothing of another CA.
 func TestRevokeOnlyOwn(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	ca, err := devca.Create(dir, "prod", time.Hour)

@@ -45,7 +45,8 @@ func TestMakeAfterAKill(t *testing.T) {
 	})
 }
 
-// TestMakePermissions: what is missing above a directory is as closed to others as that is.
+// TestMakePermissions: parents made for a directory are as closed to others as the
+// directory.
 func TestMakePermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "c")
 	if err := dirs.Make(path, 0o700); err != nil {
@@ -59,7 +60,7 @@ func TestMakePermissions(t *testing.T) {
 	}
 }
 
-// TestSyncFails: a sync that fails is told.
+// TestSyncFails: Sync returns the error of a failed sync.
 func TestSyncFails(t *testing.T) {
 	if err := dirs.Sync(os.DevNull); err == nil {
 		t.Error("what cannot be synced was synced")

@@ -20,8 +20,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// messages are of every kind that a client or a site sends over the fast path, and
-// one that has no code of its own.
+// messages returns a message of every kind on the fast path between clients and sites,
+// and a message without code of its own.
 func messages() []proto.Message {
 	acquire := &samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: &samyav1.AcquireRequest{
 		Entity: "acme/vm", Tokens: 3, RequestId: "id", Wait: durationpb.New(1500 * time.Millisecond), Site: "us", MinTokens: 2, DryRun: true,
@@ -52,7 +52,7 @@ func messages() []proto.Message {
 	}
 }
 
-// TestCodec: what the codec writes gRPC's own reads, and the other way round.
+// TestCodec: gRPC's own codec reads the messages of the codec, and the other way round.
 func TestCodec(t *testing.T) {
 	plain, codec := encoding.GetCodecV2(grpcproto.Name), grpccodec.Codec()
 	if codec.Name() != plain.Name() {
@@ -81,8 +81,8 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestCodecRefuses: what is no message of the type is refused, and what is no
-// message at all.
+// TestCodecRefuses: the codec refuses bytes that are no message of the type, and a value
+// that is no message at all.
 func TestCodecRefuses(t *testing.T) {
 	codec := grpccodec.Codec()
 	err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer("\x0a\xff")}, &samyav1.BatchRequest{})
@@ -94,10 +94,10 @@ func TestCodecRefuses(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what protobuf's own decoder takes the generated one reads alike, or
-// refuses as it has a field in another form than that of the message. It may take
-// more, such as strings that are not UTF-8. Fields that a message does not have are kept,
-// if not byte for byte, but those of durations.
+// FuzzDecode: the generated decoder reads alike every message that protobuf's own decoder
+// takes, or refuses a field with another wire type. The generated decoder may take more,
+// such as strings that are not UTF-8. Unknown fields are kept, if not byte for byte,
+// except in durations.
 func FuzzDecode(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for i, m := range messages() {
@@ -125,7 +125,7 @@ func FuzzDecode(tf *testing.F) {
 	})
 }
 
-// forget removes fields that are not known from a message and those in it.
+// forget removes the unknown fields of a message and of the messages in it.
 func forget(m protoreflect.Message) {
 	m.SetUnknown(nil)
 	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {

@@ -114,7 +114,7 @@ func TestFieldsOfTheAPI(t *testing.T) {
 	}
 	for schema, test := range map[string]struct {
 		value any
-		// also are fields of the schema that the type has not.
+		// also lists fields of the schema that the type lacks.
 		also []string
 	}{
 		"Acquire":       {value: httpapi.Request{}},
@@ -128,7 +128,7 @@ func TestFieldsOfTheAPI(t *testing.T) {
 		"LeaseTerms":    {value: httpapi.LeaseTerms{}},
 		"Mode":          {value: httpapi.Mode{}},
 		"ModeStatus":    {value: httpapi.ModeStatus{}},
-		// Whoever asks knows the entity; in a batch alone it tells something.
+		// The caller knows the entity; the field tells something only in a batch.
 		"Moved":            {value: httpapi.Moved{}, also: []string{"entity"}},
 		"ForecastStatus":   {value: httpapi.ForecastStatus{}},
 		"InspectionStatus": {value: inspection.Status{}},

@@ -24,8 +24,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// FuzzAnswer: whatever a server answers, it is read, or told to be a refusal or
-// foreign.
+// FuzzAnswer: every answer of a server is read, or told to be a refusal or foreign.
 func FuzzAnswer(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{
@@ -39,7 +38,7 @@ func FuzzAnswer(tf *testing.F) {
 	f.Add(302, apierr.ProblemType+"; a=b", []byte(`{}`))
 	f.Fuzz(func(t *testing.T, status int, media string, body []byte) {
 		if status/100 == 3 || status < 200 || status > 999 {
-			return // what a transport never hands on, and a redirection
+			return // a status that a transport never hands on, or a redirection
 		}
 		c, err := New("127.0.0.1:1", answers{status, media, body})
 		if err != nil {

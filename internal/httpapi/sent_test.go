@@ -86,8 +86,8 @@ func broken(status int, text string) (http.RoundTripper, *body) {
 	}), b
 }
 
-// TestAnswersThatBreak: whoever answered has read the request, so that it counts as
-// sent, and the body is closed.
+// TestAnswersThatBreak: a server that answers has read the request, so the request counts
+// as sent. The body is closed.
 func TestAnswersThatBreak(t *testing.T) {
 	watch := func(c *httpapi.Client) error {
 		return c.WatchEntity(t.Context(), "acme", "", func(httpapi.State) error { return nil })

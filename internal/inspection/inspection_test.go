@@ -82,7 +82,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// FuzzOf: whatever a site answers, it is told in JSON, and read from it as it was.
+// FuzzOf: the JSON of every answer of a site reads back as it was.
 func FuzzOf(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add("us", int64(1), uint64(2), 1.5, int64(-3), 2)

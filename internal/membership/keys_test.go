@@ -129,7 +129,7 @@ func await(t *testing.T, otherwise string, cond func() bool) {
 	}
 }
 
-// awaitLine has something tried each second until a line of a log has a text.
+// awaitLine calls try each second until a line of a log has a text.
 func awaitLine(t *testing.T, lines <-chan string, text string, try func()) {
 	t.Helper()
 	tick := time.NewTicker(time.Second)

@@ -117,8 +117,8 @@ func writeKeys(t *testing.T, path string, keys ...string) {
 	}
 }
 
-// TestExchangeOfKeys: the key of running nodes is exchanged in three steps, at none of
-// which any two of them fall out; whoever has the old key alone is kept out then.
+// TestExchangeOfKeys: running nodes exchange their key in three steps. No step separates
+// any two of them. Afterwards a node with the old key alone is kept out.
 func TestExchangeOfKeys(t *testing.T) {
 	const before, after = "0123456789abcdef", "fedcba9876543210"
 	files := []string{keyFile(t, before), keyFile(t, before)}
@@ -130,7 +130,8 @@ func TestExchangeOfKeys(t *testing.T) {
 		for i, m := range []*Membership{us, eu} {
 			writeKeys(t, files[i], step...)
 			m.lookAtKeys()
-			// One has the new keys and the other the old: what each says is heard.
+			// A node has the new keys and the other node the old keys: each hears the
+			// other.
 			for from, to := range map[*Membership]*Membership{us: eu, eu: us} {
 				load++
 				n := from.table.self
@@ -167,7 +168,7 @@ func TestExchangeOfKeys(t *testing.T) {
 	}
 }
 
-// TestKeyFiles: what a file of keys may hold.
+// TestKeyFiles: the contents that a file of keys may have.
 func TestKeyFiles(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for text, want := range map[string]int{
@@ -262,8 +263,8 @@ func TestDeathAndReturnElsewhere(t *testing.T) {
 	}
 }
 
-// TestSeedlessSideRejoins: the node without seeds finds back to one that died,
-// as it does when a partition between them heals.
+// TestSeedlessSideRejoins: a node without seeds finds back to a node that died, as when a
+// partition between them heals.
 func TestSeedlessSideRejoins(t *testing.T) {
 	us := start(t, Config{Self: site("us")})
 	eu := start(t, Config{Self: site("eu"), Join: []string{us.Addr()}})

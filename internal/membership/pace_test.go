@@ -20,7 +20,7 @@ type call struct {
 	at   time.Time
 }
 
-// deaf is a transport that reaches nobody: it takes a while, and tells of the call then.
+// deaf is a transport that reaches nobody: a call takes a while, and is then told.
 type deaf struct {
 	*memberlist.MockTransport
 	takes time.Duration
@@ -59,8 +59,7 @@ func calling(t *testing.T, takes time.Duration) (m *Membership, calls <-chan cal
 
 // TestPaceOfTheCalls: a node alone calls its seeds after a pause that doubles up to a
 // bound, and a node with others calls steadily. A node that is alone again begins anew,
-// and calls lost nodes as well. Each pause is drawn from half to one and a half of its
-// length.
+// and calls lost nodes as well. Each pause is drawn from 0.5 to 1.5 of its length.
 func TestPaceOfTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		last, exact := time.Now(), 0

@@ -169,14 +169,14 @@ func stranger(t *testing.T, name string, says Node) *memberlist.Memberlist {
 	return list
 }
 
-// at is where a stranger is.
+// at is the address of a stranger.
 func at(list *memberlist.Memberlist) []string {
 	n := list.LocalNode()
 	return []string{fmt.Sprintf("%s:%d", n.Addr, n.Port)}
 }
 
-// TestWhoIsAskedOfStrangers: a node with the label of the cluster and a false name is
-// not let in, and a node of another cluster brings nobody along.
+// TestWhoIsAskedOfStrangers: a node with the label of the cluster and a false name is not
+// let in. A node of another cluster brings nobody along.
 func TestWhoIsAskedOfStrangers(t *testing.T) {
 	lines := make(chan string, 10_000)
 	us := start(t, Config{Self: site("us"), Logger: logTo(lines)})

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// told is how memberlist tells of a node at 10.0.0.host.
+// told is memberlist's word of a node at 10.0.0.host.
 func told(n Node, host byte) *memberlist.Node {
 	return &memberlist.Node{Name: n.ID(), Meta: n.encode(), Addr: net.IPv4(10, 0, 0, host), Port: 7946}
 }
@@ -174,7 +174,7 @@ func TestWhatIsNotDecoded(t *testing.T) {
 	}
 }
 
-// TestHealthIsTold: by its name.
+// TestHealthIsTold: each health has its name.
 func TestHealthIsTold(t *testing.T) {
 	if got := fmt.Sprint(Alive, Dead, Health(0)); got != "alive dead unknown" {
 		t.Error(got)

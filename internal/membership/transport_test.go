@@ -32,8 +32,8 @@ func dialing(t *testing.T) (tr *transport, addr string, end context.CancelFunc) 
 	return tr, lis.Addr().String(), cancel
 }
 
-// TestEndClosesWhatWasDialled: whoever waits for an answer of a silent node is let go by
-// the end of the node, and nobody is dialled from then on.
+// TestEndClosesWhatWasDialled: the end of a node ends every wait for a silent node, and
+// the node dials nobody from then on.
 func TestEndClosesWhatWasDialled(t *testing.T) {
 	tr, addr, end := dialing(t)
 	c, err := tr.DialAddressTimeout(memberlist.Address{Addr: addr}, 10*time.Second)
@@ -90,8 +90,8 @@ func TestDialIsBoundedInTime(t *testing.T) {
 	}
 }
 
-// TestPortsThatAreTaken: any port is looked for a few times, as one that is free for TCP
-// may be taken for UDP. A port that was given is tried once.
+// TestPortsThatAreTaken: a node looks for any port a few times, as a port free for TCP
+// may be taken for UDP. It tries a given port once.
 func TestPortsThatAreTaken(t *testing.T) {
 	for _, tc := range []struct{ port, taken, tries int }{
 		{0, 0, 1}, {0, 1, 2}, {0, portTries - 1, portTries}, {0, portTries, portTries}, {7000, 0, 1}, {7000, 1, 1},

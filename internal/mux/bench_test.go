@@ -17,9 +17,9 @@ func (s *server) Acquire(_ context.Context, r *samyav1.AcquireRequest) (*samyav1
 	return granted(&samyav1.Operation{Operation: &samyav1.Operation_Acquire{Acquire: r}}).GetAcquire(), nil
 }
 
-// BenchmarkCallers measures acquires of callers that each wait for their answer,
-// over one stream and as unary calls, to a server in this process that answers at
-// once. The processor time is that of both ends.
+// BenchmarkCallers measures acquires of callers that each wait for their answer, to a
+// server in this process that answers at once. The acquires go over a single stream, and
+// as unary calls. The processor time is the time of both ends.
 func BenchmarkCallers(b *testing.B) {
 	for _, callers := range []int{1, 64, 1024} {
 		s := &server{window: 16_384, answer: granted}

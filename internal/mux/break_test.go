@@ -105,7 +105,7 @@ func TestCloseUnused(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached does not hold up Close.
+// TestCloseWhileSendStalls: a server that cannot be reached does not hold up Close.
 func TestCloseWhileSendStalls(t *testing.T) {
 	bubble(t, 10, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn
@@ -151,8 +151,8 @@ func TestBreakByTheClient(t *testing.T) {
 	})
 }
 
-// A server that is about to stop answers what it has begun and says of the rest
-// that it was not.
+// TestServerStops: a server that is about to stop answers the calls that it has begun.
+// The other calls are unsent.
 func TestServerStops(t *testing.T) {
 	bubble(t, 1, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn

@@ -24,7 +24,8 @@ import (
 )
 
 // TestFateOfABrokenStream: a call on a stream that ends is unsent only if the server
-// provably began nothing of it, by what the server has said before and by how it ends.
+// provably began nothing of it. The proof is in the server's earlier messages and in the
+// end of the stream.
 func TestFateOfABrokenStream(t *testing.T) {
 	const (
 		silent   = "nothing was heard"
@@ -97,7 +98,8 @@ func TestAnswerGivenTwice(t *testing.T) {
 	})
 }
 
-// TestDeadlineThatPasses: a call whose deadline passes as it is sent still has one.
+// TestDeadlineThatPasses: a call sent as its deadline passes still has a time-out of 1
+// ms.
 func TestDeadlineThatPasses(t *testing.T) {
 	now := time.UnixMilli(1 << 40)
 	for _, left := range []time.Duration{-time.Hour, -1, 0, time.Microsecond, time.Millisecond} {
@@ -115,7 +117,7 @@ func TestDeadlineThatPasses(t *testing.T) {
 	}
 }
 
-// unaryConn is a connection with one answer to all calls.
+// unaryConn is a connection with the same answer to all calls.
 type unaryConn struct {
 	grpc.ClientConnInterface
 	reached bool
@@ -131,8 +133,8 @@ func (c unaryConn) Invoke(_ context.Context, _ string, _, _ any, opts ...grpc.Ca
 	return c.err
 }
 
-// TestFateOfUnaryCalls: a status is an answer only if it is provably the server's own,
-// and a call without an answer is unsent only if there was no connection.
+// TestFateOfUnaryCalls: a status is an answer only if it is provably the server's own. A
+// call without an answer is unsent only if there was no connection.
 func TestFateOfUnaryCalls(t *testing.T) {
 	foreign, err := status.New(codes.Unavailable, "a proxy").WithDetails(&errdetails.ErrorInfo{Domain: "example.org", Reason: "SHUTTING_DOWN"})
 	if err != nil {
@@ -161,9 +163,9 @@ func TestFateOfUnaryCalls(t *testing.T) {
 	}
 }
 
-// TestAnswersAsCallersGiveUp: many callers give up just as their answers arrive. Each
-// is told its own answer or that it gave up, and a later call of the same memory is
-// told nothing of an earlier one.
+// TestAnswersAsCallersGiveUp: many callers give up just as their answers arrive. Each is
+// told its own answer or that it gave up. A later call in the same memory is told nothing
+// of an earlier call.
 func TestAnswersAsCallersGiveUp(t *testing.T) {
 	const callers, rounds = 8, 4000
 	conn := &fakeConn{window: callers}

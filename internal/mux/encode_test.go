@@ -10,7 +10,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestTextsThatAreNone: a text that is not UTF-8 is refused, whichever it is: with it a
+// TestTextsThatAreNone: a text that is not UTF-8 is refused in any field. With it a
 // server may refuse the calls of others.
 func TestTextsThatAreNone(t *testing.T) {
 	const bad = "a\xff"
@@ -46,7 +46,7 @@ func TestTextsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestDeadlineFarAway: a time that is longer than can be told is told as the longest.
+// TestDeadlineFarAway: a time beyond the longest on the wire is told as the longest.
 func TestDeadlineFarAway(t *testing.T) {
 	now := time.UnixMilli(1 << 40)
 	c := &call{deadline: now.Add(100 * 24 * time.Hour)}

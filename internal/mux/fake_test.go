@@ -14,8 +14,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// fakeConn is a connection whose server is the test. It serves streams alone, and a
-// test that has it make a unary call fails.
+// fakeConn is a connection with the test as its server. It serves streams alone: a test
+// with a unary call fails.
 type fakeConn struct {
 	grpc.ClientConnInterface
 	window uint32 // told at once; 0: left to the test
@@ -61,7 +61,7 @@ func (c *fakeConn) stream() *fakeStream {
 type fakeStream struct {
 	grpc.ClientStream
 	ctx     context.Context
-	in      chan *samyav1.StreamRequest // what the client sent
+	in      chan *samyav1.StreamRequest // messages of the client
 	out     chan []byte
 	ended   chan struct{} // the server has ended it, with err
 	err     error
@@ -138,7 +138,7 @@ func (s *fakeStream) taken() []*samyav1.StreamRequest {
 	}
 }
 
-// grant answers calls, each as its id tells.
+// grant answers calls, each with its id.
 func (s *fakeStream) grant(calls ...*samyav1.Call) {
 	r := &samyav1.StreamResponse{}
 	for _, c := range calls {
@@ -155,7 +155,7 @@ func operation(id string) *samyav1.Operation {
 	}}
 }
 
-// outcome is what Do returned.
+// outcome is the result of Do.
 type outcome struct {
 	result *samyav1.Result
 	fate   Fate

@@ -14,9 +14,9 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// TestAnswersAheadOfAnImpossibleOne: a message with an answer to no call ends the
-// stream. Callers whose answers stand ahead of it are told these, the others that
-// theirs are lost.
+// TestAnswersAheadOfAnImpossibleOne: a message with an answer to no call ends the stream.
+// Callers with answers ahead of it are told their answers, and the other callers that
+// their answers are lost.
 func TestAnswersAheadOfAnImpossibleOne(t *testing.T) {
 	bubble(t, 10, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn
@@ -55,7 +55,7 @@ func TestAnswersAheadOfAnImpossibleOne(t *testing.T) {
 	})
 }
 
-// silent is a connection whose server has no streams and answers no unary call.
+// silent is a connection to a server that has no streams and answers no unary call.
 type silent struct{ *fakeConn }
 
 func (silent) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOption) error {
@@ -63,9 +63,9 @@ func (silent) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOpti
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// TestUnaryCallsAreGivenUp: a call that is made by itself, as its server has no
-// streams, ends with its time, its server or its caller as any other does. Another
-// server may be behind the connection then: a stream is tried again.
+// TestUnaryCallsAreGivenUp: a call made by itself, as its server has no streams, ends
+// with its time, its server or its caller like any other call. Another server may be
+// behind the connection then: a stream is tried again.
 func TestUnaryCallsAreGivenUp(t *testing.T) {
 	for what, tc := range map[string]struct {
 		by    time.Duration

@@ -19,12 +19,12 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// Many callers over a real connection, many of whom give up at any time: each is
-// told its own answer, and the server finds its window kept.
+// TestManyCallers: many callers share a real connection, and many of them give up at any
+// time. Each is told its own answer, and the server finds its window kept.
 func TestManyCallers(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	t.Run("", func(t *testing.T) {
-		// Now and then one is held back until it is cancelled.
+		// Now and then a call is held back until it is cancelled.
 		s := &server{window: 40, answer: func(op *samyav1.Operation) *samyav1.Result {
 			if op.GetAcquire().GetEntity() == "held" {
 				return nil
@@ -69,7 +69,7 @@ func TestManyCallers(t *testing.T) {
 	})
 }
 
-// The operations that a server gives failures to are answered.
+// TestFailureIsAnAnswer: a failure given by a server answers its operation.
 func TestFailureIsAnAnswer(t *testing.T) {
 	s := &server{window: 40, answer: func(*samyav1.Operation) *samyav1.Result { return failure(8, "no tokens") }}
 	m := newMux(t, listen(t, s))

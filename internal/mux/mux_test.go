@@ -24,9 +24,8 @@ type rig struct {
 	conn *fakeConn
 }
 
-// bubble runs a test in simulated time, with a Mux on a connection whose server
-// is the test. That nothing of the Mux is left running when it is closed is seen to
-// by synctest.
+// bubble runs a test in simulated time, with a Mux on a connection with the test as its
+// server. synctest checks that nothing of a closed Mux is left running.
 func bubble(t *testing.T, window uint32, f func(rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +54,7 @@ func TestAnswer(t *testing.T) {
 		if len(calls) != 2 {
 			t.Fatalf("%d calls arrived, want 2", len(calls))
 		}
-		// In the other order than they came.
+		// In the opposite order.
 		s.grant(calls[1])
 		s.grant(calls[0])
 		for id, done := range map[string]<-chan outcome{"a": a, "b": b} {
@@ -194,14 +193,14 @@ func TestWindow(t *testing.T) {
 		if len(next) != 1 || next[0].GetCalls()[0].GetOperation().GetAcquire().GetRequestId() != "3" {
 			t.Fatalf("room was made for one, and %v was sent", next)
 		}
-		// What has no room honours its context, and was not sent.
+		// A call without room honours its context, and was not sent.
 		time.Sleep(time.Second) //nolint:forbidigo // simulated time
 		want(t, "4", done[4], Unsent, context.DeadlineExceeded)
 		want(t, "3", done[3], Lost, context.DeadlineExceeded)
 	})
 }
 
-// Until the server tells the window it is one.
+// TestUnknownWindow: until the server tells its window, a single call is sent.
 func TestUnknownWindow(t *testing.T) {
 	bubble(t, 0, func(r rig) {
 		t, m, conn := r.t, r.m, r.conn
@@ -282,7 +281,7 @@ func TestEndedContext(t *testing.T) {
 	})
 }
 
-// An answer that makes no sense ends the stream: what it would be taken for is
+// TestImpossibleAnswers: an answer that makes no sense ends the stream, as its meaning is
 // not known.
 func TestImpossibleAnswers(t *testing.T) {
 	for name, answer := range map[string]func(s *fakeStream, c *samyav1.Call){
@@ -355,7 +354,7 @@ func TestDoBy(t *testing.T) {
 		time.Sleep(time.Second) //nolint:forbidigo // simulated time
 		want(t, "handed over", handed, Lost, context.DeadlineExceeded)
 		want(t, "in the queue", waits, Unsent, context.DeadlineExceeded)
-		// A call that is used again has no time of the one before.
+		// A call that is used again does not keep its earlier time.
 		again := start(t.Context(), m, "again")
 		s.grant(call)
 		msgs := s.taken()

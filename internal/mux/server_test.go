@@ -14,8 +14,8 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// server serves streams over TCP as a site does: it tells its window, answers
-// what came in one message with one, and what is held back when it is let go.
+// server serves streams over TCP like a site. It tells its window, answers the calls of a
+// message in a single message, and a held call when it is let go.
 type server struct {
 	samyav1.UnimplementedTokenServiceServer
 	window uint32
@@ -123,7 +123,7 @@ func listenNowhere(tb testing.TB) *grpc.ClientConn {
 	return conn
 }
 
-// patience is how long a test waits for what is answered in microseconds.
+// patience is the longest wait of a test for an answer that takes microseconds.
 const patience = 10 * time.Second
 
 // newMux returns a Mux that is closed with the test.

@@ -13,7 +13,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// alone has a call made by itself, as its server has no streams.
+// alone makes a call by itself, as its server has no streams.
 func alone(t *testing.T, conn interface{ stream() *fakeStream }, m *Mux, op *samyav1.Operation) <-chan outcome {
 	t.Helper()
 	done := make(chan outcome, 1)
@@ -26,8 +26,7 @@ func alone(t *testing.T, conn interface{ stream() *fakeStream }, m *Mux, op *sam
 	return done
 }
 
-// TestCloseEndsUnaryCalls: a call that is made by itself ends with the Mux, as any other
-// does.
+// TestCloseEndsUnaryCalls: a call made by itself ends with the Mux, like any other call.
 func TestCloseEndsUnaryCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := silent{&fakeConn{}}

@@ -14,7 +14,7 @@ import (
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 )
 
-// What is written by hand reads as the message of the proto file.
+// TestStreamRequestEncoding: an encoding by hand reads as the message of the proto file.
 func TestStreamRequestEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(1 << 40)
@@ -50,8 +50,8 @@ func TestStreamRequestEncoding(t *testing.T) {
 	})
 }
 
-// FuzzReadResponse holds the reading by hand against the generated code: what the
-// latter takes, the former takes for the same.
+// FuzzReadResponse compares the reading by hand with the generated code: the reading by
+// hand takes every message of the generated code for the same.
 func FuzzReadResponse(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, r := range []*samyav1.StreamResponse{
@@ -87,8 +87,7 @@ func FuzzReadResponse(tf *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Fields given twice are merged by the generated code; what senders write has
-		// each once.
+		// The generated code merges fields given twice; senders write each field once.
 		if !bytes.Equal(again, b) {
 			return
 		}

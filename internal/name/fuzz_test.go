@@ -12,8 +12,8 @@ import (
 
 var grammar = regexp.MustCompile(`\A[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*\z`)
 
-// FuzzEntity holds the checks against the grammar written as a regular
-// expression, and against how path cleaning sees a name.
+// FuzzEntity compares the checks with the grammar written as a regular expression, and
+// with path cleaning of the name.
 func FuzzEntity(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{"", "a", "acme/vm", "a//b", "../a", "a/..", "a/", "é", "a\x00", strings.Repeat("a", 257)} {
@@ -45,7 +45,7 @@ func FuzzEntity(tf *testing.F) {
 	})
 }
 
-// FuzzRequestID holds the check against the grammar as a regular expression.
+// FuzzRequestID compares the check with the grammar as a regular expression.
 func FuzzRequestID(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{"", "x", "a b", "~!", "\x7f", strings.Repeat("x", 129)} {

@@ -26,7 +26,7 @@ func TestCheck(t *testing.T) {
 	most := parts.Of("acme/vm", name.MaxTokens)
 	for what, tc := range map[string]struct {
 		batch *samyav1.BatchRequest
-		// field is the one at fault; empty for none.
+		// field is the field at fault; empty for none.
 		field string
 	}{
 		"atomic":               {atomic(parts.Of("acme/vm", 1), parts.Of("acme/vm", 2)), ""},

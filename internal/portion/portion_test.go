@@ -44,8 +44,8 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestGreedy: a holder that takes all it can get leaves room for others, a holder alone
-// has all but the last part, and memory comes back.
+// TestGreedy: a holder that takes all it can get leaves room for others. A holder alone
+// has all but the last part. Memory comes back.
 func TestGreedy(t *testing.T) {
 	for _, bound := range []int{1, 2, 7, 8, 64, 8192} {
 		var c portion.Counts
@@ -82,8 +82,8 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
-// TestEqualParts: once a bound is nearly full, a holder that comes has its equal part and
-// no more, and leaves a place for the one who comes next.
+// TestEqualParts: once a bound is nearly full, a new holder gets its equal part and no
+// more, and leaves a place for the next holder.
 func TestEqualParts(t *testing.T) {
 	const bound, many = 64, 7
 	var c portion.Counts
@@ -101,7 +101,7 @@ func TestEqualParts(t *testing.T) {
 	}
 }
 
-// TestAgainstMaps holds the counts against a map.
+// TestAgainstMaps compares the counts with a map.
 func TestAgainstMaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c portion.Counts
@@ -175,8 +175,8 @@ func TestAgainstMaps(t *testing.T) {
 	})
 }
 
-// TestMemoryComesBack: holders that have gone leave no memory behind, and those that stay
-// keep their slots.
+// TestMemoryComesBack: holders that have gone leave no memory behind, and the other
+// holders keep their slots.
 func TestMemoryComesBack(t *testing.T) {
 	const many = 100_000
 	heap := func() int {

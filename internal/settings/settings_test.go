@@ -19,7 +19,7 @@ import (
 	"github.com/samya-db/samya/internal/testfuzz"
 )
 
-// values is what the flags of the test set.
+// values holds the values of the test's flags.
 type values struct {
 	name   string
 	joins  []string
@@ -53,7 +53,7 @@ func kinds() []Kind {
 	}
 }
 
-// settle is what a command does.
+// settle settles the flags of a command.
 func settle(v *values, text string, args []string, env map[string]string) (*Settled, error) {
 	f := flags(v)
 	if err := f.Parse(args); err != nil {
@@ -102,7 +102,7 @@ func TestFlagBeforeEnvironmentBeforeFile(t *testing.T) {
 	}
 }
 
-// TestRefusals: each is told with its line and its path, and all at once.
+// TestRefusals: all refusals are told at once, each with its line and its path.
 func TestRefusals(t *testing.T) {
 	long := strings.Repeat("k", 100)
 	for name, test := range map[string]struct{ text, want string }{
@@ -185,8 +185,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestLocate: what a command says of its settings is told with the place where
-// they stand, and still matches what it matched.
+// TestLocate: an error of a command about its settings is told with the place of each
+// setting. It still matches the same errors.
 func TestLocate(t *testing.T) {
 	var v values
 	s, err := settle(&v, "thing:\n  n: 1\n  join: [a, b]\n  gossip-wait: 2s\n", []string{"--limit", "1"}, map[string]string{"SAMYA_ON": "true"})
@@ -274,7 +274,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestShownIsAFile: what is shown sets the same values when it is read.
+// TestShownIsAFile: the shown settings set the same values when they are read.
 func TestShownIsAFile(t *testing.T) {
 	words := []string{"", "x", "a b", "true", "No", "null", "~", "007", "1e3", "#", ": ", "a: b", "é", "\n", "'", `"`, "!x", "*a", "-", "[", "2001-01-01", "/a/b.c", "10.0.0.1:1"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -311,8 +311,7 @@ func TestShownIsAFile(t *testing.T) {
 	})
 }
 
-// FuzzParse: no text crashes what reads files, and what is wrong with one is told
-// with its name.
+// FuzzParse: no text crashes the reader of files, and each error names the file.
 func FuzzParse(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{

@@ -11,9 +11,9 @@ import (
 	"github.com/samya-db/samya/internal/shares"
 )
 
-// history is a cluster of sites that move tokens as the protocols do, reduced to
-// what their books show. Each move is of a power of three, so that no sum of
-// other moves makes up for one that is counted twice or not at all.
+// history is a cluster of sites that move tokens as the protocols do, reduced to the
+// contents of their books. Each move is of a power of three. So no sum of other moves
+// makes up for a move counted twice or not at all.
 type history struct {
 	t     *rapid.T
 	sites []*site
@@ -31,7 +31,7 @@ type site struct {
 	applied int
 	stars   []*part
 	out, in map[string]*shares.Transfer
-	// has are the moves that the books contain, with what each changes.
+	// has maps the moves that the books contain to their changes.
 	has map[string]int64
 }
 
@@ -49,7 +49,7 @@ type instance struct {
 	decided bool
 	applies int
 	tokens  int64
-	// raise is by how much it raises the limit, in favour of the last.
+	// raise is the raise of the limit, in favour of the last member.
 	raise int64
 }
 
@@ -75,7 +75,7 @@ func (h *history) amount() int64 {
 	return h.power
 }
 
-// step lets one thing happen; some of the things that are drawn cannot.
+// step lets a drawn event happen, unless the event is impossible.
 func (h *history) step() {
 	s := h.pick("site")
 	switch rapid.IntRange(0, 11).Draw(h.t, "what") {
@@ -162,9 +162,9 @@ func (h *history) begin(first, last *site) {
 	h.limits = append(h.limits, h.limits[len(h.limits)-1]+x.raise)
 }
 
-// joinMajority has a site pledge to the instance that is not decided yet. A site
-// that has not applied the one before cannot; one that is no member may as well
-// pledge, and is left out.
+// joinMajority makes a site pledge to the instance that is not decided yet. A site that
+// has not applied the instance before cannot pledge. A site that is no member may pledge
+// as well, and is left out.
 func (h *history) joinMajority(s *site) {
 	if len(h.instances) == 0 {
 		return
@@ -210,7 +210,7 @@ func (h *history) joinStars(s *site) {
 	}
 }
 
-// applyStars applies an instance, or forgets one that all have applied.
+// applyStars applies an instance, or forgets an instance that all members have applied.
 func (h *history) applyStars(s *site) {
 	for i, p := range s.stars {
 		switch {
@@ -226,7 +226,7 @@ func (h *history) applyStars(s *site) {
 	}
 }
 
-// seen is a share with the moves that it contains.
+// seen is a share with its moves.
 type seen struct {
 	shares.Share
 	has map[string]int64
@@ -259,8 +259,8 @@ func (h *history) share(s *site, round int) seen {
 	return seen{sh, maps.Clone(s.has)}
 }
 
-// read asks all sites, and those again that are to be asked, while things go on
-// happening; it returns what it has in the end.
+// read asks all sites, and then the sites to ask again, while events go on. It returns
+// the last cut and its shares.
 func (h *history) read(rounds, between int) (shares.Cut, []seen) {
 	all := make([]seen, len(h.sites))
 	asking := make([]string, 0, len(h.sites))
@@ -293,8 +293,8 @@ func plain(all []seen) []shares.Share {
 	return list
 }
 
-// check looks whether the cut is what it says: in truth, each move is in all of
-// the books or in none, but for transfers under way, and all adds up.
+// check compares the cut with the truth. Each move is in all of the books or in none,
+// except for transfers under way, and all adds up.
 func (h *history) check(cut shares.Cut, all []seen) {
 	var offered int64
 	moves := map[string]int64{}
@@ -323,9 +323,8 @@ func (h *history) check(cut shares.Cut, all []seen) {
 	}
 }
 
-// TestConsistentCuts: of whatever moments the shares are, a cut that is called
-// consistent counts every move once; and once nothing moves, a read is consistent
-// after three rounds.
+// TestConsistentCuts: a consistent cut counts every move once, from whatever moments its
+// shares are. Once nothing moves, a read is consistent after three rounds.
 func TestConsistentCuts(t *testing.T) {
 	consistent, again := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

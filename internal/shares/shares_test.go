@@ -53,7 +53,7 @@ type mergeCase struct {
 	what   string
 	shares []shares.Share
 	again  []string
-	// available, acquired, transit and debt are of the sums.
+	// available, acquired, transit and debt are the sums.
 	available, acquired, transit, debt int64
 }
 
@@ -222,7 +222,7 @@ func TestMergeOfDebts(t *testing.T) {
 	}
 }
 
-// TestMergeOfSeveral: which of several shares the others are held against.
+// TestMergeOfSeveral: the choice of the share that the other shares are compared with.
 func TestMergeOfSeveral(t *testing.T) {
 	for _, c := range []mergeCase{
 		{

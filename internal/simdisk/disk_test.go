@@ -55,9 +55,9 @@ func content(t *testing.T, d *simdisk.Disk, name string) []byte {
 // sectors fills n sectors with a byte.
 func sectors(n int, with byte) []byte { return bytes.Repeat([]byte{with}, n*simdisk.Sector) }
 
-// TestCutTearsSectors overwrites a synced file twice and loses the power: each
-// sector is as it was at some time since the sync, over many seeds all of them
-// are mixed, and a sync keeps all.
+// TestCutTearsSectors overwrites a synced file twice and loses the power: each sector is
+// as it was at some time since the sync. Over many seeds all mixes of sectors occur. A
+// sync keeps all sectors.
 func TestCutTearsSectors(t *testing.T) {
 	const n = 4
 	mixes := make(map[string]bool)
@@ -122,9 +122,8 @@ func TestSyncedSurvives(t *testing.T) {
 	}
 }
 
-// TestSizes makes a file longer without a sync: it has the old size, the new one,
-// or ends at a sector in between; what it was made longer by is as written or
-// zeros.
+// TestSizes makes a file longer without a sync. The file has the old size, the new size,
+// or ends at a sector in between. Each added sector is as written or zeros.
 func TestSizes(t *testing.T) {
 	sizes := make(map[int64]bool)
 	for seed := range uint64(2000) {
@@ -190,8 +189,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestFailedSync has a sync fail: programs read what they wrote, the disk may not
-// have it, and no later sync helps.
+// TestFailedSync has a sync fail: programs read their writes, the disk may lack them, and
+// no later sync helps.
 func TestFailedSync(t *testing.T) {
 	outcomes := make(map[string]bool)
 	for seed := range uint64(200) {
@@ -225,7 +224,7 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// TestCutIn loses the power in each of some calls: all later ones fail.
+// TestCutIn loses the power in each of some calls: all later calls fail.
 func TestCutIn(t *testing.T) {
 	for n := range 5 {
 		d := newDisk(uint64(n))
@@ -258,7 +257,7 @@ func TestCutIn(t *testing.T) {
 	}
 }
 
-// TestFull lets no file grow: what fits is written, and what is there may be
+// TestFull lets no file grow: the part that fits is written, and existing parts may be
 // overwritten.
 func TestFull(t *testing.T) {
 	d := newDisk(1)
@@ -296,8 +295,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestDo does something else on the disk: once the power was lost meanwhile it may
-// have been done.
+// TestDo does something else on the disk: if the power is lost meanwhile, it may have
+// been done.
 func TestDo(t *testing.T) {
 	done := 0
 	for seed := range uint64(100) {
@@ -321,8 +320,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestDoFails has the sync of a transaction fail: it is there or not, or is there
-// until the power is lost, unless another one succeeds before.
+// TestDoFails has the sync of a transaction fail. The transaction is there or not, or is
+// there until the power is lost, unless another transaction succeeds before.
 func TestDoFails(t *testing.T) {
 	outcomes := make(map[string]int)
 	for seed := range uint64(200) {

@@ -130,7 +130,7 @@ func TestOfOneTypeOnly(t *testing.T) {
 // failEnv set to anything has FuzzFails fail.
 const failEnv = "SAMYA_TEST_FUZZ_FAILS"
 
-// FuzzFails finds what its seed does not have, if TestAFailureIsTold runs it.
+// FuzzFails finds a byte that its seed lacks, if TestAFailureIsTold runs it.
 func FuzzFails(tf *testing.F) {
 	f := On(tf)
 	f.Add([]byte("seed"))

@@ -24,7 +24,7 @@ type signer struct {
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // sign makes a certificate that ends after a time; by is nil for a CA. Each of more
-// changes what is signed.
+// changes the template.
 func sign(
 	t *testing.T, by *signer, name string, serial int64, ca bool, ends time.Duration, more ...func(*x509.Certificate),
 ) *signer {
@@ -73,8 +73,8 @@ func (s *signer) list(t *testing.T, serials ...int64) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 }
 
-// trusting returns a store that trusts CAs, with revocation lists, at a time that the
-// test sets, and what writes other files.
+// trusting returns a store that trusts CAs, with revocation lists, at a time set by the
+// test. write writes other files.
 func trusting(t *testing.T, now *time.Time, lists []byte, cas ...*signer) (s *Store, write func(lists []byte, cas ...*signer)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,8 +107,8 @@ func chainOf(all ...*signer) []*x509.Certificate {
 	return chain
 }
 
-// TestGoodWhileTimePasses: a certificate that was let in is good until it ends, or what
-// is between it and its CA, or the CA, whichever is first. Clocks that step back make
+// TestGoodWhileTimePasses: an accepted certificate is good until the first certificate of
+// its chain ends: itself, the certificate between, or the CA. Clocks that step back make
 // nothing good for longer.
 func TestGoodWhileTimePasses(t *testing.T) {
 	for name, ends := range map[string]struct{ leaf, between, ca time.Duration }{
@@ -136,7 +136,7 @@ func TestGoodWhileTimePasses(t *testing.T) {
 	}
 }
 
-// TestGoodByAnotherChain: a certificate is good as long as one of its chains is.
+// TestGoodByAnotherChain: a certificate is good as long as any of its chains is good.
 func TestGoodByAnotherChain(t *testing.T) {
 	ca := sign(t, nil, "ca", 1, true, 24*time.Hour)
 	short := sign(t, ca, "between", 2, true, 10*time.Minute)
@@ -161,7 +161,7 @@ func TestGoodByAnotherChain(t *testing.T) {
 			t.Errorf("after %v: %v", at, err)
 		}
 	}
-	// The chain that is left is revoked, and then the other one.
+	// The longer chain is revoked, and then the other chain ends.
 	now = epoch
 	write(ca.list(t, 5), ca)
 	s.Look()
@@ -177,8 +177,8 @@ func TestGoodByAnotherChain(t *testing.T) {
 // errUnknown stands for the error of a certificate of an unknown CA.
 var errUnknown = errors.New("unknown authority")
 
-// TestRevokedWhileOpen: any certificate of the chain that is revoked ends the good
-// standing of a connection that is open, and so does a CA that is not trusted any more.
+// TestRevokedWhileOpen: an open connection is no longer good once any certificate of its
+// chain is revoked, or once its CA is not trusted any more.
 func TestRevokedWhileOpen(t *testing.T) {
 	ca := sign(t, nil, "ca", 1, true, 24*time.Hour)
 	between := sign(t, ca, "between", 2, true, 24*time.Hour)

@@ -41,8 +41,8 @@ type pipe struct {
 func (p *pipe) Close() error         { p.closed++; return nil }
 func (p *pipe) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// TestConnectionsAreSwept: each look closes all connections whose certificates are not
-// good any more, and no others, whether files have changed, stand or are at fault.
+// TestConnectionsAreSwept: each look closes all connections with certificates that are
+// not good any more, and no others. Files may have changed, stand or be at fault.
 func TestConnectionsAreSwept(t *testing.T) {
 	ca := sign(t, nil, "ca", 1, true, 24*time.Hour)
 	between := sign(t, ca, "between", 2, true, 20*time.Minute)
@@ -151,7 +151,7 @@ func TestAllConnectionsAreWatched(t *testing.T) {
 			if len(client.conns) != 1 || len(server.conns) != 1 {
 				t.Errorf("the client knows of %d connections, the server of %d", len(client.conns), len(server.conns))
 			}
-			// The pipe has no room for what a connection says at its end.
+			// The pipe has no room for the last message of a connection.
 			_, _ = near.Close(), far.Close()
 			_, _ = conn.Close(), other.Close()
 			if len(client.conns) != 0 || len(server.conns) != 0 {
@@ -161,8 +161,8 @@ func TestAllConnectionsAreWatched(t *testing.T) {
 	}
 }
 
-// TestWhatIsLetIn: each end holds the other's certificate against its use and against
-// the store's time, and takes up no session of before.
+// TestWhatIsLetIn: each end checks the other's certificate for its use and at the store's
+// time, and takes up no earlier session.
 func TestWhatIsLetIn(t *testing.T) {
 	const clients, servers = x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth
 	us := Identity{Site, "us"}

@@ -99,7 +99,7 @@ func shake(t *testing.T, server, client credentials.TransportCredentials) (s, c 
 	return s, c, serverErr, clientErr
 }
 
-// TestHandshakes: who is let in, by either end.
+// TestHandshakes: the callers that either end lets in.
 func TestHandshakes(t *testing.T) {
 	ca, dir := authority(t)
 	foreign, foreignDir := authority(t)
@@ -180,10 +180,9 @@ func TestHandshakes(t *testing.T) {
 	})
 }
 
-// TestReload: changed files are taken up, files that are not in order are not, and
-// what was let in by a certificate that is revoked since is cut off.
-// TestASlowHandshakeEnds: a server of HTTP that has patience with idle connections has
-// none with one that does not shake hands. After that, the server's own bounds hold.
+// TestASlowHandshakeEnds: a server of HTTP with patience for idle connections has none
+// with a connection that does not shake hands. After the handshake, the server's own
+// bounds hold.
 func TestASlowHandshakeEnds(t *testing.T) {
 	ca, dir := authority(t)
 	store := open(t, issue(t, ca, dir, us, time.Hour))
@@ -232,6 +231,8 @@ func TestASlowHandshakeEnds(t *testing.T) {
 	}
 }
 
+// TestReload: changed files are taken up, and files that are not in order are not. A
+// connection let in by a certificate that is revoked since is cut off.
 func TestReload(t *testing.T) {
 	ca, dir := authority(t)
 	site, caller := issue(t, ca, dir, us, time.Hour), issue(t, ca, dir, billing, time.Hour)
@@ -306,7 +307,7 @@ func connState(t *testing.T, server *tlsconf.Store) tls.ConnectionState {
 	return state
 }
 
-// TestFilesAtFault: what cannot be used is refused before anything starts.
+// TestFilesAtFault: files that cannot be used are refused before anything starts.
 func TestFilesAtFault(t *testing.T) {
 	ca, dir := authority(t)
 	foreign, foreignDir := authority(t)
@@ -328,7 +329,7 @@ func TestFilesAtFault(t *testing.T) {
 	}
 }
 
-// TestIdentities: which names a certificate may have.
+// TestIdentities: the names that a certificate may have.
 func TestIdentities(t *testing.T) {
 	for uris, want := range map[string]string{
 		"":                                           "client/cn",
@@ -397,7 +398,7 @@ func FuzzHandshake(tf *testing.F) {
 			there.Close()
 		}()
 		go func() {
-			// What the server answers is of no interest.
+			// The server's answer is of no interest.
 			_, _ = io.Copy(io.Discard, there)
 		}()
 		if _, _, err := s.ServerCredentials().ServerHandshake(here); err == nil {
@@ -407,7 +408,7 @@ func FuzzHandshake(tf *testing.F) {
 	})
 }
 
-// hello records what a client says first.
+// hello records the first bytes of a client.
 func hello(tb testing.TB, s *tlsconf.Store) []byte {
 	tb.Helper()
 	here, there := net.Pipe()

@@ -16,7 +16,7 @@ type arrival struct {
 	after time.Duration
 }
 
-// recorder notes what a line delivers.
+// recorder notes the values that a line delivers.
 type recorder struct {
 	began    time.Time
 	mu       sync.Mutex
@@ -82,8 +82,8 @@ func TestDelayLineIsBounded(t *testing.T) {
 	})
 }
 
-// A receiver that is slower than the sender holds up the values behind, never
-// the sender.
+// TestDelayLineSlowReceiver: a receiver that is slower than the sender holds up the
+// values behind, never the sender.
 func TestDelayLineSlowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{began: time.Now()}

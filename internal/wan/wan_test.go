@@ -142,7 +142,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is taken is symmetric, complete and within its bounds.
+// FuzzParse: an accepted matrix is symmetric, complete and within its bounds.
 func FuzzParse(tf *testing.F) {
 	f := testfuzz.On(tf)
 	for _, s := range []string{"us,as,131ms", "a,b,1s\nb,a,1s\n", "#\n\na,a,0s", "a,b,1e9h", "a,b,-1s", ",,"} {

@@ -15,13 +15,13 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// entity and limit are what the test's clients work on.
+// entity and limit are used by the test's clients.
 const (
 	entity = "acme/vm"
 	limit  = 1000
 )
 
-// outputs are those of terraform/local.
+// outputs are the outputs of terraform/local.
 type outputs struct {
 	Endpoints   map[string][]string `json:"endpoints"`
 	Directory   string              `json:"directory"`
@@ -71,7 +71,7 @@ func TestCluster(t *testing.T) {
 	u.acquire("europe-west2", 250)
 	u.balance("after acquiring through two regions")
 
-	// Scaling touches what is scaled, alone.
+	// Scaling touches the scaled processes alone.
 	before := u.pids()
 	regions["us-west1"] = local.Region{Sites: 1, AppManagers: 4}
 	regions["europe-west2"] = local.Region{Sites: 1, AppManagers: 1}
@@ -141,7 +141,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestVariables holds that what cannot be run is refused by the plan.
+// TestVariables: the plan refuses a cluster that cannot run.
 func TestVariables(t *testing.T) {
 	samya := filepath.Join(t.TempDir(), "samya")
 	if err := os.WriteFile(samya, nil, 0o600); err != nil {

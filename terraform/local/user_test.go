@@ -18,7 +18,7 @@ import (
 	"github.com/samya-db/samya/terraform/tofutest"
 )
 
-// user is a client of the cluster that knows what it holds.
+// user is a client of the cluster that knows how many tokens it holds.
 type user struct {
 	t    *testing.T
 	c    *tofutest.Config
@@ -73,7 +73,7 @@ func (u *user) release(region string, tokens int64) {
 	u.held -= tokens
 }
 
-// balance holds the books of all sites against what the user holds.
+// balance compares the books of all sites with the tokens that the user holds.
 func (u *user) balance(when string) {
 	u.t.Helper()
 	var last string
@@ -98,7 +98,7 @@ func (u *user) balance(when string) {
 	}
 }
 
-// pids are the processes that run.
+// pids returns the processes that run.
 func (u *user) pids() map[string]int {
 	u.t.Helper()
 	state, err := local.Read(u.out.Directory)
@@ -135,8 +135,7 @@ func (u *user) gone(name string) {
 	})
 }
 
-// changed holds that these processes were restarted, started and stopped, and
-// no other.
+// changed checks that these processes were restarted, started and stopped, and no other.
 func (u *user) changed(before map[string]int, restarted, started, stopped []string) {
 	u.t.Helper()
 	now := u.pids()
@@ -183,7 +182,7 @@ func runs(pid int) bool {
 	return err == nil && !strings.Contains(string(b), ") Z ")
 }
 
-// free holds that nobody listens there.
+// free checks that nobody listens at addr.
 func free(t *testing.T, addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)

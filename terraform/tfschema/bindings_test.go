@@ -41,8 +41,8 @@ func TestBindings(t *testing.T) {
 	}
 }
 
-// TestBindingsOfAnotherForm holds that what is not understood is refused: an
-// argument that is passed over would be missed, one that is made up would pass.
+// TestBindingsOfAnotherForm: bindings in an unknown form are refused. A skipped argument
+// would be missed, and an invented argument would pass.
 func TestBindingsOfAnotherForm(t *testing.T) {
 	read := func(name string) string {
 		b, err := os.ReadFile(filepath.Join("testdata", "package", "lib", "compute-thing", name))
@@ -77,8 +77,8 @@ func TestBindingsOfAnotherForm(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOfWhatIsUsed holds that the schemas that are kept have every kind
-// of resource that a configuration names, and no other.
+// TestSchemasAreOfWhatIsUsed: the kept schemas have every kind of resource that a
+// configuration names, and no other.
 func TestSchemasAreOfWhatIsUsed(t *testing.T) {
 	dir := filepath.Join("..", "..", "terraform")
 	for _, provider := range []string{"google", "aws"} {

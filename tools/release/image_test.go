@@ -109,14 +109,14 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// container runs programs in the root of an image: that root read-only, a data
-// directory of its own, as the image's user, with processes of its own.
+// container runs programs in the root of an image, as the image's user. The root is
+// read-only; the data directory and the processes are its own.
 type container struct {
 	t          *testing.T
 	root, data string
 }
 
-// enter is what a container does: mounts of its own that end with it. Its first
+// enter is the start of a container: mounts of its own that end with it. Its first
 // argument is the root, its second the data.
 const enter = `set -e
 mount --bind "$1" "$1"
@@ -271,7 +271,7 @@ client: {addr: %[4]q}
 	if err != nil || !strings.Contains(out, `"acquired": 3`) {
 		t.Errorf("%v: %s", err, out)
 	}
-	// What the site wrote is its user's.
+	// The site's files belong to its user.
 	info, err := os.Stat(filepath.Join(c.data, "us"))
 	if err != nil {
 		t.Fatal(err)

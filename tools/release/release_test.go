@@ -36,11 +36,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// linux is what the tests build for: this machine, or what would run on its like.
+// linux is the platform of the tests' builds: Linux on this machine's architecture.
 var linux = platform{"linux", runtime.GOARCH}
 
-// once builds what there is to download, as the source stands here, for
-// the tests that look at it.
+// once builds the files to download, from the source as it stands here, for the tests
+// that look at them.
 var once = sync.OnceValues(func() (*release, error) {
 	src, err := readSource(context.Background(), "../..")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestArchive(t *testing.T) {
 			t.Errorf("%q, %v; want %q", out, err, want)
 		}
 	}
-	// It is static, and tells nothing of where it was built.
+	// The program is static, and tells nothing of the place of its build.
 	b, err := elf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestSBOM: it lists the modules that are linked, and those alone.
+// TestSBOM: the SBOM lists the linked modules, and no others.
 func TestSBOM(t *testing.T) {
 	r := built(t)
 	f, err := os.Open(filepath.Join(r.out, "samya_"+r.source.version+"_"+linux.String()+".cdx.json"))
@@ -192,7 +192,7 @@ func TestSBOM(t *testing.T) {
 	if !slices.Equal(listed, want) || len(want) < 20 {
 		t.Errorf("lists %q, want %q", listed, want)
 	}
-	// It is in the go.mod, and for tests alone.
+	// rapid is in the go.mod, and for tests alone.
 	if slices.ContainsFunc(listed, func(m string) bool { return strings.HasPrefix(m, "pgregory.net/rapid@") }) {
 		t.Error("lists what is not linked")
 	}
@@ -224,8 +224,8 @@ func TestNoTermsNoRelease(t *testing.T) {
 	}
 }
 
-// TestArchivesAreOfTheirFiles: neither the order in which files come nor what the
-// file system says of them makes a difference.
+// TestArchivesAreOfTheirFiles: neither the order of the files nor their metadata in the
+// file system makes a difference.
 func TestArchivesAreOfTheirFiles(t *testing.T) {
 	one := func(old time.Time, mode os.FileMode, turn bool) []byte {
 		path := filepath.Join(t.TempDir(), "x")
@@ -339,7 +339,7 @@ func TestSource(t *testing.T) {
 	if s.committed().version != "v1.10.0" || s.committed().modified {
 		t.Errorf("%+v", s.committed())
 	}
-	// What is exported is the commit, not what lies there.
+	// The export has the files of the commit, not of the work tree.
 	to := filepath.Join(t.TempDir(), "x", "y")
 	if got, err := s.export(t.Context(), to); err != nil || got.dir != to || !got.exported {
 		t.Fatalf("%+v, %v", got, err)
