@@ -39,9 +39,10 @@ type catalogue struct {
 	mode ModeRecord
 	// numbered is how many changes were decided so far.
 	numbered uint64
-	// changes are the last decided ones, oldest first; results finds them.
-	changes []ChangeRecord
-	results map[string]ChangeRecord
+	// changes are the last decided ones, oldest first; results finds them by request id.
+	// A change that created an entity takes some 300 bytes, see TestMemoryOfAChange.
+	changes []*ChangeRecord
+	results map[string]*ChangeRecord
 	// clock is the latest Asked of all changes decided.
 	clock int64
 	// gap says that a snapshot was installed in this step that tells of no results
@@ -185,14 +186,14 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 // note keeps a decided change, and forgets the oldest beyond KeepChanges, as far as
 // their results no longer count.
 func (cat *catalogue) note(r ChangeRecord) {
-	cat.changes = append(cat.changes, r)
-	cat.results[r.Change.RequestID] = r
+	cat.changes = append(cat.changes, &r)
+	cat.results[r.Change.RequestID] = &r
 	cat.clock = max(cat.clock, r.Change.Asked)
 	over := 0
-	for len(cat.changes)-over > cat.c.cfg.KeepChanges && !cat.lasts(&cat.changes[over]) {
-		o := &cat.changes[over]
+	for len(cat.changes)-over > cat.c.cfg.KeepChanges && !cat.lasts(cat.changes[over]) {
+		o := cat.changes[over]
 		// The id may have been decided anew.
-		if cat.results[o.Change.RequestID].Number == o.Number {
+		if cat.results[o.Change.RequestID] == o {
 			delete(cat.results, o.Change.RequestID)
 		}
 		over++

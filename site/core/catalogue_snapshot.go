@@ -40,7 +40,7 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 	var s catalogueSnapshot
 	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
 		i := sort.Search(len(cat.changes), func(i int) bool { return cat.changes[i].Instance > since })
-		s.Missed = cat.changes[i:]
+		s.Missed = recordsOf(cat.changes[i:])
 	} else {
 		s.Whole = cat.whole()
 	}
@@ -51,9 +51,18 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 	return b
 }
 
+// recordsOf copies records, for a snapshot.
+func recordsOf(changes []*ChangeRecord) []ChangeRecord {
+	records := make([]ChangeRecord, len(changes))
+	for i, r := range changes {
+		records[i] = *r
+	}
+	return records
+}
+
 func (cat *catalogue) whole() *catalogueWhole {
 	w := &catalogueWhole{
-		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: cat.changes,
+		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: recordsOf(cat.changes),
 	}
 	cat.c.space.ascend("", func(e *entity) bool {
 		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
@@ -118,7 +127,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	})
 	cat.reshapes = true
 	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
-	cat.changes, cat.results, cat.clock = nil, make(map[string]ChangeRecord), 0
+	cat.changes, cat.results, cat.clock = nil, make(map[string]*ChangeRecord), 0
 	// An older version forgets results by count.
 	cat.gap = len(w.Changes) >= legacyChanges && w.Changes[0].Change.Keep == 0
 	for _, r := range w.Changes {

@@ -108,7 +108,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 }
 
 func (c *Core) restore(from *Restored) error {
-	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord), asks: make(asks)}
+	c.cat = catalogue{c: c, results: make(map[string]*ChangeRecord), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.cat.generation, c.cat.numbered, c.cat.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol

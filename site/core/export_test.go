@@ -50,8 +50,8 @@ func (c *Core) Follow(leader *Core, whole bool) error {
 	if whole {
 		s.Whole = leader.cat.whole()
 	} else {
-		i := slices.IndexFunc(leader.cat.changes, func(r ChangeRecord) bool { return r.Number > c.cat.numbered })
-		s.Missed = leader.cat.changes[i:]
+		i := slices.IndexFunc(leader.cat.changes, func(r *ChangeRecord) bool { return r.Number > c.cat.numbered })
+		s.Missed = recordsOf(leader.cat.changes[i:])
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Core) FollowEach(leader *Core) error {
 		if r.Number <= c.cat.numbered {
 			continue
 		}
-		b, err := json.Marshal(catalogueSnapshot{Missed: leader.cat.changes[i : i+1]})
+		b, err := json.Marshal(catalogueSnapshot{Missed: recordsOf(leader.cat.changes[i : i+1])})
 		if err == nil {
 			err = c.InstallCatalogue(b)
 		}

@@ -62,8 +62,10 @@ func (cat *catalogue) lasts(r *ChangeRecord) bool {
 
 // result finds the result of a request id, as long as it counts.
 func (cat *catalogue) result(id string) (ChangeRecord, bool) {
-	r, ok := cat.results[id]
-	return r, ok && cat.lasts(&r)
+	if r := cat.results[id]; r != nil && cat.lasts(r) {
+		return *r, true
+	}
+	return ChangeRecord{}, false
 }
 
 // full returns for how long the table of results has no room for another change, in
