@@ -33,8 +33,6 @@ type entity struct {
 	// busyUntil is until when others are told of it, demandUntil until when as
 	// busy by requests here.
 	busyUntil, demandUntil Tick
-	// changes are the limit changes asked for here and not yet decided.
-	changes []*pendingChange
 	// children counts the entities right below.
 	children int32
 	// heapAt is its place in the core's heap, or -1, and wake when the core must look
@@ -55,7 +53,6 @@ type entity struct {
 	initial Tokens
 	limit   Tokens
 	version uint64
-	results []LimitResult
 	// majority is the entity's sequence of instances that a majority decides, and
 	// star its part in those that their members decide; each is nil until there is
 	// one.
@@ -96,6 +93,40 @@ type seldom struct {
 	// turns is from when on the sites of a crowd may begin the next instance, one after
 	// the other; 0 where there is none. See crowd.go.
 	turns Tick
+	// changes are the limit changes asked for here and not yet decided, results those
+	// that were decided lately.
+	changes []*pendingChange
+	results []LimitResult
+}
+
+// limitChanges are seldom.changes.
+func (e *entity) limitChanges() []*pendingChange {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.changes
+}
+
+// setLimitChanges stores seldom.changes.
+func (e *entity) setLimitChanges(changes []*pendingChange) {
+	if len(changes) > 0 || e.seldom != nil {
+		e.rarely().changes = changes
+	}
+}
+
+// limitResults are seldom.results.
+func (e *entity) limitResults() []LimitResult {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.results
+}
+
+// setLimitResults stores seldom.results.
+func (e *entity) setLimitResults(results []LimitResult) {
+	if len(results) > 0 || e.seldom != nil {
+		e.rarely().results = results
+	}
 }
 
 // rarely is what few entities have, to be changed.
@@ -161,7 +192,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		Pace:      e.demand.paceAt(now),
 		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,
-		Changing:  firstDue(e.changes) != nil,
+		Changing:  firstDue(e.limitChanges()) != nil,
 
 		Refused:      e.droughtNow().refused,
 		SinceTrigger: now - e.hunt.triggered,
