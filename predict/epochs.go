@@ -59,6 +59,12 @@ type smallBin struct{ net, peak float32 }
 // told is the forecast of an epoch: p and High.
 type told struct{ p, high float32 }
 
+func (t *told) state(c *codec) {
+	c.small(&t.p)
+	c.small(&t.high)
+	c.failed = c.failed || math.IsNaN(float64(t.high))
+}
+
 func newEpochs(name string, o Options, model point) *epochs {
 	return &epochs{
 		name: name, options: o, model: model,
@@ -191,17 +197,18 @@ func (e *epochs) fallbacks() uint64 { return e.fell }
 func (e *epochs) state(c *codec) {
 	c.integer(&e.count, 0, math.MaxInt)
 	for i := range e.bins {
-		c.small(&e.bins[i].net)
-		c.small(&e.bins[i].peak)
+		b := &e.bins[i]
+		c.small(&b.net)
+		c.small(&b.peak)
+		// A bin is missing as a whole.
+		c.failed = c.failed || math.IsNaN(float64(b.net)) != math.IsNaN(float64(b.peak))
 	}
 	for i := range e.pending {
-		c.small(&e.pending[i].p)
-		c.small(&e.pending[i].high)
+		e.pending[i].state(c)
 	}
 	e.tracker.state(c)
 	e.nextBin.state(c)
-	c.small(&e.soon.p)
-	c.small(&e.soon.high)
+	e.soon.state(c)
 	for _, f := range [...]*float64{&e.rise, &e.low, &e.high, &e.expected, &e.peak, &e.first} {
 		c.value(f)
 	}

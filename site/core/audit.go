@@ -241,7 +241,7 @@ func (c *Core) endAudit(e *entity) {
 // version, so only one of two simultaneous audits counts.
 func (c *Core) setAside(e *entity, surplus Tokens) {
 	id := fmt.Sprintf("surplus\x00%d", e.version)
-	if len(e.changes) >= c.cfg.MaxChanges || slices.ContainsFunc(e.changes, func(p *pendingChange) bool { return p.requestID == id }) {
+	if len(e.limitChanges()) >= c.cfg.MaxChanges || slices.ContainsFunc(e.limitChanges(), func(p *pendingChange) bool { return p.requestID == id }) {
 		return
 	}
 	times, _ := c.changeTimes(&Change{}, e.clock())
@@ -249,9 +249,9 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 	if err != nil {
 		panic(fmt.Sprintf("core: plain data does not marshal: %v", err))
 	}
-	e.changes = append(e.changes, &pendingChange{
+	e.setLimitChanges(append(e.limitChanges(), &pendingChange{
 		requestID: id, until: c.now.Tick + auditFor, dies: c.now.Tick + auditFor, encoded: encoded, times: times,
-	})
+	}))
 	c.pursue(e)
 	c.schedule(e)
 }

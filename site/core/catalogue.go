@@ -39,9 +39,8 @@ type catalogue struct {
 	mode ModeRecord
 	// numbered is the number of changes decided so far.
 	numbered uint64
-	// changes are the last decided changes, oldest first; results finds them.
-	changes []ChangeRecord
-	results map[string]ChangeRecord
+	// changes are the last decided changes.
+	changes changeResults
 	// clock is the latest Asked of all changes decided.
 	clock int64
 	// gap says that a snapshot installed in this step has no results by time: some may
@@ -185,22 +184,16 @@ func (cat *catalogue) settle(t avantan.Instance, ch CatalogueChange) {
 // note keeps a decided change. Beyond KeepChanges it forgets the oldest changes, unless
 // their results still count.
 func (cat *catalogue) note(r ChangeRecord) {
-	cat.changes = append(cat.changes, r)
-	cat.results[r.Change.RequestID] = r
+	cat.changes.add(&r)
 	cat.clock = max(cat.clock, r.Change.Asked)
-	over := 0
-	for len(cat.changes)-over > cat.c.cfg.KeepChanges && !cat.lasts(&cat.changes[over]) {
-		o := &cat.changes[over]
-		// The id may have been decided anew.
-		if cat.results[o.Change.RequestID].Number == o.Number {
-			delete(cat.results, o.Change.RequestID)
-		}
+	over, oldest := 0, cat.changes.at(0)
+	for cat.changes.len()-over > cat.c.cfg.KeepChanges && !cat.lasts(&oldest) {
 		over++
+		oldest = cat.changes.at(over)
 	}
 	if over > 0 {
-		clear(cat.changes[:over])
-		cat.changes = cat.changes[over:]
-		cat.c.out.Records.ForgetChanges = cat.changes[0].Number
+		cat.changes.forgetOldest(over)
+		cat.c.out.Records.ForgetChanges = oldest.Number
 	}
 }
 

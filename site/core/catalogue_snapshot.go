@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/samya-db/samya/avantan"
@@ -37,9 +38,10 @@ type createdEntry struct {
 // Snapshot implements avantan.Ledger.
 func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 	var s catalogueSnapshot
-	if cat.numbered == uint64(len(cat.changes)) || (len(cat.changes) > 0 && cat.changes[0].Instance <= since) {
-		i := sort.Search(len(cat.changes), func(i int) bool { return cat.changes[i].Instance > since })
-		s.Missed = cat.changes[i:]
+	kept := cat.changes.len()
+	if cat.numbered == uint64(kept) || (kept > 0 && cat.changes.at(0).Instance <= since) {
+		i := sort.Search(kept, func(i int) bool { return cat.changes.at(i).Instance > since })
+		s.Missed = slices.Collect(cat.changes.from(i))
 	} else {
 		s.Whole = cat.whole()
 	}
@@ -52,7 +54,7 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 
 func (cat *catalogue) whole() *catalogueWhole {
 	w := &catalogueWhole{
-		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: cat.changes,
+		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: slices.Collect(cat.changes.from(0)),
 	}
 	cat.c.space.ascend("", func(e *entity) bool {
 		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
@@ -116,7 +118,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 	})
 	cat.reshapes = true
 	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
-	cat.changes, cat.results, cat.clock = nil, make(map[string]ChangeRecord), 0
+	cat.changes, cat.clock = newChangeResults(), 0
 	// An older version forgets results by count.
 	cat.gap = len(w.Changes) >= legacyChanges && w.Changes[0].Change.Keep == 0
 	for _, r := range w.Changes {

@@ -259,7 +259,7 @@ func (e *entity) settleLimit(r LimitResult) {
 	e.limit, e.version = r.Limit, r.Version
 	// Only the answer to a repeat is remembered.
 	r.setAside = 0
-	e.results = append(e.results, r)
+	e.setLimitResults(append(e.limitResults(), r))
 	e.forgetResults()
 }
 
@@ -275,10 +275,10 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 			c.schedule(e)
 			return
 		}
-		if joinPending(c, e.changes, p) {
+		if joinPending(c, e.limitChanges(), p) {
 			return
 		}
-		if len(e.changes) >= c.cfg.MaxChanges {
+		if len(e.limitChanges()) >= c.cfg.MaxChanges {
 			c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
 			return
 		}
@@ -301,7 +301,7 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 			return
 		}
 		p.encoded = encoded
-		e.changes = append(e.changes, p)
+		e.setLimitChanges(append(e.limitChanges(), p))
 		c.pursue(e)
 		c.schedule(e)
 	})
@@ -330,8 +330,8 @@ func (c *Core) answerLimit(e *entity, p *pendingChange) bool {
 // results may have been forgotten before this site heard of them.
 func (c *Core) answerChanges(e *entity, gap bool) {
 	clock := e.clock()
-	e.changes = slices.DeleteFunc(e.changes, func(p *pendingChange) bool {
+	e.setLimitChanges(slices.DeleteFunc(e.limitChanges(), func(p *pendingChange) bool {
 		return c.answerLimit(e, p) || c.undecided(p, clock, gap)
-	})
-	notProposed(e.changes)
+	}))
+	notProposed(e.limitChanges())
 }

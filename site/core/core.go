@@ -110,7 +110,7 @@ func New(cfg Config, from Restored) (*Core, error) {
 }
 
 func (c *Core) restore(from *Restored) error {
-	c.cat = catalogue{c: c, results: make(map[string]ChangeRecord), asks: make(asks)}
+	c.cat = catalogue{c: c, changes: newChangeResults(), asks: make(asks)}
 	var state avantan.State
 	if r := from.Catalogue; r != nil {
 		c.cat.generation, c.cat.numbered, c.cat.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
@@ -153,7 +153,8 @@ func (c *Core) restore(from *Restored) error {
 			e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c, e: e}, r.Transfer.Clone())
 		}
 		e.moved, e.fetches = r.Moved, r.Fetches
-		e.limit, e.version, e.results = r.Limit, r.Version, r.Results
+		e.limit, e.version = r.Limit, r.Version
+		e.setLimitResults(r.Results)
 		var err error
 		if e.books, err = books.Of(b.Left, b.Net, e.offered()); err != nil {
 			return fmt.Errorf("entity %q: %w", r.Name, err)
@@ -291,7 +292,7 @@ func (c *Core) recordEntity(rec *Records, e *entity) {
 	if e.dirtyRecord {
 		r := EntityRecord{
 			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
-			Results: append([]LimitResult(nil), e.results...), Moved: e.moved, Fetches: e.fetches,
+			Results: append([]LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
 			Surplus: e.surplus(), Shape: c.space.shapes[e],
 		}
 		if d := e.debt(); d != nil {
@@ -420,10 +421,10 @@ func (c *Core) addEntity(name string, generation uint64, limit Tokens) *entity {
 // dropEntity forgets a deleted entity without children. rechain answers the acquires that
 // wait for its tokens.
 func (c *Core) dropEntity(e *entity) {
-	for _, p := range e.changes {
+	for _, p := range e.limitChanges() {
 		c.answerAll(p, Answer{Code: NotFound})
 	}
-	e.changes = nil
+	e.setLimitChanges(nil)
 	c.endAcks(e)
 	c.endWatches(e, e.deleted())
 	c.timers.remove(e)

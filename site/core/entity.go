@@ -32,8 +32,6 @@ type entity struct {
 	// busyUntil is the tick until which this site tells others of the entity, demandUntil
 	// the tick until which it tells them that requests here keep it busy.
 	busyUntil, demandUntil Tick
-	// changes are the limit changes asked for here and not yet decided.
-	changes []*pendingChange
 	// children counts the entities right below.
 	children int32
 	// heapAt is its place in the core's calendar, or -1; wake is the tick at which the
@@ -55,7 +53,6 @@ type entity struct {
 	initial Tokens
 	limit   Tokens
 	version uint64
-	results []LimitResult
 	// majority is the entity's sequence of majority instances, star its part in instances
 	// decided by their members; each is nil before the first instance.
 	majority *avantan.Machine
@@ -95,6 +92,40 @@ type seldom struct {
 	turns Tick
 	// surplus is the number of tokens kept out of circulation.
 	surplus Tokens
+	// changes are the limit changes requested here without a decision, results the changes
+	// decided lately.
+	changes []*pendingChange
+	results []LimitResult
+}
+
+// limitChanges are seldom.changes.
+func (e *entity) limitChanges() []*pendingChange {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.changes
+}
+
+// setLimitChanges stores seldom.changes.
+func (e *entity) setLimitChanges(changes []*pendingChange) {
+	if len(changes) > 0 || e.seldom != nil {
+		e.rarely().changes = changes
+	}
+}
+
+// limitResults are seldom.results.
+func (e *entity) limitResults() []LimitResult {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.results
+}
+
+// setLimitResults stores seldom.results.
+func (e *entity) setLimitResults(results []LimitResult) {
+	if len(results) > 0 || e.seldom != nil {
+		e.rarely().results = results
+	}
 }
 
 // surplus is the number of tokens kept out of circulation; see EntityRecord.
@@ -171,7 +202,7 @@ func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
 		Pace:      e.demand.paceAt(now),
 		Forecast:  forecast,
 		LastGrant: e.hunt.lastGrant,
-		Changing:  firstDue(e.changes) != nil,
+		Changing:  firstDue(e.limitChanges()) != nil,
 
 		Refused:      e.droughtNow().refused,
 		SinceTrigger: now - e.hunt.triggered,

@@ -2,7 +2,6 @@ package core
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/predict"
@@ -49,8 +48,11 @@ func (c *Core) Follow(leader *Core, whole bool) error {
 	if whole {
 		s.Whole = leader.cat.whole()
 	} else {
-		i := slices.IndexFunc(leader.cat.changes, func(r ChangeRecord) bool { return r.Number > c.cat.numbered })
-		s.Missed = leader.cat.changes[i:]
+		for r := range leader.cat.changes.from(0) {
+			if r.Number > c.cat.numbered {
+				s.Missed = append(s.Missed, r)
+			}
+		}
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -61,11 +63,11 @@ func (c *Core) Follow(leader *Core, whole bool) error {
 
 // FollowEach is Follow with each missed change in a step of its own.
 func (c *Core) FollowEach(leader *Core) error {
-	for i, r := range leader.cat.changes {
+	for r := range leader.cat.changes.from(0) {
 		if r.Number <= c.cat.numbered {
 			continue
 		}
-		b, err := json.Marshal(catalogueSnapshot{Missed: leader.cat.changes[i : i+1]})
+		b, err := json.Marshal(catalogueSnapshot{Missed: []ChangeRecord{r}})
 		if err == nil {
 			err = c.InstallCatalogue(b)
 		}

@@ -199,10 +199,10 @@ func (c *Core) endHalted() {
 		if !e.halted() {
 			return true
 		}
-		for _, p := range e.changes {
+		for _, p := range e.limitChanges() {
 			c.answerAll(p, Answer{Code: Unknown})
 		}
-		e.changes = nil
+		e.setLimitChanges(nil)
 		c.endAcks(e)
 		c.unsplit(e)
 		return true

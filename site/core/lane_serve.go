@@ -188,7 +188,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 		e.demand.acquired(l.now.Tick, tokens)
 		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 		l.touch(e)
-		if e.books.Left() < c.enough(e) || len(e.changes) > 0 || !e.told && len(c.cfg.Members) > 1 {
+		if e.books.Left() < c.enough(e) || len(e.limitChanges()) > 0 || !e.told && len(c.cfg.Members) > 1 {
 			l.lookLater(e)
 		}
 	}
@@ -254,7 +254,7 @@ func (c *Core) takesBack(number int, ch charge) bool {
 
 // atEase reports whether the entity lacks no tokens and nothing follows up on a lack.
 func (c *Core) atEase(e *entity) bool {
-	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.changes) == 0 && !e.hunt.short && e.droughtNow().since == 0
+	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.limitChanges()) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }
 
 // noteServed makes a record findable and has it stored, unless its key has a record or a

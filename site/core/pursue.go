@@ -67,7 +67,7 @@ func (c *Core) enough(e *entity) Tokens {
 
 // look checks after a grant whether it is time to ask for tokens, once a millisecond.
 func (c *Core) look(e *entity) {
-	if e.books.Left() >= c.enough(e) && len(e.changes) == 0 {
+	if e.books.Left() >= c.enough(e) && len(e.limitChanges()) == 0 {
 		return
 	}
 	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
@@ -82,8 +82,8 @@ func (c *Core) pursue(e *entity) {
 	if e.halted() {
 		return
 	}
-	if e.majority != nil && overdue(e.changes, e.majority) {
-		notProposed(e.changes)
+	if e.majority != nil && overdue(e.limitChanges(), e.majority) {
+		notProposed(e.limitChanges())
 		c.begin(e)
 		return
 	}
@@ -198,7 +198,7 @@ func (c *Core) majorityThere(e *entity) bool {
 func (c *Core) begin(e *entity) {
 	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
 	settles := e.owed() > 0 || e.owes()
-	if ch := firstDue(e.changes); ch != nil {
+	if ch := firstDue(e.limitChanges()); ch != nil {
 		p.Change = ch.encoded
 		ch.proposed = true
 		if r, err := e.judge(ch.encoded); err == nil && r.delta(e) < 0 {
@@ -227,11 +227,11 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	}
 	c.send(e.name, e.generation, out.Messages)
 	c.protocolEvents(e.name, &out)
-	for _, p := range e.changes {
+	for _, p := range e.limitChanges() {
 		p.built = p.built || (p.proposed && e.majority.State().Built)
 	}
 	if out.Failed != avantan.FailedNot {
-		notProposed(e.changes)
+		notProposed(e.limitChanges())
 	}
 	if out.Failed == avantan.FailedNoQuorum {
 		e.hunt.noQuorum = c.now.Tick + noQuorumPatiences*c.cfg.Patience

@@ -23,7 +23,7 @@ type limitSnapshot struct {
 
 // Snapshot implements avantan.Ledger.
 func (l *entityLedger) Snapshot(avantan.Instance) []byte {
-	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), Results: l.e.results}
+	s := limitSnapshot{Limit: l.e.limit, Version: l.e.version, Surplus: l.e.surplus(), Results: l.e.limitResults()}
 	if d := l.e.debt(); d != nil {
 		s.Debt, s.DebtSince, s.DebtHeard = d.amount, d.since, l.c.heardBy(d)
 	}
@@ -43,7 +43,8 @@ func (l *entityLedger) Install(t avantan.Instance, snapshot []byte) error {
 	if s.Version != l.e.version {
 		l.c.limitChanged(l.e, t)
 	}
-	l.e.limit, l.e.version, l.e.results = s.Limit, s.Version, s.Results
+	l.e.limit, l.e.version = s.Limit, s.Version
+	l.e.setLimitResults(s.Results)
 	l.c.keepOut(l.e, s.Surplus)
 	l.c.knowDebt(l.e, s.Debt, s.DebtSince, s.DebtHeard)
 	if l.c.applied == nil {

@@ -58,7 +58,7 @@ func (c *Core) schedule(e *entity) {
 		c.later(e)
 	}
 	c.queueMoved(e)
-	t := firstUntil(e.changes)
+	t := firstUntil(e.limitChanges())
 	if e.majority != nil {
 		t = earlier(t, wakeOf(e.majority))
 	}
@@ -134,7 +134,7 @@ func (c *Core) wake() {
 	for _, e := range due {
 		c.expireQueue(e)
 		c.forgetAudit(e)
-		e.changes = c.expireChanges(e.changes, e.majority)
+		e.setLimitChanges(c.expireChanges(e.limitChanges(), e.majority))
 		c.expireAcks(e)
 		if e.majority != nil {
 			if at, ok := e.majority.WakeAt(); ok && at <= c.now.Tick {
@@ -205,7 +205,7 @@ func (c *Core) tellLimits() {
 		}
 		visited++
 		c.cat.told = e.name
-		if len(e.results) == 0 && e.owed() == 0 {
+		if len(e.limitResults()) == 0 && e.owed() == 0 {
 			return true
 		}
 		told++

@@ -62,21 +62,23 @@ func (cat *catalogue) lasts(r *ChangeRecord) bool {
 
 // result finds the result of a request id, as long as it counts.
 func (cat *catalogue) result(id string) (ChangeRecord, bool) {
-	r, ok := cat.results[id]
-	return r, ok && cat.lasts(&r)
+	if r, ok := cat.changes.find(id); ok && cat.lasts(&r) {
+		return r, true
+	}
+	return ChangeRecord{}, false
 }
 
 // full returns the time in milliseconds for which the table of results has no room for
 // another change; 0 if it has room. Young results are not forgotten to make room.
 func (cat *catalogue) full(now int64) int64 {
-	oldest := len(cat.changes) + len(cat.pending) - cat.c.cfg.MaxResults
+	oldest := cat.changes.len() + len(cat.pending) - cat.c.cfg.MaxResults
 	switch {
 	case oldest < 0:
 		return 0
-	case oldest >= len(cat.changes):
+	case oldest >= cat.changes.len():
 		return retryFull
 	}
-	return fullFor(cat.changes[oldest].Change.Keep, now)
+	return fullFor(cat.changes.at(oldest).Change.Keep, now)
 }
 
 // retryFull bounds the time in milliseconds after which a change refused by a full table
@@ -96,17 +98,17 @@ func fullFor(keep, now int64) int64 {
 // outlives the clock, so the results tell.
 func (e *entity) clock() int64 {
 	var clock int64
-	for i := range e.results {
-		clock = max(clock, e.results[i].Asked)
+	for i := range e.limitResults() {
+		clock = max(clock, e.limitResults()[i].Asked)
 	}
 	return clock
 }
 
 // result finds the result of a request id.
 func (e *entity) result(id string) *LimitResult {
-	for i := range e.results {
-		if e.results[i].RequestID == id {
-			return &e.results[i]
+	for i := range e.limitResults() {
+		if e.limitResults()[i].RequestID == id {
+			return &e.limitResults()[i]
 		}
 	}
 	return nil
@@ -114,23 +116,23 @@ func (e *entity) result(id string) *LimitResult {
 
 // forgetResults forgets the results that the entity's clock has passed.
 func (e *entity) forgetResults() {
-	clock, n := e.clock(), len(e.results)
-	kept := e.results[:0]
-	for i := range e.results {
-		r := e.results[i]
+	clock, n := e.clock(), len(e.limitResults())
+	kept := e.limitResults()[:0]
+	for i := range e.limitResults() {
+		r := e.limitResults()[i]
 		if r.Keep >= clock && r.Keep != 0 || r.Keep == 0 && n-i <= legacyResults {
 			kept = append(kept, r)
 		}
 	}
-	clear(e.results[len(kept):])
-	e.results = kept
+	clear(e.limitResults()[len(kept):])
+	e.setLimitResults(kept)
 }
 
 // resultsFull is full for the limit changes of an entity.
 func (c *Core) resultsFull(e *entity, now int64) int64 {
-	young, first := len(e.changes), int64(0)
-	for i := range e.results {
-		if keep := e.results[i].Keep; keep >= now {
+	young, first := len(e.limitChanges()), int64(0)
+	for i := range e.limitResults() {
+		if keep := e.limitResults()[i].Keep; keep >= now {
 			young++
 			if first == 0 || keep < first {
 				first = keep

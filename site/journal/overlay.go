@@ -104,7 +104,11 @@ func (l *layer) sweep() {
 // operations returns the operations for the base: in each bucket the DeleteBelow first,
 // and then the entries by key.
 func (o *overlay) operations() []pending {
-	var all []pending
+	most := 0
+	for _, l := range o.buckets {
+		most += 1 + len(l.entries)
+	}
+	all := make([]pending, 0, most)
 	for _, b := range slices.Sorted(maps.Keys(o.buckets)) {
 		l := o.buckets[b]
 		if l.pending {

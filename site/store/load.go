@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/samya-db/samya/site/core"
 	"github.com/samya-db/samya/site/journal"
@@ -34,6 +35,7 @@ func (s *Store) Load() (core.Restored, error) {
 			each(s.base, bucketClaims, &r.Claims, byNumber(decodeClaim)),
 			each(s.base, bucketLeases, &r.Leases, byNumber(decodeLease)),
 			each(s.base, bucketForecasts, &r.Forecasts, byName(decodeForecast)),
+			s.loaded(),
 		)
 	}
 	if err != nil {
@@ -56,7 +58,14 @@ func byNumber[T any](decode func(uint64, []byte) (T, error)) func(k, v []byte) (
 	}
 }
 
+// each decodes a bucket. It counts the keys first: a slice of many large records that
+// grows copies them several times.
 func each[T any](base journal.Base, b journal.Bucket, into *[]T, decode func(k, v []byte) (T, error)) error {
+	keys := 0
+	if err := base.Each(b, func(_, _ []byte) error { keys++; return nil }); err != nil {
+		return err
+	}
+	*into = slices.Grow(*into, keys)
 	return base.Each(b, func(k, v []byte) error {
 		t, err := decode(k, v)
 		if err == nil {

@@ -147,6 +147,8 @@ type Store struct {
 	journal *journal.Journal
 	base    journal.Base
 	members Members
+	// loaded is called once the base was read as a whole.
+	loaded func() error
 	// close lets go of the base.
 	close func() error
 
@@ -192,7 +194,7 @@ func open(o Options, wrap func(journal.Base) journal.Base) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the data of %s: %w", path, err), b.Close())
 	}
-	s.close = b.Close
+	s.close, s.loaded = b.Close, func() error { return dropPages(b.db) }
 	s.checkpoints.start(s)
 	return s, nil
 }
@@ -213,8 +215,10 @@ func OpenOn(dir journal.Dir, base journal.Base, o Options) (*Store, error) {
 	return s, nil
 }
 
+func nothing() error { return nil }
+
 func openOn(dir journal.Dir, base journal.Base, o Options, isNew bool) (*Store, error) {
-	s := &Store{options: o.withDefaults(), base: base, close: func() error { return nil }}
+	s := &Store{options: o.withDefaults(), base: base, close: nothing, loaded: nothing}
 	var jo journal.Options
 	var incarnation core.Incarnation
 	var err error
