@@ -61,7 +61,7 @@ func checkMedia(r *http.Request) error {
 	return nil
 }
 
-// readBody reads the body within bodyTime and at most most bytes, into the buffer if the
+// readBody reads the body within bodyTime and at most `most` bytes, into the buffer if the
 // body fits.
 func readBody(w http.ResponseWriter, r *http.Request, most int64, buffer []byte) ([]byte, error) {
 	tooLarge := func() error { return apierr.New(apierr.BodyTooLarge, "the body is longer than %d bytes", most) }

@@ -296,7 +296,7 @@ func (a *api) readBody(w http.ResponseWriter, r *http.Request, decode func([]byt
 	return a.readBodyOf(w, r, a.cfg.MaxBody, decode)
 }
 
-// readBodyOf is readBody for a body of at most most bytes.
+// readBodyOf is readBody for a body of at most `most` bytes.
 func (a *api) readBodyOf(w http.ResponseWriter, r *http.Request, most int64, decode func([]byte) error) error {
 	if r.URL.RawQuery != "" {
 		if _, err := query(r); err != nil {

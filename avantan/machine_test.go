@@ -339,11 +339,11 @@ func TestFingerprintTellsContributions(t *testing.T) {
 		} else {
 			f.SetInt(7)
 		}
-		for _, print := range [][]byte{c.Fingerprint(nil), (&Value{Contributions: []Contribution{c}}).Fingerprint(nil)} {
-			if other, twice := seen[string(print)]; twice {
+		for _, told := range [][]byte{c.Fingerprint(nil), (&Value{Contributions: []Contribution{c}}).Fingerprint(nil)} {
+			if other, twice := seen[string(told)]; twice {
 				t.Errorf("%s has the fingerprint of %s", same.Field(i).Name, other)
 			}
-			seen[string(print)] = same.Field(i).Name
+			seen[string(told)] = same.Field(i).Name
 		}
 	}
 }

@@ -2,7 +2,6 @@ package star
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -66,10 +65,10 @@ func (s *script) Do(d *datadriven.TestData, told *story.Story[Message]) error {
 // begin has the site of a command take a step.
 func (s *script) begin(told *story.Story[Message], d *datadriven.TestData, in Input) {
 	n := s.node(SiteID(story.Site(d)))
-	told.Begin(string(n.id), func(out io.Writer) { s.show(out, n, s.step(n, in)) })
+	told.Begin(string(n.id), func(out *strings.Builder) { s.show(out, n, s.step(n, in)) })
 }
 
-func (s *script) Step(site string, m *Message, out io.Writer) {
+func (s *script) Step(site string, m *Message, out *strings.Builder) {
 	n, in := s.node(SiteID(site)), Input{}
 	if m != nil {
 		in.Receive = new(cloneMessage(m))
@@ -131,7 +130,7 @@ var failures = map[Failure]string{
 	FailedUnacceptable: "unacceptable", FailedFull: "too many slices",
 }
 
-func (s *script) show(out io.Writer, n *node, did Output) {
+func (s *script) show(out *strings.Builder, n *node, did Output) {
 	for _, a := range did.Applied {
 		fmt.Fprintf(out, "  %s applies %v: %s\n", n.id, a.ID, show(a.Value))
 	}

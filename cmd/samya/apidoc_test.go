@@ -142,7 +142,7 @@ func TestAPIDoc(t *testing.T) {
 	}
 }
 
-// awaitSites waits until an app manager finds sites sites serving.
+// awaitSites waits until an app manager finds so many sites serving.
 func awaitSites(t *testing.T, addr string, sites int) {
 	t.Helper()
 	client, err := httpapi.New(addr, nil)

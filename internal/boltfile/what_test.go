@@ -42,7 +42,7 @@ func fresh(t *testing.T, path string) []byte {
 	return b
 }
 
-// pageOf returns the offset of a page of a kind with at least least elements.
+// pageOf returns the offset of a page of a kind with at least `least` elements.
 func pageOf(t *testing.T, b []byte, kind uint16, least int) int {
 	t.Helper()
 	for at := len(b)/pageBytes*pageBytes - pageBytes; at >= 2*pageBytes; at -= pageBytes {

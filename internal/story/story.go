@@ -7,7 +7,6 @@ package story
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +35,7 @@ type Cluster[M any] interface {
 	Due(site string) bool
 	// Step hands a message to a site, or has it do the work that is due if m is nil. It
 	// writes a line for each thing that the site tells of the step.
-	Step(site string, m *M, out io.Writer)
+	Step(site string, m *M, out *strings.Builder)
 	// Sync makes the oldest step of a site durable and returns the messages that leave
 	// with it; false if all steps are durable.
 	Sync(site string) ([]M, bool)
@@ -172,7 +171,7 @@ func (s *Story[M]) run(d *datadriven.TestData) error {
 }
 
 // Begin shows a step that a command of the protocol has a site take.
-func (s *Story[M]) Begin(site string, step func(out io.Writer)) {
+func (s *Story[M]) Begin(site string, step func(out *strings.Builder)) {
 	step(&s.out)
 	if !s.held[site] {
 		s.flush(site)
@@ -181,7 +180,7 @@ func (s *Story[M]) Begin(site string, step func(out io.Writer)) {
 
 // step shows a step, and makes it durable at once unless the site is held.
 func (s *Story[M]) step(site string, m *M) {
-	s.Begin(site, func(out io.Writer) { s.Step(site, m, out) })
+	s.Begin(site, func(out *strings.Builder) { s.Step(site, m, out) })
 }
 
 // receive has a message arrive, or be lost.
@@ -256,7 +255,8 @@ func (s *Story[M]) flush(site string) {
 func (s *Story[M]) matches(d *datadriven.TestData, m *M) bool {
 	from, to := s.Ends(m)
 	for _, a := range d.CmdArgs {
-		of, ok := "", true
+		var of string
+		ok := true
 		switch a.Key {
 		case "from":
 			of = from

@@ -274,7 +274,7 @@ func FuzzReadMETIS(tf *testing.F) {
 	})
 }
 
-// FuzzReadParts: parts as read read the same once written.
+// FuzzReadParts: parts that were read are equal after a write and a read.
 func FuzzReadParts(tf *testing.F) {
 	f := testfuzz.On(tf)
 	f.Add([]byte("0\n1\n-1\n4095"), 4)

@@ -7,8 +7,8 @@ import (
 	"github.com/samya-db/samya/lab/virtual"
 )
 
-// loans are sites that lend tokens to each other. A message that the network loses
-// loses its tokens.
+// loans are sites that lend tokens to each other. The tokens of a message that
+// the network drops are lost.
 type loans struct {
 	sites
 	queues []queue

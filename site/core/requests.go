@@ -295,7 +295,7 @@ func (t *requestTable) note(b RequestBlock, at Tick) {
 	t.blocks = append(t.blocks, rememberedBlock{sequence: b.Sequence, wall: b.Wall, at: at, records: len(b.Records)})
 }
 
-// expire forgets at most most records, answered or restored more than keep ago. It
+// expire forgets at most `most` records, answered or restored more than keep ago. It
 // returns the sequence below which blocks are to be deleted from disk, or 0 if a deletion
 // is not yet worthwhile.
 func (t *requestTable) expire(now, keep Tick, most int) uint64 {

@@ -254,7 +254,7 @@ func apply(tx *bolt.Tx, op *journal.Op) error {
 	}
 }
 
-// deleteBelow deletes the keys below end, which stand at the front, but at most most
+// deleteBelow deletes the keys below end, which stand at the front, but at most `most`
 // keys; 0: all. It reports whether there may be more.
 func deleteBelow(b *bolt.Bucket, end []byte, most int) (more bool, err error) {
 	c := b.Cursor()

@@ -32,7 +32,7 @@ type play struct {
 type fault string
 
 const (
-	// crashes crashes region after region, a sixth of the run apart, until a single
+	// crashes takes down region after region, a sixth of the run apart, until a single
 	// region is alive.
 	crashes fault = "crash"
 	// cut separates three regions from the other two for most of the run.

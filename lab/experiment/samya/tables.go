@@ -102,7 +102,7 @@ func (r *runs) minuteTable(name string, plays []play, head func(play) string, f 
 	return t
 }
 
-// decimal formats a number with at most digits digits after the point.
+// decimal formats a number with at most `digits` digits after the point.
 func decimal(v float64, digits int) string {
 	s := strconv.FormatFloat(v, 'f', digits, 64)
 	if digits == 0 {

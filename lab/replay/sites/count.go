@@ -11,7 +11,7 @@ import (
 	"github.com/samya-db/samya/site/wire"
 )
 
-// counts counts the activity of the sites.
+// counts is the activity of the sites.
 type counts struct {
 	begun                                      map[string]int
 	waited, applied, failed, gaveUp            int

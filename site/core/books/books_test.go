@@ -210,7 +210,7 @@ func TestStripeBounds(t *testing.T) {
 		if _, ok := errors.AsType[*BrokenError](err); !ok {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, _, _, gathered := b.Gather(stripes); gathered != err {
+		if _, _, _, gathered := b.Gather(stripes); !errors.Is(gathered, err) {
 			t.Errorf("%s: gathered: %v, want %v", name, gathered, err)
 		}
 	}

@@ -141,6 +141,7 @@ func (m *Memory) Load() (core.Restored, error) {
 	return r, nil
 }
 
+// InOrder returns the values of m in the order of their keys.
 func InOrder[K interface{ ~uint64 | ~string }, V any](m map[K]V) []V {
 	var list []V
 	for _, k := range slices.Sorted(maps.Keys(m)) {
