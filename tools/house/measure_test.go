@@ -19,7 +19,7 @@ func TestMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []Measure{
-		{Now: 1, Where: []string{"lab/sim imports site"}},
+		{Now: 1, Where: []string{"internal/sim imports site"}},
 		{Now: 3, Where: []string{"3 files: site/core/a.go site/core/b.go site/core/c.go"}},
 		{Now: 3, Where: []string{"site/core.Core: 3"}},
 		{Now: 6, Where: []string{"site: 6"}},
