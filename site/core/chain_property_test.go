@@ -21,12 +21,12 @@ type woods struct {
 	acquires map[core.Call]asked
 }
 
-// asked is an acquire of one entity. least is the fewest tokens that it takes, lease is
-// empty unless it asks for a lease.
+// asked is an acquire of one entity. least and most are the fewest and the most tokens that
+// it takes, lease is empty unless it asks for a lease.
 type asked struct {
-	site  core.SiteID
-	least core.Tokens
-	lease string
+	site        core.SiteID
+	least, most core.Tokens
+	lease       string
 }
 
 func (f *woods) id() string {
@@ -110,6 +110,9 @@ func (f *woods) collect() {
 			continue
 		}
 		delete(f.acquires, call)
+		if a.Code == core.OK && (a.Tokens < q.least || a.Tokens > q.most) {
+			f.rt.Fatalf("%d tokens were granted, asked for were %d to %d", a.Tokens, q.least, q.most)
+		}
 		switch {
 		case a.Code == core.OK && q.lease != "":
 			f.leases[q.lease] = q.site
@@ -127,10 +130,11 @@ func (f *woods) acquire() {
 		Call: call, Entity: name, Tokens: tokens, Request: key(f.id()),
 		Wait: core.Tick(rapid.SampledFrom([]int{0, 300, 3000}).Draw(f.rt, "wait")),
 	}
+	q := asked{site: site, least: tokens, most: tokens}
 	if rapid.Bool().Draw(f.rt, "least") {
-		in.Least = core.Tokens(rapid.IntRange(1, int(tokens)).Draw(f.rt, "fewest"))
+		q.least = core.Tokens(rapid.IntRange(1, int(tokens)).Draw(f.rt, "fewest"))
+		in.Least = q.least
 	}
-	q := asked{site: site, least: max(1, in.Least)}
 	if rapid.IntRange(0, 2).Draw(f.rt, "leased") == 0 {
 		q.lease = f.id()
 		in.Request = key(q.lease)
@@ -142,7 +146,7 @@ func (f *woods) acquire() {
 	if !answered || a.Code != core.OutOfTokens || in.Wait > 0 {
 		return
 	}
-	if v := f.view(site, a.Lacking); v.Usable != a.Left || v.Waiting == 0 && v.Usable >= in.Tokens {
+	if v := f.view(site, a.Lacking); v.Usable != a.Left || v.Waiting == 0 && v.Usable >= q.least {
 		f.rt.Fatalf("%+v refused for want of %+v: %+v", in, v, a)
 	}
 	for up := name; up != a.Lacking; {
