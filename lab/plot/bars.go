@@ -3,6 +3,7 @@ package plot
 import (
 	"cmp"
 	"fmt"
+	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
@@ -34,22 +35,20 @@ const mostLevel = 7
 const groupShare = .8
 
 func (b *Bars) build() (*plot.Plot, *plot.Legend, error) {
-	if err := b.check(); err != nil {
+	of, err := b.check()
+	if err != nil {
 		return nil, nil, err
 	}
 	p, err := axes(b.Title, Axis{Label: b.X}, b.Y)
 	if err != nil {
 		return nil, nil, err
 	}
-	low, high := b.heights()
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = nil, ruler
-	p.Add(grid)
+	low, high := lengths(b.Y, of)
+	p.Add(&plotter.Grid{Horizontal: rulers})
 	legend := newLegend()
 	for i, s := range b.Series {
-		bar := &bars{values: s.Values, at: i, of: len(b.Series), from: low, style: textOf(len(b.Series) * len(b.Groups))}
-		p.Add(bar)
-		legend.Add(s.Name, bar)
+		p.Add(&bars{values: s.Values, at: i, of: len(b.Series), from: low, style: textOf(len(b.Series) * len(b.Groups))})
+		legend.Add(s.Name, swatch{colorOf(i)})
 	}
 	p.NominalX(b.Groups...)
 	if len(b.Groups) > mostLevel { // names side by side would run into each other
@@ -63,48 +62,39 @@ func (b *Bars) build() (*plot.Plot, *plot.Legend, error) {
 	return p, legend, nil
 }
 
-// heights returns the bounds of the Y axis, with room for the numbers above the
-// bars.
-func (b *Bars) heights() (low, high float64) {
-	least := math.Inf(1)
-	for _, s := range b.Series {
-		for _, v := range s.Values {
-			if !math.IsNaN(v) {
-				least, high = min(least, v), max(high, v)
-			}
-		}
+// lengths returns the bounds of the axis along bars, with room for the numbers at
+// their ends.
+func lengths(a Axis, of extent) (low, high float64) {
+	if a.Log {
+		low = math.Pow(10, math.Floor(math.Log10(of.low)))
+		return low, max(of.high*1.5, low*10)
 	}
-	if b.Y.Log {
-		low = math.Pow(10, math.Floor(math.Log10(least)))
-		return low, max(high*1.5, low*10)
-	}
-	return 0, cmp.Or(high*1.1, 1)
+	return 0, cmp.Or(of.high*1.1, 1)
 }
 
-func (b *Bars) check() error {
+func (b *Bars) check() (extent, error) {
+	of := nothing
 	if len(b.Groups) == 0 || len(b.Series) == 0 || len(b.Series) > MaxSeries || len(b.Groups) > MaxPoints {
-		return fmt.Errorf("%w: %s: %d groups of %d series", ErrFigure, b.Title, len(b.Groups), len(b.Series))
+		return of, fmt.Errorf("%w: %s: %d groups of %d series", ErrFigure, b.Title, len(b.Groups), len(b.Series))
 	}
-	drawn := false
 	for _, s := range b.Series {
 		if s.Name == "" || len(s.Values) != len(b.Groups) {
-			return fmt.Errorf("%w: %s: series %q has %d bars for %d groups", ErrFigure, b.Title, s.Name, len(s.Values), len(b.Groups))
+			return of, fmt.Errorf("%w: %s: series %q has %d bars for %d groups", ErrFigure, b.Title, s.Name, len(s.Values), len(b.Groups))
 		}
-		for _, v := range s.Values {
-			if math.IsNaN(v) {
-				continue
-			}
-			if err := b.Y.check(v); err != nil {
-				return fmt.Errorf("%s: %w", s.Name, err)
-			}
-			if v < 0 {
-				return fmt.Errorf("%w: %s: a bar of %v", ErrFigure, s.Name, v)
-			}
-			drawn = true
+		if err := of.add(b.Y, s.Name, s.Values...); err != nil {
+			return of, err
 		}
 	}
-	if !drawn {
-		return fmt.Errorf("%w: %s: no bar", ErrFigure, b.Title)
+	return of, checkBars(b.Title, of)
+}
+
+// checkBars refuses bars below 0, and a panel without a bar.
+func checkBars(title string, of extent) error {
+	switch {
+	case of == nothing:
+		return fmt.Errorf("%w: %s: no bar", ErrFigure, title)
+	case of.low < 0:
+		return fmt.Errorf("%w: %s: a bar of %v", ErrFigure, title, of.low)
 	}
 	return nil
 }
@@ -146,9 +136,12 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-func (b *bars) Thumbnail(c *draw.Canvas) {
+// swatch is the thumbnail of bars and bands.
+type swatch struct{ color.Color }
+
+func (s swatch) Thumbnail(c *draw.Canvas) {
 	r := c.Rectangle
 	r.Min.Y, r.Max.Y = r.Min.Y+(r.Max.Y-r.Min.Y)/5, r.Max.Y-(r.Max.Y-r.Min.Y)/5
-	c.SetColor(colorOf(b.at))
+	c.SetColor(s.Color)
 	c.Fill(r.Path())
 }

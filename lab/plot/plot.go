@@ -1,7 +1,7 @@
-// Package plot draws measurements as lines over a number such as time, and as bars,
-// to SVG and PNG. It is a thin layer over gonum's plot that fixes the look of our
-// figures: axes with units, a legend beside the data, and series that differ in
-// grey as well. It draws nothing without labels or points, and no number that is
+// Package plot draws measurements as lines over a number such as time, as bars and
+// as ranges, to SVG and PNG. It is a thin layer over gonum's plot that fixes the look
+// of our figures: axes with units, a legend beside the data, and series that differ
+// in grey as well. It draws nothing without labels or points, and no number that is
 // not finite.
 package plot
 
@@ -42,7 +42,7 @@ type Figure struct {
 	Width, Height float64
 }
 
-// Panel is a pair of axes: Lines, Bars or Ranges.
+// Panel is a pair of axes: Lines, Bars, RowBars or Ranges.
 type Panel interface {
 	// build makes the plot, and its legend for more than a single series.
 	build() (*plot.Plot, *plot.Legend, error)
@@ -70,17 +70,19 @@ func (f *Figure) WriteSVG(w io.Writer) error {
 	if _, err := c.WriteTo(&b); err != nil {
 		return fmt.Errorf("write the figure: %w", err)
 	}
-	if _, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte(face), []byte(faces))); err != nil {
+	if _, err := faces.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("write the figure: %w", err)
 	}
 	return nil
 }
 
-// The library names the only font that it measured; a viewer without this font
-// needs similar fonts.
-const (
-	face  = "font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal"
-	faces = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
+// family names our font, and similar fonts for a viewer without our font.
+const family = "font-family:Liberation Sans,Arial,Helvetica,sans-serif"
+
+// faces replaces the library's description of a text's font.
+var faces = strings.NewReplacer(
+	"font-family:Liberation Sans;font-variant:normal", family,
+	";font-weight:normal;font-style:normal", "",
 )
 
 // WritePNG draws the figure as PNG, two pixels to a point.
@@ -171,6 +173,27 @@ func (a Axis) check(v float64) error {
 	return nil
 }
 
+// extent is the bounds of the numbers of a panel.
+type extent struct{ low, high float64 }
+
+// add takes in the numbers of a series, and refuses numbers that the axis cannot
+// show. NaN is no number.
+func (e *extent) add(a Axis, name string, values ...float64) error {
+	for _, v := range values {
+		if math.IsNaN(v) {
+			continue
+		}
+		if err := a.check(v); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		e.low, e.high = min(e.low, v), max(e.high, v)
+	}
+	return nil
+}
+
+// nothing is the extent without a number.
+var nothing = extent{math.Inf(1), math.Inf(-1)}
+
 // textStyle returns the text style of our figures.
 func textStyle(size font.Length) text.Style {
 	return text.Style{
@@ -219,12 +242,22 @@ func newLegend() *plot.Legend {
 	return &l
 }
 
-// ticks writes large numbers in groups of thousands.
+// ticks writes large numbers in groups of thousands, and has a number at 0 between
+// numbers below and above.
 type ticks struct{ plot.Ticker }
 
 func (t ticks) Ticks(low, high float64) []plot.Tick {
 	all := t.Ticker.Ticks(low, high)
+	off := math.Inf(1) // from 0 to the nearest number
+	for _, tick := range all {
+		if tick.Label != "" && math.Abs(tick.Value) < math.Abs(off) {
+			off = tick.Value
+		}
+	}
 	for i := range all {
+		if low < 0 && high > 0 {
+			all[i].Value -= off
+		}
 		if all[i].Label != "" {
 			all[i].Label = Number(all[i].Value)
 		}

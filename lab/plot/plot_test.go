@@ -75,7 +75,7 @@ func svgOf(t *testing.T, f *Figure) *drawn {
 	if err := f.WriteSVG(&b); err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Count(b.Bytes(), []byte(faces)) != bytes.Count(b.Bytes(), []byte("font-family")) {
+	if bytes.Count(b.Bytes(), []byte(family)) != bytes.Count(b.Bytes(), []byte("font-family")) {
 		t.Error("a text has no face but one")
 	}
 	return parse(t, b.Bytes())

@@ -1,7 +1,6 @@
 package plot
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,9 +25,7 @@ type Row struct {
 // the order given, the first on top.
 type Ranges struct {
 	Title string
-	// Y describes the rows; "" if their names suffice.
-	Y string
-	X Axis
+	X     Axis
 	// Points name the marks of a row, from the lowest to the highest.
 	Points []string
 	Rows   []Row
@@ -41,18 +38,17 @@ const MaxPointsOfRow = 4
 var rowGlyphs = [MaxPointsOfRow]draw.GlyphDrawer{draw.RingGlyph{}, draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}}
 
 func (r *Ranges) build() (*plot.Plot, *plot.Legend, error) {
-	if err := r.check(); err != nil {
-		return nil, nil, err
-	}
-	p, err := axes(r.Title, r.X, Axis{Label: cmp.Or(r.Y, "rows")})
+	of, err := r.check()
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Y.Label.Text = r.Y
-	low, high := r.widths()
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = ruler, nil
-	p.Add(grid)
+	p, err := axes(r.Title, r.X, Axis{Label: "rows"})
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Y.Label.Text = ""
+	low, high := r.widths(of)
+	p.Add(&plotter.Grid{Vertical: rulers})
 	names := make([]string, len(r.Rows))
 	for i, row := range r.Rows {
 		names[len(names)-1-i] = row.Name
@@ -69,16 +65,8 @@ func (r *Ranges) build() (*plot.Plot, *plot.Legend, error) {
 }
 
 // widths returns the bounds of the X axis, with room for the number behind a row.
-func (r *Ranges) widths() (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, row := range r.Rows {
-		for _, v := range row.Values {
-			if !math.IsNaN(v) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
-	}
-	high = max(high, r.X.Reach)
+func (r *Ranges) widths(of extent) (low, high float64) {
+	low, high = of.low, max(of.high, r.X.Reach)
 	if r.X.Log {
 		// Label the power of ten below if it is near.
 		low /= 1.3
@@ -96,29 +84,23 @@ func (r *Ranges) widths() (low, high float64) {
 	return low, high + (high-low)*.12
 }
 
-func (r *Ranges) check() error {
+func (r *Ranges) check() (extent, error) {
+	of := nothing
 	if len(r.Rows) == 0 || len(r.Rows) > MaxPoints || len(r.Points) == 0 || len(r.Points) > MaxPointsOfRow {
-		return fmt.Errorf("%w: %s: %d rows of %d points, there must be 1 to %d points", ErrFigure, r.Title, len(r.Rows), len(r.Points), MaxPointsOfRow)
+		return of, fmt.Errorf("%w: %s: %d rows of %d points, there must be 1 to %d points", ErrFigure, r.Title, len(r.Rows), len(r.Points), MaxPointsOfRow)
 	}
-	drawn := false
 	for _, row := range r.Rows {
 		if row.Name == "" || len(row.Values) != len(r.Points) {
-			return fmt.Errorf("%w: %s: row %q has %d values for %d points", ErrFigure, r.Title, row.Name, len(row.Values), len(r.Points))
+			return of, fmt.Errorf("%w: %s: row %q has %d values for %d points", ErrFigure, r.Title, row.Name, len(row.Values), len(r.Points))
 		}
-		for _, v := range row.Values {
-			if math.IsNaN(v) {
-				continue
-			}
-			if err := r.X.check(v); err != nil {
-				return fmt.Errorf("%s: %w", row.Name, err)
-			}
-			drawn = true
+		if err := of.add(r.X, row.Name, row.Values...); err != nil {
+			return of, err
 		}
 	}
-	if !drawn {
-		return fmt.Errorf("%w: %s: no mark", ErrFigure, r.Title)
+	if of == nothing {
+		return of, fmt.Errorf("%w: %s: no mark", ErrFigure, r.Title)
 	}
-	return nil
+	return of, nil
 }
 
 // ranges draws the rows.

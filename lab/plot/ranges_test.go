@@ -40,8 +40,8 @@ func TestRangesRefuse(t *testing.T) {
 		"a few":      rangesOf(Row{Name: "a", Values: []float64{1}}),
 		"no mark":    rangesOf(Row{Name: "a", Values: []float64{math.NaN(), math.NaN()}}),
 		"below zero": rangesOf(Row{Name: "a", Values: []float64{-1, 2}}),
-		"no points":  {Title: "t", Y: "y", X: Axis{Label: "x"}, Rows: []Row{{Name: "a"}}},
-		"five":       {Title: "t", Y: "y", X: Axis{Label: "x"}, Points: strings.Split("abcde", ""), Rows: []Row{{Name: "a", Values: make([]float64, 5)}}},
+		"no points":  {Title: "t", X: Axis{Label: "x"}, Rows: []Row{{Name: "a"}}},
+		"five":       {Title: "t", X: Axis{Label: "x"}, Points: strings.Split("abcde", ""), Rows: []Row{{Name: "a", Values: make([]float64, 5)}}},
 	} {
 		if err := New(r).WriteSVG(&bytes.Buffer{}); !errors.Is(err, ErrFigure) {
 			t.Errorf("%s: %v", name, err)

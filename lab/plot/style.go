@@ -11,7 +11,11 @@ var (
 	ink   = color.RGBA{R: 0x1f, G: 0x29, B: 0x33, A: 0xff} // text and axes
 	ruler = color.RGBA{R: 0xe4, G: 0xe7, B: 0xeb, A: 0xff} // grid
 	shade = color.RGBA{R: 0xf6, G: 0xe3, B: 0xb0, A: 0xff} // spans
+	amber = color.RGBA{R: 0xf6, G: 0xd4, B: 0x8a, A: 0xff} // bands
 )
+
+// rulers are the lines of a grid.
+var rulers = draw.LineStyle{Color: ruler, Width: vg.Points(.25)}
 
 // palette are the colours of series, in order. Neighbours differ in hue for most
 // colour-blind eyes, and all colours differ in lightness.
@@ -39,8 +43,14 @@ var contexts = []color.RGBA{
 }
 
 // strongLine is the line of a strong series, contextLine the line of the i-th other
-// series.
-func strongLine() draw.LineStyle { return draw.LineStyle{Color: palette[strongColor], Width: 2.8} }
+// series. The ups and downs of many points would run together in a wide line.
+func strongLine(points int) draw.LineStyle {
+	line := draw.LineStyle{Color: palette[strongColor], Width: 2.8}
+	if points > 256 {
+		line.Width /= 2
+	}
+	return line
+}
 
 func contextLine(i int) draw.LineStyle {
 	return draw.LineStyle{Color: contexts[i%len(contexts)], Width: .9, Dashes: dashes[i/len(contexts)%len(dashes)]}

@@ -135,7 +135,7 @@ func (l *lab) compare(cmd *cobra.Command, o *compareOptions) error {
 	if err := write(o.markdown, func(w io.Writer) error { return tables(w, before, report) }); err != nil {
 		return err
 	}
-	if err := write(o.chart, report.WriteSVG); err != nil {
+	if err := write(o.chart, report.Figure().WriteSVG); err != nil {
 		return err
 	}
 	if o.json {

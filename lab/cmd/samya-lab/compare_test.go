@@ -77,7 +77,7 @@ func TestCompare(t *testing.T) {
 		strings.Contains(s, "old") || !strings.Contains(s, "| bare sync |") {
 		t.Errorf("the page: %s", s)
 	}
-	if svg, err := os.ReadFile(chart); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
+	if svg, err := os.ReadFile(chart); err != nil || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("the chart: %.80s %v", svg, err)
 	}
 	code, stdout, stderr = runLab(t, append(args, "--goals")...)

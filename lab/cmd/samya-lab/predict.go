@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -208,16 +207,9 @@ func (o *predictOptions) draw(s *trace.Series) error {
 	if err != nil {
 		return fmt.Errorf("draw: %w", err)
 	}
-	plot := judge.Plot{
+	p := judge.Plot{
 		Title: fmt.Sprintf("%s: %s, epochs of %d × %d s", s.Name, o.plotModel, h, s.Step),
 		Step:  s.Step, First: len(s.Bins) - h - o.plotBins, Horizon: h, Bins: s.Bins, Forecasts: r.Forecasts,
 	}
-	f, err := os.Create(o.plot)
-	if err != nil {
-		return fmt.Errorf("draw: %w", err)
-	}
-	if err := errors.Join(plot.WriteSVG(f), f.Close()); err != nil {
-		return fmt.Errorf("draw %s: %w", o.plot, err)
-	}
-	return nil
+	return write(o.plot, p.Figure().WriteSVG)
 }
