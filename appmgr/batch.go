@@ -19,11 +19,13 @@ func (s *service) Batch(ctx context.Context, in *samyav1.BatchRequest) (*samyav1
 	if in.GetAtomic() {
 		return s.acquireAll(ctx, proto.CloneOf(in))
 	}
-	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(in.GetOperations()))}
-	made := make([]operated, len(in.GetOperations()))
+	all := make([]samyav1.Result, len(in.GetOperations()))
+	resp := &samyav1.BatchResponse{Results: make([]*samyav1.Result, len(all))}
+	made := make([]operated, len(all))
 	s.batch(ctx, "grpc", in.GetOperations(), made)
 	for i := range made {
-		resp.Results[i] = made[i].result()
+		made[i].tell(&all[i])
+		resp.Results[i] = &all[i]
 	}
 	return resp, nil
 }
@@ -35,15 +37,16 @@ type operated struct {
 	err     error
 }
 
-// result returns the outcome as batches and streams tell it.
-func (o *operated) result() *samyav1.Result {
+// tell fills in the result of a batch's or stream's operation.
+func (o *operated) tell(result *samyav1.Result) {
 	switch {
 	case o.err != nil:
-		return &samyav1.Result{Result: &samyav1.Result_Failure{Failure: apierr.From(o.err).Failure()}}
+		result.Result = &samyav1.Result_Failure{Failure: apierr.From(o.err).Failure()}
 	case o.acquire != nil:
-		return &samyav1.Result{Result: &samyav1.Result_Acquire{Acquire: o.acquire}}
+		result.Result = &samyav1.Result_Acquire{Acquire: o.acquire}
+	default:
+		result.Result = &samyav1.Result_Release{Release: o.release}
 	}
-	return &samyav1.Result{Result: &samyav1.Result_Release{Release: o.release}}
 }
 
 // batch makes operations from the API, all at once, as far as the guard lets them in. An

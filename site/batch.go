@@ -81,8 +81,8 @@ func (s *Site) begin(requests []*samyav1.Operation, left time.Duration) *batch {
 	return b
 }
 
-// answered implements answeree.
-func (b *batch) answered(*operation) { b.ended(1) }
+// Answered implements answeree.
+func (b *batch) Answered(*operation) { b.ended(1) }
 
 func (b *batch) ended(n int) {
 	if b.open.Add(-int64(n)) == 0 {

@@ -12,6 +12,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/samya-db/samya/internal/apierr"
+	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
 )
 
@@ -41,11 +42,14 @@ func TestOperationsAreCounted(t *testing.T) {
 		"stream": func(s *Site) prometheus.Histogram {
 			all := operations()
 			taken := make([]*operation, len(all))
+			replies := make([]*samyav1.Reply, len(all))
 			for i := range all {
-				all[i].began = time.Now()
-				taken[i] = &all[i]
+				all[i].Began = time.Now()
+				taken[i], replies[i] = &all[i], &samyav1.Reply{Result: &samyav1.Result{}}
 			}
-			(&stream{site: s}).response(taken)
+			if n := newStream(s, nil).Answer(taken, replies); n != len(all) {
+				t.Errorf("%d answers", n)
+			}
 			return s.metrics.replies
 		},
 	} {

@@ -65,7 +65,9 @@ type Starter = starter
 func ServeStream(e Starter, window int, closing <-chan struct{}, rpc grpc.BidiStreamingServer[samyav1.StreamRequest, samyav1.StreamResponse]) error {
 	s := &Site{cfg: Config{Name: "us"}}
 	s.metrics = newMetrics(s)
-	return (&stream{site: s, engine: e, window: window, closing: closing}).serve(rpc)
+	st := newStream(s, e)
+	st.Window, st.Stopping = window, closing
+	return st.Serve(rpc)
 }
 
 // Inspected is site us of a cluster, with stats as the figures of its partitions.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/samya-db/samya/internal/apierr"
+	"github.com/samya-db/samya/internal/mux"
 	"github.com/samya-db/samya/internal/name"
 	samyav1 "github.com/samya-db/samya/proto/samya/v1"
 	"github.com/samya-db/samya/site/core"
@@ -30,23 +31,19 @@ type operation struct {
 	outcome outcome
 	err     error
 
-	// In a stream: the call's tag, its start, and the end of its caller's wait; zero
-	// for no end. A cancelled operation is not used again.
-	tag       uint64
-	began     time.Time
-	deadline  time.Time
-	cancelled bool
+	// Entry is set in a stream alone.
+	mux.Entry
 }
 
 // answeree is told of every operation that has an answer. It must not block.
 type answeree interface {
-	answered(o *operation)
+	Answered(o *operation)
 }
 
 // Receive implements engine.Receiver.
 func (o *operation) Receive(_ *engine.Call, a core.Answer, err error) {
 	o.outcome, o.err = outcomeOf(&a), err
-	o.to.answered(o)
+	o.to.Answered(o)
 }
 
 // outcome is the part of an answer that concerns an acquire or a release.

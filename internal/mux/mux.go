@@ -1,6 +1,7 @@
 // Package mux carries the operations of many callers to a server over a single stream
-// (TokenService.Stream). It decides nothing about them: it chooses no server, makes no
-// request ids and repeats nothing.
+// (TokenService.Stream): Mux is the half of clients, Server the half of servers. It decides
+// nothing about operations: it chooses no server, makes no request ids, repeats nothing,
+// and leaves to a Handler how operations are run.
 //
 // Callers share messages without waiting for the server or a timer. While a message is
 // being sent, or callers are being woken with their answers, further operations gather;
