@@ -178,7 +178,7 @@ func cancelled(in core.Input) bool {
 // held.
 func (e *Engine) refuses(more int) error {
 	switch {
-	case e.stopped:
+	case e.broken():
 		return ErrStopped
 	case len(e.inbox)+int(e.atParts.Load())+more > e.cfg.MaxInbox:
 		return ErrBusy
@@ -186,20 +186,14 @@ func (e *Engine) refuses(more int) error {
 	return nil
 }
 
-// worthATurn is how many waiting inputs make the goroutine that hands them over handle
-// them, so that little is left to do between two commits.
-const worthATurn = 32
-
 // handedOver sees to the handling of new inputs in the inbox, and gives back e.mu.
 func (e *Engine) handedOver() {
-	waiting := len(e.inbox)
+	l := load{waiting: len(e.inbox)}
 	e.mu.Unlock()
 	switch {
-	case e.idle.Load():
-		if e.idle.CompareAndSwap(true, false) {
-			e.nudge()
-		}
-	case waiting >= worthATurn:
+	case e.phase.now() == resting:
+		e.wake()
+	case l.helps():
 		e.help()
 	}
 }

@@ -81,42 +81,32 @@ type Engine struct {
 	// blockeds is the memory of calls whose callers blocked in Do.
 	blockeds sync.Pool
 
+	phase state
+
 	// mu guards the fields that callers touch. The holder of turn may lock it, not the
-	// other way round.
+	// other way round. While it is held, the phase does not become stopped or later.
 	mu      sync.Mutex
 	inbox   []core.Input
 	open    openCalls
-	stopped bool
-	// disowned: the core is refused, and nothing leaves any more.
-	disowned bool
-	failure  error
+	failure error
 
-	// idle: nothing is to be done, and the committer waits for a nudge.
-	idle atomic.Bool
 	// parts serve requests concurrently with the core; other inputs go through the
 	// inbox.
 	parts *partitions.Partitions
 	// atParts counts the inputs at the partitions right now: any of them may come back
-	// to the inbox. awaits: the committer waits for these inputs.
+	// to the inbox.
 	atParts atomic.Int64
-	awaits  atomic.Bool
-	// closing: no request goes to the parts any more.
-	closing atomic.Bool
 
 	// turn guards the core, except for the parts that partitions use; see
 	// Partitions.Alone.
 	turn sync.Mutex
 	// taken is the memory of an inbox that was handled.
 	taken []core.Input
-	// gathered counts the inputs handled since the core was last drained.
-	gathered int
-	// syncing: the last drained batch is being committed.
-	syncing bool
-	// ended: the core is not stepped any more.
-	ended bool
+	// stepped counts the inputs that stepped the core since it was last drained.
+	stepped int
 
-	// last is how many replies the last batch had. The committer alone touches it.
-	last int
+	// answered is the number of replies of the last batch. The committer alone touches it.
+	answered int
 	// work holds one token when the committer was nudged.
 	work chan struct{}
 	// durable carries batches from the committer to the finisher. Both return a batch
@@ -183,7 +173,7 @@ func (e *Engine) Status(ctx context.Context) (core.Status, error) {
 	}
 	e.turn.Lock()
 	defer e.turn.Unlock()
-	if e.ended || e.broken() {
+	if e.phase.now() >= closing {
 		return core.Status{}, ErrStopped
 	}
 	var st core.Status
@@ -213,7 +203,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	finisher.Wait()
 	e.parts.Close()
 	e.mu.Lock()
-	e.stopped = true
+	e.phase.end(stopped)
 	e.inbox = nil
 	unanswered := e.open.takeAll()
 	e.mu.Unlock()
@@ -223,17 +213,24 @@ func (e *Engine) Run(ctx context.Context) error {
 	return e.failure
 }
 
-func (e *Engine) broken() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stopped
-}
+// broken reports whether the engine takes no more inputs.
+func (e *Engine) broken() bool { return e.phase.now() >= stopped }
 
-func (e *Engine) fail(err error) {
+// fail ends the engine: to is failed or refused.
+func (e *Engine) fail(to phase, err error) {
 	e.mu.Lock()
 	if e.failure == nil {
 		e.failure = err
 	}
-	e.stopped = true
+	e.phase.end(to)
 	e.mu.Unlock()
+}
+
+// load is the engine's work right now. e.turn is held.
+func (e *Engine) load() load {
+	served := e.parts.Gathered()
+	return load{
+		waiting: e.Waiting(), atParts: int(e.atParts.Load()),
+		handled: e.stepped + served, served: served, answered: e.answered,
+	}
 }

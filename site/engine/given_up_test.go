@@ -102,7 +102,10 @@ func TestInputsAreBounded(t *testing.T) {
 		{0, 0, 1, true, ErrStopped},
 	} {
 		e := idle(t, 5)
-		e.inbox, e.stopped = make([]core.Input, tc.waiting), tc.stopped
+		e.inbox = make([]core.Input, tc.waiting)
+		if tc.stopped {
+			e.phase.end(stopped)
+		}
 		e.atParts.Store(tc.atParts)
 		calls := make([]*Call, tc.more)
 		for i := range calls {
@@ -144,7 +147,10 @@ func TestWhatLeaves(t *testing.T) {
 		{true, true, leaving{}},
 	} {
 		e, l := idle(t, 0), new(leaving)
-		e.cfg.Store, e.cfg.Sender, e.cfg.Observer, e.disowned = l, l, l, tc.refused
+		e.cfg.Store, e.cfg.Sender, e.cfg.Observer = l, l, l
+		if tc.refused {
+			e.phase.end(refused)
+		}
 		c := &Call{To: l}
 		e.open.add(c)
 		if tc.givenUp {
@@ -172,8 +178,8 @@ func TestWhatLeaves(t *testing.T) {
 func TestAnEngineAtItsEnd(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	for what, end := range map[string]func(*Engine){
-		"failed": func(e *Engine) { e.fail(first); e.fail(second) },
-		"ended":  func(e *Engine) { e.ended, e.failure = true, first },
+		"failed": func(e *Engine) { e.fail(failed, first); e.fail(failed, second) },
+		"ended":  func(e *Engine) { e.phase.end(closing); e.failure = first },
 	} {
 		e := idle(t, 0)
 		if _, err := e.Status(t.Context()); err != nil {

@@ -24,7 +24,7 @@ func (e *Engine) drive(ctx context.Context) {
 	}
 	// Handle every input handed over by now. At a stop the core can have gathered more
 	// than a single transaction.
-	e.closing.Store(true)
+	e.phase.end(closing)
 	for e.atParts.Load() > 0 {
 		runtime.Gosched()
 	}
@@ -32,7 +32,6 @@ func (e *Engine) drive(ctx context.Context) {
 	if !e.broken() {
 		e.handle()
 	}
-	e.ended = true
 	e.turn.Unlock()
 	for e.commit() {
 	}
@@ -66,19 +65,12 @@ func (e *Engine) handle() int {
 		})
 	}
 	e.taken = taken
-	e.gathered += len(taken)
+	e.stepped += len(taken)
 	if err := c.Refused(); err != nil {
-		e.mu.Lock()
-		e.disowned = true
-		e.mu.Unlock()
-		e.fail(err)
+		e.fail(refused, err)
 	}
 	return len(taken)
 }
-
-// mostGathered bounds the inputs handled beside a single commit. Later inputs wait in
-// the inbox, which is bounded.
-const mostGathered = 1 << 14
 
 // help handles the inbox. With several partitions they serve it, as other goroutines
 // may do at the same time. Otherwise, or for inputs that no partition serves, help
@@ -91,7 +83,7 @@ func (e *Engine) help() {
 	if !e.turn.TryLock() {
 		return
 	}
-	if e.syncing && e.gathered+e.parts.Gathered() < mostGathered {
+	if e.phase.now() == syncing && e.stepped+e.parts.Gathered() < mostGathered {
 		e.handle()
 	}
 	e.turn.Unlock()
@@ -101,7 +93,7 @@ func (e *Engine) help() {
 // they do not serve, and puts back the rest. It reports whether there were inputs, and
 // all were served.
 func (e *Engine) serve() bool {
-	if e.closing.Load() || e.parts.Full() {
+	if e.phase.now() >= closing || e.parts.Full() {
 		return false
 	}
 	memory := inboxes.Get().(*[]core.Input)
@@ -128,11 +120,13 @@ func (e *Engine) serve() bool {
 	clear(ins)
 	*memory = ins[:0]
 	inboxes.Put(memory)
-	if e.awaits.Load() && !e.unserved() {
-		e.nudge()
-	}
-	if e.idle.Load() && e.idle.CompareAndSwap(true, false) {
-		e.nudge()
+	switch e.phase.now() {
+	case awaiting:
+		if !e.unserved() {
+			e.nudge()
+		}
+	case resting:
+		e.wake()
 	}
 	return all
 }
@@ -140,50 +134,41 @@ func (e *Engine) serve() bool {
 // inboxes is the memory of served inboxes.
 var inboxes = sync.Pool{New: func() any { return new([]core.Input) }}
 
-// maxYields bounds how often a commit is put off for others to join.
-const maxYields = 3
-
-// worthACommit is how many served requests do not wait for others to be served as well.
-const worthACommit = 1024
-
-// gather lets callers with a fresh answer ask again before the next commit begins, so
-// that closed-loop callers share commits instead of taking turns in many. It waits for
-// inputs that the partitions are serving. While fewer inputs have come than were
-// answered last, it yields the processor as long as new inputs come, at most maxYields
-// times.
+// gather handles inputs until a commit is to begin; see load.next.
 func (e *Engine) gather() {
 	e.turn.Lock()
 	defer e.turn.Unlock()
 	e.handle()
-	for range maxYields {
-		before := e.gathered + e.parts.Gathered()
-		if before >= e.last && e.atParts.Load() == 0 {
+	for yields, more := 0, true; ; yields++ {
+		l := e.load()
+		next := l.next(yields, more)
+		if next == begin {
 			return
 		}
 		e.turn.Unlock()
-		e.awaitParts()
+		if next == awaitParts {
+			e.awaitParts()
+		}
 		runtime.Gosched()
 		e.turn.Lock()
-		if e.handle() == 0 && e.gathered+e.parts.Gathered() == before {
-			return
-		}
+		more = e.handle() > 0 || e.stepped+e.parts.Gathered() != l.handled
 	}
 }
 
 // awaitParts waits until no input is at the partitions, or they have served enough.
 func (e *Engine) awaitParts() {
-	for e.unserved() {
-		e.awaits.Store(true)
-		// Whoever leaves the parts from here on looks at awaits.
+	for e.unserved() && e.phase.move(working, awaiting) {
+		// A goroutine that leaves the partitions from here on nudges.
 		if e.unserved() {
 			<-e.work
 		}
-		e.awaits.Store(false)
+		e.phase.move(awaiting, working)
 	}
 }
 
 func (e *Engine) unserved() bool {
-	return e.atParts.Load() > 0 && e.parts.Gathered() < worthACommit
+	l := load{atParts: int(e.atParts.Load()), served: e.parts.Gathered()}
+	return l.unserved()
 }
 
 // commit makes the core's gathered records durable, and sees that their effects leave
@@ -196,22 +181,23 @@ func (e *Engine) commit() bool {
 		e.spare <- batch
 		return false
 	}
-	e.gathered, e.syncing = 0, true
+	e.stepped = 0
+	e.phase.move(working, syncing)
 	e.turn.Unlock()
 	if !batch.Records.Empty() {
 		began := time.Now()
 		if err := e.cfg.Store.Commit(&batch.Records); err != nil {
-			e.fail(fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
+			e.fail(failed, fmt.Errorf("the site stops, as it could not make its state durable: %w", err))
 			return false
 		}
 		e.cfg.Observer.Committed(len(batch.Records.Block.Records), time.Since(began))
 	}
+	e.answered = len(batch.Replies)
 	e.turn.Lock()
-	e.syncing = false
-	waiting := e.gathered + e.parts.Gathered()
+	e.phase.move(syncing, working)
+	l := e.load()
 	e.turn.Unlock()
-	e.last = len(batch.Replies)
-	if e.finishesItself(waiting + e.Waiting()) {
+	if l.itself(int(e.unfinished.Load())) {
 		e.finish(batch)
 		return true
 	}
@@ -233,21 +219,10 @@ func (e *Engine) drain(batch *core.Effects) bool {
 	return pending
 }
 
-// maxFinished bounds the replies that the committer itself gives.
-const maxFinished = 256
-
-// finishesItself reports whether the committer lets the batch leave before it goes on,
-// which saves waking the finisher. The batch must be small, and no earlier batch may
-// still be leaving. Few inputs may wait for the next commit, so that it better begins
-// after the answered callers have asked again.
-func (e *Engine) finishesItself(waiting int) bool {
-	return e.last <= maxFinished && 2*waiting < e.last && e.unfinished.Load() == 0
-}
-
 // finish lets durable effects leave: messages, replies and events.
 func (e *Engine) finish(batch *core.Effects) {
 	e.mu.Lock()
-	if !e.disowned {
+	if e.phase.now() != refused {
 		for i := range batch.Replies {
 			if r := &batch.Replies[i]; !e.open.remove(r.Call.(*Call)) {
 				r.Call = nil
@@ -288,8 +263,10 @@ func (e *Engine) rest(ctx context.Context, timer *time.Timer) {
 		wait = time.Duration(max(at, now+1)-now) * time.Millisecond
 	}
 	timer.Reset(wait)
-	e.idle.Store(true)
-	// Whoever hands over something from here on sees that the committer is idle.
+	if !e.phase.move(working, resting) {
+		return
+	}
+	// A goroutine that hands over something from here on wakes the committer.
 	if e.Waiting() == 0 && e.parts.Gathered() == 0 && !e.broken() {
 		select {
 		case <-e.work:
@@ -297,5 +274,12 @@ func (e *Engine) rest(ctx context.Context, timer *time.Timer) {
 		case <-ctx.Done():
 		}
 	}
-	e.idle.Store(false)
+	e.phase.move(resting, working)
+}
+
+// wake ends the committer's rest.
+func (e *Engine) wake() {
+	if e.phase.move(resting, working) {
+		e.nudge()
+	}
 }
