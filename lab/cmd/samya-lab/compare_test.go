@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	}
 	args := []string{
 		"compare", "--dir", dir, "--samya", os.Args[0], "--peers", "", "--only", "bare sync", "--quick", "--runs", "2",
-		"--time", "400ms", "--warmup", "0s", "--markdown", page, "--chart", chart,
+		"--time", "1500ms", "--warmup", "0s", "--markdown", page, "--chart", chart,
 	}
 	code, stdout, stderr := runLab(t, append(args, "--json")...)
 	if code != exitOK || strings.Count(stdout, "\n") != 1 {
@@ -58,7 +58,7 @@ func TestCompare(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Cells) != 1 || r.Rounds != 2 || r.Seconds != .4 || len(r.Cells[0].Samples) != 2 || r.Cells[0].Median.Rate <= 0 {
+	if len(r.Cells) != 1 || r.Rounds != 2 || r.Seconds != 1.5 || len(r.Cells[0].Samples) != 2 || r.Cells[0].Median.Rate <= 0 {
 		t.Errorf("%s", stdout)
 	}
 	for _, g := range r.Goals {
