@@ -81,8 +81,6 @@ type Engine struct {
 	// blockeds is the memory of calls whose callers blocked in Do.
 	blockeds sync.Pool
 
-	phase state
-
 	// mu guards the fields that callers touch. The holder of turn may lock it, not the
 	// other way round. While it is held, the phase does not become stopped or later.
 	mu      sync.Mutex
@@ -90,6 +88,8 @@ type Engine struct {
 	open    openCalls
 	failure error
 
+	// phase is not beside mu: callers read it without the lock.
+	phase state
 	// parts serve requests concurrently with the core; other inputs go through the
 	// inbox.
 	parts *partitions.Partitions
@@ -226,11 +226,8 @@ func (e *Engine) fail(to phase, err error) {
 	e.mu.Unlock()
 }
 
-// load is the engine's work right now. e.turn is held.
+// load is the engine's work right now, without the inbox. e.turn is held.
 func (e *Engine) load() load {
 	served := e.parts.Gathered()
-	return load{
-		waiting: e.Waiting(), atParts: int(e.atParts.Load()),
-		handled: e.stepped + served, served: served, answered: e.answered,
-	}
+	return load{atParts: int(e.atParts.Load()), handled: e.stepped + served, served: served, answered: e.answered}
 }

@@ -197,6 +197,7 @@ func (e *Engine) commit() bool {
 	e.phase.move(syncing, working)
 	l := e.load()
 	e.turn.Unlock()
+	l.waiting = e.Waiting()
 	if l.itself(int(e.unfinished.Load())) {
 		e.finish(batch)
 		return true
