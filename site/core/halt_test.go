@@ -157,6 +157,8 @@ func TestHaltOfLeases(t *testing.T) {
 	}
 	r.wantCode(r.answer("renew"), core.Halted)
 	r.wantCode(r.answer("commit"), core.Halted)
+	// The entity above is halted as well.
+	r.wantCode(r.acquire("a", "acme", 1, "above"), core.Halted)
 	r.advance(20_000)
 	r.restart("a")
 	r.advance(20_000)
