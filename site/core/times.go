@@ -98,17 +98,18 @@ func fullFor(keep, now int64) int64 {
 // outlives the clock, so the results tell.
 func (e *entity) clock() int64 {
 	var clock int64
-	for i := range e.limitResults() {
-		clock = max(clock, e.limitResults()[i].Asked)
+	for _, r := range e.limitResults() {
+		clock = max(clock, r.Asked)
 	}
 	return clock
 }
 
 // result finds the result of a request id.
 func (e *entity) result(id string) *LimitResult {
-	for i := range e.limitResults() {
-		if e.limitResults()[i].RequestID == id {
-			return &e.limitResults()[i]
+	results := e.limitResults()
+	for i := range results {
+		if results[i].RequestID == id {
+			return &results[i]
 		}
 	}
 	return nil
@@ -116,23 +117,22 @@ func (e *entity) result(id string) *LimitResult {
 
 // forgetResults forgets the results that the entity's clock has passed.
 func (e *entity) forgetResults() {
-	clock, n := e.clock(), len(e.limitResults())
-	kept := e.limitResults()[:0]
-	for i := range e.limitResults() {
-		r := e.limitResults()[i]
+	results, clock := e.limitResults(), e.clock()
+	kept, n := results[:0], len(results)
+	for i, r := range results {
 		if r.Keep >= clock && r.Keep != 0 || r.Keep == 0 && n-i <= legacyResults {
 			kept = append(kept, r)
 		}
 	}
-	clear(e.limitResults()[len(kept):])
+	clear(results[len(kept):])
 	e.setLimitResults(kept)
 }
 
 // resultsFull is full for the limit changes of an entity.
 func (c *Core) resultsFull(e *entity, now int64) int64 {
 	young, first := len(e.limitChanges()), int64(0)
-	for i := range e.limitResults() {
-		if keep := e.limitResults()[i].Keep; keep >= now {
+	for _, r := range e.limitResults() {
+		if keep := r.Keep; keep >= now {
 			young++
 			if first == 0 || keep < first {
 				first = keep

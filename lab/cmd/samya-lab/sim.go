@@ -77,8 +77,8 @@ also tells what happened before.`,
 const maxFailures = 10
 
 // enoughSeeds is the number of seeds that must hit every fault, also while a transfer is
-// under way. Short seeds need more: the rarest fault, a full disk, comes once in seven short
-// seeds, and once in 50 while a transfer is under way.
+// under way. Short seeds need more: the rarest fault, a checkpoint cut short, comes once in
+// ten short seeds, and once in 60 to 160 while a transfer is under way.
 const (
 	enoughSeeds              = 20
 	enoughShortSeeds         = 150
