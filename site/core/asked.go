@@ -72,7 +72,7 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 		}
 		c.recordAgain(old, undone)
 		for of := range ch.entities() {
-			c.freedOne(of)
+			c.later(of)
 		}
 	case e == nil || e.generation != old.generation:
 		c.recordAgain(old, undone)

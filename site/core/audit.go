@@ -252,8 +252,7 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 	e.setLimitChanges(append(e.limitChanges(), &pendingChange{
 		requestID: id, until: c.now.Tick + auditFor, dies: c.now.Tick + auditFor, encoded: encoded, times: times,
 	}))
-	c.pursue(e)
-	c.schedule(e)
+	c.check(e)
 }
 
 // keepOut sets the number of an entity's tokens kept out of circulation.

@@ -302,8 +302,7 @@ func (c *Core) changeLimit(ch *Change, p *pendingChange) {
 		}
 		p.encoded = encoded
 		e.setLimitChanges(append(e.limitChanges(), p))
-		c.pursue(e)
-		c.schedule(e)
+		c.check(e)
 	})
 }
 

@@ -80,7 +80,7 @@ func (c *Core) take(ch charge) {
 }
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether
-// they fit. The caller goes on with freedOne for each.
+// they fit. The caller marks each entity with later.
 func (c *Core) creditAll(ch charge) bool {
 	for i := range ch {
 		if !ch[i].of.books.Fits(ch[i].tokens) {
@@ -102,41 +102,47 @@ func (c *Core) credit(e *entity, tokens Tokens) bool {
 	return c.creditAll(e.charge(room[:0], tokens))
 }
 
-// freed follows up on tokens returned to an entity and its ancestors.
+// freed marks an entity and its ancestors, after tokens were returned to them.
 func (c *Core) freed(e *entity) {
 	for ; e != nil; e = e.parent() {
-		c.freedOne(e)
+		c.later(e)
 	}
 }
 
-func (c *Core) freedOne(e *entity) {
-	c.serveQueue(e)
-	c.tellGain(e)
-	c.pursue(e)
-	c.schedule(e)
+// later marks an entity whose tokens or queue have changed. The settling at the end of
+// the step serves the queue, and does all that check asks for. The work that changed the
+// entity may not be finished, and relies on the tokens left.
+func (c *Core) later(e *entity) {
+	e.changed = true
+	c.check(e)
 }
 
-// later has the core look at an entity before the step ends: work on another entity has
-// taken tokens of this entity, or moved an acquire into or out of its queue. That work
-// may not be finished, and it relies on the tokens it has left.
-func (c *Core) later(e *entity) {
+// check marks an entity. The settling at the end of the step looks whether to ask other
+// sites for tokens, and when to look at the entity again.
+func (c *Core) check(e *entity) {
 	if !e.due {
 		e.due = true
 		c.due = append(c.due, e)
 	}
 }
 
-// catchUp looks at the entities left for later. It comes to an end: with no tokens coming
-// in, acquires that stay in a served queue lack tokens, or wait for a hold, and each
-// acquire has a single hold.
-func (c *Core) catchUp() {
+// settle ends a step: it looks at the marked entities. It comes to an end: with no tokens
+// coming in, acquires that stay in a served queue lack tokens, or wait for a hold, and
+// each acquire has a single hold.
+func (c *Core) settle() {
 	for i := 0; i < len(c.due); i++ {
 		e := c.due[i]
-		e.due = false
+		changed := e.changed
+		e.due, e.changed = false, false
 		if !c.serves(e) {
 			continue
 		}
-		c.freedOne(e)
+		if changed {
+			c.serveQueue(e)
+			c.tellGain(e)
+		}
+		c.pursue(e)
+		c.schedule(e)
 	}
 	clear(c.due)
 	c.due = c.due[:0]

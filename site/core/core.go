@@ -62,7 +62,7 @@ type Core struct {
 	suspected bool
 	// touched are the entities with something to persist.
 	touched []*entity
-	// due are the entities to be looked at before the step ends.
+	// due are the marked entities, to be settled before the step ends.
 	due []*entity
 }
 
@@ -243,7 +243,7 @@ func (c *Core) Step(now Now, in Input) {
 		c.wake()
 	}
 	if len(c.due) > 0 {
-		c.catchUp()
+		c.settle()
 	}
 }
 

@@ -43,9 +43,10 @@ type entity struct {
 	removed bool
 	// told says that the entity is in gossip.busy, to be told to other sites.
 	told bool
-	// due says that the core looks at the entity before the step ends, or when the lanes
-	// are joined.
-	due bool
+	// due says that the entity is marked: the core settles it before the step ends, or
+	// looks at it when the lanes are joined. changed says that its tokens or its queue
+	// have changed; see Core.later.
+	due, changed bool
 	// placed is its place in the charge under construction, from 1; else 0.
 	placed int16
 

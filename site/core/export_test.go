@@ -84,7 +84,7 @@ func (c *Core) InstallCatalogue(snapshot []byte) error {
 		return err
 	}
 	c.reshaped()
-	c.catchUp()
+	c.settle()
 	return nil
 }
 

@@ -204,8 +204,7 @@ func (c *Core) hear(g *Gossip) {
 			c.active(e)
 		}
 		if e.droughtNow().since != 0 {
-			c.pursue(e)
-			c.schedule(e)
+			c.check(e)
 		}
 	}
 }

@@ -131,6 +131,12 @@ func (c *Core) joinLanes() {
 		clear(l.touched)
 		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
 	}
+	for i := range c.lanes.all {
+		for _, e := range c.lanes.all[i].looks {
+			// From here on due belongs to the core.
+			e.due = false
+		}
+	}
 	c.gather()
 	for i := range c.lanes.all {
 		l := &c.lanes.all[i]
@@ -146,7 +152,6 @@ func (c *Core) joinLanes() {
 			c.rolled(e)
 		}
 		for _, e := range l.looks {
-			e.due = false
 			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
 				c.active(e)
 			}
@@ -156,7 +161,7 @@ func (c *Core) joinLanes() {
 			if !e.told {
 				c.tellReturn(e)
 			}
-			c.freedOne(e)
+			c.later(e)
 		}
 		clear(l.closed)
 		clear(l.looks)
@@ -164,7 +169,7 @@ func (c *Core) joinLanes() {
 		l.closed, l.looks, l.freed = l.closed[:0], l.looks[:0], l.freed[:0]
 	}
 	if len(c.due) > 0 {
-		c.catchUp()
+		c.settle()
 	}
 }
 

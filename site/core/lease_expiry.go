@@ -47,8 +47,6 @@ func (c *Core) expireLeases() {
 	if len(t.lost) > 0 || len(t.ends) > 0 && t.ends[0].until <= c.now.Tick {
 		t.more = c.now.Tick + 1
 	}
-	// Before acquires that wait for these tokens learn that there are none.
-	c.catchUp()
 }
 
 // expireLease ends an expired lease that expireLeases has not reached yet. It reports

@@ -65,14 +65,15 @@ func (c *Core) enough(e *entity) Tokens {
 	return c.mods.trigger.Enough(float64(e.demand.pace), rate)
 }
 
-// look checks after a grant whether it is time to ask for tokens, once a millisecond.
+// look marks an entity after a grant, once a millisecond, if it may be time to ask for
+// tokens.
 func (c *Core) look(e *entity) {
 	if e.books.Left() >= c.enough(e) && len(e.limitChanges()) == 0 {
 		return
 	}
 	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
 		e.hunt.looked = c.now.Tick
-		c.pursue(e)
+		c.check(e)
 	}
 }
 

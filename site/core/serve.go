@@ -103,8 +103,7 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 		c.enlist(w)
 		c.waitingCalls[call] = w
 		c.join(w, at)
-		c.pursue(at.of)
-		c.schedule(at.of)
+		c.check(at.of)
 	}
 }
 

@@ -109,7 +109,7 @@ func (c *Core) gather() {
 			c.demanded(e, asked)
 		}
 		if back > 0 {
-			c.freedOne(e)
+			c.later(e)
 			continue
 		}
 		c.look(e)

@@ -125,6 +125,8 @@ func (c *Core) wake() {
 	}
 	c.wakeForecasts()
 	c.expireLeases()
+	// Before acquires that wait for these tokens learn that there are none.
+	c.settle()
 	c.askAgain()
 	var due []*entity
 	for len(c.timers) > 0 && c.timers[0].wake <= c.now.Tick {

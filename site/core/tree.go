@@ -250,9 +250,7 @@ func (c *Core) reshaped() {
 	shifted := slices.Clone(cat.shifted)
 	cat.shifted = cat.shifted[:0]
 	for _, e := range inOrder(shifted) {
-		if c.serves(e) {
-			c.freedOne(e)
-		}
+		c.later(e)
 	}
 }
 
