@@ -27,7 +27,7 @@ func (a *AcquireAll) request() request {
 	return r
 }
 
-func (c *Core) acquireAll(a *AcquireAll) {
+func (c *admitting) acquireAll(a *AcquireAll) {
 	if !a.valid() {
 		c.reply(a.Call, Answer{Code: Invalid})
 		return
@@ -43,50 +43,4 @@ func (c *Core) acquireAll(a *AcquireAll) {
 	default:
 		c.begun(a.Call, &r, ch, a.Wait)
 	}
-}
-
-// chargeOfAll is the charge of all parts; nil if an entity does not exist.
-func (c *Core) chargeOfAll(parts []Part) charge {
-	ch, found := make(charge, 0, len(parts)), true
-	for _, p := range parts {
-		e := c.space.find(p.Entity)
-		found = found && e != nil
-		ch = ch.add(e, p.Tokens)
-	}
-	if ch = ch.added(); !found {
-		return nil
-	}
-	return ch
-}
-
-// missing is the first entity named by parts that does not exist.
-func (c *Core) missing(parts []Part) string {
-	for _, p := range parts {
-		if c.space.find(p.Entity) == nil {
-			return p.Entity
-		}
-	}
-	return ""
-}
-
-// recorded returns the parts with their entities' generations.
-func (c *Core) recorded(parts []Part) []RecordedPart {
-	rs := make([]RecordedPart, 0, len(parts))
-	for _, p := range parts {
-		e := c.space.find(p.Entity)
-		rs = append(rs, RecordedPart{Part: Part{Entity: e.name, Tokens: p.Tokens}, Generation: e.generation})
-	}
-	return rs
-}
-
-// chargeBack is the charge that recorded parts give back, to the entities that still
-// exist and their present ancestors.
-func (c *Core) chargeBack(parts []RecordedPart) charge {
-	var ch charge
-	for _, p := range parts {
-		if e := c.space.find(p.Entity); e != nil && e.generation == p.Generation {
-			ch = ch.add(e, p.Tokens)
-		}
-	}
-	return ch.added()
 }

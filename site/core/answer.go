@@ -1,6 +1,8 @@
 package core
 
-import "github.com/samya-db/samya/avantan"
+import (
+	"github.com/samya-db/samya/avantan"
+)
 
 // Code says how a request ended.
 type Code uint8

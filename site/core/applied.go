@@ -6,52 +6,16 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
+// limiting handles changes of limits, the debts that they make, and who has applied them.
+type limiting struct {
+	*common
+	*assessing
+}
+
 // A change of a limit is decided before all members have applied it. For each entity a
 // site keeps the members known to have applied the last change: each message of the
 // entity's sequence tells how far its sender is. The site forgets this in a restart;
 // callers that wait after a restart have the members asked.
-
-// members is a set of members by their position in Config.Members.
-type members uint64
-
-func (m members) has(i int) bool { return m&(1<<i) != 0 }
-
-func (m *members) remove(i int) { *m &^= 1 << i }
-
-// membersOf is the set of the named members; other names are left out.
-func (c *Core) membersOf(names []SiteID) members {
-	var set members
-	for _, name := range names {
-		if i, found := slices.BinarySearch(c.cfg.Members, name); found {
-			set |= 1 << i
-		}
-	}
-	return set
-}
-
-// peers is the set of all members but this site.
-func (c *Core) peers() members {
-	return (1<<len(c.cfg.Members) - 1) &^ c.membersOf([]SiteID{c.cfg.Self})
-}
-
-// namesOf are the members of a set, in their order; nil for none.
-func (c *Core) namesOf(set members) []SiteID {
-	var names []SiteID
-	for i, name := range c.cfg.Members {
-		if set.has(i) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// heardBy are the members that go by a debt; nil for no debt.
-func (c *Core) heardBy(d *debt) []SiteID {
-	if d.amount == 0 {
-		return nil
-	}
-	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
-}
 
 // acks holds the members that have not applied the last change of an entity's limit, and
 // the callers that wait for them.
@@ -75,26 +39,9 @@ type ackWait struct {
 	missing members
 }
 
-// acks is nil if nothing is known.
-func (e *entity) acks() *acks {
-	if e.seldom == nil {
-		return nil
-	}
-	return e.seldom.acks
-}
-
-// limitChanged notes that the limit was changed in an instance applied now.
-func (c *Core) limitChanged(e *entity, t avantan.Instance) {
-	s := e.rarely()
-	if s.acks == nil {
-		s.acks = new(acks)
-	}
-	s.acks.at, s.acks.missing = t, c.peers()
-}
-
 // decidedLimit answers a caller of a limit change that is decided and applied here, or
 // has the caller wait for the other members.
-func (c *Core) decidedLimit(e *entity, caller changeCaller, r *LimitResult) {
+func (c *limiting) decidedLimit(e *entity, caller changeCaller, r *LimitResult) {
 	a := e.acks()
 	if a == nil {
 		// The change was applied in an earlier life.
@@ -114,7 +61,7 @@ func (c *Core) decidedLimit(e *entity, caller changeCaller, r *LimitResult) {
 }
 
 // replyLimit answers a caller of a limit change that is decided.
-func (c *Core) replyLimit(e *entity, w *ackWait) {
+func (c *limiting) replyLimit(e *entity, w *ackWait) {
 	v := e.view()
 	v.Limit, v.Version = w.result.Limit, w.result.Version
 	d := &Details{View: v}
@@ -132,7 +79,7 @@ func (e *entity) misses() bool {
 
 // heardApplied notes how far the sender of a message of the entity's sequence is. It
 // tells a sender that asked in vain that nothing was missed.
-func (c *Core) heardApplied(e *entity, m *avantan.Message) {
+func (c *limiting) heardApplied(e *entity, m *avantan.Message) {
 	if m == nil || m.Kind != avantan.CatchUpAsk && !e.misses() || m.Validate() != nil {
 		return
 	}
@@ -161,7 +108,7 @@ func (c *Core) heardApplied(e *entity, m *avantan.Message) {
 }
 
 // tellApplied tells members which instance was last applied here.
-func (c *Core) tellApplied(e *entity, kind avantan.Kind, to members) {
+func (c *limiting) tellApplied(e *entity, kind avantan.Kind, to members) {
 	for _, m := range c.namesOf(to) {
 		c.send(e.name, e.generation, []avantan.Message{{Kind: kind, From: c.cfg.Self, To: m, Applied: e.applied()}})
 	}
@@ -169,7 +116,7 @@ func (c *Core) tellApplied(e *entity, kind avantan.Kind, to members) {
 
 // askApplied asks the members in reach that a wait misses for their last applied
 // instances.
-func (c *Core) askApplied(e *entity) {
+func (c *limiting) askApplied(e *entity) {
 	a := e.acks()
 	if a == nil || len(a.waits) == 0 {
 		return
@@ -187,21 +134,8 @@ func (c *Core) askApplied(e *entity) {
 	a.askAt = c.now.Tick + c.cfg.Patience
 }
 
-// acksWake is the time to look at a wait of the entity again; 0 for never.
-func (e *entity) acksWake() Tick {
-	a := e.acks()
-	if a == nil || len(a.waits) == 0 {
-		return 0
-	}
-	t := max(1, a.askAt)
-	for i := range a.waits {
-		t = earlier(t, max(1, a.waits[i].until))
-	}
-	return t
-}
-
 // expireAcks ends the waits that have lasted long enough, and asks for the others.
-func (c *Core) expireAcks(e *entity) {
+func (c *limiting) expireAcks(e *entity) {
 	c.endWaits(e, func(w *ackWait) bool { return w.until <= c.now.Tick })
 	if a := e.acks(); a != nil && a.askAt <= c.now.Tick {
 		c.askApplied(e)
@@ -209,12 +143,12 @@ func (c *Core) expireAcks(e *entity) {
 }
 
 // endAcks ends all waits of an entity: the site stops, or the entity is gone.
-func (c *Core) endAcks(e *entity) {
+func (c *limiting) endAcks(e *entity) {
 	c.endWaits(e, func(*ackWait) bool { return true })
 }
 
 // endWaits answers the callers that need wait no longer.
-func (c *Core) endWaits(e *entity, over func(*ackWait) bool) {
+func (c *limiting) endWaits(e *entity, over func(*ackWait) bool) {
 	a := e.acks()
 	if a == nil || len(a.waits) == 0 {
 		return

@@ -1,7 +1,7 @@
 package core
 
 // claims handles another site's asks and answers about requests.
-func (c *Core) claims(m *Claims) {
+func (c *repeating) claims(m *Claims) {
 	p := c.owed.peer(m.From)
 	if p == nil {
 		return
@@ -22,7 +22,7 @@ func (c *Core) claims(m *Claims) {
 
 // asked carries out another site's ask about a request. It returns the verdict to send
 // once the effect is durable; 0 for none yet: the site will ask again.
-func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
+func (c *repeating) asked(a *ClaimAsk) ClaimVerdict {
 	if a.NotAfter > c.now.Wall+c.cfg.RequestHorizon() {
 		// This site's clock is behind: a record made now could be forgotten before it has
 		// stopped a late attempt.
@@ -44,7 +44,7 @@ func (c *Core) asked(a *ClaimAsk) ClaimVerdict {
 }
 
 // undoAcquire undoes the asked attempts and ensures that none runs later.
-func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
+func (c *repeating) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	if w := c.waiting[a.Key]; w != nil && w.body == a.Body && w.tries.attempt() <= a.Attempt {
 		if !found && !c.roomForAsked() {
 			// There is no room for the record that stops later runs.
@@ -90,7 +90,7 @@ func (c *Core) undoAcquire(a *ClaimAsk, old *remembered, found bool) ClaimVerdic
 
 // settleRelease tells whether a release ran here, and ensures that the asked attempts do
 // not run later.
-func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
+func (c *repeating) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerdict {
 	parked := c.owed.byKey[a.Key]
 	if parked != nil && (parked.Kind != SettleRelease || parked.Body != a.Body) {
 		parked = nil
@@ -121,7 +121,7 @@ func (c *Core) settleRelease(a *ClaimAsk, old *remembered, found bool) ClaimVerd
 
 // returnAsked gives back the tokens of a lease of this site, once for all attempts of a
 // release.
-func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
+func (c *repeating) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	switch {
 	case found:
 		return DidRun
@@ -138,25 +138,14 @@ func (c *Core) returnAsked(a *ClaimAsk, found bool) ClaimVerdict {
 	return DidRun
 }
 
-// definitive reports whether a request without a record never ran here: no record is
-// forgotten from the earliest time at which the request may have run, or from later.
-func (c *Core) definitive(a *ClaimAsk) bool {
-	return c.requests.lost < a.NotAfter-c.cfg.RequestHorizon()
-}
-
 // askedPart: other members may exceed the bound of the table of requests by an
 // askedPart-th with the requests they ask about. Clients that fill the table must not
 // keep others from finding out about a request.
 const askedPart = 8
 
-// roomForAsked reports whether the table has room for a request that a member asks about.
-func (c *Core) roomForAsked() bool {
-	return c.requests.size() < c.cfg.MaxRequests+max(1, c.cfg.MaxRequests/askedPart)
-}
-
 // never ensures that attempts of a request without a record do not run later. Its verdict
 // is NeverRan if none is known to have run before, else Forgotten.
-func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
+func (c *repeating) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	verdict, state := NeverRan, Undone
 	if !c.definitive(a) {
 		verdict = Forgotten
@@ -174,18 +163,4 @@ func (c *Core) never(a *ClaimAsk, kind RequestKind) ClaimVerdict {
 	}
 	c.recordAsked(a, &RequestRecord{Kind: kind, State: state, Attempt: a.Attempt, Tokens: a.Tokens})
 	return verdict
-}
-
-// recordAsked records a request that another site asked about, or this site asked others
-// about, and that has no record here. The caller fills in kind, state, attempt and
-// tokens, and the entity's generation if it is known; 0 stands for the present entity's
-// generation.
-func (c *Core) recordAsked(a *ClaimAsk, r *RequestRecord) {
-	r.Key, r.Body = a.Key, a.Body
-	if e := c.space.find(a.Entity); e != nil && (r.Generation == 0 || r.Generation == e.generation) {
-		r.Generation, r.Left = e.generation, e.usable()
-	} else {
-		r.Tenant = c.cfg.tenantOf(a.Entity)
-	}
-	c.record(*r, c.takeFor(a.Entity, 1))
 }

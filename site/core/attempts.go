@@ -1,17 +1,26 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
+
+// repeating handles repeated requests: for clients that try again, and for other sites
+// that ask about attempts here.
+type repeating struct {
+	*common
+	*charging
+	*remembering
+	*asking
+	*leasing
+}
 
 // firstAttempt is the number of the first attempt of a request.
 const firstAttempt Attempt = 1 << 8
 
-// attempt is the number of the attempt; a first attempt may have none in Tries.
-func (t *Tries) attempt() Attempt { return max(t.Attempt, firstAttempt) }
-
 // repeated answers a request with an id seen before, and reports whether the request is
 // done with. A later attempt takes over the outcome of an earlier attempt at this site;
 // if that was undone, it runs anew.
-func (c *Core) repeated(call Call, r *request, wait Tick) bool {
+func (c *repeating) repeated(call Call, r *request, wait Tick) bool {
 	if old, ok := c.requests.find(r.key); ok {
 		switch at := r.tries.attempt(); {
 		case old.body != r.body:
@@ -32,7 +41,7 @@ func (c *Core) repeated(call Call, r *request, wait Tick) bool {
 }
 
 // repeatedWaiting is repeated for a request that waits.
-func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
+func (c *repeating) repeatedWaiting(call Call, r *request, wait Tick) bool {
 	w, ok := c.waiting[r.key]
 	if !ok {
 		return false
@@ -63,18 +72,9 @@ func (c *Core) repeatedWaiting(call Call, r *request, wait Tick) bool {
 	return true
 }
 
-// superseded answers the callers of an acquire after a later attempt has come.
-func (c *Core) superseded(w *waiting) {
-	for _, call := range w.calls {
-		delete(c.waitingCalls, call)
-		c.reply(call, Answer{Code: Superseded})
-	}
-	w.calls = w.calls[:0]
-}
-
 // takeOver records the outcome of an earlier attempt for a later attempt. From then on no
 // site can undo it by asking about the earlier attempts only.
-func (c *Core) takeOver(r *request, old *remembered) {
+func (c *repeating) takeOver(r *request, old *remembered) {
 	c.recordAgain(old, RequestRecord{
 		Key: r.key, Body: old.body, Kind: old.kind, State: old.state, Attempt: r.tries.attempt(),
 		Generation: old.generation, Tokens: old.tokens, Left: old.left, Parts: c.requests.parts[r.key],
@@ -88,7 +88,7 @@ func (c *Core) takeOver(r *request, old *remembered) {
 
 // placed places a request among its attempts, refuses it unless it may run now, and lists
 // in its tries the sites to be asked.
-func (c *Core) placed(call Call, r *request) bool {
+func (c *repeating) placed(call Call, r *request) bool {
 	t := &r.tries
 	if t.NotAfter == 0 && t.Attempt <= firstAttempt && len(t.Tried) == 0 {
 		return true
@@ -108,16 +108,8 @@ func (c *Core) placed(call Call, r *request) bool {
 	return false
 }
 
-// until is the tick at which a waiting acquire expires.
-func (c *Core) until(wait Tick, t *Tries) Tick {
-	if t.NotAfter != 0 {
-		wait = min(wait, Tick(max(0, t.NotAfter-c.now.Wall)))
-	}
-	return c.now.Tick + wait
-}
-
 // again replies the answer remembered by a record.
-func (c *Core) again(call Call, r *request, old *remembered) {
+func (c *repeating) again(call Call, r *request, old *remembered) {
 	a := old.answer()
 	if old.state == Refused {
 		a.Lacking = c.lackingIn(r, old.generation)
@@ -126,31 +118,4 @@ func (c *Core) again(call Call, r *request, old *remembered) {
 		a.Details = &Details{Lease: c.leaseView(l)}
 	}
 	c.reply(call, a)
-}
-
-// answer is the answer remembered by a record.
-func (r *remembered) answer() Answer {
-	switch r.state {
-	case Refused:
-		if r.tokens > 0 {
-			return Answer{Code: ExceedsLimit, Tokens: r.tokens - beyond(0), Left: r.left}
-		}
-		return Answer{Code: OutOfTokens, Left: r.left}
-	case Undone:
-		return Answer{Code: Superseded}
-	}
-	if r.kind == CommitRequest {
-		return Answer{Code: OK, Tokens: r.tokens, Returned: r.left}
-	}
-	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
-}
-
-// keepRequests is the time in milliseconds for which records are kept now. As long as
-// there is room it is without an end while a member is out of reach that may have to ask
-// about them.
-func (c *Core) keepRequests() Tick {
-	if c.owed.absent && c.requests.size() < c.cfg.MaxRequests/2 {
-		return c.now.Tick
-	}
-	return Tick(c.cfg.Retention)
 }

@@ -6,6 +6,15 @@ import (
 	"slices"
 )
 
+// auditing finds tokens that were released and never acquired.
+type auditing struct {
+	*common
+	*telling
+	*assessing
+	// suspected is set once suspectRestored has looked at the restored entities.
+	suspected bool
+}
+
 // Plain releases are trusted, so clients can give back tokens that they never took. Then
 // fewer than zero tokens are out in all, and the sites have more tokens left than the
 // limit allows: a surplus. The sites' reports of their nets are of different times, and
@@ -34,52 +43,10 @@ const (
 	watchFor = 60_000
 )
 
-// audit is a site's record of an entity that is, or was lately, suspicious.
-type audit struct {
-	watches []netWatch
-	// number is the number of the audit under way here; 0 for none.
-	number uint64
-	// begun is the beginning of the last audit here, suspected the time since which the
-	// entity is suspicious; 0 for never.
-	begun, suspected Tick
-	// version and surplus are the entity's at the beginning of the audit.
-	version uint64
-	surplus Tokens
-	// members holds the progress of the others, in the order of the members.
-	members []audited
-}
-
-// netWatch is the watch for one auditor.
-type netWatch struct {
-	auditor SiteID
-	id      uint64
-	// most is the largest net since the watch began.
-	most  Tokens
-	until Tick
-}
-
-// audited is the progress of a member in an audit: first it watches, then it has told.
-type audited struct {
-	watch uint64
-	told  bool
-	net   Tokens
-}
-
-// note raises the watches' most to the net.
-func (a *audit) note(net Tokens) {
-	for i := range a.watches {
-		a.watches[i].most = max(a.watches[i].most, net)
-	}
-}
-
-// negative reports whether fewer than zero tokens seem to be out, beyond the surplus set
-// aside, by the reports of others at any time.
-func (e *entity) negative() bool { return e.books.Net()+e.outside+e.surplus() < 0 }
-
 // suspect checks whether fewer than zero tokens seem to be out. If all have told lately
 // it begins an audit: the first member at once, later members if the suspicion lasts
 // longer.
-func (c *Core) suspect(e *entity) {
+func (c *auditing) suspect(e *entity) {
 	if !e.negative() {
 		if e.audit != nil {
 			e.audit.suspected = 0
@@ -105,23 +72,7 @@ func (c *Core) suspect(e *entity) {
 	c.schedule(e)
 }
 
-// suspectRestored has others told of each entity with a negative net here, once the site
-// has begun to serve. The site may have stopped before it told anybody. A surplus set
-// aside does not excuse the net: releases at another site may have caused that surplus.
-func (c *Core) suspectRestored() {
-	if c.suspected {
-		return
-	}
-	c.suspected = true
-	c.space.ascend("", func(e *entity) bool {
-		if e.books.Net() < 0 {
-			c.active(e)
-		}
-		return true
-	})
-}
-
-func (c *Core) auditOf(e *entity) *audit {
+func (c *auditing) auditOf(e *entity) *audit {
 	if e.audit == nil {
 		e.audit = new(audit)
 	}
@@ -129,7 +80,7 @@ func (c *Core) auditOf(e *entity) *audit {
 }
 
 // watchNet begins a watch for an auditor, and replaces its earlier watch.
-func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
+func (c *auditing) watchNet(e *entity, auditor SiteID) uint64 {
 	a := c.auditOf(e)
 	a.watches = slices.DeleteFunc(a.watches, func(w netWatch) bool { return w.auditor == auditor })
 	w := netWatch{auditor: auditor, id: c.auditID(), most: e.books.Net(), until: c.now.Tick + watchFor}
@@ -138,19 +89,9 @@ func (c *Core) watchNet(e *entity, auditor SiteID) uint64 {
 }
 
 // auditID draws an id that no message of an earlier life has.
-func (c *Core) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
+func (c *auditing) auditID() uint64 { return max(1, c.cfg.Rand.Uint64N(1<<63)) }
 
-// most is the most tokens out during a watch, if the watch is still on.
-func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {
-	for i := range a.watches {
-		if w := &a.watches[i]; w.auditor == auditor && w.id == id {
-			return w.most, true
-		}
-	}
-	return 0, false
-}
-
-func (c *Core) beginAudit(e *entity) {
+func (c *auditing) beginAudit(e *entity) {
 	a := e.audit
 	a.number, a.begun, a.version, a.surplus = c.auditID(), max(1, c.now.Tick), e.version, e.surplus()
 	a.members = make([]audited, len(c.cfg.Members))
@@ -161,7 +102,7 @@ func (c *Core) beginAudit(e *entity) {
 }
 
 // auditStep asks all other members for a step.
-func (c *Core) auditStep(e *entity, step AuditStep) {
+func (c *auditing) auditStep(e *entity, step AuditStep) {
 	for i, m := range c.cfg.Members {
 		if m != c.cfg.Self {
 			c.sendAudit(e, Audit{To: m, Number: e.audit.number, Step: step, Watch: e.audit.members[i].watch})
@@ -169,13 +110,13 @@ func (c *Core) auditStep(e *entity, step AuditStep) {
 	}
 }
 
-func (c *Core) sendAudit(e *entity, m Audit) {
+func (c *auditing) sendAudit(e *entity, m Audit) {
 	m.From = c.cfg.Self
 	c.out.Messages = append(c.out.Messages, Envelope{Entity: e.name, Generation: e.generation, Audit: &m})
 }
 
 // audited handles a step of an audit.
-func (c *Core) audited(e *entity, m *Audit) {
+func (c *auditing) audited(e *entity, m *Audit) {
 	from := slices.Index(c.cfg.Members, m.From)
 	if from < 0 || m.Number == 0 {
 		return
@@ -200,7 +141,7 @@ func (c *Core) audited(e *entity, m *Audit) {
 }
 
 // auditAnswer handles a member's answer to this site's audit.
-func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
+func (c *auditing) auditAnswer(e *entity, member *audited, m *Audit) {
 	if m.Step == AuditTell {
 		if member.watch != 0 && !member.told && m.Shape == c.space.shapes[e] {
 			member.told, member.net = true, m.Net
@@ -219,7 +160,7 @@ func (c *Core) auditAnswer(e *entity, member *audited, m *Audit) {
 
 // endAudit ends this site's audit once all others have told, and sets a surplus aside if
 // there is one.
-func (c *Core) endAudit(e *entity) {
+func (c *auditing) endAudit(e *entity) {
 	a := e.audit
 	self := slices.Index(c.cfg.Members, c.cfg.Self)
 	out, on := a.most(c.cfg.Self, a.members[self].watch)
@@ -239,7 +180,7 @@ func (c *Core) endAudit(e *entity) {
 
 // setAside proposes to set a surplus aside. Only a single such change can follow a
 // version, so only one of two simultaneous audits counts.
-func (c *Core) setAside(e *entity, surplus Tokens) {
+func (c *auditing) setAside(e *entity, surplus Tokens) {
 	id := fmt.Sprintf("surplus\x00%d", e.version)
 	if len(e.limitChanges()) >= c.cfg.MaxChanges || slices.ContainsFunc(e.limitChanges(), func(p *pendingChange) bool { return p.requestID == id }) {
 		return
@@ -255,28 +196,8 @@ func (c *Core) setAside(e *entity, surplus Tokens) {
 	c.check(e)
 }
 
-// keepOut sets the number of an entity's tokens kept out of circulation.
-func (c *Core) keepOut(e *entity, surplus Tokens) {
-	c.surplus += surplus - e.surplus()
-	if surplus != e.surplus() {
-		e.rarely().surplus = surplus
-	}
-}
-
-// auditWake is the time at which a watch, or the state of an audit, is to be forgotten.
-func (e *entity) auditWake() Tick {
-	if e.audit == nil {
-		return 0
-	}
-	at := max(e.audit.begun, e.audit.suspected) + watchFor
-	for i := range e.audit.watches {
-		at = max(at, e.audit.watches[i].until)
-	}
-	return at
-}
-
 // forgetAudit forgets an audit that nobody will ask about any more.
-func (c *Core) forgetAudit(e *entity) {
+func (c *auditing) forgetAudit(e *entity) {
 	if e.audit != nil && e.auditWake() <= c.now.Tick {
 		e.audit = nil
 	}

@@ -1,6 +1,8 @@
 package core
 
-import "container/heap"
+import (
+	"container/heap"
+)
 
 // dated is an item of a calendar.
 type dated[T any] interface {

@@ -8,6 +8,20 @@ import (
 	"github.com/samya-db/samya/avantan"
 )
 
+// cataloguing decides with the other sites which entities exist, where in the hierarchy,
+// and in which mode the sites are.
+type cataloguing struct {
+	*common
+	*telling
+	*forecasting
+	*reading
+	*laning
+	*leasing
+	*admitting
+	*limiting
+	cat catalogue
+}
+
 // CatalogueChange is a creation, deletion or move, or a change of the mode, as the
 // catalogue's sequence decides it.
 type CatalogueChange struct {
@@ -31,12 +45,10 @@ type CatalogueChange struct {
 // catalogue is the sequence that decides which entities exist, and the mode. Its
 // values are lists of changes; no tokens move in it.
 type catalogue struct {
-	c        *Core
+	c        *cataloguing
 	protocol *avantan.Machine
 	// generation is the last generation given out.
 	generation uint64
-	// mode is the last mode decided.
-	mode ModeRecord
 	// numbered is the number of changes decided so far.
 	numbered uint64
 	// changes are the last decided changes.
@@ -66,7 +78,7 @@ type catalogue struct {
 }
 
 // pursueCatalogue begins an instance if changes wait and none is under way.
-func (c *Core) pursueCatalogue() {
+func (c *cataloguing) pursueCatalogue() {
 	withdraw := overdue(c.cat.pending, c.cat.protocol)
 	if !withdraw && (firstDue(c.cat.pending) == nil || c.cat.protocol.Open() || c.cat.protocol.Waits()) {
 		return
@@ -87,7 +99,7 @@ func (c *Core) pursueCatalogue() {
 	c.stepCatalogue(avantan.Input{Begin: &avantan.Proposal{Change: encoded}})
 }
 
-func (c *Core) stepCatalogue(in avantan.Input) {
+func (c *cataloguing) stepCatalogue(in avantan.Input) {
 	cat := &c.cat
 	if in.Receive != nil && c.answeredLately(in.Receive) {
 		return
@@ -256,4 +268,36 @@ func (cat *catalogue) Apply(t avantan.Instance, v *avantan.Value) {
 		cat.settle(t, ch)
 	}
 	cat.applied, cat.dirty = true, true
+}
+
+func (c *cataloguing) scheduleCatalogue() {
+	if c.cat.nextSync == 0 {
+		c.cat.nextSync = c.now.Tick + 1 + Tick(c.cfg.Rand.Uint64N(uint64(c.cfg.Sync)))
+	}
+	c.cat.wake = earlier(wakeOf(c.cat.protocol), earlier(firstUntil(c.cat.pending), c.cat.nextSync))
+}
+
+func (c *cataloguing) wakeCatalogue() {
+	cat := &c.cat
+	cat.pending = c.expireChanges(cat.pending, cat.protocol)
+	if cat.nextSync <= c.now.Tick {
+		cat.nextSync = c.now.Tick + c.cfg.Sync
+		for _, m := range c.cfg.Members {
+			if m != c.cfg.Self {
+				c.tellCatalogue(m)
+			}
+		}
+		c.tellLimits()
+	}
+	if at, ok := cat.protocol.WakeAt(); ok && at <= c.now.Tick {
+		c.stepCatalogue(avantan.Input{})
+		return
+	}
+	c.pursueCatalogue()
+	c.scheduleCatalogue()
+}
+
+// askCatalogue asks a site for the decisions of the catalogue missed here.
+func (c *cataloguing) askCatalogue(from SiteID) {
+	c.stepCatalogue(avantan.Input{Refresh: from})
 }

@@ -54,7 +54,7 @@ func (cat *catalogue) Snapshot(since avantan.Instance) []byte {
 
 func (cat *catalogue) whole() *catalogueWhole {
 	w := &catalogueWhole{
-		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.mode, Changes: slices.Collect(cat.changes.from(0)),
+		Generation: cat.generation, Numbered: cat.numbered, Mode: cat.c.mode, Changes: slices.Collect(cat.changes.from(0)),
 	}
 	cat.c.space.ascend("", func(e *entity) bool {
 		en := createdEntry{Name: e.name, Generation: e.generation, Limit: e.initial, Shape: cat.c.space.shapes[e]}
@@ -117,7 +117,7 @@ func (cat *catalogue) replace(w *catalogueWhole) {
 		return true
 	})
 	cat.reshapes = true
-	cat.generation, cat.numbered, cat.mode = w.Generation, w.Numbered, w.Mode
+	cat.generation, cat.numbered, cat.c.mode = w.Generation, w.Numbered, w.Mode
 	cat.changes, cat.clock = newChangeResults(), 0
 	// An older version forgets results by count.
 	cat.gap = len(w.Changes) >= legacyChanges && w.Changes[0].Change.Keep == 0

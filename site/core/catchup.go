@@ -1,6 +1,8 @@
 package core
 
-import "github.com/samya-db/samya/avantan"
+import (
+	"github.com/samya-db/samya/avantan"
+)
 
 // asks paces, for each other member, this site's asks about the catalogue and its
 // answers. An answer may be the whole catalogue, and any late message asks for an answer.
@@ -29,7 +31,7 @@ func (a asks) of(site SiteID) *askPace {
 // mayAsk reports whether this site may ask a member for missed decisions, and notes the
 // ask. Only a single ask is open at a time: another may follow once the answer was
 // applied, or after a pause in which the answer should have come.
-func (c *Core) mayAsk(to SiteID) bool {
+func (c *cataloguing) mayAsk(to SiteID) bool {
 	p, applied := c.cat.asks.of(to), c.cat.protocol.State().Applied
 	if p.asked != 0 && p.askedAt == applied && c.now.Tick < p.asked+2*c.cfg.Window {
 		return false
@@ -40,7 +42,7 @@ func (c *Core) mayAsk(to SiteID) bool {
 
 // answeredLately reports whether the answer to a message of the catalogue would repeat a
 // catch-up sent just now. If a new answer will be sent, answeredLately notes it.
-func (c *Core) answeredLately(m *avantan.Message) bool {
+func (c *cataloguing) answeredLately(m *avantan.Message) bool {
 	applied := c.cat.protocol.State().Applied
 	since := m.Applied
 	switch m.Kind {
@@ -62,7 +64,7 @@ func (c *Core) answeredLately(m *avantan.Message) bool {
 }
 
 // paced leaves out asks that must wait.
-func (c *Core) paced(messages []avantan.Message) []avantan.Message {
+func (c *cataloguing) paced(messages []avantan.Message) []avantan.Message {
 	kept := messages[:0]
 	for _, m := range messages {
 		if m.Kind != avantan.CatchUpAsk || c.mayAsk(m.To) {

@@ -1,13 +1,54 @@
 package core
 
-import (
-	"cmp"
-	"slices"
-)
+// chargeOfAll is the charge of all parts; nil if an entity does not exist.
+func (c *charging) chargeOfAll(parts []Part) charge {
+	ch, found := make(charge, 0, len(parts)), true
+	for _, p := range parts {
+		e := c.space.find(p.Entity)
+		found = found && e != nil
+		ch = ch.add(e, p.Tokens)
+	}
+	if ch = ch.added(); !found {
+		return nil
+	}
+	return ch
+}
+
+// missing is the first entity named by parts that does not exist.
+func (c *charging) missing(parts []Part) string {
+	for _, p := range parts {
+		if c.space.find(p.Entity) == nil {
+			return p.Entity
+		}
+	}
+	return ""
+}
+
+// recorded returns the parts with their entities' generations.
+func (c *charging) recorded(parts []Part) []RecordedPart {
+	rs := make([]RecordedPart, 0, len(parts))
+	for _, p := range parts {
+		e := c.space.find(p.Entity)
+		rs = append(rs, RecordedPart{Part: Part{Entity: e.name, Tokens: p.Tokens}, Generation: e.generation})
+	}
+	return rs
+}
+
+// chargeBack is the charge that recorded parts give back, to the entities that still
+// exist and their present ancestors.
+func (c *charging) chargeBack(parts []RecordedPart) charge {
+	var ch charge
+	for _, p := range parts {
+		if e := c.space.find(p.Entity); e != nil && e.generation == p.Generation {
+			ch = ch.add(e, p.Tokens)
+		}
+	}
+	return ch.added()
+}
 
 // chargeOf is the charge of a request, by the present chains; nil if an entity that it
 // names does not exist.
-func (c *Core) chargeOf(r *request) charge {
+func (c *charging) chargeOf(r *request) charge {
 	if r.parts != nil {
 		return c.chargeOfAll(r.parts)
 	}
@@ -16,7 +57,7 @@ func (c *Core) chargeOf(r *request) charge {
 
 // lackingIn is the name of the entity of a generation that a request charges; empty if it
 // no longer charges an entity of that generation.
-func (c *Core) lackingIn(r *request, generation uint64) string {
+func (c *charging) lackingIn(r *request, generation uint64) string {
 	lacking := func(name string) string {
 		for e := range c.space.find(name).chain() {
 			if e.generation == generation {
@@ -33,13 +74,8 @@ func (c *Core) lackingIn(r *request, generation uint64) string {
 	return lacking(r.entity)
 }
 
-// removed reports whether an entity that the acquire names was deleted.
-func (w *waiting) removed() bool {
-	return slices.ContainsFunc(w.named, func(e *entity) bool { return e.removed })
-}
-
 // named are the entities that a request names.
-func (c *Core) named(r *request) []*entity {
+func (c *charging) named(r *request) []*entity {
 	if r.parts == nil {
 		return []*entity{c.space.find(r.entity)}
 	}
@@ -48,54 +84,4 @@ func (c *Core) named(r *request) []*entity {
 		named = append(named, c.space.find(p.Entity))
 	}
 	return named
-}
-
-// stale reports whether the acquire's charge differs from its charge by the present
-// chains and limits.
-func (c *Core) stale(w *waiting) bool {
-	var room [MaxDepth]charged
-	if w.parts != nil {
-		return !slices.Equal(w.charge, c.chargeOfAll(w.parts))
-	}
-	ch := w.charge[0].of.charge(room[:0], w.tokens)
-	ch.limited(&w.request)
-	return !slices.Equal(w.charge, ch)
-}
-
-// rechain updates the waiting acquires after entities were moved or deleted. It answers
-// acquires that name a deleted entity. Other acquires charge the present ancestors. An
-// acquire that waits for an entity it no longer charges, or for another number of tokens,
-// is placed anew. An acquire of more than a limit is refused.
-func (c *Core) rechain() {
-	var ws []*waiting
-	for _, w := range c.waiting {
-		if w.removed() || c.stale(w) {
-			ws = append(ws, w)
-		}
-	}
-	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
-	for _, w := range ws {
-		if w.removed() {
-			w.at.queue.remove(w)
-			c.later(w.at)
-			c.ended(w, Answer{Code: NotFound})
-			continue
-		}
-		ch := c.chargeOf(&w.request)
-		if over := ch.exceeds(&w.request); over != nil {
-			w.at.queue.remove(w)
-			c.later(w.at)
-			c.ended(w, c.refuseExcess(&w.request, over))
-			continue
-		}
-		ch.limited(&w.request)
-		c.charges += len(ch) - len(w.charge)
-		w.charge = ch
-		if x := w.charge.find(w.at); x != nil && x.tokens == w.needs {
-			continue
-		}
-		w.at.queue.remove(w)
-		c.later(w.at)
-		c.goOn(w, turn{mayWait: true})
-	}
 }

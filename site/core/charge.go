@@ -1,6 +1,14 @@
 package core
 
-import "iter"
+import (
+	"iter"
+)
+
+// charging moves tokens between the books and the makers of requests.
+type charging struct {
+	*common
+	*forecasting
+}
 
 // charged is the number of tokens that a request takes from an entity.
 type charged struct {
@@ -70,7 +78,7 @@ func (ch charge) lower(tokens Tokens) {
 }
 
 // take moves the tokens to the maker of a request.
-func (c *Core) take(ch charge) {
+func (c *charging) take(ch charge) {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		c.keepWhole(e, e.books.Take(tokens))
@@ -81,7 +89,7 @@ func (c *Core) take(ch charge) {
 
 // creditAll puts outstanding tokens back into the books, all or none, and reports whether
 // they fit. The caller marks each entity with later.
-func (c *Core) creditAll(ch charge) bool {
+func (c *charging) creditAll(ch charge) bool {
 	for i := range ch {
 		if !ch[i].of.books.Fits(ch[i].tokens) {
 			return false
@@ -97,53 +105,7 @@ func (c *Core) creditAll(ch charge) bool {
 }
 
 // credit is creditAll for tokens of an entity and its ancestors.
-func (c *Core) credit(e *entity, tokens Tokens) bool {
+func (c *charging) credit(e *entity, tokens Tokens) bool {
 	var room [MaxDepth]charged
 	return c.creditAll(e.charge(room[:0], tokens))
-}
-
-// freed marks an entity and its ancestors, after tokens were returned to them.
-func (c *Core) freed(e *entity) {
-	for ; e != nil; e = e.parent() {
-		c.later(e)
-	}
-}
-
-// later marks an entity whose tokens or queue have changed. The settling at the end of
-// the step serves the queue, and does all that check asks for. The work that changed the
-// entity may not be finished, and relies on the tokens left.
-func (c *Core) later(e *entity) {
-	e.changed = true
-	c.check(e)
-}
-
-// check marks an entity. The settling at the end of the step looks whether to ask other
-// sites for tokens, and when to look at the entity again.
-func (c *Core) check(e *entity) {
-	if !e.due {
-		e.due = true
-		c.due = append(c.due, e)
-	}
-}
-
-// settle ends a step: it looks at the marked entities. It comes to an end: with no tokens
-// coming in, acquires that stay in a served queue lack tokens, or wait for a hold, and
-// each acquire has a single hold.
-func (c *Core) settle() {
-	for i := 0; i < len(c.due); i++ {
-		e := c.due[i]
-		changed := e.changed
-		e.due, e.changed = false, false
-		if !c.serves(e) {
-			continue
-		}
-		if changed {
-			c.serveQueue(e)
-			c.tellGain(e)
-		}
-		c.pursue(e)
-		c.schedule(e)
-	}
-	clear(c.due)
-	c.due = c.due[:0]
 }

@@ -6,6 +6,24 @@ import (
 	"github.com/tidwall/btree"
 )
 
+// asking finds out from other sites whether earlier attempts of a request have run there.
+type asking struct {
+	*common
+	*charging
+	*remembering
+	owed owed
+}
+
+// keepRequests is the time in milliseconds for which records are kept now. As long as
+// there is room it is without an end while a member is out of reach that may have to ask
+// about them.
+func (c *asking) keepRequests() Tick {
+	if c.owed.absent && c.requests.size() < c.cfg.MaxRequests/2 {
+		return c.now.Tick
+	}
+	return Tick(c.cfg.Retention)
+}
+
 const (
 	// mostAsks bounds the asks that a site reads from a message.
 	mostAsks = 512
@@ -91,7 +109,7 @@ func (o *owed) union(a, b []SiteID) []SiteID {
 // claimNumber returns the number of a new claim. Blocks are numbered without a gap and
 // the last block is never deleted. So no claim gets a number twice, even after all were
 // settled and the site was restarted: a late answer never matches another claim.
-func (c *Core) claimNumber() ClaimNumber {
+func (c *asking) claimNumber() ClaimNumber {
 	if o := &c.owed; o.block != c.requests.next {
 		o.block, o.index = c.requests.next, 0
 	}
@@ -99,7 +117,7 @@ func (c *Core) claimNumber() ClaimNumber {
 	return ClaimNumber(c.owed.block<<claimBits | c.owed.index)
 }
 
-func (c *Core) restoreClaims(records []ClaimRecord) {
+func (c *asking) restoreClaims(records []ClaimRecord) {
 	c.owed.byKey = make(map[RequestKey]*claim)
 	for _, m := range c.cfg.Members {
 		if m != c.cfg.Self {
@@ -120,7 +138,7 @@ func (c *Core) restoreClaims(records []ClaimRecord) {
 }
 
 // open adds a claim to the open claims of each member to be asked.
-func (c *Core) open(cl *claim) {
+func (c *asking) open(cl *claim) {
 	c.owed.byKey[cl.Key] = cl
 	c.owed.open++
 	for _, s := range cl.Sites {
@@ -136,7 +154,7 @@ func (c *Core) open(cl *claim) {
 // claim opens a claim with the sites of a request's earlier attempts. It replaces a claim
 // of an earlier attempt at this site, under another number: answers to the earlier claim
 // say too little.
-func (c *Core) claim(r *request, generation uint64, state RequestState) {
+func (c *asking) claim(r *request, generation uint64, state RequestState) {
 	kind, sites := UndoAcquire, r.tries.Tried
 	switch {
 	case r.kind == ReturnRequest:
@@ -163,14 +181,14 @@ func (c *Core) claim(r *request, generation uint64, state RequestState) {
 	c.out.Events = append(c.out.Events, Event{Kind: ClaimMade, Entity: r.entity})
 }
 
-func (c *Core) storeClaim(cl *claim) {
+func (c *asking) storeClaim(cl *claim) {
 	r := cl.ClaimRecord
 	r.Sites = slices.Clone(r.Sites)
 	c.out.Records.Claims = append(c.out.Records.Claims, r)
 }
 
 // settled forgets a claim.
-func (c *Core) settled(cl *claim) {
+func (c *asking) settled(cl *claim) {
 	for _, s := range cl.Sites {
 		c.owed.peer(s).drop(cl.Number, c.cfg.MaxClaims)
 	}
@@ -190,7 +208,7 @@ func (p *claimPeer) drop(n ClaimNumber, bound int) {
 }
 
 // answered takes in a member's answer to a claim.
-func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
+func (c *asking) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 	cl, ok := p.open.Get(a.Number)
 	if !ok {
 		return
@@ -207,7 +225,7 @@ func (c *Core) answered(p *claimPeer, a ClaimAnswer, now Tick) {
 }
 
 // concluded follows up on a member's verdict, or on a missing verdict.
-func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
+func (c *asking) concluded(cl *claim, verdict ClaimVerdict) {
 	switch {
 	case cl.Kind != UndoAcquire && verdict != NeverRan:
 		c.settleParked(cl, Dropped)
@@ -224,7 +242,7 @@ func (c *Core) concluded(cl *claim, verdict ClaimVerdict) {
 
 // settleParked counts a parked release, or gives it up. The same transaction ends the
 // claim, so it happens once even without a record.
-func (c *Core) settleParked(cl *claim, state RequestState) {
+func (c *asking) settleParked(cl *claim, state RequestState) {
 	if e := c.space.find(cl.Entity); e != nil && e.halted() {
 		return
 	}
@@ -250,7 +268,7 @@ func (c *Core) settleParked(cl *claim, state RequestState) {
 // recordSettled records the end of a parked release without a record in memory. The disk
 // may still have its record: after a restart the release would look parked, and other
 // sites would be told that it never ran.
-func (c *Core) recordSettled(cl *claim, state RequestState) {
+func (c *asking) recordSettled(cl *claim, state RequestState) {
 	kind := ReleaseRequest
 	if cl.Kind == ReturnLease {
 		kind = ReturnRequest
@@ -260,16 +278,8 @@ func (c *Core) recordSettled(cl *claim, state RequestState) {
 	})
 }
 
-// record is the record of a request in a new state.
-func (r *remembered) record(key RequestKey, state RequestState, attempt Attempt) RequestRecord {
-	return RequestRecord{
-		Key: key, Body: r.body, Kind: r.kind, State: state, Attempt: attempt,
-		Generation: r.generation, Tokens: r.tokens, Left: r.left,
-	}
-}
-
 // askFresh asks the members about the claims made since the last transaction.
-func (c *Core) askFresh() {
+func (c *asking) askFresh() {
 	if !c.owed.fresh {
 		return
 	}
@@ -292,7 +302,7 @@ func (c *Core) askFresh() {
 
 // askFrom asks a member about the claims from a number on, as many as fit into a message.
 // It returns the last claim's number, 0 if no other follows, and the number of claims.
-func (c *Core) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked int) {
+func (c *asking) askFrom(p *claimPeer, from ClaimNumber) (last ClaimNumber, asked int) {
 	m := &Claims{From: c.cfg.Self, To: p.site}
 	more := false
 	p.open.Ascend(from, func(n ClaimNumber, cl *claim) bool {
@@ -323,7 +333,7 @@ func (o *owed) wakeAt() Tick {
 }
 
 // askAgain asks members about their next claims, if it is time to.
-func (c *Core) askAgain() {
+func (c *asking) askAgain() {
 	if c.owed.open == 0 {
 		return
 	}
@@ -339,7 +349,7 @@ func (c *Core) askAgain() {
 }
 
 // cameUp notes the sites that are up, and has the sites that came up asked at once.
-func (c *Core) cameUp(sites []SiteID) {
+func (c *asking) cameUp(sites []SiteID) {
 	c.owed.absent = false
 	for i := range c.owed.peers {
 		p := &c.owed.peers[i]
@@ -348,5 +358,26 @@ func (c *Core) cameUp(sites []SiteID) {
 		if up && p.next != 0 && !c.seemsUp(p.site) {
 			p.next, p.pause = max(1, c.now.Tick), askPause
 		}
+	}
+}
+
+// remember records the outcome of a request by the entity that it rests on, and opens a
+// claim with the sites of its earlier attempts.
+func (c *asking) remember(r *request, e *entity, state RequestState, tokens Tokens) {
+	q := RequestRecord{
+		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
+		Generation: e.generation, Tokens: tokens, Left: e.usable(),
+	}
+	if r.parts != nil && state == Ran {
+		q.Parts = c.recorded(r.parts)
+	}
+	tenant := c.cfg.tenantOf(r.entity)
+	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
+		// The request lacked tokens of another tenant's entity.
+		q.Tenant = tenant
+	}
+	c.record(q, c.requests.held.Take(tenant, 1))
+	if len(r.tries.Tried) > 0 {
+		c.claim(r, e.generation, state)
 	}
 }

@@ -1,6 +1,8 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
 
 // lookedAt is the number of the oldest claims on a member that a search for a claim to
 // give up looks at.
@@ -9,7 +11,7 @@ const lookedAt = 64
 // roomForClaim reports whether another claim on a member may be made. At the bound it
 // gives up old claims for new ones: else a member that is lost for good would have
 // repeats refused for ever.
-func (c *Core) roomForClaim(p *claimPeer) bool {
+func (c *asking) roomForClaim(p *claimPeer) bool {
 	for p.open.Len() >= c.cfg.MaxClaims {
 		if !p.full {
 			p.full = true
@@ -27,7 +29,7 @@ func (c *Core) roomForClaim(p *claimPeer) bool {
 // oldClaim returns a claim on a member that may be given up, nil for none: no attempt can
 // follow any more, and the claim has stayed open for another Retention since. A claim for
 // a release comes last: its tokens would stay out.
-func (c *Core) oldClaim(p *claimPeer) *claim {
+func (c *asking) oldClaim(p *claimPeer) *claim {
 	var found *claim
 	looked := 0
 	p.open.Scan(func(_ ClaimNumber, cl *claim) bool {
@@ -48,19 +50,9 @@ func (c *Core) oldClaim(p *claimPeer) *claim {
 // giveUpClaim ends a claim on a member as if the member had forgotten the request: tokens
 // that the request has put out there stay out, and a parked release is not counted. That
 // grants no token twice.
-func (c *Core) giveUpClaim(p *claimPeer, cl *claim) {
+func (c *asking) giveUpClaim(p *claimPeer, cl *claim) {
 	p.drop(cl.Number, c.cfg.MaxClaims)
 	cl.Sites = slices.DeleteFunc(cl.Sites, func(s SiteID) bool { return s == p.site })
 	c.out.Events = append(c.out.Events, Event{Kind: ClaimGivenUp, Entity: cl.Entity, Site: p.site, Request: cl.Key})
 	c.concluded(cl, Forgotten)
-}
-
-// createdWithout tells that an entity was created while members seem to be out of reach:
-// their shares of its limit are of no use to others until they are back.
-func (c *Core) createdWithout(entity string) {
-	for _, m := range c.cfg.Members {
-		if m != c.cfg.Self && !c.seemsUp(m) {
-			c.out.Events = append(c.out.Events, Event{Kind: CreatedWithout, Entity: entity, Site: m})
-		}
-	}
 }

@@ -22,7 +22,7 @@ type clock struct {
 }
 
 // startClock sets the own time at the first step.
-func (c *Core) startClock() {
+func (c *leasing) startClock() {
 	k := &c.clock
 	k.started, k.from = true, c.now.Tick
 	last := ClockRecord{Own: c.now.Wall, Wall: c.now.Wall}
@@ -42,10 +42,10 @@ func (c *Core) startClock() {
 }
 
 // own is the site's own time.
-func (c *Core) own() int64 { return c.clock.base + int64(c.now.Tick-c.clock.from) }
+func (c *leasing) own() int64 { return c.clock.base + int64(c.now.Tick-c.clock.from) }
 
 // clockWake is the time to store the clock although nothing else is; 0 for never.
-func (c *Core) clockWake() Tick {
+func (c *leasing) clockWake() Tick {
 	if len(c.leases.byKey) == 0 {
 		return 0
 	}
@@ -58,14 +58,14 @@ func (c *Core) clockWake() Tick {
 }
 
 // wakeClock stores the clock if it is time to, although nothing else may be stored.
-func (c *Core) wakeClock() {
+func (c *leasing) wakeClock() {
 	if at := c.clockWake(); at != 0 && at <= c.now.Tick {
 		c.keepClock(&c.out.Records)
 	}
 }
 
 // keepClock adds the clock to a transaction.
-func (c *Core) keepClock(rec *Records) {
+func (c *leasing) keepClock(rec *Records) {
 	c.clock.stored = c.now.Tick
 	rec.Clock = &ClockRecord{Own: c.own(), Wall: c.now.Wall}
 }
@@ -73,7 +73,7 @@ func (c *Core) keepClock(rec *Records) {
 // storeClock stores the clock with a transaction that grants or renews leases, and now
 // and then with any other, as long as leases depend on it. After a crash leases last
 // longer by the time since the clock was last stored.
-func (c *Core) storeClock(rec *Records) {
+func (c *leasing) storeClock(rec *Records) {
 	if rec.Empty() || rec.Clock != nil || len(c.leases.byKey) == 0 {
 		return
 	}

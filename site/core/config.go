@@ -278,3 +278,8 @@ func namesOf[T any](known map[string]T) []string {
 	slices.Sort(names)
 	return names
 }
+
+// forecastOptions are the options of all models.
+func (c *Config) forecastOptions() predict.Options {
+	return predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
+}

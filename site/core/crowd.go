@@ -1,6 +1,8 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
 
 // In a crowd many sites are short of an entity at once, and little is left. Each of them
 // would ask all others for the same few tokens: as many redistributions as sites, each
@@ -29,15 +31,8 @@ const (
 	crowdPause = 100
 )
 
-// isShort reports whether another site has told lately that it expects at even odds to
-// need more than it has.
-func (c *Core) isShort(e *entity, i int) bool {
-	v := &e.views[i]
-	return c.cfg.Members[i] != c.cfg.Self && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.cfg.Members[i])
-}
-
 // inCrowd reports whether so many other sites are short that all take turns.
-func (c *Core) inCrowd(e *entity) bool {
+func (c *assessing) inCrowd(e *entity) bool {
 	if len(c.cfg.Members) <= crowdSize || e.views == nil || !c.mods.admission.Patient() {
 		return false
 	}
@@ -56,7 +51,7 @@ func (c *Core) inCrowd(e *entity) bool {
 // turn is the time at which the site may next begin a redistribution in a crowd: in its
 // step of each round of steps, with a step for each short site. The reported lack of each
 // site counts, this site's included, so that sites agree on their order.
-func (c *Core) turn(e *entity) Tick {
+func (c *assessing) turn(e *entity) Tick {
 	self := slices.Index(c.cfg.Members, c.cfg.Self)
 	own := e.views[self].Median - e.views[self].Left
 	first, round := e.rarely().turns, Tick(crowdStep)
@@ -84,7 +79,7 @@ func (c *Core) turn(e *entity) Tick {
 
 // turned notes the number of tokens that an instance has moved between sites. The next
 // turns begin after a pause, longer if the number was small.
-func (c *Core) turned(e *entity, moved Tokens) {
+func (c *assessing) turned(e *entity, moved Tokens) {
 	switch {
 	case !c.inCrowd(e):
 		if e.seldom != nil {
@@ -98,7 +93,7 @@ func (c *Core) turned(e *entity, moved Tokens) {
 }
 
 // waitsForTurn reports whether the site lets others begin first.
-func (c *Core) waitsForTurn(e *entity) bool {
+func (c *assessing) waitsForTurn(e *entity) bool {
 	if s := e.rarely(); s.turns == 0 {
 		s.turns = c.now.Tick
 	}

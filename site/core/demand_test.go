@@ -144,7 +144,7 @@ func TestBodyHash(t *testing.T) {
 
 // TestCalendar compares a calendar with a list that is searched.
 func TestCalendar(t *testing.T) {
-	c := new(Core)
+	c := new(common)
 	entities := make([]*entity, 20)
 	want := make(map[*entity]Tick)
 	for i := range entities {

@@ -1,7 +1,5 @@
 package core
 
-import "github.com/samya-db/samya/avantan"
-
 // drought is a site's belief that other sites have no tokens of an entity. An instance
 // has shown it: nobody in reach had any tokens. The site then refuses at once every
 // acquire that its own tokens cannot serve, and begins no further hunt that would end
@@ -31,22 +29,6 @@ type drought struct {
 	refused Tokens
 }
 
-// droughtNow is the present belief: the zero drought before the first one.
-func (e *entity) droughtNow() drought {
-	if e.drought == nil {
-		return drought{}
-	}
-	return *e.drought
-}
-
-// itsDrought returns the drought for changes, and creates it if nil.
-func (e *entity) itsDrought() *drought {
-	if e.drought == nil {
-		e.drought = new(drought)
-	}
-	return e.drought
-}
-
 // worth is the number of tokens that ends a drought: a good deal more than the tokens
 // that lie about everywhere in a drought.
 func worth(e *entity) Tokens { return max(1, min(worthMost, e.limit/50)) }
@@ -55,7 +37,7 @@ func worth(e *entity) Tokens { return max(1, min(worthMost, e.limit/50)) }
 const worthMost = 40
 
 // dry begins the drought, or goes on with it.
-func (c *Core) dry(e *entity) {
+func (c *assessing) dry(e *entity) {
 	d := e.itsDrought()
 	if d.since == 0 {
 		d.began = c.now.Tick
@@ -68,7 +50,7 @@ func (c *Core) dry(e *entity) {
 	c.pauseDrought(d)
 }
 
-func (c *Core) pauseDrought(d *drought) {
+func (c *assessing) pauseDrought(d *drought) {
 	d.pause = min(max(2*d.pause, c.cfg.GiveUp), c.cfg.MaxGiveUp)
 	d.until = c.now.Tick + d.pause
 }
@@ -76,26 +58,12 @@ func (c *Core) pauseDrought(d *drought) {
 // came ends the drought if enough tokens came from other sites: a fiftieth of the limit.
 // That is more than the amount worth a try. Otherwise droughts would end and begin again
 // all the time, with acquires waiting in vain.
-func (c *Core) came(e *entity, tokens Tokens) {
+func (c *assessing) came(e *entity, tokens Tokens) {
 	if tokens >= max(worth(e), e.limit/50) {
 		if d := e.drought; d != nil {
 			*d = drought{shown: d.shown, ended: c.now.Tick}
 		}
 	}
-}
-
-// dryAgain reports whether a recent drought has come back: the other sites together
-// report fewer tokens than end a drought, and fewer than this site lacks.
-func (c *Core) dryAgain(e *entity, s *Situation) bool {
-	d := e.itsDrought()
-	enough := min(worth(e), e.lacks())
-	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
-		return false
-	}
-	shown := d.shown
-	c.giveUp(e)
-	d.shown = shown
-	return true
 }
 
 // lacks is the number of further tokens that would serve the smallest waiting acquire. If
@@ -113,7 +81,7 @@ const memory = 60_000
 
 // emptyFor is the least time for which the site goes on believing that others have no
 // tokens; 0 if it does not believe so.
-func (c *Core) emptyFor(e *entity) Tick {
+func (c *assessing) emptyFor(e *entity) Tick {
 	d := e.droughtNow()
 	if d.since == 0 || c.mods.admission.Patient() && c.toldOfMany(e) {
 		return 0
@@ -129,7 +97,7 @@ func (c *Core) emptyFor(e *entity) Tick {
 
 // toldOfMany reports whether others report so many tokens that nobody need be refused: a
 // fiftieth of the limit. Less than as much again becomes free before the next report.
-func (c *Core) toldOfMany(e *entity) bool {
+func (c *assessing) toldOfMany(e *entity) bool {
 	left, told := c.elsewhere(e)
 	return told && left >= max(1, e.limit/manyPart)
 }
@@ -156,7 +124,7 @@ func small(e *entity) Tokens { return max(1, e.limit/smallPart) }
 // 0 if it may wait. Without a majority any acquire may wait, as long as its client lets
 // it. A small acquire may wait in a young drought, as many end within seconds, unless
 // more tokens already wait than are asked for in a second.
-func (c *Core) refusesFor(e *entity, tokens Tokens) Tick {
+func (c *assessing) refusesFor(e *entity, tokens Tokens) Tick {
 	if e.apart() {
 		return 0
 	}
@@ -170,78 +138,20 @@ func (c *Core) refusesFor(e *entity, tokens Tokens) Tick {
 
 // doubt ends a drought if others have not kept reporting since it was shown. The core
 // calls doubt before it believes a new report: a report after a silence proves nothing.
-func (c *Core) doubt(e *entity) {
+func (c *assessing) doubt(e *entity) {
 	if d := e.drought; d != nil && d.since != 0 && c.now.Tick >= d.until && !c.heardAll(e, d.since) {
 		d.since, d.refused, d.ended = 0, 0, c.now.Tick
 	}
 }
 
-// hearsAll reports whether all other sites in reach have reported the entity lately.
-func (c *Core) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
-
-// heardAll reports whether all other sites in reach have reported the entity lately.
-// known is a time at which the site knew the tokens of all of them; 0 for never.
-func (c *Core) heardAll(e *entity, known Tick) bool {
-	for i, m := range c.cfg.Members {
-		if m == c.cfg.Self || !c.seemsUp(m) {
-			continue
-		}
-		at := known
-		if e.views != nil {
-			at = max(at, e.views[i].at)
-		}
-		if at == 0 || c.now.Tick > at+3*c.cfg.Tell {
-			return false
-		}
-	}
-	return true
-}
-
-// toldSince adds up the tokens left at the sites in reach that have reported since a
-// tick. Of these tokens, spare is the part that the sites do not expect to need.
-func (c *Core) toldSince(e *entity, since Tick) (left, spare Tokens) {
-	for i, m := range c.cfg.Members {
-		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
-			left += max(0, e.views[i].left)
-			spare += max(0, e.views[i].left-e.views[i].Median)
-		}
-	}
-	return left, spare
-}
-
 // debtDue reports whether the site looks at a debt again although nothing seemed left to
 // pay it: no acquire is refused that would have others asked. It does so when the pause
 // is over, and once others report enough to pay it all.
-func (c *Core) debtDue(e *entity) bool {
+func (c *assessing) debtDue(e *entity) bool {
 	if e.books.Left() >= 0 {
 		return false
 	}
 	d := e.droughtNow()
 	left, _ := c.toldSince(e, d.since)
 	return c.now.Tick >= d.until || left >= -e.books.Left() && c.now.Tick >= e.hunt.triggered+c.cfg.Tell
-}
-
-// probe asks for tokens that others report in a drought, if it is time to.
-func (c *Core) probe(e *entity, s *Situation) {
-	d := e.itsDrought()
-	left, spare := c.toldSince(e, d.since)
-	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
-	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
-		e.hunt.short = false
-		c.redistribute(e, s, droughtReason, false)
-		return
-	}
-	switch {
-	case waits && !e.apart():
-		return
-	case d.refused == 0 && !waits || left == 0 || s.SinceTrigger < c.cfg.Tell:
-		return
-	case spare < worth(e) && c.now.Tick < d.until:
-		return
-	}
-	// The tokens that lie about are fewer than sites keep unless they are pressed.
-	e.hunt.press = avantan.PressAll
-	c.pauseDrought(d)
-	c.redistribute(e, s, droughtReason, false)
-	d.refused = 0
 }

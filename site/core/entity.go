@@ -7,7 +7,6 @@ import (
 	"github.com/samya-db/samya/avantan"
 	"github.com/samya-db/samya/avantan/star"
 	"github.com/samya-db/samya/avantan/transfer"
-	"github.com/samya-db/samya/predict"
 	"github.com/samya-db/samya/site/core/books"
 )
 
@@ -189,27 +188,6 @@ func (e *entity) pledged() (offered, lacking Tokens) {
 	return offered, lacking
 }
 
-// owes reports whether the site is in debt. A debt in an offer counts, as it may come
-// back.
-func (e *entity) owes() bool { return e.books.Left() < 0 || e.books.Left()+e.offered() < 0 }
-
-func (e *entity) situation(now Tick, forecast predict.Forecast) Situation {
-	return Situation{
-		Left:      e.usable(),
-		Limit:     e.limit,
-		Queued:    e.queue.asked(),
-		First:     e.queue.first(),
-		Rate:      e.demand.rateAt(now),
-		Pace:      e.demand.paceAt(now),
-		Forecast:  forecast,
-		LastGrant: e.hunt.lastGrant,
-		Changing:  firstDue(e.limitChanges()) != nil,
-
-		Refused:      e.droughtNow().refused,
-		SinceTrigger: now - e.hunt.triggered,
-	}
-}
-
 // parent is the entity right above, nil for none.
 func (e *entity) parent() *entity { return e.above.Load() }
 
@@ -240,3 +218,46 @@ func shareOf(limit Tokens, members []SiteID, site SiteID) Tokens {
 }
 
 var _ avantan.Ledger = (*entityLedger)(nil)
+
+// hunting reports whether a redistribution is under way here.
+func (e *entity) hunting() bool {
+	return e.transfer != nil && e.transfer.Open() || e.majority != nil && e.majority.Open() || e.star != nil && e.star.Open()
+}
+
+// apart reports whether the site goes on without a majority.
+func (e *entity) apart() bool { return e.seldom != nil && e.seldom.own != nil }
+
+// busy reports whether the site has to wait before it begins another majority instance.
+func (e *entity) busy() bool {
+	return e.majority != nil && (e.majority.Open() || e.majority.Waits())
+}
+
+// starBusy reports whether the site has to wait before it begins another star
+// instance.
+func (e *entity) starBusy() bool {
+	return e.star != nil && (e.star.Open() || e.star.Waits())
+}
+
+// acks is nil if nothing is known.
+func (e *entity) acks() *acks {
+	if e.seldom == nil {
+		return nil
+	}
+	return e.seldom.acks
+}
+
+// droughtNow is the present belief: the zero drought before the first one.
+func (e *entity) droughtNow() drought {
+	if e.drought == nil {
+		return drought{}
+	}
+	return *e.drought
+}
+
+// itsDrought returns the drought for changes, and creates it if nil.
+func (e *entity) itsDrought() *drought {
+	if e.drought == nil {
+		e.drought = new(drought)
+	}
+	return e.drought
+}

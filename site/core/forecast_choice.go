@@ -13,13 +13,13 @@ type ForecastChoice struct {
 	Model, Configured string
 }
 
-func (c *Core) forecastChoice() ForecastChoice {
+func (c *forecasting) forecastChoice() ForecastChoice {
 	return ForecastChoice{Model: c.forecasts.name, Configured: c.cfg.Forecast}
 }
 
 // setForecast chooses another model. An entity's model is replaced when its next bin
 // closes: replacing all at once would hold up waiting requests.
-func (c *Core) setForecast(in *SetForecast) {
+func (c *forecasting) setForecast(in *SetForecast) {
 	if !slices.Contains(predict.Names(), in.Model) {
 		c.reply(in.Call, Answer{Code: Invalid, Details: &Details{Forecast: c.forecastChoice()}})
 		return

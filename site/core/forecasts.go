@@ -8,6 +8,13 @@ import (
 	"github.com/samya-db/samya/predict"
 )
 
+// forecasting counts the demand for each entity, and forecasts it.
+type forecasting struct {
+	*common
+	*telling
+	forecasts forecasts
+}
+
 // ForecastRecord is the stored state of an entity's forecasting model. It is useful, but
 // no guarantee rests on it: the core drops an unusable state, and the model learns anew.
 type ForecastRecord struct {
@@ -103,13 +110,8 @@ func (l *dueList) hasten(at Tick) {
 	}
 }
 
-// forecastOptions are the options of all models.
-func (c *Config) forecastOptions() predict.Options {
-	return predict.Options{Horizon: c.Horizon, Day: max(0, c.Day)}
-}
-
 // newModel makes a model from a checked name.
-func (c *Core) newModel(name string) predict.Durable {
+func (c *forecasting) newModel(name string) predict.Durable {
 	m, err := predict.ByName(name, c.cfg.forecastOptions())
 	if err != nil {
 		panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
@@ -119,7 +121,7 @@ func (c *Core) newModel(name string) predict.Durable {
 
 // parkRestored keeps the stored states until they are needed, the latest ones if there is
 // no room for all.
-func (c *Core) parkRestored(records []ForecastRecord) {
+func (c *forecasting) parkRestored(records []ForecastRecord) {
 	c.forecasts = forecasts{name: c.cfg.Forecast, parked: make(map[string]ForecastRecord)}
 	latest := slices.Clone(records)
 	slices.SortStableFunc(latest, func(a, b ForecastRecord) int { return -cmp.Compare(a.Wall, b.Wall) })
@@ -133,7 +135,7 @@ func (c *Core) parkRestored(records []ForecastRecord) {
 }
 
 // park keeps a state in memory if there is room.
-func (c *Core) park(r ForecastRecord) {
+func (c *forecasting) park(r ForecastRecord) {
 	f := &c.forecasts
 	if f.bytes+len(r.State) <= c.cfg.MaxParked {
 		f.parked[r.Name] = r
@@ -142,7 +144,7 @@ func (c *Core) park(r ForecastRecord) {
 }
 
 // unpark removes and returns a parked state.
-func (c *Core) unpark(name string) (ForecastRecord, bool) {
+func (c *forecasting) unpark(name string) (ForecastRecord, bool) {
 	f := &c.forecasts
 	r, ok := f.parked[name]
 	if ok {
@@ -153,7 +155,7 @@ func (c *Core) unpark(name string) (ForecastRecord, bool) {
 }
 
 // demanded counts an acquire, granted or not, in an entity's demand.
-func (c *Core) demanded(e *entity, tokens Tokens) {
+func (c *forecasting) demanded(e *entity, tokens Tokens) {
 	if e.demand.model == nil && !e.demand.counting {
 		c.count(e)
 	}
@@ -165,7 +167,7 @@ func (c *Core) demanded(e *entity, tokens Tokens) {
 }
 
 // returned counts a release in an entity's demand.
-func (c *Core) returned(e *entity, tokens Tokens) {
+func (c *forecasting) returned(e *entity, tokens Tokens) {
 	c.roll(e)
 	e.demand.released(tokens)
 	if e.negative() {
@@ -174,17 +176,9 @@ func (c *Core) returned(e *entity, tokens Tokens) {
 	c.tellReturn(e)
 }
 
-// tellReturn has the site tell others of an entity to which tokens came back. Others may
-// overestimate the tokens out here, and take a surplus for tokens out.
-func (c *Core) tellReturn(e *entity) {
-	if len(c.cfg.Members) > 1 {
-		c.isBusy(e)
-	}
-}
-
 // forecast is the forecast for the horizon of a redistribution, within the entity's
 // limit.
-func (c *Core) forecast(e *entity) predict.Forecast {
+func (c *forecasting) forecast(e *entity) predict.Forecast {
 	if e.demand.model == nil && !e.demand.counting {
 		if _, parked := c.forecasts.parked[e.name]; !parked {
 			return predict.Forecast{}
@@ -199,7 +193,7 @@ func (c *Core) forecast(e *entity) predict.Forecast {
 }
 
 // roll closes an entity's bins that are over.
-func (c *Core) roll(e *entity) {
+func (c *forecasting) roll(e *entity) {
 	d := &e.demand
 	current := c.now.Tick / c.cfg.Bin
 	if current != d.bin && d.model == nil && d.counting {
@@ -212,7 +206,7 @@ func (c *Core) roll(e *entity) {
 }
 
 // rolled follows up on an entity's closed bins.
-func (c *Core) rolled(e *entity) {
+func (c *forecasting) rolled(e *entity) {
 	d := &e.demand
 	if d.model.choice != c.forecasts.choice {
 		c.replace(e)
@@ -228,7 +222,7 @@ func (c *Core) rolled(e *entity) {
 }
 
 // replace replaces an entity's model by the chosen model.
-func (c *Core) replace(e *entity) {
+func (c *forecasting) replace(e *entity) {
 	m, err := predict.Replace(e.demand.model.Durable, c.forecasts.name, c.cfg.forecastOptions())
 	if err != nil {
 		panic(fmt.Sprintf("core: a model whose name was checked: %v", err))
@@ -239,7 +233,7 @@ func (c *Core) replace(e *entity) {
 // count begins to count an entity's demand. It takes up a parked model, with the bins
 // since then missing. A new model has no forecast before its first bin has closed, and is
 // made only then: many an entity has no more than one acquire.
-func (c *Core) count(e *entity) {
+func (c *forecasting) count(e *entity) {
 	d := &e.demand
 	d.begin(c.now.Tick, c.cfg.Bin)
 	if _, parked := c.forecasts.parked[e.name]; parked {
@@ -248,7 +242,7 @@ func (c *Core) count(e *entity) {
 }
 
 // model gives an entity a model: the parked model or a new one.
-func (c *Core) model(e *entity) {
+func (c *forecasting) model(e *entity) {
 	d := &e.demand
 	var m predict.Durable
 	if r, ok := c.unpark(e.name); ok {
@@ -262,19 +256,19 @@ func (c *Core) model(e *entity) {
 }
 
 // idles has the core check later whether an entity still has demand.
-func (c *Core) idles(e *entity) {
+func (c *forecasting) idles(e *entity) {
 	if d := &e.demand; !d.idles {
 		d.idles = true
 		c.forecasts.idle.push(e, c.now.Tick+c.idleCheck())
 	}
 }
 
-func (c *Core) modelOf(m predict.Durable) *model {
+func (c *forecasting) modelOf(m predict.Durable) *model {
 	return &model{Durable: m, choice: c.forecasts.choice, told: m.Forecast(), fell: predict.Fallbacks(m)}
 }
 
 // takeUp makes a model from a stored state; nil if the state is unusable or too old.
-func (c *Core) takeUp(r *ForecastRecord) predict.Durable {
+func (c *forecasting) takeUp(r *ForecastRecord) predict.Durable {
 	if r.Bin != c.cfg.Bin {
 		return nil
 	}
@@ -300,16 +294,16 @@ func (c *Core) takeUp(r *ForecastRecord) predict.Durable {
 }
 
 // binStart is the beginning of the current bin, in milliseconds since the Unix epoch.
-func (c *Core) binStart() int64 {
+func (c *forecasting) binStart() int64 {
 	return c.now.Wall - int64(c.now.Tick%c.cfg.Bin) //nolint:gosec // below a bin
 }
 
-func (c *Core) dropped(name string) {
+func (c *forecasting) dropped(name string) {
 	c.out.Events = append(c.out.Events, Event{Kind: ForecastDropped, Entity: name, Count: 1})
 }
 
 // recordForecast is the present state of an entity's model.
-func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
+func (c *forecasting) recordForecast(e *entity) (ForecastRecord, bool) {
 	if e.demand.model.choice != c.forecasts.choice {
 		c.replace(e)
 	}
@@ -324,13 +318,13 @@ func (c *Core) recordForecast(e *entity) (ForecastRecord, bool) {
 }
 
 // storeForecasts adds due states to a transaction, a few at most.
-func (c *Core) storeForecasts(rec *Records) {
+func (c *forecasting) storeForecasts(rec *Records) {
 	most := storedAtOnce
 	if len(rec.Block.Records) > 0 {
 		most = storedBeside
 	}
 	f := &c.forecasts
-	for c.guard.open && len(rec.Forecasts) < most {
+	for len(rec.Forecasts) < most {
 		e := f.unstored.pop(c.now.Tick)
 		if e == nil {
 			break
@@ -348,18 +342,18 @@ func (c *Core) storeForecasts(rec *Records) {
 }
 
 // hastenForecasts stores all changed states soon.
-func (c *Core) hastenForecasts() {
+func (c *forecasting) hastenForecasts() {
 	f := &c.forecasts
 	f.unstored.hasten(c.now.Tick)
 	f.pressing = f.unstored.next() != 0
 }
 
 // idleCheck is the pause between two checks of an entity for demand.
-func (c *Core) idleCheck() Tick { return c.cfg.ForecastIdle/8 + 1 }
+func (c *forecasting) idleCheck() Tick { return c.cfg.ForecastIdle/8 + 1 }
 
 // wakeForecasts has overdue states stored, and frees the models of entities without
 // demand once their state is stored.
-func (c *Core) wakeForecasts() {
+func (c *forecasting) wakeForecasts() {
 	if at := c.forecasts.unstored.next(); at != 0 && at+forecastPatience <= c.now.Tick {
 		c.forecasts.pressing = true
 	}
@@ -382,7 +376,7 @@ func (c *Core) wakeForecasts() {
 }
 
 // forecastsWake is the next time to do something for the models; 0 for never.
-func (c *Core) forecastsWake() Tick {
+func (c *forecasting) forecastsWake() Tick {
 	f := &c.forecasts
 	t := f.idle.next()
 	if at := f.unstored.next(); at != 0 && !f.pressing {

@@ -40,7 +40,7 @@ func FuzzChanges(tf *testing.F) {
 					e.settleLimit(r)
 				}
 			},
-			"a snapshot of an entity": func(c *Core, e *entity) { _ = (&entityLedger{c: c, e: e}).Install(1, raw) }, // may refuse
+			"a snapshot of an entity": func(c *Core, e *entity) { _ = (&entityLedger{c: c.rebalancing, e: e}).Install(1, raw) }, // may refuse
 		} {
 			if err := takesEffect(take); err != nil {
 				t.Fatalf("%s: %v", name, err)

@@ -1,6 +1,8 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
 
 const (
 	// forgiving is the number of rounds between two questions to a member that does not
@@ -10,6 +12,16 @@ const (
 	// or between two answers that its run is not known.
 	pressing Tick = 200
 )
+
+// vouching keeps a site from serving on data older than the data that it has served on,
+// and remembers other sites' data for the same purpose.
+type vouching struct {
+	*common
+	*forecasting
+	*asking
+	*cataloguing
+	guard guard
+}
 
 // guard ensures that the site serves only on data that enough members vouch for. It also
 // remembers the members' data, to vouch for it later.
@@ -50,7 +62,7 @@ type guardedPeer struct {
 	told                       Commits
 }
 
-func (c *Core) startGuard(from *Restored) {
+func (c *vouching) startGuard(from *Restored) {
 	g := &c.guard
 	g.start = Mark{Incarnation: from.Incarnation, Run: c.cfg.Run, Commits: from.Commits}
 	g.commits = from.Commits
@@ -104,7 +116,7 @@ func (g *guard) answered() (vouched int, all bool) {
 
 // serveVouched begins to serve if enough members have vouched, and all others have had
 // the time to object.
-func (c *Core) serveVouched() {
+func (c *vouching) serveVouched() {
 	g := &c.guard
 	vouched, all := g.answered()
 	if g.open || vouched < g.need || !all && c.now.Tick < g.waitUntil {
@@ -119,7 +131,7 @@ func (c *Core) serveVouched() {
 }
 
 // serve begins to serve. From now on the site's word counts.
-func (c *Core) serve() {
+func (c *vouching) serve() {
 	g := &c.guard
 	g.open = true
 	c.out.Events = append(c.out.Events, Event{Kind: Serving})
@@ -132,10 +144,10 @@ func (c *Core) serve() {
 
 // Refused returns the reason why the site must stop at once, a [StaleError]; nil if it
 // need not. Drain hands over no effects gathered before.
-func (c *Core) Refused() error { return c.guard.refused }
+func (c *vouching) Refused() error { return c.guard.refused }
 
 // disown ends this run.
-func (c *Core) disown(err error) {
+func (c *vouching) disown(err error) {
 	c.guard = guard{start: c.guard.start, refused: err, need: max(1, c.guard.missing())}
 	c.out.Reset()
 	clear(c.touched)
@@ -143,7 +155,7 @@ func (c *Core) disown(err error) {
 }
 
 // stepGuarded handles an input while nobody may be served.
-func (c *Core) stepGuarded(in Input) {
+func (c *vouching) stepGuarded(in Input) {
 	no := Answer{Code: Unvouched, Missing: c.guard.missing()}
 	switch in := in.(type) {
 	case *Acquire:
@@ -197,7 +209,7 @@ func (c *Core) stepGuarded(in Input) {
 }
 
 // reach notes the sites that are up, and asks the sites that came up.
-func (c *Core) reach(sites []SiteID) {
+func (c *vouching) reach(sites []SiteID) {
 	c.cameUp(sites)
 	c.reachable = append([]SiteID{}, sites...)
 	for i := range c.guard.peers {
@@ -207,7 +219,7 @@ func (c *Core) reach(sites []SiteID) {
 	}
 }
 
-func (c *Core) guarded(site SiteID) *guardedPeer {
+func (c *vouching) guarded(site SiteID) *guardedPeer {
 	for i := range c.guard.peers {
 		if p := &c.guard.peers[i]; p.Site == site {
 			return p
@@ -217,7 +229,7 @@ func (c *Core) guarded(site SiteID) *guardedPeer {
 }
 
 // ask asks a member that has not vouched to do so, but not too often.
-func (c *Core) ask(p *guardedPeer) {
+func (c *vouching) ask(p *guardedPeer) {
 	if p.vouched || p.askedAt != 0 && c.now.Tick < p.askedAt+pressing {
 		return
 	}
@@ -225,13 +237,13 @@ func (c *Core) ask(p *guardedPeer) {
 	c.say(p.Site, Vouch{Kind: VouchAsk, Asked: c.guard.start})
 }
 
-func (c *Core) say(to SiteID, v Vouch) {
+func (c *vouching) say(to SiteID, v Vouch) {
 	v.From, v.To = c.cfg.Self, to
 	c.out.Messages = append(c.out.Messages, Envelope{Vouch: &v})
 }
 
 // vouch handles a message about data.
-func (c *Core) vouch(from SiteID, e *Envelope) {
+func (c *vouching) vouch(from SiteID, e *Envelope) {
 	g, v, p := &c.guard, e.Vouch, c.guarded(from)
 	if p == nil || g.start.Run == 0 {
 		return
@@ -272,7 +284,7 @@ func (c *Core) vouch(from SiteID, e *Envelope) {
 }
 
 // answerAsk says whether a member's data is the latest, as far as this site remembers.
-func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
+func (c *vouching) answerAsk(p *guardedPeer, asked Mark) {
 	if asked.Incarnation == 0 || asked.Run == 0 {
 		return
 	}
@@ -307,7 +319,7 @@ func (c *Core) answerAsk(p *guardedPeer, asked Mark) {
 
 // heard notes the mark that came with a member's message. It reports whether the message
 // may be taken, as this site has vouched for the message's run.
-func (c *Core) heard(p *guardedPeer, m Mark) bool {
+func (c *vouching) heard(p *guardedPeer, m Mark) bool {
 	switch {
 	case p == nil || m.Incarnation != p.Mark.Incarnation:
 	case m.Run == p.Mark.Run:
@@ -327,12 +339,12 @@ func (c *Core) heard(p *guardedPeer, m Mark) bool {
 }
 
 // takes reports whether a protocol message may be taken.
-func (c *Core) takes(from SiteID, e *Envelope) bool {
+func (c *vouching) takes(from SiteID, e *Envelope) bool {
 	return c.guard.start.Run == 0 || c.heard(c.guarded(from), e.Mark)
 }
 
 // memorize has the memory of a member made durable in a while.
-func (c *Core) memorize(p *guardedPeer) {
+func (c *vouching) memorize(p *guardedPeer) {
 	g := &c.guard
 	p.dirty = true
 	if !g.forgetful {
@@ -354,7 +366,7 @@ func (g *guard) wakeAt() Tick {
 
 // wakeGuard asks the members that have not vouched. It tells the others the present mark
 // of this site's data if they do not know it.
-func (c *Core) wakeGuard() {
+func (c *vouching) wakeGuard() {
 	g := &c.guard
 	if g.flushAt != 0 && g.flushAt <= c.now.Tick {
 		g.flush, g.flushAt = true, 0
@@ -382,7 +394,7 @@ func (c *Core) wakeGuard() {
 
 // seal counts the transaction that is about to be handed over, adds to it the memory of
 // other members, and marks the messages that leave after it.
-func (c *Core) seal() {
+func (c *vouching) seal() {
 	g, rec := &c.guard, &c.out.Records
 	if !rec.Empty() {
 		g.commits++

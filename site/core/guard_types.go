@@ -1,6 +1,8 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Incarnation is the random id given to a site's data at its creation; never 0.
 type Incarnation uint64

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // A balance beyond its bound is a bug of samya. The site then halts the entity with its
@@ -33,7 +31,7 @@ type halt struct {
 }
 
 // keepWhole halts an entity if an operation on its books has failed.
-func (c *Core) keepWhole(e *entity, err error) {
+func (c *common) keepWhole(e *entity, err error) {
 	if err == nil || c.halt.generations[e.generation] {
 		return
 	}
@@ -50,7 +48,7 @@ func (l *lane) keepWhole(e *entity, err error) {
 }
 
 // haltTree halts an entity and all other entities of its tree.
-func (c *Core) haltTree(e *entity) {
+func (c *common) haltTree(e *entity) {
 	for e.parent() != nil {
 		e = e.parent()
 	}
@@ -72,139 +70,4 @@ func (e *entity) notHalted() {
 	if e.halted() {
 		panic(fmt.Sprintf("core: a change of the catalogue moves tokens of entity %q, which is halted", e.name))
 	}
-}
-
-// serves reports whether the site has an entity, and serves it.
-func (c *Core) serves(e *entity) bool { return !e.removed && !e.halted() }
-
-// refuseHalted answers an input about a halted entity, and reports whether it was one.
-func (c *Core) refuseHalted(in Input) bool {
-	if c.halt.generations == nil {
-		return false
-	}
-	named := func(name string) bool {
-		for e := range c.space.find(name).chain() {
-			if e.halted() {
-				return true
-			}
-		}
-		return false
-	}
-	leased := func(key RequestKey) bool {
-		l := c.leases.byKey[key]
-		return l != nil && c.halt.generations[l.Generation]
-	}
-	var call Call
-	halted := false
-	switch in := in.(type) {
-	case *Acquire:
-		call, halted = in.Call, named(in.Entity)
-	case *AcquireAll:
-		call, halted = in.Call, slices.ContainsFunc(in.Parts, func(p Part) bool { return named(p.Entity) })
-	case *Release:
-		call, halted = in.Call, named(in.Entity)
-	case *RenewLease:
-		call, halted = in.Call, leased(in.Lease)
-	case *CommitLease:
-		call, halted = in.Call, leased(in.Lease)
-	case *Change:
-		call, halted = in.Call, in.Kind == SetLimit && named(in.Name)
-	}
-	if halted {
-		c.reply(call, Answer{Code: Halted})
-	}
-	return halted
-}
-
-// verify halts the entities about to be stored with a mismatch between the tokens set
-// aside in the books and the pledges of the protocols. It then ends all work begun for
-// entities halted since the last Drain.
-func (c *Core) verify() {
-	for _, e := range c.touched {
-		if c.serves(e) && e.books.Aside() != e.offered() {
-			c.keepWhole(e, fmt.Errorf("%w: %d and %d", errPledges, e.books.Aside(), e.offered()))
-		}
-	}
-	if !c.halt.fresh {
-		return
-	}
-	c.halt.fresh = false
-	if len(c.out.Records.Changes) > 0 {
-		panic("core: a balance broke in a commit that changes the catalogue, which all entities rest on")
-	}
-	c.haltPartners()
-	c.endHalted()
-	for i := range c.out.Replies {
-		// It is no longer known whether the request was about a halted entity and was
-		// done. A repeat tells.
-		if a := &c.out.Replies[i].Answer; a.Code == OK {
-			*a = Answer{Code: Unknown}
-		}
-	}
-}
-
-// withhold removes effects about halted entities before they are handed over.
-func (c *Core) withhold() {
-	if c.halt.generations == nil {
-		return
-	}
-	gone := c.halt.generations
-	r := &c.out.Records
-	r.Leases = slices.DeleteFunc(r.Leases, func(l LeaseRecord) bool { return gone[l.Generation] })
-	r.Block.Records = slices.DeleteFunc(r.Block.Records, func(q RequestRecord) bool { return gone[q.Generation] })
-	c.out.Messages = slices.DeleteFunc(c.out.Messages, func(m Envelope) bool {
-		if m.Gossip != nil {
-			return slices.ContainsFunc(m.Gossip.Summaries, func(s Summary) bool { return gone[s.Generation] })
-		}
-		return m.Entity != "" && gone[m.Generation]
-	})
-}
-
-// haltPartners halts the entities from which a request has taken tokens together with
-// tokens of a halted entity: the record of that request is not stored.
-func (c *Core) haltPartners() {
-	for again := true; again; {
-		again = false
-		for i := range c.out.Records.Block.Records {
-			parts := c.out.Records.Block.Records[i].Parts
-			halted := func(p RecordedPart) bool { return c.halt.generations[p.Generation] }
-			if !slices.ContainsFunc(parts, halted) {
-				continue
-			}
-			for _, p := range parts {
-				if e := c.space.find(p.Entity); e != nil && e.generation == p.Generation && !e.halted() {
-					c.haltTree(e)
-					again = true
-				}
-			}
-		}
-	}
-}
-
-// endHalted answers all callers that wait for a halted entity. Nothing was done for the
-// acquires; other sites may yet decide the changes of a limit.
-func (c *Core) endHalted() {
-	var ws []*waiting
-	for _, w := range c.waiting {
-		if slices.ContainsFunc(w.charge, func(x charged) bool { return x.of.halted() }) {
-			ws = append(ws, w)
-		}
-	}
-	slices.SortFunc(ws, func(a, b *waiting) int { return cmp.Compare(a.arrived, b.arrived) })
-	for _, w := range ws {
-		w.at.queue.remove(w)
-		c.ended(w, Answer{Code: Halted})
-	}
-	c.space.ascend("", func(e *entity) bool {
-		if !e.halted() {
-			return true
-		}
-		for _, p := range e.limitChanges() {
-			c.answerAll(p, Answer{Code: Unknown})
-		}
-		e.setLimitChanges(nil)
-		c.endAcks(e)
-		c.unsplit(e)
-		return true
-	})
 }

@@ -30,18 +30,13 @@ func (q *queue) holds(arrived uint64) bool {
 
 // keep has others wait for the longest waiting acquire, counted by a redistribution that
 // begins, or that the site joins.
-func (c *Core) keep(e *entity) {
+func (c *assessing) keep(e *entity) {
 	w := e.queue.oldest()
 	if w == nil || w.held || e.queue.hold.by != nil || c.now.Tick < e.queue.hold.again {
 		return
 	}
 	w.held = true
 	e.queue.hold = hold{by: w, until: c.now.Tick + c.cfg.Hold, again: c.now.Tick + holdPart*c.cfg.Hold}
-}
-
-// hunting reports whether a redistribution is under way here.
-func (e *entity) hunting() bool {
-	return e.transfer != nil && e.transfer.Open() || e.majority != nil && e.majority.Open() || e.star != nil && e.star.Open()
 }
 
 // unhold ends a hold, and reports whether there was one.
@@ -51,12 +46,4 @@ func (e *entity) unhold() bool {
 	}
 	e.queue.hold.by = nil
 	return true
-}
-
-// endHold ends a hold whose time is over, and serves the acquires that waited for it.
-func (c *Core) endHold(e *entity) {
-	if e.queue != nil && e.queue.hold.by != nil && e.queue.hold.until <= c.now.Tick {
-		e.unhold()
-		c.serveQueue(e)
-	}
 }

@@ -254,21 +254,38 @@ type Stop struct{}
 // Wake says that the time of [Core.WakeAt] has come.
 type Wake struct{}
 
-func (*RenewLease) input()   {}
-func (*CommitLease) input()  {}
-func (*ListLeases) input()   {}
-func (*Watch) input()        {}
-func (*Acquire) input()      {}
-func (*AcquireAll) input()   {}
-func (*Release) input()      {}
-func (*Cancel) input()       {}
-func (*Read) input()         {}
-func (*ReadMode) input()     {}
-func (*SetForecast) input()  {}
+func (*RenewLease) input() {}
+
+func (*CommitLease) input() {}
+
+func (*ListLeases) input() {}
+
+func (*Watch) input() {}
+
+func (*Acquire) input() {}
+
+func (*AcquireAll) input() {}
+
+func (*Release) input() {}
+
+func (*Cancel) input() {}
+
+func (*Read) input() {}
+
+func (*ReadMode) input() {}
+
+func (*SetForecast) input() {}
+
 func (*ReadForecast) input() {}
-func (*List) input()         {}
-func (*Change) input()       {}
-func (Deliver) input()       {}
-func (Reachable) input()     {}
-func (Stop) input()          {}
-func (Wake) input()          {}
+
+func (*List) input() {}
+
+func (*Change) input() {}
+
+func (Deliver) input() {}
+
+func (Reachable) input() {}
+
+func (Stop) input() {}
+
+func (Wake) input() {}

@@ -1,6 +1,8 @@
 package core
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+)
 
 // keyIndex finds numbers by keys. It holds no keys: the caller tells whether a number
 // belongs to the key. A Go map of the records needs several accesses to uncached memory,

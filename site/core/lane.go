@@ -5,6 +5,12 @@ import (
 	"sync/atomic"
 )
 
+// laning knows the lanes, and the entities whose escrow is split over them.
+type laning struct {
+	*common
+	lanes lanes
+}
+
 // Machine is the machine of an entity, opaque to all but the core.
 type Machine = entity
 
@@ -81,7 +87,7 @@ type lane struct {
 // before the first Step, at most once. From then on Step, Drain and all other methods but
 // Serve and Route run while no Serve runs. Calls of Serve on the same lane follow each
 // other. Resume is called before Serve is again.
-func (c *Core) Partition(n int, home Home) {
+func (c *laning) Partition(n int, home Home) {
 	c.lanes.all = make([]lane, n)
 	for i := range c.lanes.all {
 		c.lanes.all[i].placed = make(map[*entity]int32)
@@ -94,84 +100,9 @@ func (c *Core) Partition(n int, home Home) {
 	})
 }
 
-// Resume lets lanes serve requests, on the present state.
-func (c *Core) Resume() {
-	l := &c.lanes
-	if l.apart || len(l.all) == 0 {
-		return
-	}
-	l.open = c.guard.open && !c.stopping && len(c.leases.restored) == 0
-	l.apart = true
-	if l.open {
-		c.scatter()
-	}
-}
-
 // Served counts the requests that a lane served since the last Resume. The same rules as
 // for Serve of that lane apply to its call.
-func (c *Core) Served(lane int) uint64 { return c.lanes.all[lane].served }
-
-// joinLanes gathers the lanes' results for Step and Drain, before these do anything else.
-func (c *Core) joinLanes() {
-	c.lanes.open, c.lanes.apart = false, false
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
-		l.served = 0
-		if len(l.replies) == 0 {
-			continue
-		}
-		if l.now.Tick > c.now.Tick {
-			c.now = l.now
-		}
-		c.out.Replies = append(c.out.Replies, l.replies...)
-		c.out.Records.Block.Records = append(c.out.Records.Block.Records, l.records...)
-		c.touched = append(c.touched, l.touched...)
-		clear(l.replies)
-		clear(l.records)
-		clear(l.touched)
-		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
-	}
-	for i := range c.lanes.all {
-		for _, e := range c.lanes.all[i].looks {
-			// From here on due belongs to the core.
-			e.due = false
-		}
-	}
-	c.gather()
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
-		for _, b := range l.broken {
-			c.keepWhole(b.of, b.err)
-		}
-		l.broken = nil
-	}
-	for i := range c.lanes.all {
-		l := &c.lanes.all[i]
-		for _, e := range l.closed {
-			c.idles(e)
-			c.rolled(e)
-		}
-		for _, e := range l.looks {
-			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
-				c.active(e)
-			}
-			c.look(e)
-		}
-		for _, e := range l.freed {
-			if !e.told {
-				c.tellReturn(e)
-			}
-			c.later(e)
-		}
-		clear(l.closed)
-		clear(l.looks)
-		clear(l.freed)
-		l.closed, l.looks, l.freed = l.closed[:0], l.looks[:0], l.freed[:0]
-	}
-	if len(c.due) > 0 {
-		c.settle()
-	}
-}
+func (c *laning) Served(lane int) uint64 { return c.lanes.all[lane].served }
 
 func (l *lane) touch(e *entity) {
 	e.dirtyBooks = true
@@ -195,5 +126,18 @@ func (l *lane) lookLater(e *entity) {
 func (l *lane) freedLater(e *entity) {
 	if n := len(l.freed); n == 0 || l.freed[n-1] != e {
 		l.freed = append(l.freed, e)
+	}
+}
+
+func (c *laning) unsplit(e *entity) {
+	if e.split() == nil {
+		return
+	}
+	e.place.split.Store(nil)
+	for i, s := range c.lanes.splits {
+		if s == e {
+			c.lanes.splits = append(c.lanes.splits[:i], c.lanes.splits[i+1:]...)
+			return
+		}
 	}
 }

@@ -1,13 +1,29 @@
 package core
 
-import "slices"
+import (
+	"slices"
+)
+
+// serving serves requests on lanes, side by side, and joins what they have done.
+type serving struct {
+	*common
+	*telling
+	*forecasting
+	*charging
+	*assessing
+	*remembering
+	*leasing
+	*laning
+	*rebalancing
+	*vouching
+}
 
 // Serve serves a request on a lane if it needs nothing but the books of the entities that
 // it charges: no acquire waits there, they have the tokens, its id was not seen before,
 // and nothing falls due. It reports whether it did; if not it has changed nothing, and
 // the request is for Step. ms are the machines that the caller has to itself, as Route
 // told. Lanes may serve at the same time, each in a single goroutine.
-func (c *Core) Serve(number int, now Now, in Input, ms []*Machine) bool {
+func (c *serving) Serve(number int, now Now, in Input, ms []*Machine) bool {
 	if !c.lanes.open {
 		return false
 	}
@@ -25,12 +41,12 @@ func (c *Core) Serve(number int, now Now, in Input, ms []*Machine) bool {
 }
 
 // inTime reports whether a request may run now and needs no other site to be asked.
-func (c *Core) inTime(t *Tries, now Now) bool {
+func (c *serving) inTime(t *Tries, now Now) bool {
 	return t.simple() && (t.NotAfter == 0 || t.NotAfter >= now.Wall && t.NotAfter <= now.Wall+c.cfg.RequestHorizon())
 }
 
 // leafOf is the machine of a name, from the caller's machines or the split ones.
-func (c *Core) leafOf(name string, ms []*Machine) *entity {
+func (c *serving) leafOf(name string, ms []*Machine) *entity {
 	if len(ms) > 0 && ms[0].name == name && !ms[0].removed {
 		return ms[0]
 	}
@@ -56,7 +72,7 @@ func (e *entity) chargeHere(room charge, tokens Tokens, ms []*Machine) charge {
 	return room
 }
 
-func (c *Core) serveAcquire(number int, a *Acquire, ms []*Machine) bool {
+func (c *serving) serveAcquire(number int, a *Acquire, ms []*Machine) bool {
 	l := &c.lanes.all[number]
 	e := c.leafOf(a.Entity, ms)
 	if e == nil || a.DryRun || a.Lease != nil || !a.valid() || !c.inTime(&a.Tries, l.now) {
@@ -70,7 +86,7 @@ func (c *Core) serveAcquire(number int, a *Acquire, ms []*Machine) bool {
 	return c.serveGrant(number, a.Call, &r, ch)
 }
 
-func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
+func (c *serving) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 	l := &c.lanes.all[number]
 	if len(a.Parts) > maxServedParts || !a.valid() || !c.inTime(&a.Tries, l.now) {
 		return false
@@ -107,7 +123,7 @@ func (c *Core) serveAll(number int, a *AcquireAll, ms []*Machine) bool {
 
 // affords reports whether a lane can take all of a charge: never more than a limit,
 // whatever is left.
-func (c *Core) affords(number int, ch charge) bool {
+func (c *serving) affords(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if tokens > e.limit {
@@ -129,7 +145,7 @@ func (c *Core) affords(number int, ch charge) bool {
 // quiet reports whether a granted acquire or a release would change only an entity's
 // books and demand: no acquire waits, no audit is under way, and no stored model is to be
 // taken up.
-func (c *Core) quiet(e *entity) bool {
+func (c *serving) quiet(e *entity) bool {
 	if e.halted() || e.queue.len() > 0 || e.audit != nil {
 		return false
 	}
@@ -142,7 +158,7 @@ func (c *Core) quiet(e *entity) bool {
 
 // roll is Core.roll for a lane. Work beyond the entity is left for when the lanes are
 // joined.
-func (l *lane) roll(c *Core, e *entity) {
+func (l *lane) roll(c *forecasting, e *entity) {
 	d := &e.demand
 	current := l.now.Tick / c.cfg.Bin
 	if current == d.bin {
@@ -158,7 +174,7 @@ func (l *lane) roll(c *Core, e *entity) {
 
 // serveGrant takes the tokens and records the grant, unless the id of the request was
 // seen.
-func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
+func (c *serving) serveGrant(number int, call Call, r *request, ch charge) bool {
 	l := &c.lanes.all[number]
 	e, tokens := ch[0].of, ch[0].tokens
 	if r.parts != nil {
@@ -184,7 +200,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 		if e.demand.model == nil && !e.demand.counting {
 			e.demand.begin(l.now.Tick, c.cfg.Bin)
 		}
-		l.roll(c, e)
+		l.roll(c.forecasting, e)
 		e.demand.acquired(l.now.Tick, tokens)
 		e.demandUntil, e.busyUntil = l.now.Tick+busyFor, l.now.Tick+busyFor
 		l.touch(e)
@@ -196,7 +212,7 @@ func (c *Core) serveGrant(number int, call Call, r *request, ch charge) bool {
 	return true
 }
 
-func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
+func (c *serving) serveRelease(number int, a *Release, ms []*Machine) bool {
 	l := &c.lanes.all[number]
 	e := c.leafOf(a.Entity, ms)
 	if e == nil || a.Lease != nil || a.Tokens < 1 || a.Tokens > MaxTokens || !c.inTime(&a.Tries, l.now) {
@@ -221,7 +237,7 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 			continue
 		}
 		l.keepWhole(e, e.books.Return(tokens))
-		l.roll(c, e)
+		l.roll(c.forecasting, e)
 		e.demand.released(tokens)
 		l.touch(e)
 		e.busyUntil = l.now.Tick + busyFor
@@ -235,7 +251,7 @@ func (c *Core) serveRelease(number int, a *Release, ms []*Machine) bool {
 
 // takesBack reports whether a lane can give back all of a charge: nothing waits for the
 // tokens or depends on their number, and the books have room for them.
-func (c *Core) takesBack(number int, ch charge) bool {
+func (c *serving) takesBack(number int, ch charge) bool {
 	for i := range ch {
 		e, tokens := ch[i].of, ch[i].tokens
 		if s := e.split(); s != nil {
@@ -253,14 +269,14 @@ func (c *Core) takesBack(number int, ch charge) bool {
 }
 
 // atEase reports whether the entity lacks no tokens and nothing follows up on a lack.
-func (c *Core) atEase(e *entity) bool {
+func (c *laning) atEase(e *entity) bool {
 	return e.books.Left() >= 0 && e.lacking() == 0 && e.debt() == nil && len(e.limitChanges()) == 0 && !e.hunt.short && e.droughtNow().since == 0
 }
 
 // noteServed makes a record findable and has it stored, unless its key has a record or a
 // waiting acquire, or there is no room. The record is counted for the tenant of the first
 // entity.
-func (c *Core) noteServed(l *lane, r *RequestRecord, first *entity) bool {
+func (c *serving) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 	if len(c.waiting) > 0 {
 		if _, waits := c.waiting[r.Key]; waits {
 			return false
@@ -278,7 +294,7 @@ func (c *Core) noteServed(l *lane, r *RequestRecord, first *entity) bool {
 }
 
 // addServed makes a record findable, unless its key has a record or there is no room.
-func (c *Core) addServed(r *RequestRecord, first *entity) bool {
+func (c *serving) addServed(r *RequestRecord, first *entity) bool {
 	held, tenant := &c.requests.held, c.cfg.tenantOf(first.name)
 	if !held.Fits(tenant, c.cfg.MaxRequests, 1+len(r.Parts)) {
 		return false

@@ -182,7 +182,7 @@ func TestLanesGrantNothingThatAnOfferLacks(t *testing.T) {
 		if err := e.books.Pledge(-lacking); err != nil {
 			t.Fatal(err)
 		}
-		e.majority = avantan.New(&l.machine, &entityLedger{c: l.Core, e: e}, avantan.State{
+		e.majority = avantan.New(&l.machine, &entityLedger{c: l.rebalancing, e: e}, avantan.State{
 			Promised: avantan.Ballot{Number: 1, Site: "b"}, Pledge: &avantan.Contribution{Site: "a", Offered: -lacking},
 		})
 		now := Now{Tick: 1, Wall: 1_700_000_000_000}

@@ -28,7 +28,7 @@ func (t *leases) wakeAt() Tick {
 }
 
 // expireLeases ends the leases whose time is up, and the leases of deleted entities.
-func (c *Core) expireLeases() {
+func (c *leasing) expireLeases() {
 	t := &c.leases
 	if t.more > c.now.Tick {
 		return
@@ -51,7 +51,7 @@ func (c *Core) expireLeases() {
 
 // expireLease ends an expired lease that expireLeases has not reached yet. It reports
 // whether the lease has ended.
-func (c *Core) expireLease(l *lease) bool {
+func (c *leasing) expireLease(l *lease) bool {
 	if !c.creditLease(l) {
 		return false
 	}
@@ -63,7 +63,7 @@ func (c *Core) expireLease(l *lease) bool {
 
 // creditLease ends a lease whose time is up and gives back its tokens, unless its entity
 // was deleted. If the books have no room it is left for later.
-func (c *Core) creditLease(l *lease) bool {
+func (c *leasing) creditLease(l *lease) bool {
 	if l.entity == nil || !c.exists(l.entity) {
 		c.dropLease(l)
 		return true
@@ -78,7 +78,7 @@ func (c *Core) creditLease(l *lease) bool {
 }
 
 // deletedLeases has the leases of a deleted entity end.
-func (c *Core) deletedLeases(e *entity) {
+func (c *leasing) deletedLeases(e *entity) {
 	if _, some := c.leases.firstOf(e.generation); some {
 		c.leases.lost = append(c.leases.lost, e.generation)
 	}
@@ -97,7 +97,7 @@ func (t *leases) firstOf(generation uint64) (*lease, bool) {
 }
 
 // loseLeases ends at most room leases of deleted entities, and returns the rest of room.
-func (c *Core) loseLeases(room int) int {
+func (c *leasing) loseLeases(room int) int {
 	for room > 0 && len(c.leases.lost) > 0 {
 		l, some := c.leases.firstOf(c.leases.lost[0])
 		if !some {
@@ -108,4 +108,28 @@ func (c *Core) loseLeases(room int) int {
 		room--
 	}
 	return room
+}
+
+// barred refuses an acquire that cannot become a lease, and reports whether it did. There
+// are too many leases, or a lease has that id although its acquire is no longer
+// remembered.
+func (c *leasing) barred(call Call, r *request) bool {
+	if r.lease == nil {
+		return false
+	}
+	if l, ok := c.leases.byKey[r.key]; ok {
+		if _, live := c.leaseOf(r.key); live {
+			c.reply(call, Answer{Code: Reused})
+			return true
+		}
+		if !c.expireLease(l) {
+			c.reply(call, Answer{Code: Overflow})
+			return true
+		}
+	}
+	if len(c.leases.byKey)+len(c.waiting) < c.cfg.MaxLeases {
+		return false
+	}
+	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
+	return true
 }

@@ -1,7 +1,7 @@
 package core
 
 // leaseInput handles requests about leases.
-func (c *Core) leaseInput(in Input) {
+func (c *leasing) leaseInput(in Input) {
 	switch in := in.(type) {
 	case *RenewLease:
 		c.renewLease(in)
@@ -12,7 +12,7 @@ func (c *Core) leaseInput(in Input) {
 	}
 }
 
-func (c *Core) renewLease(r *RenewLease) {
+func (c *leasing) renewLease(r *RenewLease) {
 	if r.TTL > MaxTTL {
 		c.reply(r.Call, Answer{Code: Invalid})
 		return
@@ -33,7 +33,7 @@ func (c *Core) renewLease(r *RenewLease) {
 
 // commitLease ends a lease and lets part of its tokens stay out without an end. It
 // records the outcome, as the lease that could tell is gone.
-func (c *Core) commitLease(m *CommitLease) {
+func (c *leasing) commitLease(m *CommitLease) {
 	if m.Tokens < 0 || m.Tokens > MaxTokens {
 		c.reply(m.Call, Answer{Code: Invalid})
 		return
@@ -80,7 +80,7 @@ func (c *Core) commitLease(m *CommitLease) {
 }
 
 // returnLease gives back tokens of a lease of this site, for a release.
-func (c *Core) returnLease(r *Release, q *request) {
+func (c *leasing) returnLease(r *Release, q *request) {
 	l, ok := c.leaseOf(r.Lease.Request)
 	switch {
 	case !ok || l.Entity != r.Entity:
@@ -101,7 +101,7 @@ func (c *Core) returnLease(r *Release, q *request) {
 }
 
 // listLeases visits only matching leases, and some that have just ended.
-func (c *Core) listLeases(r *ListLeases) {
+func (c *leasing) listLeases(r *ListLeases) {
 	if r.Count < 1 {
 		c.reply(r.Call, Answer{Code: Invalid})
 		return

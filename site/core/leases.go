@@ -6,6 +6,16 @@ import (
 	"github.com/tidwall/btree"
 )
 
+// leasing grants, prolongs and ends leases, by the site's own clock.
+type leasing struct {
+	*common
+	*charging
+	*remembering
+	*asking
+	leases leases
+	clock  clock
+}
+
 // MaxTTL bounds the time to live of a lease, in milliseconds: 7 days.
 const MaxTTL Tick = 7 * 24 * 60 * 60 * 1000
 
@@ -90,7 +100,7 @@ func (t *leases) remove(l *lease) {
 
 // restoreLeases takes up the leases found at the start. startLeases sets their ends, once
 // the time is known.
-func (c *Core) restoreLeases(records []LeaseRecord) {
+func (c *leasing) restoreLeases(records []LeaseRecord) {
 	c.leases = newLeases()
 	for _, r := range records {
 		l := &lease{LeaseRecord: r, key: KeyOf(r.ID), heapAt: -1}
@@ -108,7 +118,7 @@ func (c *Core) restoreLeases(records []LeaseRecord) {
 
 // startLeases sets the ends of the restored leases at the first step: the time left by
 // the site's own clock, but never more than the time to live.
-func (c *Core) startLeases() {
+func (c *leasing) startLeases() {
 	for _, l := range c.leases.restored {
 		remaining := Tick(min(max(0, l.Expires-c.own()), int64(l.TTL)))
 		l.until = c.now.Tick + remaining
@@ -118,7 +128,7 @@ func (c *Core) startLeases() {
 }
 
 // leaseOf returns a lease that has not ended.
-func (c *Core) leaseOf(key RequestKey) (*lease, bool) {
+func (c *leasing) leaseOf(key RequestKey) (*lease, bool) {
 	l, ok := c.leases.byKey[key]
 	if !ok || l.until <= c.now.Tick || l.entity == nil || !c.exists(l.entity) {
 		return nil, false
@@ -126,32 +136,8 @@ func (c *Core) leaseOf(key RequestKey) (*lease, bool) {
 	return l, true
 }
 
-// barred refuses an acquire that cannot become a lease, and reports whether it did. There
-// are too many leases, or a lease has that id although its acquire is no longer
-// remembered.
-func (c *Core) barred(call Call, r *request) bool {
-	if r.lease == nil {
-		return false
-	}
-	if l, ok := c.leases.byKey[r.key]; ok {
-		if _, live := c.leaseOf(r.key); live {
-			c.reply(call, Answer{Code: Reused})
-			return true
-		}
-		if !c.expireLease(l) {
-			c.reply(call, Answer{Code: Overflow})
-			return true
-		}
-	}
-	if len(c.leases.byKey)+len(c.waiting) < c.cfg.MaxLeases {
-		return false
-	}
-	c.reply(call, Answer{Code: Overloaded, RetryAfter: 1000})
-	return true
-}
-
 // lend makes a lease of granted tokens.
-func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
+func (c *leasing) lend(e *entity, r *request, tokens Tokens) LeaseView {
 	c.leases.number++
 	l := &lease{
 		LeaseRecord: LeaseRecord{
@@ -167,25 +153,25 @@ func (c *Core) lend(e *entity, r *request, tokens Tokens) LeaseView {
 }
 
 // prolong sets the end of a lease to ttl from now.
-func (c *Core) prolong(l *lease, ttl Tick) {
+func (c *leasing) prolong(l *lease, ttl Tick) {
 	l.TTL, l.Expires, l.until = ttl, c.own()+int64(ttl), c.now.Tick+ttl
 	c.leases.ends.add(l)
 	c.storeLease(l)
 }
 
-func (c *Core) storeLease(l *lease) {
+func (c *leasing) storeLease(l *lease) {
 	c.out.Records.Leases = append(c.out.Records.Leases, l.LeaseRecord)
 }
 
 // dropLease ends a lease; the caller takes care of its tokens.
-func (c *Core) dropLease(l *lease) {
+func (c *leasing) dropLease(l *lease) {
 	c.leases.remove(l)
 	c.out.Records.EndedLeases = append(c.out.Records.EndedLeases, l.Number)
 }
 
 // takeBack puts tokens of a lease back into the books, and ends the lease if none are
 // left. It reports whether they fit. The caller goes on with freed.
-func (c *Core) takeBack(l *lease, tokens Tokens) bool {
+func (c *leasing) takeBack(l *lease, tokens Tokens) bool {
 	if !c.credit(l.entity, tokens) {
 		return false
 	}
@@ -199,7 +185,7 @@ func (c *Core) takeBack(l *lease, tokens Tokens) bool {
 
 // giveBack gives back a lease's tokens, up to most, 0 being all, and returns their
 // number. An ended lease has no tokens to give back.
-func (c *Core) giveBack(key RequestKey, most Tokens) Tokens {
+func (c *leasing) giveBack(key RequestKey, most Tokens) Tokens {
 	l, ok := c.leaseOf(key)
 	if !ok {
 		return 0
@@ -214,7 +200,7 @@ func (c *Core) giveBack(key RequestKey, most Tokens) Tokens {
 }
 
 // endLease ends a lease and returns the number of tokens that it gave back.
-func (c *Core) endLease(key RequestKey) Tokens { return c.giveBack(key, 0) }
+func (c *leasing) endLease(key RequestKey) Tokens { return c.giveBack(key, 0) }
 
 // part is the number of its tokens asked for, 0 being all.
 func (l *lease) part(most Tokens) Tokens {
@@ -224,12 +210,12 @@ func (l *lease) part(most Tokens) Tokens {
 	return min(most, l.Tokens)
 }
 
-func (c *Core) leaseView(l *lease) LeaseView {
+func (c *leasing) leaseView(l *lease) LeaseView {
 	return LeaseView{
 		Number: l.Number, ID: l.ID, Entity: l.Entity, Tokens: l.Tokens, Remaining: l.until - c.now.Tick, Holder: l.Holder,
 	}
 }
 
-func (c *Core) leaseEvent(l *lease, kind EventKind) {
+func (c *leasing) leaseEvent(l *lease, kind EventKind) {
 	c.out.Events = append(c.out.Events, Event{Kind: kind, Entity: l.Entity})
 }

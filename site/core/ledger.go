@@ -9,7 +9,7 @@ import (
 
 // entityLedger shows an entity's books to its protocol.
 type entityLedger struct {
-	c *Core
+	c *rebalancing
 	e *entity
 }
 
@@ -18,14 +18,6 @@ func (l *entityLedger) Pledge(_ avantan.Instance, press avantan.Press) (avantan.
 	l.e.hunt.pledged = l.c.counted(l.e)
 	l.c.keep(l.e)
 	return l.pledge(press, true), true
-}
-
-// counted is the number of the last waiting acquire that a want covers.
-func (c *Core) counted(e *entity) uint64 {
-	if e.queue.len() > 0 && c.mods.want.Waiting(c.situation(e)) < e.queue.asked() {
-		return e.queue.oldest().number
-	}
-	return e.queue.last()
 }
 
 // pledge moves an offer out of the tokens left. An entity in debt offers all tokens to an
@@ -141,23 +133,4 @@ func (l *entityLedger) Apply(t avantan.Instance, v *avantan.Value) {
 	e.hunt.noQuorum = 0
 	c.dirtyBooks(e)
 	c.dirtyRecord(e)
-}
-
-// settledBy is the outcome of an applied value for this site's waiting acquires.
-func (c *Core) settledBy(v *avantan.Value) *settled {
-	s := new(settled)
-	_, s.member = v.Of(c.cfg.Self)
-	var offered, queued Tokens
-	for _, contribution := range v.Contributions {
-		s.kept += contribution.Kept
-		offered += contribution.Offered
-		queued += contribution.Queued
-	}
-	s.used = offered <= queued
-	for _, site := range c.cfg.Members {
-		if _, in := v.Of(site); !in && (site == c.cfg.Self || c.seemsUp(site)) {
-			s.absent = true
-		}
-	}
-	return s
 }

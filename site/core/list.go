@@ -1,8 +1,10 @@
 package core
 
-import "strings"
+import (
+	"strings"
+)
 
-func (c *Core) list(l *List) {
+func (c *reading) list(l *List) {
 	if l.Count < 1 {
 		c.reply(l.Call, Answer{Code: Invalid})
 		return

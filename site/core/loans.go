@@ -8,13 +8,10 @@ package core
 // off. A site in a minority does not refuse acquires that may wait, as it cannot know
 // that there are no tokens anywhere.
 
-// apart reports whether the site goes on without a majority.
-func (e *entity) apart() bool { return e.seldom != nil && e.seldom.own != nil }
-
 // keepApart notes the site's own escrow once there is no majority. Once there is a
 // majority again it drops the belief in a drought shown by a minority. It is called
 // before any decision about the entity's tokens.
-func (c *Core) keepApart(e *entity) {
+func (c *assessing) keepApart(e *entity) {
 	p := protocols[c.modeNow().Protocol()]
 	there := p.Choose(true) == p.Choose(false) || c.majorityThere(e)
 	switch {
@@ -31,7 +28,7 @@ func (c *Core) keepApart(e *entity) {
 
 // loans sets the tokens that the site would have left of its own, and the part of them
 // that others hold and can spare, by their reports.
-func (c *Core) loans(e *entity, s *Situation) {
+func (c *assessing) loans(e *entity, s *Situation) {
 	if !e.apart() {
 		return
 	}

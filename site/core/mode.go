@@ -35,20 +35,20 @@ func (r ModeRecord) validate() error {
 }
 
 // modeNow returns the mode of the site.
-func (c *Core) modeNow() Mode { return Mode{Decided: c.cat.mode, Configured: c.cfg.Protocol} }
+func (c *assessing) modeNow() Mode { return Mode{Decided: c.mode, Configured: c.cfg.Protocol} }
 
 // variant is the variant for an instance begun now. An instance under way ends under its
 // own variant.
-func (c *Core) variant(e *entity) Variant {
+func (c *assessing) variant(e *entity) Variant {
 	return protocols[c.modeNow().Protocol()].Choose(c.majorityThere(e))
 }
 
 // settleMode carries out a decided change of the mode, for instances that this site
 // begins from now on.
 func (cat *catalogue) settleMode(ch *CatalogueChange) (Code, uint64) {
-	if ch.Generation != 0 && ch.Generation != cat.mode.Version {
-		return Mismatch, cat.mode.Version
+	if ch.Generation != 0 && ch.Generation != cat.c.mode.Version {
+		return Mismatch, cat.c.mode.Version
 	}
-	cat.mode = ModeRecord{Protocol: ch.Mode, Version: cat.mode.Version + 1}
-	return OK, cat.mode.Version
+	cat.c.mode = ModeRecord{Protocol: ch.Mode, Version: cat.c.mode.Version + 1}
+	return OK, cat.c.mode.Version
 }

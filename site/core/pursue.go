@@ -1,10 +1,81 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
 )
+
+// rebalancing drives the protocols that move tokens between sites.
+type rebalancing struct {
+	*common
+	*telling
+	*assessing
+	*admitting
+	*limiting
+	// machine, starMachine and transferMachine configure the machines of all entities.
+	machine         avantan.Config
+	starMachine     star.Config
+	transferMachine transfer.Config
+	// applied is the last instance applied in the current step of a machine, if any.
+	applied *settled
+}
+
+// payDebt begins an instance where the entity is in debt: for acquires that wait, or once
+// in a while to take tokens that came back here off the debt.
+func (c *rebalancing) payDebt(e *entity) {
+	waits := e.queue.len() > 0 && (c.emptyFor(e) == 0 || e.apart())
+	switch {
+	case e.owed() == 0 || e.busy():
+		return
+	case waits:
+		c.started(e, reactiveReason, Majority)
+	case c.debtWake(e) != 0 && c.debtWake(e) <= c.now.Tick:
+		c.started(e, debtReason, Majority)
+	default:
+		return
+	}
+	c.begin(e)
+}
+
+// dryAgain reports whether a recent drought has come back: the other sites together
+// report fewer tokens than end a drought, and fewer than this site lacks.
+func (c *rebalancing) dryAgain(e *entity, s *Situation) bool {
+	d := e.itsDrought()
+	enough := min(worth(e), e.lacks())
+	if d.shown == 0 || c.now.Tick > d.shown+memory || s.Elsewhere >= enough || !c.hearsAll(e) {
+		return false
+	}
+	shown := d.shown
+	c.giveUp(e)
+	d.shown = shown
+	return true
+}
+
+// probe asks for tokens that others report in a drought, if it is time to.
+func (c *rebalancing) probe(e *entity, s *Situation) {
+	d := e.itsDrought()
+	left, spare := c.toldSince(e, d.since)
+	waits := e.queue.len() > 0 && (e.apart() || c.now.Tick < d.began+youngDrought+keepWaiting)
+	if waits && left >= max(1, e.limit/fewPart) && s.SinceTrigger >= c.cfg.Tell/2 {
+		e.hunt.short = false
+		c.redistribute(e, s, droughtReason, false)
+		return
+	}
+	switch {
+	case waits && !e.apart():
+		return
+	case d.refused == 0 && !waits || left == 0 || s.SinceTrigger < c.cfg.Tell:
+		return
+	case spare < worth(e) && c.now.Tick < d.until:
+		return
+	}
+	// The tokens that lie about are fewer than sites keep unless they are pressed.
+	e.hunt.press = avantan.PressAll
+	c.pauseDrought(d)
+	c.redistribute(e, s, droughtReason, false)
+	d.refused = 0
+}
 
 // hunt is a site's progress in getting the tokens that an entity is short of.
 type hunt struct {
@@ -56,30 +127,9 @@ type settled struct {
 // majority believes that there is none.
 const noQuorumPatiences = 4
 
-// enough is the number of tokens left with which the site need not look at anything.
-func (c *Core) enough(e *entity) Tokens {
-	rate := e.demand.rate
-	if c.mods.strategy.Direct() {
-		rate = 0
-	}
-	return c.mods.trigger.Enough(float64(e.demand.pace), rate)
-}
-
-// look marks an entity after a grant, once a millisecond, if it may be time to ask for
-// tokens.
-func (c *Core) look(e *entity) {
-	if e.books.Left() >= c.enough(e) && len(e.limitChanges()) == 0 {
-		return
-	}
-	if e.hunt.looked != c.now.Tick || e.queue.len() > 0 {
-		e.hunt.looked = c.now.Tick
-		c.check(e)
-	}
-}
-
 // pursue begins a redistribution if the trigger says so and none is under way. A site
 // joins a redistribution under way instead.
-func (c *Core) pursue(e *entity) {
+func (c *rebalancing) pursue(e *entity) {
 	if e.halted() {
 		return
 	}
@@ -129,13 +179,8 @@ func (c *Core) pursue(e *entity) {
 	c.redistribute(e, &s, reason, urgent)
 }
 
-// busy reports whether the site has to wait before it begins another majority instance.
-func (e *entity) busy() bool {
-	return e.majority != nil && (e.majority.Open() || e.majority.Waits())
-}
-
 // redistribute gets tokens from other sites; waiting acquires make it urgent.
-func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool) {
+func (c *rebalancing) redistribute(e *entity, s *Situation, reason string, urgent bool) {
 	if urgent && !e.hunting() && c.dryAgain(e, s) {
 		return
 	}
@@ -157,7 +202,7 @@ func (c *Core) redistribute(e *entity, s *Situation, reason string, urgent bool)
 }
 
 // instance begins an instance under the variant of the mode, if it can.
-func (c *Core) instance(e *entity, reason string) {
+func (c *rebalancing) instance(e *entity, reason string) {
 	switch {
 	case c.variant(e) == Star:
 		if !e.starBusy() {
@@ -170,33 +215,16 @@ func (c *Core) instance(e *entity, reason string) {
 	}
 }
 
-func (c *Core) started(e *entity, reason string, v Variant) {
+func (c *rebalancing) started(e *entity, reason string, v Variant) {
 	e.hunt.triggered = c.now.Tick
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionStarted, Entity: e.name, Trigger: reason, Variant: v})
-}
-
-// seemsUp reports whether a site may be reachable.
-func (c *Core) seemsUp(site SiteID) bool {
-	return c.reachable == nil || slices.Contains(c.reachable, site)
-}
-
-// majorityThere reports whether a majority seems to be reachable: enough sites are up,
-// and none has just been waited for in vain.
-func (c *Core) majorityThere(e *entity) bool {
-	up := 0
-	for _, m := range c.cfg.Members {
-		if m == c.cfg.Self || c.seemsUp(m) {
-			up++
-		}
-	}
-	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
 }
 
 // begin has the protocol begin an instance, with the first change that waits. If the
 // change lowers the limit, or there is a debt, it asks sites for all their tokens, and to
 // stand still: a site could still grant the tokens it keeps, while more is out than the
 // limit.
-func (c *Core) begin(e *entity) {
+func (c *rebalancing) begin(e *entity) {
 	p := avantan.Proposal{Policy: c.cfg.Policy, Press: e.hunt.press}
 	settles := e.owed() > 0 || e.owes()
 	if ch := firstDue(e.limitChanges()); ch != nil {
@@ -214,7 +242,7 @@ func (c *Core) begin(e *entity) {
 
 // stepMajority hands an input to an entity's protocol and carries out the consequences
 // within the core.
-func (c *Core) stepMajority(e *entity, in avantan.Input) {
+func (c *rebalancing) stepMajority(e *entity, in avantan.Input) {
 	c.applied = nil
 	limit := e.limit
 	if e.majority == nil {
@@ -255,18 +283,9 @@ func (c *Core) stepMajority(e *entity, in avantan.Input) {
 	c.schedule(e)
 }
 
-func (c *Core) protocolEvents(name string, out *avantan.Output) {
-	if out.Err != nil {
-		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: name, Err: out.Err})
-	}
-	if out.Failed != avantan.FailedNot {
-		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: name})
-	}
-}
-
 // afterInstance serves all that can be served after instances were applied, and decides
 // about the rest and about a debt: press harder, or give up.
-func (c *Core) afterInstance(e *entity, s settled) {
+func (c *rebalancing) afterInstance(e *entity, s settled) {
 	c.out.Events = append(c.out.Events, Event{Kind: RedistributionApplied, Entity: e.name})
 	waited := e.queue.len() > 0
 	c.turned(e, s.moved)
@@ -298,7 +317,7 @@ func (c *Core) afterInstance(e *entity, s settled) {
 // giveUp refuses the waiting acquires, as no site has tokens, and begins a drought.
 // Acquires that a few releases can serve go on waiting a moment: many droughts are over
 // soon. Without a majority all acquires go on waiting.
-func (c *Core) giveUp(e *entity) {
+func (c *rebalancing) giveUp(e *entity) {
 	e.hunt.press, e.hunt.retried, e.hunt.short = avantan.PressSpare, false, false
 	e.unhold()
 	c.serveQueue(e)

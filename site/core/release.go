@@ -12,7 +12,7 @@ func (r *Release) request() request {
 	return q
 }
 
-func (c *Core) release(r *Release) {
+func (c *admitting) release(r *Release) {
 	if r.Tokens < 0 || r.Tokens > MaxTokens || r.Tokens == 0 && r.Lease == nil {
 		c.reply(r.Call, Answer{Code: Invalid})
 		return
@@ -45,7 +45,7 @@ func (c *Core) release(r *Release) {
 
 // releaseHome has the site that granted a lease give back its tokens, once for all
 // attempts.
-func (c *Core) releaseHome(e *entity, r *Release, q *request) {
+func (c *admitting) releaseHome(e *entity, r *Release, q *request) {
 	home := c.owed.peer(r.Lease.Home)
 	switch {
 	case home == nil:
@@ -62,7 +62,7 @@ func (c *Core) releaseHome(e *entity, r *Release, q *request) {
 // parkRelease records a release with earlier attempts that may have run elsewhere. It
 // counts once none is known to have run. To count it at once could count it twice, and
 // the tokens could be gone before that is found out.
-func (c *Core) parkRelease(e *entity, r *Release, q *request) {
+func (c *admitting) parkRelease(e *entity, r *Release, q *request) {
 	c.remember(q, e, Parked, r.Tokens)
 	c.reply(r.Call, Answer{Code: OK, Tokens: r.Tokens, Left: e.usable(), Parked: true})
 }

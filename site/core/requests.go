@@ -8,6 +8,38 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
+// attempt is the number of the attempt; a first attempt may have none in Tries.
+func (t *Tries) attempt() Attempt { return max(t.Attempt, firstAttempt) }
+
+// answer is the answer remembered by a record.
+func (r *remembered) answer() Answer {
+	switch r.state {
+	case Refused:
+		if r.tokens > 0 {
+			return Answer{Code: ExceedsLimit, Tokens: r.tokens - beyond(0), Left: r.left}
+		}
+		return Answer{Code: OutOfTokens, Left: r.left}
+	case Undone:
+		return Answer{Code: Superseded}
+	}
+	if r.kind == CommitRequest {
+		return Answer{Code: OK, Tokens: r.tokens, Returned: r.left}
+	}
+	return Answer{Code: OK, Tokens: r.tokens, Left: r.left, Parked: r.state == Parked || r.state == Dropped}
+}
+
+// record is the record of a request in a new state.
+func (r *remembered) record(key RequestKey, state RequestState, attempt Attempt) RequestRecord {
+	return RequestRecord{
+		Key: key, Body: r.body, Kind: r.kind, State: state, Attempt: attempt,
+		Generation: r.generation, Tokens: r.tokens, Left: r.left,
+	}
+}
+
+// beyond is the smallest number of tokens that exceeds a limit. A record of a refusal for
+// the limit has that number; 0 stands for a refusal for want of tokens.
+func beyond(limit Tokens) Tokens { return limit + 1 }
+
 // RequestKind tells acquires from releases in records.
 type RequestKind uint8
 

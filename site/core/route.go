@@ -18,7 +18,7 @@ func Servable(in Input) bool {
 // reports whether all entities that the request names exist. It may be called at any
 // time, and by many goroutines at once. Its result may be outdated when the request is
 // served, which Serve checks.
-func (c *Core) Route(in Input, ms []*Machine) ([]*Machine, bool) {
+func (c *serving) Route(in Input, ms []*Machine) ([]*Machine, bool) {
 	switch in := in.(type) {
 	case *Acquire:
 		return c.space.find(in.Entity).route(ms)

@@ -1,7 +1,5 @@
 package core
 
-import "github.com/samya-db/samya/internal/portion"
-
 // request is an acquire or release as it is remembered.
 type request struct {
 	key  RequestKey
@@ -46,7 +44,7 @@ func (a *Acquire) valid() bool {
 		(a.Lease == nil || a.Lease.TTL >= 1 && a.Lease.TTL <= MaxTTL && KeyOf(a.Lease.ID) == a.Request)
 }
 
-func (c *Core) acquire(a *Acquire) {
+func (c *admitting) acquire(a *Acquire) {
 	if !a.valid() {
 		c.reply(a.Call, Answer{Code: Invalid})
 		return
@@ -71,7 +69,7 @@ func (c *Core) acquire(a *Acquire) {
 }
 
 // begun grants or refuses an acquire seen for the first time, or lets it wait.
-func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
+func (c *admitting) begun(call Call, r *request, ch charge, wait Tick) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, c.refuseExcess(r, over))
 		return
@@ -107,7 +105,7 @@ func (c *Core) begun(call Call, r *request, ch charge, wait Tick) {
 	}
 }
 
-func (c *Core) concludeGranted(call Call, r *request, ch charge) {
+func (c *admitting) concludeGranted(call Call, r *request, ch charge) {
 	c.reply(call, c.grant(r, ch))
 	for i := range ch {
 		c.look(ch[i].of)
@@ -115,7 +113,7 @@ func (c *Core) concludeGranted(call Call, r *request, ch charge) {
 }
 
 // dryRun tells how many tokens an acquire would get now if it did not wait.
-func (c *Core) dryRun(ch charge, call Call, r *request) {
+func (c *admitting) dryRun(ch charge, call Call, r *request) {
 	if over := ch.exceeds(r); over != nil {
 		c.reply(call, exceeded(over))
 		return
@@ -127,9 +125,6 @@ func (c *Core) dryRun(ch charge, call Call, r *request) {
 	}
 	c.reply(call, Answer{Tokens: ch[0].tokens, Left: ch[0].of.usable()})
 }
-
-// free is the number of tokens that an acquire may have at most.
-func (e *entity) free() Tokens { return max(0, e.usable()) }
 
 // turn is the state of an acquire that is to be granted, refused or to wait.
 type turn struct {
@@ -143,37 +138,6 @@ type turn struct {
 	mayWait bool
 }
 
-// seek decides about an acquire. It waits at the first entity of its charge that lacks
-// tokens, or holds, and lets it wait: seek returns that entity as at. It is refused if an
-// entity lacks tokens and does not let it wait: seek returns that entity as refusing. If
-// neither is returned it is granted: the charge has been lowered to the tokens that all
-// entities have.
-func (c *Core) seek(r *request, ch charge, t turn) (at, refusing *charged) {
-	most := MaxTokens
-	for i := range ch {
-		x := &ch[i]
-		least, free := min(r.least, x.tokens), x.of.free()
-		mayWait := t.mayWait && x.of != t.at
-		held := mayWait && x.of.queue.holds(t.arrived)
-		switch {
-		case !held && (free >= x.tokens || t.content && free >= least):
-		case held || mayWait && c.mods.admission.Short(c.situation(x.of), x.tokens, c.refusesFor(x.of, x.tokens)) != RefuseNow:
-			if at == nil {
-				at = x
-			}
-		case free < least:
-			return nil, x
-		}
-		if free < x.tokens {
-			most = min(most, free)
-		}
-	}
-	if at == nil && most < ch[0].tokens {
-		ch.lower(most)
-	}
-	return at, nil
-}
-
 // maxQueued bounds the tokens asked for by all acquires waiting for an entity: sums over
 // the largest possible number of sites stay far from overflow.
 const maxQueued = 1 << 56
@@ -181,95 +145,3 @@ const maxQueued = 1 << 56
 // maxCharges bounds the entities charged by all waiting acquires, as a multiple of the
 // bound on waiting acquires.
 const maxCharges = MaxDepth
-
-// full reports whether no more acquires of entity may wait for the entity of at.
-func (c *Core) full(at *charged, entity string) bool {
-	q := at.of.queue
-	return q.len() >= c.cfg.MaxWaiting || q.asked() > maxQueued-at.tokens || c.queueFullFor(q, entity)
-}
-
-func (c *Core) queueFull(at *charged) Answer {
-	return Answer{Code: QueueFull, Left: at.of.usable(), Lacking: at.of.name, RetryAfter: c.cfg.GiveUp}
-}
-
-// crowded answers an acquire that would wait where no more can: it is granted if it need
-// not wait, else nothing is done.
-func (c *Core) crowded(r *request, ch charge, at *charged) Answer {
-	full := c.queueFull(at)
-	if nowhere, refusing := c.seek(r, ch, turn{}); nowhere != nil || refusing != nil {
-		return full
-	}
-	a := c.grant(r, ch)
-	for e := range ch.entities() {
-		c.later(e)
-	}
-	return a
-}
-
-// grant moves tokens to the maker of a request, records that and returns the answer.
-func (c *Core) grant(r *request, ch charge) Answer {
-	c.take(ch)
-	e, tokens := ch[0].of, ch[0].tokens
-	if r.parts != nil {
-		tokens = r.tokens
-	}
-	c.remember(r, e, Ran, tokens)
-	a := Answer{Code: OK, Tokens: tokens, Left: e.usable()}
-	if r.lease != nil {
-		a.Details = &Details{Lease: c.lend(e, r, tokens)}
-	}
-	return a
-}
-
-// refuse records the refusal of an acquire for want of an entity's tokens, and returns
-// the answer. Without the record a late duplicate could be granted unnoticed.
-func (c *Core) refuse(r *request, lacking *charged) Answer {
-	c.remember(r, lacking.of, Refused, 0)
-	return c.outOfTokens(lacking.of)
-}
-
-func (c *Core) outOfTokens(e *entity) Answer {
-	return Answer{Code: OutOfTokens, Left: e.usable(), Lacking: e.name, RetryAfter: max(c.emptyFor(e), c.cfg.GiveUp)}
-}
-
-// demandRefused counts a demand that was refused without a hunt: the next such demand
-// should find tokens.
-func (c *Core) demandRefused(lacking *charged) {
-	d := lacking.of.itsDrought()
-	d.refused = max(d.refused, lacking.tokens)
-	c.demanded(lacking.of, lacking.tokens)
-}
-
-// remember records the outcome of a request by the entity that it rests on, and opens a
-// claim with the sites of its earlier attempts.
-func (c *Core) remember(r *request, e *entity, state RequestState, tokens Tokens) {
-	q := RequestRecord{
-		Key: r.key, Body: r.body, Kind: r.kind, State: state, Attempt: r.tries.attempt(),
-		Generation: e.generation, Tokens: tokens, Left: e.usable(),
-	}
-	if r.parts != nil && state == Ran {
-		q.Parts = c.recorded(r.parts)
-	}
-	tenant := c.cfg.tenantOf(r.entity)
-	if e.name != r.entity && c.cfg.tenantOf(e.name) != tenant {
-		// The request lacked tokens of another tenant's entity.
-		q.Tenant = tenant
-	}
-	c.record(q, c.requests.held.Take(tenant, 1))
-	if len(r.tries.Tried) > 0 {
-		c.claim(r, e.generation, state)
-	}
-}
-
-// recordAgain records a new state of a request that has a record.
-func (c *Core) recordAgain(old *remembered, r RequestRecord) {
-	r.Tenant = c.requests.held.Name(old.tenant)
-	c.requests.held.More(old.tenant, 1)
-	c.record(r, old.tenant)
-}
-
-// record records a request that was counted in a tenant's slot.
-func (c *Core) record(r RequestRecord, tenant portion.Slot) {
-	c.requests.add(&r, tenant)
-	c.out.Records.Block.Records = append(c.out.Records.Block.Records, r)
-}

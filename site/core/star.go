@@ -12,14 +12,8 @@ import (
 // Only instances that wait for a member out of reach pile up.
 const maxSlices = 32
 
-// starBusy reports whether the site has to wait before it begins another star
-// instance.
-func (e *entity) starBusy() bool {
-	return e.star != nil && (e.star.Open() || e.star.Waits())
-}
-
 // beginStar begins an instance that its members decide.
-func (c *Core) beginStar(e *entity) {
+func (c *rebalancing) beginStar(e *entity) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}
@@ -36,7 +30,7 @@ func (c *Core) beginStar(e *entity) {
 
 // stepStar hands an input to an entity's star machine and carries out the consequences
 // within the core.
-func (c *Core) stepStar(e *entity, in star.Input) {
+func (c *rebalancing) stepStar(e *entity, in star.Input) {
 	if e.star == nil {
 		e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c, e: e}}, star.State{})
 	}

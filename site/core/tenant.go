@@ -24,13 +24,13 @@ func (c *Config) tenantOf(name string) string {
 }
 
 // takeFor counts n entries of the table of requests for the tenant of an entity.
-func (c *Core) takeFor(entity string, n int) portion.Slot {
+func (c *remembering) takeFor(entity string, n int) portion.Slot {
 	return c.requests.held.Take(c.cfg.tenantOf(entity), n)
 }
 
 // tableFull refuses a call if the table of requests has no room for the tenant of an
 // entity: for a record and this many parts.
-func (c *Core) tableFull(call Call, e *entity, parts int) bool {
+func (c *remembering) tableFull(call Call, e *entity, parts int) bool {
 	held := &c.requests.held
 	if held.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxRequests, 1+parts) {
 		return false
@@ -43,13 +43,13 @@ func (c *Core) tableFull(call Call, e *entity, parts int) bool {
 }
 
 // waitingFull reports whether no more acquires of the tenant of an entity may wait.
-func (c *Core) waitingFull(e *entity) bool {
+func (c *remembering) waitingFull(e *entity) bool {
 	return !c.waitingOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWaitingAll, 1)
 }
 
 // queueFullFor reports whether no more acquires of an entity's tenant may wait in a queue
 // that tenants share.
-func (c *Core) queueFullFor(q *queue, entity string) bool {
+func (c *remembering) queueFullFor(q *queue, entity string) bool {
 	if q == nil || q.of == nil {
 		return false
 	}
@@ -61,7 +61,7 @@ func (c *Core) queueFullFor(q *queue, entity string) bool {
 }
 
 // watchingFull reports whether no more callers may watch entities of an entity's tenant.
-func (c *Core) watchingFull(e *entity) bool {
+func (c *reading) watchingFull(e *entity) bool {
 	return !c.watchersOf.Fits(c.cfg.tenantOf(e.name), c.cfg.MaxWatchers, 1)
 }
 

@@ -32,7 +32,7 @@ func (t *ChangeTimes) dead(clock int64) bool { return t.NotAfter != 0 && t.NotAf
 //
 // A sequence's clock may be ahead of this site's, so the times of a change without a
 // NotAfter count from the later of the two: a wrong clock stops no such change.
-func (c *Core) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
+func (c *common) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
 	now := max(c.now.Wall, clock)
 	t := ChangeTimes{Asked: now, NotAfter: ch.NotAfter, Keep: now + 2*c.cfg.Retention}
 	switch {
@@ -47,7 +47,7 @@ func (c *Core) changeTimes(ch *Change, clock int64) (ChangeTimes, Code) {
 }
 
 // limitUntil bounds how long a change is pending: not longer than it may run.
-func (c *Core) limitUntil(p *pendingChange, clock int64) {
+func (c *common) limitUntil(p *pendingChange, clock int64) {
 	p.dies = c.now.Tick + Tick(p.times.NotAfter-max(c.now.Wall, clock))
 	p.until = min(p.until, p.dies)
 }
@@ -129,7 +129,7 @@ func (e *entity) forgetResults() {
 }
 
 // resultsFull is full for the limit changes of an entity.
-func (c *Core) resultsFull(e *entity, now int64) int64 {
+func (c *common) resultsFull(e *entity, now int64) int64 {
 	young, first := len(e.limitChanges()), int64(0)
 	for _, r := range e.limitResults() {
 		if keep := r.Keep; keep >= now {
@@ -146,20 +146,4 @@ func (c *Core) resultsFull(e *entity, now int64) int64 {
 		return retryFull
 	}
 	return fullFor(first, now)
-}
-
-// undecided answers a pending change without a result that will never have an effect, and
-// reports whether it did: its time is over, or earlier results have a gap. If a value
-// with the change may have been built, the change may have been decided, and its result
-// forgotten.
-func (c *Core) undecided(p *pendingChange, clock int64, gap bool) bool {
-	if !p.times.dead(clock) && (!gap || !p.built) {
-		return false
-	}
-	code := Expired
-	if p.built {
-		code = Unknown
-	}
-	c.answerAll(p, Answer{Code: code, RetryAfter: 1000})
-	return true
 }

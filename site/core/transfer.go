@@ -28,7 +28,7 @@ type strategy bool
 func (s strategy) Direct() bool { return bool(s) }
 
 // direct returns the entity's part in direct transfers.
-func (c *Core) direct(e *entity) *transfer.Machine {
+func (c *rebalancing) direct(e *entity) *transfer.Machine {
 	if e.transfer == nil {
 		e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c, e: e}, transfer.State{})
 	}
@@ -38,7 +38,7 @@ func (c *Core) direct(e *entity) *transfer.Machine {
 // fetch asks other sites, all at once, for the tokens this site is short of, and reports
 // whether a round is under way then. It asks for enough to reach its target, so that it
 // need not ask again soon.
-func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
+func (c *rebalancing) fetch(e *entity, s *Situation, reason string) bool {
 	m := c.direct(e)
 	if m.Open() {
 		return true
@@ -62,7 +62,7 @@ func (c *Core) fetch(e *entity, s *Situation, reason string) bool {
 
 // stepTransfer hands an input to an entity's direct transfers and carries out the
 // consequences within the core.
-func (c *Core) stepTransfer(e *entity, in transfer.Input) {
+func (c *rebalancing) stepTransfer(e *entity, in transfer.Input) {
 	left := e.books.Left()
 	if in.Receive != nil && in.Receive.Kind == transfer.Refuse {
 		c.refused(e, in.Receive.From, in.Receive.Left)
@@ -92,7 +92,7 @@ func (c *Core) stepTransfer(e *entity, in transfer.Input) {
 }
 
 // fetched handles the result of a round.
-func (c *Core) fetched(e *entity, r *transfer.Result) {
+func (c *rebalancing) fetched(e *entity, r *transfer.Result) {
 	kind := RedistributionFailed
 	if r.Got > 0 {
 		kind = RedistributionApplied
@@ -107,28 +107,9 @@ func (c *Core) fetched(e *entity, r *transfer.Result) {
 	e.hunt.short = e.owes() || e.queue.len() > 0 && e.queue.oldest().number <= e.hunt.fetched
 }
 
-// inFlight is the number of tokens sent by this site to receivers that seem to be up and
-// have not acknowledged them. It is at least 1 while this site waits for tokens itself:
-// an instance in which nobody kept anything is then no proof that there are none.
-func (c *Core) inFlight(e *entity) Tokens {
-	if e.transfer == nil {
-		return 0
-	}
-	var sum Tokens
-	if e.transfer.Open() {
-		sum = 1
-	}
-	for _, d := range e.transfer.State().Debits {
-		if d.Amount > 0 && c.seemsUp(d.Receiver) {
-			sum += d.Amount
-		}
-	}
-	return sum
-}
-
 // transferLedger shows an entity's books to its direct transfers.
 type transferLedger struct {
-	c *Core
+	c *rebalancing
 	e *entity
 }
 

@@ -6,6 +6,18 @@ import (
 	"github.com/samya-db/samya/internal/portion"
 )
 
+// reading answers reads, listings and watches.
+type reading struct {
+	*common
+	*telling
+	// watchers finds the entities that callers watch; revision is the revision of the
+	// last transaction with an entity.
+	watchers map[Call]*entity
+	revision Revision
+	// watchersOf counts the watchers of each tenant's entities.
+	watchersOf portion.Counts
+}
+
 // watched is the core's state of an entity that somebody watches.
 type watched struct {
 	watchers []watcher
@@ -23,7 +35,7 @@ type watcher struct {
 
 // watch answers once the entity has a later revision. Drain tells a state that is still
 // to be drained, so that no change of a batch is left out.
-func (c *Core) watch(w *Watch) {
+func (c *reading) watch(w *Watch) {
 	if c.stopping {
 		c.reply(w.Call, Answer{Code: Stopping})
 		return
@@ -58,7 +70,7 @@ func (e *entity) revised() Revision { return max(1, e.revision) }
 
 // revise gives the entities that are about to be handed over their revision, and answers
 // their watchers.
-func (c *Core) revise() {
+func (c *reading) revise() {
 	if len(c.touched) == 0 {
 		return
 	}
@@ -72,7 +84,7 @@ func (c *Core) revise() {
 	}
 }
 
-func (c *Core) tellWatchers(e *entity) {
+func (c *reading) tellWatchers(e *entity) {
 	told := Answer{Details: &Details{View: c.read(e)}, Revision: e.revision}
 	e.watch.waiting = e.queue.len()
 	e.watch.watchers = slices.DeleteFunc(e.watch.watchers, func(w watcher) bool {
@@ -90,20 +102,20 @@ func (c *Core) tellWatchers(e *entity) {
 
 // queueMoved has the watchers of an entity told if the number of waiting acquires has
 // changed.
-func (c *Core) queueMoved(e *entity) {
+func (c *reading) queueMoved(e *entity) {
 	if e.watch != nil && e.watch.waiting != e.queue.len() {
 		c.touch(e)
 	}
 }
 
 // watchEnded stops counting a watcher.
-func (c *Core) watchEnded(call Call, of *watched) {
+func (c *reading) watchEnded(call Call, of *watched) {
 	delete(c.watchers, call)
 	c.watchersOf.Give(of.tenant, 1)
 }
 
 // unwatch drops a watcher, and reports whether the call was one.
-func (c *Core) unwatch(call Call) bool {
+func (c *reading) unwatch(call Call) bool {
 	e, found := c.watchers[call]
 	if !found {
 		return false
@@ -117,7 +129,7 @@ func (c *Core) unwatch(call Call) bool {
 }
 
 // endWatches gives all watchers of an entity their last answer.
-func (c *Core) endWatches(e *entity, last Answer) {
+func (c *reading) endWatches(e *entity, last Answer) {
 	if e.watch == nil {
 		return
 	}
@@ -135,7 +147,7 @@ func (e *entity) deleted() Answer {
 
 // stopWatches answers all watchers that the site is about to stop. It goes by the
 // entities' names, so that a run can be repeated.
-func (c *Core) stopWatches() {
+func (c *reading) stopWatches() {
 	if len(c.watchers) == 0 {
 		return
 	}

@@ -1,0 +1,53 @@
+package core
+
+// audit is a site's record of an entity that is, or was lately, suspicious.
+type audit struct {
+	watches []netWatch
+	// number is the number of the audit under way here; 0 for none.
+	number uint64
+	// begun is the beginning of the last audit here, suspected the time since which the
+	// entity is suspicious; 0 for never.
+	begun, suspected Tick
+	// version and surplus are the entity's at the beginning of the audit.
+	version uint64
+	surplus Tokens
+	// members holds the progress of the others, in the order of the members.
+	members []audited
+}
+
+// netWatch is the watch for one auditor.
+type netWatch struct {
+	auditor SiteID
+	id      uint64
+	// most is the largest net since the watch began.
+	most  Tokens
+	until Tick
+}
+
+// audited is the progress of a member in an audit: first it watches, then it has told.
+type audited struct {
+	watch uint64
+	told  bool
+	net   Tokens
+}
+
+// note raises the watches' most to the net.
+func (a *audit) note(net Tokens) {
+	for i := range a.watches {
+		a.watches[i].most = max(a.watches[i].most, net)
+	}
+}
+
+// negative reports whether fewer than zero tokens seem to be out, beyond the surplus set
+// aside, by the reports of others at any time.
+func (e *entity) negative() bool { return e.books.Net()+e.outside+e.surplus() < 0 }
+
+// most is the most tokens out during a watch, if the watch is still on.
+func (a *audit) most(auditor SiteID, id uint64) (Tokens, bool) {
+	for i := range a.watches {
+		if w := &a.watches[i]; w.auditor == auditor && w.id == id {
+			return w.most, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,80 @@
+package core
+
+// changeBody is a hash of everything that must be the same in a repeat of a change. It is
+// stored. A change has only a name or a mode.
+func changeBody(ch *Change) uint64 {
+	h := bodyHash(RequestKind(0), string(ch.Kind)+"\x00"+ch.Name+ch.Mode, ch.Limit) ^ ch.Expected*0x9e3779b97f4a7c15
+	if ch.Parent != "" {
+		h = mixBody(h, textHash(ch.Parent))
+	}
+	if ch.Subtree {
+		h = mixBody(h, 1)
+	}
+	return h
+}
+
+// valid reports whether a change has the fields of its kind.
+func (ch *Change) valid() bool {
+	_, known := protocols[ch.Mode]
+	return ch.Limit >= 0 && ch.Limit <= MaxTokens && ch.RequestID != "" && known == (ch.Kind == SetMode) &&
+		(ch.Parent == "" || ch.Kind == CreateEntity || ch.Kind == MoveEntity) && (!ch.Subtree || ch.Kind == DeleteEntity) &&
+		(!ch.Applied || ch.Kind == SetLimit)
+}
+
+func (c *cataloguing) change(ch *Change) {
+	if !ch.valid() {
+		c.reply(ch.Call, Answer{Code: Invalid})
+		return
+	}
+	body, until := changeBody(ch), c.now.Tick+ch.Wait
+	p := &pendingChange{
+		requestID: ch.RequestID, body: body, until: until, callers: []changeCaller{{ch.Call, until, ch.Applied}},
+	}
+	if ch.Kind == SetLimit {
+		c.changeLimit(ch, p)
+		return
+	}
+	if r, ok := c.cat.result(ch.RequestID); ok {
+		c.reply(ch.Call, c.cat.answer(r, body))
+		return
+	}
+	if joinPending(c.common, c.cat.pending, p) {
+		return
+	}
+	times, code := c.changeTimes(ch, c.cat.clock)
+	if code != OK {
+		c.reply(ch.Call, Answer{Code: code})
+		return
+	}
+	if wait := c.cat.full(times.Asked); wait > 0 {
+		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: Tick(wait)})
+		return
+	}
+	p.times = times
+	c.limitUntil(p, c.cat.clock)
+	full := ch.Kind == CreateEntity && c.space.len()+len(c.cat.pending) >= c.cfg.MaxEntities
+	if full || len(c.cat.pending) >= c.cfg.MaxChanges {
+		c.reply(ch.Call, Answer{Code: Overloaded, RetryAfter: 1000})
+		return
+	}
+	p.catalogue = CatalogueChange{
+		Kind: ch.Kind, Name: ch.Name, Limit: ch.Limit, Mode: ch.Mode, Generation: ch.Expected,
+		Parent: ch.Parent, Subtree: ch.Subtree, RequestID: ch.RequestID, Body: body, ChangeTimes: times,
+	}
+	c.pin(&p.catalogue)
+	c.cat.pending = append(c.cat.pending, p)
+	c.pursueCatalogue()
+	c.scheduleCatalogue()
+}
+
+// pin makes a deletion or move without a generation refer to the entity that this site
+// knows. However late the change is decided, it does not hit a later entity of the same
+// name.
+func (c *cataloguing) pin(ch *CatalogueChange) {
+	if ch.Generation != 0 || ch.Kind != DeleteEntity && ch.Kind != MoveEntity {
+		return
+	}
+	if e := c.space.find(ch.Name); e != nil {
+		ch.Generation = e.generation
+	}
+}

@@ -1,0 +1,160 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan"
+)
+
+// common is what all machines of a core share: its configuration, the time, the
+// entities, and the effects gathered. A machine of the core handles one part of the
+// core's work, and owns the state of that part. It embeds the machines that it builds on,
+// and calls no others. It marks the entities that it has changed; settle looks at them as
+// the step ends.
+type common struct {
+	cfg  Config
+	mods modules
+
+	space space
+	// timers holds the entities that wait for a time.
+	timers calendar[*entity]
+	// reachable are the sites that seem to be up; nil if unknown.
+	reachable []SiteID
+	halt      halt
+	// mode is the last mode decided.
+	mode ModeRecord
+	// surplus is the number of tokens kept out of circulation, of all entities.
+	surplus Tokens
+
+	now Now
+	out Effects
+	// stopping is set once no acquire may wait any more.
+	stopping bool
+	// touched are the entities with something to persist.
+	touched []*entity
+	// due are the marked entities, to be settled before the step ends.
+	due []*entity
+}
+
+// membersOf is the set of the named members; other names are left out.
+func (c *common) membersOf(names []SiteID) members {
+	var set members
+	for _, name := range names {
+		if i, found := slices.BinarySearch(c.cfg.Members, name); found {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// peers is the set of all members but this site.
+func (c *common) peers() members {
+	return (1<<len(c.cfg.Members) - 1) &^ c.membersOf([]SiteID{c.cfg.Self})
+}
+
+// namesOf are the members of a set, in their order; nil for none.
+func (c *common) namesOf(set members) []SiteID {
+	var names []SiteID
+	for i, name := range c.cfg.Members {
+		if set.has(i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// freed marks an entity and its ancestors, after tokens were returned to them.
+func (c *common) freed(e *entity) {
+	for ; e != nil; e = e.parent() {
+		c.later(e)
+	}
+}
+
+// later marks an entity whose tokens or queue have changed. The settling at the end of
+// the step serves the queue, and does all that check asks for. The work that changed the
+// entity may not be finished, and relies on the tokens left.
+func (c *common) later(e *entity) {
+	e.changed = true
+	c.check(e)
+}
+
+// check marks an entity. The settling at the end of the step looks whether to ask other
+// sites for tokens, and when to look at the entity again.
+func (c *common) check(e *entity) {
+	if !e.due {
+		e.due = true
+		c.due = append(c.due, e)
+	}
+}
+
+func (c *common) reply(call Call, a Answer) {
+	c.out.Replies = append(c.out.Replies, Reply{Call: call, Answer: a})
+}
+
+func (c *common) send(entity string, generation uint64, messages []avantan.Message) {
+	for _, m := range messages {
+		c.out.Messages = append(c.out.Messages, Envelope{Entity: entity, Generation: generation, Message: m})
+	}
+}
+
+func (c *common) touch(e *entity) {
+	if !e.listed {
+		e.listed = true
+		c.touched = append(c.touched, e)
+	}
+}
+
+func (c *common) dirtyBooks(e *entity) {
+	e.dirtyBooks = true
+	if e.audit != nil {
+		e.audit.note(e.books.Net())
+	}
+	c.touch(e)
+}
+
+func (c *common) dirtyRecord(e *entity) {
+	e.dirtyRecord = true
+	c.touch(e)
+}
+
+func (c *common) exists(e *entity) bool { return !e.removed }
+
+// serves reports whether the site has an entity, and serves it.
+func (c *common) serves(e *entity) bool { return !e.removed && !e.halted() }
+
+// seemsUp reports whether a site may be reachable.
+func (c *common) seemsUp(site SiteID) bool {
+	return c.reachable == nil || slices.Contains(c.reachable, site)
+}
+
+// majorityThere reports whether a majority seems to be reachable: enough sites are up,
+// and none has just been waited for in vain.
+func (c *common) majorityThere(e *entity) bool {
+	up := 0
+	for _, m := range c.cfg.Members {
+		if m == c.cfg.Self || c.seemsUp(m) {
+			up++
+		}
+	}
+	return up > len(c.cfg.Members)/2 && c.now.Tick >= e.hunt.noQuorum
+}
+
+func (c *common) protocolEvents(name string, out *avantan.Output) {
+	if out.Err != nil {
+		c.out.Events = append(c.out.Events, Event{Kind: ProtocolFault, Entity: name, Err: out.Err})
+	}
+	if out.Failed != avantan.FailedNot {
+		c.out.Events = append(c.out.Events, Event{Kind: RedistributionFailed, Entity: name})
+	}
+}
+
+// sleepUntil sets the time at which the core looks at an entity again; 0 for never.
+func (c *common) sleepUntil(e *entity, wake Tick) {
+	switch {
+	case wake == 0:
+		c.timers.remove(e)
+	case wake != e.wake || e.heapAt < 0:
+		e.wake = wake
+		c.timers.add(e)
+	}
+}

@@ -1,0 +1,64 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
+)
+
+// deliver hands another site's messages to their sequences.
+func (c *Core) deliver(d Deliver) {
+	for i := range d.Messages {
+		env := &d.Messages[i]
+		if env.From() != d.From || env.To() != c.cfg.Self || (env.Star != nil || env.Transfer != nil || env.Audit != nil) && env.Entity == "" {
+			c.out.Events = append(c.out.Events, Event{
+				Kind: ProtocolFault, Entity: env.Entity,
+				Err: fmt.Errorf("message from %q to %q came from %q", env.From(), env.To(), d.From),
+			})
+			continue
+		}
+		switch {
+		case env.Vouch != nil:
+			c.vouch(d.From, env)
+			continue
+		case !c.takes(d.From, env):
+			continue
+		case env.Gossip != nil:
+			c.hear(env.Gossip)
+			continue
+		case env.Claims != nil:
+			c.claims(env.Claims)
+			continue
+		}
+		if env.Entity == "" {
+			c.stepCatalogue(avantan.Input{Receive: &env.Message})
+			continue
+		}
+		c.space.Execute([]string{env.Entity}, func(es []*entity) {
+			if e := es[0]; e != nil && e.generation == env.Generation {
+				switch {
+				case e.halted():
+				case env.Star != nil:
+					c.stepStar(e, star.Input{Receive: env.Star})
+				case env.Audit != nil:
+					c.audited(e, env.Audit)
+				case env.Transfer != nil:
+					c.stepTransfer(e, transfer.Input{Receive: env.Transfer})
+				default:
+					c.stepMajority(e, avantan.Input{Receive: &env.Message})
+				}
+				return
+			}
+			// A later generation than any known here means that this site has missed a
+			// creation. An earlier generation is of a deleted entity, and its sender will
+			// learn of the deletion from the catalogue too.
+			if env.Generation > c.cat.generation {
+				c.askCatalogue(d.From)
+			} else {
+				c.tellCatalogue(d.From)
+			}
+		})
+	}
+}

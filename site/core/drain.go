@@ -1,0 +1,78 @@
+package core
+
+// Drain moves the gathered effects into e, which must be empty or Reset.
+func (c *Core) Drain(e *Effects) {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
+	rec := &c.out.Records
+	c.verify()
+	c.revise()
+	for _, en := range c.touched {
+		if c.serves(en) {
+			c.recordEntity(rec, en)
+		}
+		en.listed, en.dirtyBooks, en.dirtyRecord = false, false, false
+	}
+	clear(c.touched)
+	c.touched = c.touched[:0]
+	if c.cat.dirty {
+		c.cat.dirty = false
+		rec.Catalogue = &CatalogueRecord{
+			Generation: c.cat.generation, Numbered: c.cat.numbered, Mode: c.mode,
+			Protocol: c.cat.protocol.State().Clone(),
+		}
+	}
+	if len(rec.Block.Records) > 0 {
+		c.requests.seal(&rec.Block, c.now)
+	}
+	if c.guard.open {
+		c.storeForecasts(rec)
+	}
+	c.storeClock(rec)
+	if c.guard.open {
+		// Also without new records: a full table takes none before old records go.
+		rec.ForgetBlocks = c.requests.expire(c.now.Tick, c.keepRequests(), forgetMost+2*len(rec.Block.Records))
+	}
+	c.withhold()
+	c.askFresh()
+	c.seal()
+	*e, c.out = c.out, *e
+}
+
+func (c *Core) recordEntity(rec *Records, e *entity) {
+	if e.dirtyBooks {
+		rec.Books = append(rec.Books, BooksRecord{Name: e.name, Generation: e.generation, Left: e.books.Left(), Net: e.books.Net()})
+	}
+	if e.dirtyRecord {
+		r := EntityRecord{
+			Name: e.name, Generation: e.generation, Initial: e.initial, Limit: e.limit, Version: e.version,
+			Results: append([]LimitResult(nil), e.limitResults()...), Moved: e.moved, Fetches: e.fetches,
+			Surplus: e.surplus(), Shape: c.space.shapes[e],
+		}
+		if d := e.debt(); d != nil {
+			r.Debt, r.DebtSince, r.DebtHeard, r.Held = d.amount, d.since, c.heardBy(d), d.held
+		}
+		if e.parent() != nil {
+			r.Parent = e.parent().generation
+		}
+		if e.majority != nil {
+			r.Protocol = e.majority.State().Clone()
+		}
+		if e.star != nil {
+			r.Star = e.star.State().Clone()
+		}
+		if e.transfer != nil {
+			r.Transfer = e.transfer.State().Clone()
+		}
+		rec.Entities = append(rec.Entities, r)
+	}
+}
+
+// Pending reports whether Drain would return anything.
+func (c *Core) Pending() bool {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
+	return len(c.touched) > 0 || c.cat.dirty || c.guard.flush || c.forecasts.pressing || !c.out.Empty()
+}

@@ -1,0 +1,152 @@
+package core
+
+import (
+	"github.com/samya-db/samya/site/core/books"
+)
+
+// Resume lets lanes serve requests, on the present state.
+func (c *serving) Resume() {
+	l := &c.lanes
+	if l.apart || len(l.all) == 0 {
+		return
+	}
+	l.open = c.guard.open && !c.stopping && len(c.leases.restored) == 0
+	l.apart = true
+	if l.open {
+		c.scatter()
+	}
+}
+
+// joinLanes gathers the lanes' results for Step and Drain, before these do anything else.
+func (c *serving) joinLanes() {
+	c.lanes.open, c.lanes.apart = false, false
+	for i := range c.lanes.all {
+		l := &c.lanes.all[i]
+		l.served = 0
+		if len(l.replies) == 0 {
+			continue
+		}
+		if l.now.Tick > c.now.Tick {
+			c.now = l.now
+		}
+		c.out.Replies = append(c.out.Replies, l.replies...)
+		c.out.Records.Block.Records = append(c.out.Records.Block.Records, l.records...)
+		c.touched = append(c.touched, l.touched...)
+		clear(l.replies)
+		clear(l.records)
+		clear(l.touched)
+		l.replies, l.records, l.touched = l.replies[:0], l.records[:0], l.touched[:0]
+	}
+	for i := range c.lanes.all {
+		for _, e := range c.lanes.all[i].looks {
+			// From here on due belongs to the core.
+			e.due = false
+		}
+	}
+	c.gather()
+	for i := range c.lanes.all {
+		l := &c.lanes.all[i]
+		for _, b := range l.broken {
+			c.keepWhole(b.of, b.err)
+		}
+		l.broken = nil
+	}
+	for i := range c.lanes.all {
+		l := &c.lanes.all[i]
+		for _, e := range l.closed {
+			c.idles(e)
+			c.rolled(e)
+		}
+		for _, e := range l.looks {
+			if !e.told && e.demandUntil > c.now.Tick && len(c.cfg.Members) > 1 {
+				c.active(e)
+			}
+			c.look(e)
+		}
+		for _, e := range l.freed {
+			if !e.told {
+				c.tellReturn(e)
+			}
+			c.later(e)
+		}
+		clear(l.closed)
+		clear(l.looks)
+		clear(l.freed)
+		l.closed, l.looks, l.freed = l.closed[:0], l.looks[:0], l.freed[:0]
+	}
+	if len(c.due) > 0 {
+		c.settle()
+	}
+}
+
+// Split spreads the escrow of an entity over the lanes, or ends that. It reports whether
+// the entity exists and its state changed. It runs alone.
+func (c *serving) Split(name string, on bool) bool {
+	if c.lanes.apart {
+		c.joinLanes()
+	}
+	e := c.space.find(name)
+	switch {
+	case e == nil || e.place == nil || (e.split() != nil) == on:
+		return false
+	case on:
+		e.place.split.Store(&split{stripes: make([]books.Stripe, len(c.lanes.all))})
+		c.lanes.splits = append(c.lanes.splits, e)
+	default:
+		c.unsplit(e)
+	}
+	return true
+}
+
+// Splits describes the split entities, in the order of splitting. It runs alone.
+func (c *serving) Splits() []SplitState {
+	states := make([]SplitState, 0, len(c.lanes.splits))
+	for _, e := range c.lanes.splits {
+		s := e.split()
+		st := SplitState{Name: e.name, Served: s.served}
+		for i := range s.stripes {
+			st.Left = append(st.Left, s.stripes[i].Left())
+			st.Served += s.stripes[i].Operations()
+		}
+		states = append(states, st)
+	}
+	return states
+}
+
+// gather makes the books of the split entities whole.
+func (c *serving) gather() {
+	for _, e := range c.lanes.splits {
+		s := e.split()
+		asked, back, served, err := e.books.Gather(s.stripes)
+		c.keepWhole(e, err)
+		s.served += served
+		if asked == 0 && back == 0 {
+			continue
+		}
+		c.dirtyBooks(e)
+		if back > 0 {
+			c.returned(e, back)
+		}
+		if asked > 0 {
+			c.demanded(e, asked)
+		}
+		if back > 0 {
+			c.later(e)
+			continue
+		}
+		c.look(e)
+	}
+}
+
+// scatter gives each lane its part of the tokens left of the split entities, unless
+// something depends on the number left in all.
+func (c *serving) scatter() {
+	for _, e := range c.lanes.splits {
+		s := e.split()
+		part := e.books.Left() / Tokens(len(s.stripes))
+		if part < leastPart || e.queue.len() > 0 || e.audit != nil || !c.atEase(e) {
+			continue
+		}
+		c.keepWhole(e, e.books.Scatter(s.stripes, min(part, books.MostInStripe/2)))
+	}
+}

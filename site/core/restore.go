@@ -1,0 +1,116 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/samya-db/samya/avantan"
+	"github.com/samya-db/samya/avantan/star"
+	"github.com/samya-db/samya/avantan/transfer"
+	"github.com/samya-db/samya/site/core/books"
+)
+
+func (c *Core) restore(from *Restored) error {
+	c.cat = catalogue{c: c.cataloguing, changes: newChangeResults(), asks: make(asks)}
+	var state avantan.State
+	if r := from.Catalogue; r != nil {
+		c.cat.generation, c.cat.numbered, c.mode, state = r.Generation, r.Numbered, r.Mode, r.Protocol
+		if err := errors.Join(state.Validate(), r.Mode.validate()); err != nil {
+			return fmt.Errorf("catalogue: %w", err)
+		}
+	}
+	for _, r := range from.Changes {
+		c.cat.note(r)
+	}
+	c.out.Reset()
+	c.cat.protocol = avantan.New(&c.machine, &c.cat, state)
+	c.scheduleCatalogue()
+	stored := make(map[string]BooksRecord, len(from.Books))
+	for _, b := range from.Books {
+		stored[b.Name] = b
+	}
+	for _, r := range from.Entities {
+		if err := r.Protocol.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		b, ok := stored[r.Name]
+		if !ok || b.Generation != r.Generation {
+			return fmt.Errorf("entity %q, generation %d: its books are missing", r.Name, r.Generation)
+		}
+		if err := r.Star.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		e := c.newEntity(r.Name, r.Generation, r.Initial)
+		if !r.Protocol.IsZero() {
+			e.majority = avantan.New(&c.machine, &entityLedger{c: c.rebalancing, e: e}, r.Protocol)
+		}
+		if r.Star.Reserved > 0 || len(r.Star.Slices) > 0 || len(r.Star.Floors) > 0 {
+			e.star = star.New(&c.starMachine, &starLedger{entityLedger{c: c.rebalancing, e: e}}, r.Star)
+		}
+		if err := r.Transfer.Validate(); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		if r.Transfer.Reserved > 0 || len(r.Transfer.Debits) > 0 || len(r.Transfer.Credits) > 0 {
+			e.transfer = transfer.New(&c.transferMachine, &transferLedger{c: c.rebalancing, e: e}, r.Transfer.Clone())
+		}
+		e.moved, e.fetches = r.Moved, r.Fetches
+		e.limit, e.version = r.Limit, r.Version
+		e.setLimitResults(r.Results)
+		var err error
+		if e.books, err = books.Of(b.Left, b.Net, e.offered()); err != nil {
+			return fmt.Errorf("entity %q: %w", r.Name, err)
+		}
+		c.keepOut(e, r.Surplus)
+		if r.Debt != 0 || r.Held != 0 {
+			*e.itsDebt() = debt{amount: r.Debt, since: r.DebtSince, held: r.Held, unheard: c.peers() &^ c.membersOf(r.DebtHeard)}
+			e.restand()
+		}
+		c.space.put(e)
+		if r.Shape != 0 {
+			c.space.shapes[e] = r.Shape
+		}
+		c.schedule(e)
+	}
+	if err := c.restoreTree(from.Entities); err != nil {
+		return err
+	}
+	if len(stored) != len(from.Entities) {
+		return fmt.Errorf("%d books for %d entities", len(stored), len(from.Entities))
+	}
+	c.restoreLeases(from.Leases)
+	c.clock.restored = from.Clock
+	c.parkRestored(from.Forecasts)
+	c.restoreClaims(from.Claims)
+	return nil
+}
+
+// restoreTree puts the restored entities below their parents.
+func (c *Core) restoreTree(records []EntityRecord) error {
+	byGeneration := make(map[uint64]*entity)
+	for i := range records {
+		r := &records[i]
+		if e := byGeneration[r.Generation]; e != nil {
+			return fmt.Errorf("entities %q and %q have the same generation, %d", e.name, r.Name, r.Generation)
+		}
+		byGeneration[r.Generation] = c.space.find(r.Name)
+	}
+	for i := range records {
+		r := &records[i]
+		e, parent := byGeneration[r.Generation], byGeneration[r.Parent]
+		switch {
+		case r.Parent == 0:
+			continue
+		case parent == nil:
+			return fmt.Errorf("entity %q: its parent, of generation %d, is missing", r.Name, r.Parent)
+		case parent.stands(e):
+			return fmt.Errorf("entity %q: its parent %q stands below it", r.Name, parent.name)
+		}
+		c.space.link(e, parent)
+	}
+	for _, e := range c.space.below.Items() {
+		if e.depth() > MaxDepth {
+			return fmt.Errorf("entity %q: %d stand above it, at most %d may", e.name, e.depth()-1, MaxDepth-1)
+		}
+	}
+	return nil
+}

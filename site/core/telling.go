@@ -1,0 +1,225 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/samya-db/samya/avantan/transfer"
+)
+
+// telling keeps what other sites have told of their tokens, and the entities to tell
+// other sites of.
+type telling struct {
+	*common
+	gossip gossip
+}
+
+// isShort reports whether another site has told lately that it expects at even odds to
+// need more than it has.
+func (c *telling) isShort(e *entity, i int) bool {
+	v := &e.views[i]
+	return c.cfg.Members[i] != c.cfg.Self && v.at != 0 && c.now.Tick <= v.at+maxAge && v.left < v.Median && c.seemsUp(c.cfg.Members[i])
+}
+
+// hearsAll reports whether all other sites in reach have reported the entity lately.
+func (c *telling) hearsAll(e *entity) bool { return c.heardAll(e, 0) }
+
+// heardAll reports whether all other sites in reach have reported the entity lately.
+// known is a time at which the site knew the tokens of all of them; 0 for never.
+func (c *telling) heardAll(e *entity, known Tick) bool {
+	for i, m := range c.cfg.Members {
+		if m == c.cfg.Self || !c.seemsUp(m) {
+			continue
+		}
+		at := known
+		if e.views != nil {
+			at = max(at, e.views[i].at)
+		}
+		if at == 0 || c.now.Tick > at+3*c.cfg.Tell {
+			return false
+		}
+	}
+	return true
+}
+
+// toldSince adds up the tokens left at the sites in reach that have reported since a
+// tick. Of these tokens, spare is the part that the sites do not expect to need.
+func (c *telling) toldSince(e *entity, since Tick) (left, spare Tokens) {
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && c.seemsUp(m) && e.views != nil && e.views[i].at > since {
+			left += max(0, e.views[i].left)
+			spare += max(0, e.views[i].left-e.views[i].Median)
+		}
+	}
+	return left, spare
+}
+
+// tellReturn has the site tell others of an entity to which tokens came back. Others may
+// overestimate the tokens out here, and take a surplus for tokens out.
+func (c *telling) tellReturn(e *entity) {
+	if len(c.cfg.Members) > 1 {
+		c.isBusy(e)
+	}
+}
+
+// gossip is the list of entities to tell other sites of.
+type gossip struct {
+	// busy are the entities to tell of, from next on.
+	busy []*entity
+	next int
+	// wake is the time of the next round; 0 for never.
+	wake Tick
+	// lacking is the others' lack of the entity lackingOf, while the site looks at that
+	// entity; see Situation.
+	lacking   Tokens
+	lackingOf *entity
+}
+
+// view is another site's report of an entity.
+type view struct {
+	// Left to Target are as reported; see Summary.
+	Left, Offered, Net, Median, Target Tokens
+	// told is the time of the report; 0 for never.
+	told Tick
+	// left is the number of tokens the other site is believed to have left, by later
+	// knowledge too. at is the time of that knowledge; 0 for never.
+	left Tokens
+	at   Tick
+}
+
+// active has all sites tell of an entity for a while.
+func (c *telling) active(e *entity) {
+	e.demandUntil = c.now.Tick + busyFor
+	c.isBusy(e)
+}
+
+// isBusy has this site tell others of an entity for a while.
+func (c *telling) isBusy(e *entity) {
+	e.busyUntil = c.now.Tick + busyFor
+	if e.told {
+		return
+	}
+	e.told = true
+	c.gossip.busy = append(c.gossip.busy, e)
+	if c.gossip.wake == 0 {
+		// Not all sites at once.
+		c.gossip.wake = c.now.Tick + 1 + Tick(c.cfg.Rand.Uint64N(uint64(c.cfg.Tell)))
+	}
+}
+
+// hasTold notes the report given to the others.
+func (c *telling) hasTold(e *entity, s *Summary) {
+	if e.views == nil {
+		return
+	}
+	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	own.Left, own.Median, own.told = s.Left, s.Median, c.now.Tick
+}
+
+// gained reports whether the site has a good deal more left than it last reported, and
+// may report again.
+func (c *telling) gained(e *entity, now Tick) bool {
+	if e.views == nil || !e.told || e.debt() != nil || !c.mods.admission.Patient() {
+		return false
+	}
+	own := &e.views[slices.Index(c.cfg.Members, c.cfg.Self)]
+	return e.books.Left() >= own.Left+max(1, e.limit/gainPart) && now >= own.told+gainPause
+}
+
+// spent notes that a site has given tokens away, until its next report.
+func (c *telling) spent(e *entity, site SiteID, amount Tokens) {
+	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil {
+		e.views[i].left -= amount
+	}
+}
+
+// refused notes how many tokens a site had left when it gave none.
+func (c *telling) refused(e *entity, site SiteID, left Tokens) {
+	if i := slices.Index(c.cfg.Members, site); i >= 0 && e.views != nil && e.views[i].at != 0 {
+		e.views[i].left, e.views[i].at = left, max(1, c.now.Tick)
+	}
+}
+
+// heldBy is the number of tokens that another site is believed to have left, and whether
+// the site has told lately. Before its first report, and long after its last, the site is
+// believed to have its share of the limit.
+func (c *telling) heldBy(e *entity, i int) (left Tokens, told bool) {
+	if e.views != nil {
+		if v := &e.views[i]; v.at != 0 && c.now.Tick <= v.at+maxAge {
+			if e.debt() != nil {
+				// The tokens pay the debt, if the other site has them at all.
+				return 0, true
+			}
+			return max(0, v.left), true
+		}
+	}
+	return max(1, shareOf(e.limit, c.cfg.Members, c.cfg.Members[i])), false
+}
+
+// elsewhere is the number of tokens that the other sites in reach are believed to have
+// left, and whether all of them have told lately.
+func (c *telling) elsewhere(e *entity) (left Tokens, told bool) {
+	told = true
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && c.seemsUp(m) {
+			l, t := c.heldBy(e, i)
+			left += l
+			told = told && t
+		}
+	}
+	return left, told
+}
+
+// donors are the sites in reach that are believed to have tokens left.
+func (c *telling) donors(e *entity) []transfer.Donor {
+	var donors []transfer.Donor
+	for i, m := range c.cfg.Members {
+		if m != c.cfg.Self && c.seemsUp(m) {
+			if left, _ := c.heldBy(e, i); left > 0 {
+				donors = append(donors, transfer.Donor{Site: m, Left: min(left, MaxTokens)})
+			}
+		}
+	}
+	return donors
+}
+
+// lacking is the number of tokens that the other sites lack of their medians. It is 0
+// unless this site has more to spare beyond its own target than any other, and enough. It
+// is also 0 unless all have told: else two sites might provide the tokens.
+func (c *telling) lacking(e *entity, own *Summary) Tokens {
+	if !c.hearsAll(e) {
+		return 0
+	}
+	spare := own.Left - own.Target
+	var lack Tokens
+	for i, m := range c.cfg.Members {
+		if m == c.cfg.Self || !c.seemsUp(m) {
+			continue
+		}
+		v := &e.views[i]
+		lack += max(0, v.Median-v.left)
+		if theirs := v.left - v.Target; theirs > spare || theirs == spare && m < c.cfg.Self {
+			return 0
+		}
+	}
+	if lack > spare {
+		return 0
+	}
+	return lack
+}
+
+// others are the other members' reports of the entity.
+func (c *telling) others(e *entity) []OtherView {
+	var others []OtherView
+	for i, m := range c.cfg.Members {
+		if m == c.cfg.Self {
+			continue
+		}
+		o := OtherView{Site: m, Age: Never}
+		if e.views != nil && e.views[i].told != 0 {
+			v := &e.views[i]
+			o = OtherView{Site: m, Left: v.Left, Offered: v.Offered, Net: v.Net, Age: c.now.Tick - v.told}
+		}
+		others = append(others, o)
+	}
+	return others
+}

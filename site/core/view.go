@@ -1,0 +1,64 @@
+package core
+
+import (
+	"github.com/samya-db/samya/avantan/star"
+)
+
+// heardBy are the members that go by a debt; nil for no debt.
+func (c *reading) heardBy(d *debt) []SiteID {
+	if d.amount == 0 {
+		return nil
+	}
+	return c.namesOf((c.peers() | c.membersOf([]SiteID{c.cfg.Self})) &^ d.unheard)
+}
+
+// view is this site's view of the entity without Moves and Others, which only read adds.
+func (e *entity) view() View {
+	v := View{
+		Name: e.name, Limit: e.limit, Generation: e.generation, Version: e.version,
+		Left: e.books.Left(), Offered: e.offered(), Net: e.books.Net(),
+		Waiting: e.queue.len(), Applied: e.applied(), Moved: e.moved,
+		Fetches: e.fetches, Surplus: e.surplus(), Debt: e.owed(), Usable: e.usable(), Children: int(e.children),
+	}
+	if d := e.debt(); d != nil {
+		v.DebtSince, v.MayExceed = d.since, d.mayExceed()
+	}
+	if e.parent() != nil {
+		v.Parent = e.parent().name
+	}
+	return v
+}
+
+// read is the view with the moves that the books contain, and with the reports of others.
+func (c *reading) read(e *entity) View {
+	v := e.view()
+	v.Moves = e.moves()
+	v.Others = c.others(e)
+	return v
+}
+
+func (e *entity) moves() Moves {
+	m := Moves{Pledged: e.majority != nil && e.majority.State().Pledge != nil}
+	if e.star != nil {
+		m.Stars = starMoves(e.star.State().Slices)
+	}
+	if e.transfer != nil {
+		st := e.transfer.State()
+		for _, d := range st.Debits {
+			m.Sent = append(m.Sent, TransferMove{Site: d.Receiver, Seq: d.Seq, Tokens: d.Amount})
+		}
+		for _, d := range st.Credits {
+			m.Received = append(m.Received, TransferMove{Site: d.Donor, Seq: d.Seq})
+		}
+	}
+	return m
+}
+
+func starMoves(slices []star.Slice) []StarMove {
+	moves := make([]StarMove, 0, len(slices))
+	for i := range slices {
+		s := &slices[i]
+		moves = append(moves, StarMove{Leader: s.ID.Leader, Counter: s.ID.Counter, Applied: s.Committed})
+	}
+	return moves
+}
